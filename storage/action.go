@@ -1,0 +1,127 @@
+package storage
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind tells the three things that are remembered of one user on one subject.
+type Kind uint8
+
+// The kinds of state. Each is written and versioned on its own.
+const (
+	KindReaction   Kind = iota + 1 // like, dislike or none
+	KindCollection                 // a folder or none
+	KindRead                       // how often, first and last
+)
+
+// Kinds is a set of Kind.
+type Kinds uint8
+
+// AllKinds holds every kind.
+const AllKinds = Kinds(1<<KindReaction | 1<<KindCollection | 1<<KindRead)
+
+// KindsOf makes a set.
+func KindsOf(kinds ...Kind) Kinds {
+	var set Kinds
+	for _, k := range kinds {
+		set |= 1 << k
+	}
+	return set
+}
+
+// Has reports whether k is in the set.
+func (s Kinds) Has(k Kind) bool { return s&(1<<k) != 0 }
+
+// Reaction is what a user thinks of a subject. The numbers are stored.
+type Reaction uint8
+
+// The reactions.
+const (
+	NoReaction Reaction = 0
+	Like       Reaction = 1
+	Dislike    Reaction = 2
+)
+
+// Durability says where an acknowledged action is.
+type Durability string
+
+// The two places. Both survive the death of any one process.
+const (
+	Queued    Durability = "QUEUED"    // confirmed by the broker
+	Persisted Durability = "PERSISTED" // in the database
+)
+
+// Action is one thing a user did to one subject. Version orders the actions
+// on one state (the Kind of one user on one subject): the highest wins. It is
+// also the time of the action, in microseconds since 1970, UTC.
+//
+// Reads add up instead: Times of them happened from First to Version. They
+// have no order, and anonymous ones (no UserID) are remembered together.
+type Action struct {
+	User     User
+	Subject  Subject // of the same tenant as User
+	Kind     Kind
+	Reaction Reaction // KindReaction: the new one, NoReaction clears it
+	FolderID string   // KindCollection: the new one, empty uncollects
+	Times    int64    // KindRead: how many reads, at least 1
+	First    int64    // KindRead: the time of the first of them
+	Version  int64
+}
+
+// Validate returns an *InvalidError that says what no store could persist.
+func (a Action) Validate() error {
+	if err := a.User.Validate(); err != nil {
+		return err
+	}
+	if err := a.Subject.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case a.User.Tenant != a.Subject.Tenant:
+		return &InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
+	case a.Version <= 0:
+		return &InvalidError{Field: "version", Reason: "must be above 0"}
+	case a.User.Anonymous() && a.Kind != KindRead:
+		return &InvalidError{Field: "userId", Reason: "must not be empty: anonymous visitors only read"}
+	}
+	switch a.Kind {
+	case KindReaction:
+		if a.Reaction > Dislike {
+			return &InvalidError{Field: "reaction", Reason: fmt.Sprintf("has no value %d", a.Reaction)}
+		}
+	case KindCollection:
+		if len(a.FolderID) > MaxFolderIDBytes {
+			return &InvalidError{Field: "folderId", Reason: "is too long"}
+		}
+	case KindRead:
+		if a.Times < 1 || a.First <= 0 || a.First > a.Version {
+			return &InvalidError{Field: "times", Reason: "must be at least 1, from first to version"}
+		}
+	default:
+		return &InvalidError{Field: "kind", Reason: fmt.Sprintf("has no value %d", a.Kind)}
+	}
+	return nil
+}
+
+// StateKey is what one user may have done to one subject.
+type StateKey struct {
+	User    User
+	Subject Subject
+}
+
+// Message is a group of actions that is queued and persisted as one. ID makes
+// it unique: a store that has persisted a message skips every other of its ID.
+type Message struct {
+	ID      string // 1 to 64 bytes of ASCII
+	Actions []Action
+	// Forever keeps the ID from ever being forgotten. Without it an ID is
+	// remembered for as long as a queue may redeliver (see Persister.Prune).
+	Forever bool
+}
+
+// Micros is t as a version: microseconds since 1970.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// Time is a version as a time, in UTC.
+func Time(version int64) time.Time { return time.UnixMicro(version).UTC() }

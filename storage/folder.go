@@ -1,0 +1,124 @@
+package storage
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of folders.
+const (
+	MaxFolders              = 1000 // a user's folders, the default one included
+	MaxFolderNameRunes      = 100
+	MaxFolderDescriptionLen = 1000 // in characters
+	MaxFolderIDBytes        = 36
+)
+
+// The default folder of a user is where subjects go that are collected
+// without naming one. It is made with the user's first folder or collection,
+// can be renamed and is never deleted.
+const (
+	DefaultFolderID   = "default"
+	DefaultFolderName = "Default"
+)
+
+// FolderKey names one folder of one user.
+type FolderKey struct {
+	Owner    User
+	FolderID string // DefaultFolderID, or a UUID that the store gave
+}
+
+// Folder is a named place for what its owner collects.
+type Folder struct {
+	Owner       User
+	FolderID    string
+	Name        string
+	Description string
+	Public      bool
+	ItemCount   int64
+	Created     int64 // in microseconds since 1970
+	Updated     int64 // when name, description or Public last changed
+}
+
+// Key is the folder's key.
+func (f *Folder) Key() FolderKey { return FolderKey{f.Owner, f.FolderID} }
+
+// Default reports whether this is its owner's default folder.
+func (f *Folder) Default() bool { return f.FolderID == DefaultFolderID }
+
+// CreatedAt is when the folder was made.
+func (f *Folder) CreatedAt() time.Time { return Time(f.Created) }
+
+// UpdatedAt is when name, description or visibility last changed.
+func (f *Folder) UpdatedAt() time.Time { return Time(f.Updated) }
+
+// VisibleTo reports whether the viewer may see the folder: it is public, or
+// the viewer's own.
+func (f *Folder) VisibleTo(viewer User) bool {
+	return f.Owner.Tenant == viewer.Tenant && (f.Public || f.Owner == viewer)
+}
+
+// FolderChange is what to change of a folder; nil stays as it is.
+type FolderChange struct {
+	Name        *string
+	Description *string
+	Public      *bool
+}
+
+// Validate returns an *InvalidError for a name or description out of bounds.
+func (c FolderChange) Validate() error {
+	if c.Name != nil {
+		if err := ValidateFolderName(*c.Name); err != nil {
+			return err
+		}
+	}
+	if c.Description != nil {
+		return ValidateFolderDescription(*c.Description)
+	}
+	return nil
+}
+
+// ValidateFolderName checks a name: 1 to 100 characters of printable text
+// that does not begin or end with a space.
+func ValidateFolderName(name string) error {
+	if err := validateText("name", name, MaxFolderNameRunes, ""); err != nil {
+		return err
+	}
+	switch {
+	case name == "":
+		return &InvalidError{Field: "name", Reason: "must not be empty"}
+	case strings.TrimSpace(name) != name:
+		return &InvalidError{Field: "name", Reason: "must not begin or end with a space"}
+	}
+	return nil
+}
+
+// ValidateFolderDescription checks a description: at most 1,000 characters of
+// printable text; line breaks are allowed.
+func ValidateFolderDescription(text string) error {
+	return validateText("description", text, MaxFolderDescriptionLen, "\n")
+}
+
+// FolderNameKey folds a name to what must be unique among a user's folders:
+// names that differ only in upper and lower case are the same name.
+func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// validateText allows printable characters, those in also, and the two
+// joiners that emoji and several scripts are written with.
+func validateText(field, s string, most int, also string) error {
+	if !utf8.ValidString(s) {
+		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}
+	}
+	if n := utf8.RuneCountInString(s); n > most {
+		return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d characters long; at most %d are allowed", n, most)}
+	}
+	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
+	for _, r := range s {
+		if !unicode.IsPrint(r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner && !strings.ContainsRune(also, r) {
+			return &InvalidError{Field: field, Reason: fmt.Sprintf("must be printable text; it holds the character %U", r)}
+		}
+	}
+	return nil
+}

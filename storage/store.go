@@ -1,0 +1,197 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// Store is every role together. An adapter implements all of them; whoever
+// uses one asks for no more roles than it needs. All methods are safe for
+// concurrent use, take many keys at once and answer in the order asked.
+//
+// Every method may return ErrUnavailable.
+type Store interface {
+	Reader
+	Lister
+	Persister
+	Folders
+	Verifier
+	// Secret returns 32 random bytes that are made when the name is first
+	// asked for and stay the same for every process on this store.
+	Secret(ctx context.Context, name string) ([]byte, error)
+	// Ping reports whether the store answers.
+	Ping(ctx context.Context) error
+	// Close releases everything. Later calls of any method fail. It may be
+	// called twice.
+	Close() error
+}
+
+// Reader looks things up by key.
+type Reader interface {
+	// Interactives returns the counts of each subject and, of the kinds asked,
+	// what the viewer did to it. The anonymous viewer did nothing. An unknown
+	// subject has zero counts. Subjects may repeat; all are of the viewer's
+	// tenant.
+	Interactives(ctx context.Context, viewer User, subjects []Subject, kinds Kinds) ([]Interactive, error)
+	// States returns what each user did to each subject, of the kinds asked.
+	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
+	// FoldersOf returns each folder, nil where there is none. A default folder
+	// that is not made yet is returned as it would be made now. Visibility is
+	// the caller's matter.
+	FoldersOf(ctx context.Context, keys []FolderKey) ([]*Folder, error)
+}
+
+// Position is a place in a list: of the entry with this Version (or, for
+// folders, creation time) and these tie-breakers. The zero Position is the
+// place before the first entry.
+type Position struct {
+	Version int64
+	Biz     string // lists of subjects only
+	ID      string // the bizId, the user's id or the folder's id
+}
+
+// Page asks for the First entries that follow After.
+type Page struct {
+	After Position
+	First int // at least 1
+}
+
+// The lists. Each is comparable, so that it can key a batch.
+type (
+	// LikersQuery lists who likes a subject.
+	LikersQuery struct {
+		Subject Subject
+		Page
+	}
+	// LikesQuery lists what a user likes, of one biz if it is set.
+	LikesQuery struct {
+		User User
+		Biz  string
+		Page
+	}
+	// ItemsQuery lists what lies in a folder.
+	ItemsQuery struct {
+		Folder FolderKey
+		Page
+	}
+	// FoldersQuery lists a user's folders, the public ones only if asked.
+	FoldersQuery struct {
+		Owner      User
+		PublicOnly bool
+		Page
+	}
+	// ReadsQuery lists what a user has read, of one biz if it is set.
+	ReadsQuery struct {
+		User User
+		Biz  string
+		Page
+	}
+)
+
+// Lister pages through lists. Each method answers many queries in one call.
+// Every list is newest first: by version (folders: by creation, reads: by the
+// last read), then by biz, then by id, all descending. An entry that does not
+// change while a list is paged through appears exactly once, whatever else is
+// written in between. Nobody's rights are checked.
+type Lister interface {
+	Likers(ctx context.Context, queries []LikersQuery) ([][]Liked, error)
+	Likes(ctx context.Context, queries []LikesQuery) ([][]Liked, error)
+	Items(ctx context.Context, queries []ItemsQuery) ([][]Collected, error)
+	ListFolders(ctx context.Context, queries []FoldersQuery) ([][]Folder, error)
+	Reads(ctx context.Context, queries []ReadsQuery) ([][]Read, error)
+}
+
+// StateChange is a state that a transaction has really changed.
+type StateChange struct {
+	User    User
+	Subject Subject
+	Kind    Kind
+	// Of KindReaction and KindCollection: before and after.
+	OldReaction, Reaction Reaction
+	OldFolderID, FolderID string
+	Version               int64
+}
+
+// SubjectCounts are the counts of one subject.
+type SubjectCounts struct {
+	Subject Subject
+	Counts
+}
+
+// Outcome is what one transaction did.
+type Outcome struct {
+	// Applied has an entry for each state of KindReaction and KindCollection
+	// that an action was meant for, changed or not: the latest word on it.
+	Applied []StateChange
+	// Counts are the new counts of each subject of which a state changed.
+	Counts []SubjectCounts
+	// Skipped is the number of messages that had been persisted before.
+	Skipped int
+}
+
+// Mark is called within a transaction, when all its rows are written and
+// locked, just before it commits. An error rolls the transaction back. It may
+// be called again with another Outcome when a transaction is tried again.
+type Mark func(ctx context.Context, outcome Outcome) error
+
+// Persister makes actions durable.
+type Persister interface {
+	// Persist applies every message that is not in the inbox, in one
+	// transaction: states take the highest version, counts move by what the
+	// states really changed, and each subject with a changed state gets its
+	// next count version. A collection into a folder that is gone goes to the
+	// user's default folder, which is made if need be. The same call may be
+	// repeated at any time.
+	//
+	// The actions are valid (Action.Validate); an invalid one is an
+	// *InvalidError and nothing is persisted. mark may be nil.
+	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
+	// Seen reports for each message id whether it was persisted.
+	Seen(ctx context.Context, ids []string) ([]bool, error)
+	// Prune forgets the ids of messages that were persisted before the time,
+	// except those kept forever, and returns how many.
+	Prune(ctx context.Context, before time.Time) (int64, error)
+}
+
+// Folders changes folders. All of it is written before it returns.
+type Folders interface {
+	// CreateFolder makes a folder (and before it the owner's default one) and
+	// returns it. Owner, Name, Description, Public and Created are taken from
+	// the argument. Errors: ErrInvalid, ErrNameTaken, ErrTooManyFolders.
+	CreateFolder(ctx context.Context, folder Folder) (*Folder, error)
+	// UpdateFolder changes a folder at the given time and returns it. The
+	// default folder is made if need be. Errors: ErrInvalid, ErrNotFound,
+	// ErrNameTaken.
+	UpdateFolder(ctx context.Context, key FolderKey, change FolderChange, at time.Time) (*Folder, error)
+	// EmptyFolder moves up to limit items of a folder to another folder of the
+	// same owner, or uncollects them where moveTo is empty, in one
+	// transaction as Persist does, each with the version
+	// max(at, its version + 1). It returns how many items it took; fewer than
+	// limit means that the folder is empty. Errors: ErrNotFound for either
+	// folder.
+	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
+	// DeleteFolder removes an empty folder. Errors: ErrNotFound,
+	// ErrDefaultFolder, ErrFolderNotEmpty.
+	DeleteFolder(ctx context.Context, key FolderKey) error
+}
+
+// Difference is one stored count that does not equal what it counts.
+type Difference struct {
+	Subject Subject   // of a subject's count
+	Folder  FolderKey // of a folder's item count
+	// Count is readCount, likeCount, dislikeCount, collectCount or itemCount.
+	// It is "folder" for a folder that does not exist and yet holds items:
+	// none stored, so many counted. Repair moves them to the default folder.
+	Count   string
+	Stored  int64
+	Counted int64
+}
+
+// Verifier recounts.
+type Verifier interface {
+	// Verify recounts everything as of one moment, reports each difference in
+	// the order of the keys and, with repair, sets the stored count to the
+	// counted one (and the subject's version one higher). It returns how many
+	// counts it compared. An error of report ends it and is returned.
+	Verify(ctx context.Context, repair bool, report func(Difference) error) (int64, error)
+}

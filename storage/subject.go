@@ -1,0 +1,114 @@
+package storage
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of the keys that come from outside.
+const (
+	MaxTenantBytes = 63  // a tenant's name
+	MaxBizBytes    = 32  // a kind of content
+	MaxIDBytes     = 128 // a content's id or a user's id
+)
+
+// DefaultTenant is the tenant of whoever names none.
+const DefaultTenant = "default"
+
+// Subject is anything that can be interacted with. It needs no registration.
+// It is comparable and serves as a map key.
+type Subject struct {
+	Tenant string
+	Biz    string // the kind of content, for example "video"
+	BizID  string // its id in the owner's system
+}
+
+// User is somebody within a tenant. The zero UserID is the anonymous visitor.
+type User struct {
+	Tenant string
+	UserID string
+}
+
+// Anonymous reports whether nobody is named.
+func (u User) Anonymous() bool { return u.UserID == "" }
+
+// Validate returns an *InvalidError that names the first part of s that is
+// out of bounds, or nil.
+func (s Subject) Validate() error {
+	if err := ValidateTenant(s.Tenant); err != nil {
+		return err
+	}
+	if err := ValidateBiz(s.Biz); err != nil {
+		return err
+	}
+	return validateID("bizId", s.BizID)
+}
+
+// Validate returns an *InvalidError that says what is wrong with u, or nil.
+// The anonymous visitor of a valid tenant is valid.
+func (u User) Validate() error {
+	if err := ValidateTenant(u.Tenant); err != nil {
+		return err
+	}
+	if u.Anonymous() {
+		return nil
+	}
+	return ValidateUserID(u.UserID)
+}
+
+// ValidateTenant checks a tenant's name: 1 to 63 of a–z, 0–9, "_" and "-",
+// not starting with "_" or "-".
+func ValidateTenant(tenant string) error {
+	if name(tenant, MaxTenantBytes, true) {
+		return nil
+	}
+	return &InvalidError{Field: "tenant", Reason: fmt.Sprintf(
+		"must be 1 to %d of a-z, 0-9, _ and -, starting with a letter or a digit", MaxTenantBytes)}
+}
+
+// ValidateBiz checks a kind of content: 1 to 32 of a–z, 0–9, "_" and "-",
+// starting with a letter.
+func ValidateBiz(biz string) error {
+	if name(biz, MaxBizBytes, false) {
+		return nil
+	}
+	return &InvalidError{Field: "biz", Reason: fmt.Sprintf(
+		"must be 1 to %d of a-z, 0-9, _ and -, starting with a letter", MaxBizBytes)}
+}
+
+// ValidateUserID checks the id of a user who is not anonymous: 1 to 128 bytes
+// of printable UTF-8.
+func ValidateUserID(id string) error { return validateID("userId", id) }
+
+func name(s string, most int, digitFirst bool) bool {
+	if s == "" || len(s) > most {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		letter, digit := 'a' <= c && c <= 'z', '0' <= c && c <= '9'
+		if letter || digit && (i > 0 || digitFirst) || i > 0 && (c == '_' || c == '-') {
+			continue
+		}
+		return false
+	}
+	return true
+}
+
+func validateID(field, id string) error {
+	switch {
+	case id == "":
+		return &InvalidError{Field: field, Reason: "must not be empty"}
+	case len(id) > MaxIDBytes:
+		return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d bytes long; at most %d are allowed", len(id), MaxIDBytes)}
+	case !utf8.ValidString(id):
+		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}
+	}
+	for _, r := range id {
+		if !unicode.IsPrint(r) {
+			return &InvalidError{Field: field, Reason: fmt.Sprintf("must be printable text; it holds the character %U", r)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package worker
+
+import (
+	"context"
+
+	"ovation/storage"
+)
+
+// Mirror is the copy of states and counts that all nodes share and that is
+// ahead of the database: what the queue has confirmed is shown in it at once.
+// It is safe for concurrent use.
+type Mirror interface {
+	// Look returns what each user did to each subject as of the latest
+	// acknowledged action. sure is false where that cannot be known; an action
+	// must then be published whatever the states say.
+	Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) (states []storage.States, sure bool, err error)
+	// Show makes confirmed actions visible to their users on every node.
+	Show(ctx context.Context, actions []storage.Action) error
+	// TakeBack removes the marks of transactions that never committed from the
+	// records of the users whose actions are redelivered. It is called before
+	// they are persisted again.
+	TakeBack(ctx context.Context, redelivered []storage.Action) error
+	// Mark notes what the new counts include. It is called within the
+	// transaction; its error rolls it back.
+	Mark(ctx context.Context, outcome storage.Outcome) error
+	// Publish makes new counts visible to everyone, after the commit.
+	Publish(ctx context.Context, counts []storage.SubjectCounts) error
+}

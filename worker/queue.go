@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"ovation/storage"
+)
+
+// ErrRejected is what Publish returns where it learns that a worker has given
+// the message up (see Delivery.Reject). Queues that confirm before a worker
+// has seen the message never return it.
+var ErrRejected = errors.New("the message cannot be persisted")
+
+// ErrClosed is returned by what is used after it was closed or stopped.
+var ErrClosed = errors.New("closed")
+
+// Publisher puts messages into the queue.
+type Publisher interface {
+	// Partitions is how many partitions the queue has, at least 1. It never
+	// changes. All actions on a subject belong into one partition, so that
+	// only one worker at a time changes the subject.
+	Partitions() int
+	// Publish makes a message durable and returns where it then is. The
+	// outcome is unknown where it returns an error: the message may still be
+	// persisted. Publishing a message of the same ID again is harmless.
+	// Errors: storage.ErrUnavailable, ErrRejected, ErrClosed, the context's.
+	Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error)
+}
+
+// Consumer takes messages out of the queue.
+type Consumer interface {
+	// Consume delivers messages until the context is done, then closes the
+	// channel. A message comes again, marked as redelivered, where it was
+	// requeued or its consumer went away before it settled it. Messages of one
+	// partition go to one consumer at a time, in the order they were
+	// published, but for redelivered ones.
+	Consume(ctx context.Context) (<-chan Delivery, error)
+}
+
+// Delivery is a message in the hands of a worker, which settles it exactly
+// once by one of its three methods.
+type Delivery interface {
+	Message() storage.Message
+	// Redelivered reports whether some worker may have had the message before.
+	Redelivered() bool
+	// Ack says that the message is persisted.
+	Ack() error
+	// Requeue gives the message back, to be delivered again.
+	Requeue() error
+	// Reject says that the message can never be persisted. The queue keeps it
+	// aside with the reason or tells its publisher.
+	Reject(reason error) error
+}
