@@ -1,0 +1,17 @@
+// Package loaders gathers what the resolvers of one response look up one by
+// one into few calls of storage, each for many keys: a connection of a hundred
+// likes, each with its subject, costs two calls and not a hundred and one.
+//
+// A set of loaders belongs to one response and one viewer. It remembers what
+// it has loaded, so that a response is consistent in itself; after a mutation
+// it forgets (Loaders.Forget).
+//
+// # Invariants
+//
+//   - I7 Bounded: a wave of look-ups of one kind is one call, however many
+//     resolvers take part: TestOneCallAWave.
+//   - I8 Walls: a set of loaders reads for the viewer it was made for:
+//     TestLoadersReadForTheirViewer.
+//
+// This package imports storage and nothing else of this module.
+package loaders

@@ -1,0 +1,21 @@
+// Package resolvers is the GraphQL face of Ovation: resolvers that hold no
+// logic of their own, the one place where errors become codes, node ids and
+// cursors, and NewHandler, which puts them behind HTTP.
+//
+// Its parts that need no resolver are packages of their own: resolvers/viewer
+// (who is asking), resolvers/limits (what an operation may cost) and
+// resolvers/transport (GraphQL over HTTP).
+//
+// # Invariants
+//
+//   - I4 Read your writes: a mutation's payload shows what it did:
+//     TestMutationsAnswerWithWhatTheyDid.
+//   - I6 Degrade, and say so: what cannot be made durable is UNAVAILABLE:
+//     TestErrorsBecomeCodes.
+//   - I7 Bounded: a request costs a constant number of calls of storage,
+//     whatever its number of subjects: TestConstantNumberOfStorageCalls.
+//   - I8 Walls: nobody sees another tenant's data or another user's private
+//     folders, reads and dislikes: TestWalls…, one for each type.
+//
+// It knows the roles of storage and worker, never an adapter.
+package resolvers

@@ -1,0 +1,71 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/storage"
+)
+
+func (r mutationResolver) CreateFolder(ctx context.Context, in graph.CreateFolderInput) (*graph.FolderPayload, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := r.store.CreateFolder(ctx, storage.Folder{
+		Owner: me, Name: in.Name, Description: in.Description, Public: in.Public, Created: storage.Micros(r.now()),
+	})
+	if err != nil {
+		return nil, at("input.", err)
+	}
+	loaders.From(ctx).Forget()
+	return &graph.FolderPayload{Folder: *folder}, nil
+}
+
+func (r mutationResolver) UpdateFolder(ctx context.Context, in graph.UpdateFolderInput) (*graph.FolderPayload, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ownFolderKey(me, "input.id", in.ID)
+	if err != nil {
+		return nil, err
+	}
+	change := storage.FolderChange{Name: in.Name, Description: in.Description, Public: in.Public}
+	folder, err := r.store.UpdateFolder(ctx, key, change, r.now())
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, notFound("input.id")
+	}
+	if err != nil {
+		return nil, at("input.", err)
+	}
+	loaders.From(ctx).Forget()
+	return &graph.FolderPayload{Folder: *folder}, nil
+}
+
+func (r mutationResolver) DeleteFolder(ctx context.Context, in graph.DeleteFolderInput) (*graph.DeleteFolderPayload, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := r.ownFolder(ctx, me, "input.id", in.ID)
+	if err != nil {
+		return nil, err
+	}
+	var target string
+	if in.MoveItemsTo != nil {
+		other, err := r.ownFolder(ctx, me, "input.moveItemsTo", *in.MoveItemsTo)
+		if err != nil {
+			return nil, err
+		}
+		target = other.FolderID
+	}
+	items, err := r.remover.DeleteFolder(ctx, folder.Key(), target)
+	if err != nil {
+		return nil, at("input.", err)
+	}
+	loaders.From(ctx).Forget()
+	return &graph.DeleteFolderPayload{DeletedID: in.ID, ItemCount: int64(items)}, nil
+}

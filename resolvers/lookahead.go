@@ -1,0 +1,72 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/storage"
+)
+
+// kindsSelected returns which states of the viewer an operation asks for
+// anywhere, so that no others are read.
+func kindsSelected(op *graphql.OperationContext) storage.Kinds {
+	var kinds storage.Kinds
+	seen := map[*ast.FragmentDefinition]bool{}
+	var walk func(ast.SelectionSet)
+	walk = func(set ast.SelectionSet) {
+		for _, selection := range set {
+			switch s := selection.(type) {
+			case *ast.Field:
+				kinds |= kindOfField(s)
+				walk(s.SelectionSet)
+			case *ast.InlineFragment:
+				walk(s.SelectionSet)
+			case *ast.FragmentSpread:
+				if s.Definition != nil && !seen[s.Definition] {
+					seen[s.Definition] = true
+					walk(s.Definition.SelectionSet)
+				}
+			}
+		}
+	}
+	walk(op.Operation.SelectionSet)
+	return kinds
+}
+
+func kindOfField(field *ast.Field) storage.Kinds {
+	if field.ObjectDefinition == nil || field.ObjectDefinition.Name != "Interactive" {
+		return 0
+	}
+	switch field.Name {
+	case "liked":
+		return storage.KindsOf(storage.KindReaction)
+	case "collected":
+		return storage.KindsOf(storage.KindCollection)
+	case "read":
+		return storage.KindsOf(storage.KindRead)
+	}
+	return 0
+}
+
+// soleRootField reports whether the operation has one root field only.
+func soleRootField(ctx context.Context) bool {
+	set := graphql.GetOperationContext(ctx).Operation.SelectionSet
+	if len(set) != 1 {
+		return false
+	}
+	_, isField := set[0].(*ast.Field)
+	return isField
+}
+
+// selected reports whether the field being resolved is asked for its child of
+// that name.
+func selected(ctx context.Context, child string) bool {
+	for _, field := range graphql.CollectFieldsCtx(ctx, nil) {
+		if field.Name == child {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// The payloads of all actions are the same but for their names.
+type payload struct {
+	Changed     bool
+	Durability  storage.Durability
+	Interactive storage.Interactive
+}
+
+func (r mutationResolver) Read(ctx context.Context, in graph.ReadInput) (*graph.ReadPayload, error) {
+	p, err := r.record(ctx, viewer.From(ctx), in.Biz, in.BizID, storage.Action{Kind: storage.KindRead, Times: 1})
+	return (*graph.ReadPayload)(p), err
+}
+
+func (r mutationResolver) Like(ctx context.Context, in graph.LikeInput) (*graph.LikePayload, error) {
+	p, err := r.react(ctx, in.Biz, in.BizID, storage.Like)
+	return (*graph.LikePayload)(p), err
+}
+
+func (r mutationResolver) Unlike(ctx context.Context, in graph.UnlikeInput) (*graph.UnlikePayload, error) {
+	p, err := r.unreact(ctx, in.Biz, in.BizID, storage.Like)
+	return (*graph.UnlikePayload)(p), err
+}
+
+func (r mutationResolver) Dislike(ctx context.Context, in graph.DislikeInput) (*graph.DislikePayload, error) {
+	p, err := r.react(ctx, in.Biz, in.BizID, storage.Dislike)
+	return (*graph.DislikePayload)(p), err
+}
+
+func (r mutationResolver) Undislike(ctx context.Context, in graph.UndislikeInput) (*graph.UndislikePayload, error) {
+	p, err := r.unreact(ctx, in.Biz, in.BizID, storage.Dislike)
+	return (*graph.UndislikePayload)(p), err
+}
+
+func (r mutationResolver) Collect(ctx context.Context, in graph.CollectInput) (*graph.CollectPayload, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folderID := storage.DefaultFolderID
+	if in.FolderID != nil {
+		folder, err := r.ownFolder(ctx, me, "folderId", *in.FolderID)
+		if err != nil {
+			return nil, err
+		}
+		folderID = folder.FolderID
+	}
+	p, err := r.record(ctx, me, in.Biz, in.BizID, storage.Action{Kind: storage.KindCollection, FolderID: folderID})
+	return (*graph.CollectPayload)(p), err
+}
+
+func (r mutationResolver) Uncollect(ctx context.Context, in graph.UncollectInput) (*graph.UncollectPayload, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.record(ctx, me, in.Biz, in.BizID, storage.Action{Kind: storage.KindCollection})
+	return (*graph.UncollectPayload)(p), err
+}
+
+func (r mutationResolver) react(ctx context.Context, biz, bizID string, reaction storage.Reaction) (*payload, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.record(ctx, me, biz, bizID, storage.Action{Kind: storage.KindReaction, Reaction: reaction})
+}
+
+func (r mutationResolver) unreact(ctx context.Context, biz, bizID string, reaction storage.Reaction) (*payload, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	subject, err := subjectOf(ctx, biz, bizID)
+	if err != nil {
+		return nil, at("input.", err)
+	}
+	recorded, err := r.recorder.Unreact(ctx, me, subject, reaction)
+	if err != nil {
+		return nil, err
+	}
+	return answer(ctx, subject, recorded)
+}
+
+// record makes an action of the user durable. Its version is the recorder's
+// matter.
+func (r mutationResolver) record(ctx context.Context, user storage.User, biz, bizID string, action storage.Action) (*payload, error) {
+	subject, err := subjectOf(ctx, biz, bizID)
+	if err != nil {
+		return nil, at("input.", err)
+	}
+	action.User, action.Subject = user, subject
+	recorded, err := r.recorder.Record(ctx, action)
+	if err != nil {
+		return nil, err
+	}
+	return answer(ctx, subject, recorded)
+}
+
+// answer is the payload. The subject is read only where it is asked for.
+func answer(ctx context.Context, subject storage.Subject, recorded worker.Recorded) (*payload, error) {
+	out := &payload{Changed: recorded.Changed, Durability: recorded.Durability}
+	l := loaders.From(ctx)
+	l.Forget()
+	if selected(ctx, "interactive") {
+		found, err := l.Interactives(ctx, []storage.Subject{subject})
+		switch {
+		case err == nil:
+			out.Interactive = *found[0]
+		case errors.Is(err, storage.ErrUnavailable): // what was done stands all the same
+			out.Interactive = storage.Interactive{Subject: subject, Freshness: storage.Unavailable}
+		default:
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ownFolder is the viewer's folder of that id, or NOT_FOUND.
+func (r mutationResolver) ownFolder(ctx context.Context, me storage.User, argument, id string) (*storage.Folder, error) {
+	key, err := ownFolderKey(me, argument, id)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.store.FoldersOf(ctx, []storage.FolderKey{key})
+	if err != nil {
+		return nil, err
+	}
+	if found[0] == nil {
+		return nil, notFound(argument)
+	}
+	return found[0], nil
+}
+
+// ownFolderKey is the key of a folder that is the viewer's if it exists.
+func ownFolderKey(me storage.User, argument, id string) (storage.FolderKey, error) {
+	ref, err := storage.ParseNodeID(id)
+	if err != nil || ref.Type != storage.NodeFolder || ref.User != me {
+		return storage.FolderKey{}, notFound(argument)
+	}
+	return storage.FolderKey{Owner: me, FolderID: ref.FolderID}, nil
+}

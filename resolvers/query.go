@@ -1,0 +1,98 @@
+package resolvers
+
+import (
+	"context"
+	"fmt"
+
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const (
+	maxSubjects = 100
+	maxNodes    = 100
+)
+
+func (r queryResolver) Interactive(ctx context.Context, biz, bizID string) (*storage.Interactive, error) {
+	subject, err := subjectOf(ctx, biz, bizID)
+	if err != nil {
+		return nil, err
+	}
+	found, err := interactives(ctx, []storage.Subject{subject})
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+func (r queryResolver) Interactives(ctx context.Context, inputs []*graph.SubjectInput) ([]*storage.Interactive, error) {
+	if len(inputs) > maxSubjects {
+		return nil, badInput("subjects must be at most %d; there are %d", maxSubjects, len(inputs))
+	}
+	subjects := make([]storage.Subject, len(inputs))
+	for i, input := range inputs {
+		var err error
+		if subjects[i], err = subjectOf(ctx, input.Biz, input.BizID); err != nil {
+			return nil, at(fmt.Sprintf("subjects[%d].", i), err)
+		}
+	}
+	return interactives(ctx, subjects)
+}
+
+func (r queryResolver) Viewer(ctx context.Context) (*storage.User, error) {
+	user := viewer.From(ctx)
+	if user.Anonymous() {
+		return nil, nil //nolint:nilnil // null is the answer
+	}
+	return &user, nil
+}
+
+func (r queryResolver) User(ctx context.Context, userID string) (*storage.User, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := storage.ValidateUserID(userID); err != nil {
+		return nil, err
+	}
+	return &storage.User{Tenant: me.Tenant, UserID: userID}, nil
+}
+
+func (r queryResolver) Folder(ctx context.Context, id string) (*storage.Folder, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := storage.ParseNodeID(id)
+	if err != nil || ref.Type != storage.NodeFolder {
+		return nil, nil //nolint:nilnil // null is the answer
+	}
+	return visibleFolder(ctx, me, ref)
+}
+
+// authenticated returns the viewer, or errUnauthenticated for the anonymous.
+func authenticated(ctx context.Context) (storage.User, error) {
+	user := viewer.From(ctx)
+	if user.Anonymous() {
+		return user, errUnauthenticated
+	}
+	return user, nil
+}
+
+// subjectOf is a subject of the viewer's tenant, checked.
+func subjectOf(ctx context.Context, biz, bizID string) (storage.Subject, error) {
+	subject := storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: biz, BizID: bizID}
+	return subject, subject.Validate()
+}
+
+// interactives loads subjects for a root field. With other root fields beside
+// it, it waits for theirs; alone it has nobody to wait for.
+func interactives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
+	l := loaders.From(ctx)
+	if soleRootField(ctx) {
+		return l.Interactives(ctx, subjects)
+	}
+	return l.InteractivesTogether(ctx, subjects)
+}

@@ -1,0 +1,62 @@
+// Package metered measures a store. Store passes every call on and records
+// how long it took, whatever adapter lies behind.
+package metered
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/storage"
+)
+
+// Store is a storage.Store that measures another one.
+type Store struct {
+	storage.Store
+
+	seconds *prometheus.HistogramVec
+	errors  *prometheus.CounterVec
+}
+
+// New returns a store that passes everything on to next and registers, with
+// reg, ovation_storage_seconds and ovation_storage_errors_total, both by
+// method.
+func New(next storage.Store, reg prometheus.Registerer) *Store {
+	s := &Store{
+		Store: next,
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "ovation_storage_seconds",
+			Help:    "Time that a call of the store took, in seconds, by method.",
+			Buckets: prometheus.ExponentialBuckets(0.000_05, 2.5, 13), // 50 µs to 3 s
+		}, []string{"method"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ovation_storage_errors_total",
+			Help: "Calls of the store that found it unavailable or at fault, by method.",
+		}, []string{"method"}),
+	}
+	reg.MustRegister(s.seconds, s.errors)
+	return s
+}
+
+// measure is deferred with the time at which the call began.
+func (s *Store) measure(method string, begin time.Time, err *error) {
+	s.seconds.WithLabelValues(method).Observe(time.Since(begin).Seconds())
+	if *err != nil && !expected(*err) {
+		s.errors.WithLabelValues(method).Inc()
+	}
+}
+
+// expected errors are answers, not faults.
+func expected(err error) bool {
+	for _, answer := range []error{
+		storage.ErrInvalid, storage.ErrNotFound, storage.ErrNameTaken, storage.ErrTooManyFolders,
+		storage.ErrDefaultFolder, storage.ErrFolderNotEmpty, context.Canceled,
+	} {
+		if errors.Is(err, answer) {
+			return true
+		}
+	}
+	return false
+}
