@@ -1,0 +1,76 @@
+# Everything here sets up what it needs by itself. Needed: Go, make, and for
+# the web page Node.js with npm (without it the page says how to get it).
+
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := .tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
+GO_TEST_FLAGS ?=
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+.PHONY: help
+help: ## Show what there is to make
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Build, start with demo data on 127.0.0.1:8080 and say where to go
+	@bin/ovation dev --demo
+
+.PHONY: build
+build: web ## Build bin/ovation, the web page included
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ovation ./cmd/ovation
+
+.PHONY: test
+test: web ## Run every test, with the race detector
+	go test -race -cover -timeout 15m $(GO_TEST_FLAGS) ./...
+
+.PHONY: load
+load: ## Double-click with 1,000 clients for 30 s, then kill the process under load
+	OVATION_LOAD=full go test -race -count 1 -v -timeout 10m -run 'DoubleClick|Kill' ./cmd/ovation
+
+.PHONY: bench
+bench: ## Run the Go benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) verify-generated ## Check style, import arrows, generated code and go.mod
+	$(GOLANGCI_LINT) run ./...
+	go mod tidy -diff
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format the code
+	$(GOLANGCI_LINT) fmt ./...
+
+.PHONY: generate
+generate: ## Write graph/ anew from schema.graphqls and gqlgen.yml
+	go tool gqlgen generate
+
+.PHONY: verify-generated
+verify-generated: ## Check that graph/ is what generate would write
+	@old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; cp graph/*.go "$$old"; \
+	go tool gqlgen generate; \
+	diff -q "$$old" graph || { cp "$$old"/*.go graph; echo 'graph/ is not up to date: run make generate'; exit 1; }
+
+.PHONY: web
+web: web/dist/.built ## Build the web page; without npm the binary says how to get it
+
+web/dist/.built: web/package.json web/package-lock.json $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -name '*.go')
+	@if command -v npm >/dev/null; then \
+		cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build && touch dist/.built; \
+	else \
+		echo 'npm is not installed: building without the web page'; \
+	fi
+
+.PHONY: clean
+clean: ## Remove what was built; data is kept
+	rm -rf bin .tools web/node_modules coverage.out
+	find web/dist -mindepth 1 -not -name placeholder.html -delete
+
+$(GOLANGCI_LINT):
+	@mkdir -p .tools
+	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	mv .tools/golangci-lint $@
