@@ -1,0 +1,135 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"ovation/storage"
+)
+
+const (
+	// MinSecretBytes is the shortest secret: as long as the hash of HS256.
+	MinSecretBytes = 32
+	// MaxTokenBytes is the longest token.
+	MaxTokenBytes = 8 << 10
+)
+
+// Config says whom to believe. With neither Secret nor JWKS every token is
+// refused and visitors are anonymous.
+type Config struct {
+	// Secret verifies HS256 tokens: at least MinSecretBytes, or empty.
+	Secret []byte
+	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256 and
+	// ES256 tokens, or empty. A URL is https; http serves for loopback hosts.
+	JWKS string
+	// Issuer, where set, is what a token's "iss" must be.
+	Issuer string
+	// Audience, where set, is what a token's "aud" must be or contain.
+	Audience string
+	// DevHeaders believes X-Ovation-User and X-Ovation-Tenant where there is
+	// no token. Without it the two are ignored.
+	DevHeaders bool
+	// Log hears of a JWKS that cannot be read again. Nil: slog.Default().
+	Log *slog.Logger
+}
+
+// Error says why a request is refused, in words for whoever sent it.
+type Error struct {
+	Reason string
+}
+
+func (e *Error) Error() string { return e.Reason }
+
+func refuse(format string, args ...any) *Error {
+	return &Error{Reason: fmt.Sprintf(format, args...)}
+}
+
+// Authenticator tells users by their tokens. It is safe for concurrent use.
+type Authenticator struct {
+	tokens     *verifier
+	devHeaders bool
+}
+
+// New makes an Authenticator. It reads the JWKS once, under ctx, and fails
+// where it cannot or where a value of cfg is out of bounds. Close ends it.
+func New(ctx context.Context, cfg Config) (*Authenticator, error) {
+	if n := len(cfg.Secret); n > 0 && n < MinSecretBytes {
+		return nil, fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", n, MinSecretBytes)
+	}
+	log := cfg.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	var keys *keySet
+	if cfg.JWKS != "" {
+		var err error
+		if keys, err = newKeySet(ctx, cfg.JWKS, log); err != nil {
+			return nil, err
+		}
+	}
+	return &Authenticator{tokens: newVerifier(cfg, keys), devHeaders: cfg.DevHeaders}, nil
+}
+
+// Close ends what New has started and waits for it. It may be called twice.
+func (a *Authenticator) Close() {
+	if a.tokens.keys != nil {
+		a.tokens.keys.close()
+	}
+}
+
+// Authenticate returns the user of a request: that of its bearer token, or
+// with DevHeaders the one its headers name, or the anonymous visitor of
+// storage.DefaultTenant. Every error is an *Error.
+func (a *Authenticator) Authenticate(r *http.Request) (storage.User, error) {
+	header := r.Header.Values("Authorization")
+	switch {
+	case len(header) > 1:
+		return storage.User{}, refuse("there is more than one Authorization header")
+	case len(header) == 1:
+		scheme, token, _ := strings.Cut(header[0], " ")
+		token = strings.TrimSpace(token)
+		if !strings.EqualFold(scheme, "Bearer") || token == "" {
+			return storage.User{}, refuse(`the Authorization header must be "Bearer" and a token`)
+		}
+		user, _, err := a.Token(r.Context(), token)
+		return user, err
+	case a.devHeaders:
+		return fromDevHeaders(r.Header)
+	}
+	return storage.User{Tenant: storage.DefaultTenant}, nil
+}
+
+// Token returns the user of a token and when it expires. Every error is an
+// *Error.
+func (a *Authenticator) Token(ctx context.Context, token string) (storage.User, time.Time, error) {
+	return a.tokens.verify(ctx, token)
+}
+
+func fromDevHeaders(header http.Header) (storage.User, error) {
+	user := storage.User{Tenant: storage.DefaultTenant}
+	for name, field := range map[string]*string{"X-Ovation-User": &user.UserID, "X-Ovation-Tenant": &user.Tenant} {
+		switch values := header.Values(name); {
+		case len(values) > 1:
+			return storage.User{}, refuse("there is more than one %s header", name)
+		case len(values) == 1 && values[0] != "":
+			*field = values[0]
+		}
+	}
+	if err := user.Validate(); err != nil {
+		return storage.User{}, refuse("the X-Ovation headers name nobody: %s", reasonOf(err))
+	}
+	return user, nil
+}
+
+// reasonOf is what is wrong with a user, in words for whoever sent it.
+func reasonOf(err error) string {
+	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
+		return invalid.Error()
+	}
+	return "out of bounds"
+}

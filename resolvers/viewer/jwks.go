@@ -1,0 +1,220 @@
+package viewer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+const (
+	jwksEvery    = 10 * time.Minute // how often the keys are read again
+	jwksPause    = 10 * time.Second // the least time between two reads
+	jwksTimeout  = 5 * time.Second  // for one read
+	jwksMaxBytes = 1 << 20
+)
+
+// keySet holds the public keys of a JWKS. It reads them again now and then,
+// and soon where a token names a key it does not know.
+type keySet struct {
+	where  string // fit for a log
+	read   func(ctx context.Context) ([]byte, error)
+	pause  time.Duration
+	log    *slog.Logger
+	keys   atomic.Pointer[[]publicKey]
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	reading sync.Mutex // one read at a time
+	last    time.Time  // of the last read that began; under reading
+}
+
+type publicKey struct {
+	kid       string
+	algorithm string // of the JWK; empty: whatever fits the key
+	key       any
+}
+
+func newKeySet(ctx context.Context, where string, log *slog.Logger) (*keySet, error) {
+	k := &keySet{where: where, pause: jwksPause, log: log}
+	k.read = func(context.Context) ([]byte, error) { return readFile(where) }
+	if scheme, _, isURL := strings.Cut(where, "://"); isURL {
+		u, err := url.Parse(where)
+		if err != nil {
+			return nil, fmt.Errorf("the JWKS %s... is no URL", scheme)
+		}
+		if err := checkURL(u); err != nil {
+			return nil, err
+		}
+		k.where = u.Redacted()
+		k.read = func(ctx context.Context) ([]byte, error) { return fetch(ctx, u) }
+	}
+	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := k.load(ctx); err != nil {
+		k.cancel()
+		return nil, err
+	}
+	k.last = time.Now()
+	k.done.Go(k.keepFresh)
+	return k, nil
+}
+
+func (k *keySet) close() {
+	k.cancel()
+	k.done.Wait()
+}
+
+func (k *keySet) keepFresh() {
+	ticker := time.NewTicker(jwksEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-ticker.C:
+			k.refresh()
+		}
+	}
+}
+
+// find returns the keys that a token of this kid and algorithm may be signed
+// with; an empty kid may be any. Where there are none it reads the set again
+// first, unless it has just been read.
+func (k *keySet) find(ctx context.Context, kid, algorithm string) []jwt.VerificationKey {
+	if found := k.known(kid, algorithm); len(found) > 0 || ctx.Err() != nil {
+		return found
+	}
+	k.refresh()
+	return k.known(kid, algorithm)
+}
+
+func (k *keySet) known(kid, algorithm string) []jwt.VerificationKey {
+	var found []jwt.VerificationKey
+	for _, key := range *k.keys.Load() {
+		if (kid == "" || key.kid == kid) && (key.algorithm == "" || key.algorithm == algorithm) && usable(key.key, algorithm) {
+			found = append(found, key.key)
+		}
+	}
+	return found
+}
+
+// refresh reads the set again. What was known stays where that fails.
+func (k *keySet) refresh() {
+	k.reading.Lock()
+	defer k.reading.Unlock()
+	if time.Since(k.last) < k.pause {
+		return
+	}
+	k.last = time.Now()
+	if err := k.load(k.ctx); err != nil && k.ctx.Err() == nil {
+		k.log.Warn("the JWKS could not be read again; the known keys stay in use", "error", err)
+	}
+}
+
+func (k *keySet) load(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, jwksTimeout)
+	defer cancel()
+	text, err := k.read(ctx)
+	if err != nil {
+		return fmt.Errorf("read JWKS %s: %w", k.where, err)
+	}
+	keys, err := parseKeys(text)
+	if err != nil {
+		return fmt.Errorf("parse JWKS %s: %w", k.where, err)
+	}
+	k.keys.Store(&keys)
+	return nil
+}
+
+// parseKeys takes the keys that can verify a signature and leaves the rest: a
+// set may hold keys for other ends.
+func parseKeys(text []byte) ([]publicKey, error) {
+	var set jwkset.JWKSMarshal
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, errors.New("it is no JSON Web Key Set")
+	}
+	var keys []publicKey
+	for _, marshalled := range set.Keys {
+		jwk, err := jwkset.NewJWKFromMarshal(marshalled, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+		if err != nil || marshalled.USE != "" && marshalled.USE != jwkset.UseSig {
+			continue
+		}
+		if key := jwk.Key(); usable(key, "RS256") || usable(key, "ES256") {
+			keys = append(keys, publicKey{kid: marshalled.KID, algorithm: marshalled.ALG.String(), key: key})
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("it holds no key for RS256 (at least 2048 bits) or ES256 (P-256)")
+	}
+	return keys, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return readBounded(file)
+}
+
+// fetch gets a URL. Redirects are held to the same rule as the URL itself, so
+// that no detour over plain http can slip in keys of its own.
+func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Close = true // reads are minutes apart
+	client := http.Client{CheckRedirect: func(next *http.Request, past []*http.Request) error {
+		if len(past) > 3 {
+			return errors.New("too many redirects")
+		}
+		return checkURL(next.URL)
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the answer is %s", response.Status)
+	}
+	return readBounded(response.Body)
+}
+
+func readBounded(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, jwksMaxBytes+1))
+	if err == nil && len(text) > jwksMaxBytes {
+		err = fmt.Errorf("it is longer than %d bytes", jwksMaxBytes)
+	}
+	return text, err
+}
+
+func checkURL(u *url.URL) error {
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
+	switch {
+	case host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("the JWKS %s must be a file or an https URL", u.Redacted())
+	case u.Scheme == "http" && !loopback:
+		return fmt.Errorf("the JWKS %s must be fetched by https: http is for loopback hosts only", u.Redacted())
+	}
+	return nil
+}

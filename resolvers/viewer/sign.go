@@ -1,0 +1,60 @@
+package viewer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"ovation/storage"
+)
+
+// SignOption adds to what Sign signs.
+type SignOption func(jwt.MapClaims)
+
+// Issuer sets "iss". An empty one leaves it out.
+func Issuer(issuer string) SignOption { return claim("iss", issuer) }
+
+// Audience sets "aud". An empty one leaves it out.
+func Audience(audience string) SignOption { return claim("aud", audience) }
+
+func claim(name, value string) SignOption {
+	return func(claims jwt.MapClaims) {
+		if value != "" {
+			claims[name] = value
+		}
+	}
+}
+
+// Sign makes an HS256 token that is good for ttl from now on. It fails for a
+// secret shorter than MinSecretBytes, an anonymous or invalid user (with an
+// *storage.InvalidError), and a ttl below a second.
+func Sign(secret []byte, user storage.User, ttl time.Duration, options ...SignOption) (string, error) {
+	if len(secret) < MinSecretBytes {
+		return "", fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", len(secret), MinSecretBytes)
+	}
+	if err := storage.ValidateTenant(user.Tenant); err != nil {
+		return "", err
+	}
+	if err := storage.ValidateUserID(user.UserID); err != nil {
+		return "", err
+	}
+	if ttl < time.Second {
+		return "", fmt.Errorf("a token must be good for at least a second, not %s", ttl)
+	}
+	now := time.Now()
+	claims := jwt.MapClaims{
+		"sub":    user.UserID,
+		"tenant": user.Tenant,
+		"iat":    now.Unix(),
+		"exp":    now.Add(ttl).Unix(),
+	}
+	for _, option := range options {
+		option(claims)
+	}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	return token, nil
+}

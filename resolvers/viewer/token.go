@@ -1,0 +1,185 @@
+package viewer
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"ovation/storage"
+)
+
+// leeway is how far the clocks of whoever signs and of this process may be
+// apart.
+const leeway = 30 * time.Second
+
+// verifier checks tokens.
+type verifier struct {
+	secret     []byte
+	keys       *keySet // nil: none
+	algorithms []string
+	parser     *jwt.Parser
+}
+
+func newVerifier(cfg Config, keys *keySet) *verifier {
+	v := &verifier{secret: cfg.Secret, keys: keys}
+	if len(cfg.Secret) > 0 {
+		v.algorithms = append(v.algorithms, "HS256")
+	}
+	if keys != nil {
+		v.algorithms = append(v.algorithms, "RS256", "ES256")
+	}
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(v.algorithms),
+		jwt.WithStrictDecoding(),
+		jwt.WithExpirationRequired(),
+		jwt.WithIssuedAt(),
+		jwt.WithLeeway(leeway),
+	}
+	if cfg.Issuer != "" {
+		options = append(options, jwt.WithIssuer(cfg.Issuer))
+	}
+	if cfg.Audience != "" {
+		options = append(options, jwt.WithAudience(cfg.Audience))
+	}
+	v.parser = jwt.NewParser(options...)
+	return v
+}
+
+func (v *verifier) verify(ctx context.Context, text string) (storage.User, time.Time, error) {
+	if len(v.algorithms) == 0 {
+		return storage.User{}, time.Time{}, refuse("no token is accepted here: the server has neither a secret nor a JWKS to verify it with")
+	}
+	if len(text) > MaxTokenBytes {
+		return storage.User{}, time.Time{}, refuse("the token is %d bytes long; at most %d are allowed", len(text), MaxTokenBytes)
+	}
+	// Claims are read by their exact names: a struct would take "Tenant" for
+	// "tenant".
+	claims := jwt.MapClaims{}
+	token, err := v.parser.ParseWithClaims(text, claims, func(token *jwt.Token) (any, error) {
+		return v.key(ctx, token)
+	})
+	if err != nil {
+		return storage.User{}, time.Time{}, v.explain(token, claims, err)
+	}
+	user, err := userOf(claims)
+	if err != nil {
+		return storage.User{}, time.Time{}, err
+	}
+	expiry, err := claims.GetExpirationTime()
+	if err != nil {
+		return storage.User{}, time.Time{}, refuse(`the token's "exp" is not a time`)
+	}
+	return user, expiry.Time, nil
+}
+
+// key is what may verify a token of this algorithm, and nothing else may. The
+// parser has checked that the algorithm is one of v.algorithms.
+func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, error) {
+	if _, has := token.Header["crit"]; has {
+		return nil, refuse(`the token's header has a "crit" that is not understood`)
+	}
+	if token.Method.Alg() == "HS256" {
+		return v.secret, nil
+	}
+	kid, isText := token.Header["kid"].(string)
+	if _, has := token.Header["kid"]; has && !isText {
+		return nil, refuse(`the token's "kid" is not a string`)
+	}
+	found := v.keys.find(ctx, kid, token.Method.Alg())
+	if len(found) == 0 {
+		return nil, refuse("the token is signed with a key that is not in the JWKS")
+	}
+	return jwt.VerificationKeySet{Keys: found}, nil
+}
+
+// explain says what is wrong with a token. It repeats no part of it but its
+// times and, shortened, its algorithm.
+func (v *verifier) explain(token *jwt.Token, claims jwt.MapClaims, err error) *Error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	if token != nil && token.Header != nil {
+		alg, _ := token.Header["alg"].(string)
+		if !slices.Contains(v.algorithms, alg) {
+			return refuse("the token's algorithm is %.20q; accepted here: %s", alg, strings.Join(v.algorithms, ", "))
+		}
+	}
+	switch {
+	case errors.Is(err, jwt.ErrTokenMalformed):
+		return refuse("the token is not a JSON Web Token")
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid):
+		return refuse("the token's signature does not match")
+	case errors.Is(err, jwt.ErrInvalidType):
+		return refuse(`one of the token's "exp", "nbf", "iat", "iss" and "aud" is of the wrong type`)
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return refuse("the token expired%s", at(claims.GetExpirationTime()))
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		return refuse("the token is not valid yet, only from its \"nbf\" on%s", at(claims.GetNotBefore()))
+	case errors.Is(err, jwt.ErrTokenUsedBeforeIssued):
+		return refuse("the token's \"iat\" lies in the future%s", at(claims.GetIssuedAt()))
+	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
+		return refuse(`the token's "iss" is not the issuer accepted here`)
+	case errors.Is(err, jwt.ErrTokenInvalidAudience):
+		return refuse(`the token's "aud" is not the audience accepted here`)
+	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
+		return refuse("the token has no %s", missing(claims))
+	}
+	return refuse("the token cannot be verified")
+}
+
+func at(t *jwt.NumericDate, err error) string {
+	if t == nil || err != nil {
+		return ""
+	}
+	return " at " + t.UTC().Format(time.RFC3339)
+}
+
+// missing names the first of the claims that may be asked for and is not
+// there.
+func missing(claims jwt.MapClaims) string {
+	for _, name := range []string{"exp", "iss", "aud"} {
+		if claims[name] == nil || claims[name] == "" {
+			return fmt.Sprintf("%q", name)
+		}
+	}
+	return "claim of those asked for"
+}
+
+func userOf(claims jwt.MapClaims) (storage.User, error) {
+	user := storage.User{Tenant: storage.DefaultTenant}
+	sub, has := claims["sub"]
+	if !has || sub == "" {
+		return storage.User{}, refuse(`the token has no "sub"`)
+	}
+	var isText bool
+	if user.UserID, isText = sub.(string); !isText {
+		return storage.User{}, refuse(`the token's "sub" is not a string`)
+	}
+	if tenant, has := claims["tenant"]; has {
+		if user.Tenant, isText = tenant.(string); !isText {
+			return storage.User{}, refuse(`the token's "tenant" is not a string`)
+		}
+	}
+	if err := user.Validate(); err != nil {
+		return storage.User{}, refuse(`the token's "sub" or "tenant" is out of bounds: %s`, reasonOf(err))
+	}
+	return user, nil
+}
+
+// usable reports whether a public key is one for the algorithm.
+func usable(key any, algorithm string) bool {
+	switch key := key.(type) {
+	case *rsa.PublicKey:
+		return algorithm == "RS256" && key.Size() >= 256
+	case *ecdsa.PublicKey:
+		return algorithm == "ES256" && key.Curve.Params().BitSize == 256
+	}
+	return false
+}

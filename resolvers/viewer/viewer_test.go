@@ -1,0 +1,512 @@
+package viewer
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"log/slog"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"go.uber.org/goleak"
+
+	"ovation/storage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var secret = []byte("a secret that is long enough: 0123456789")
+
+// keys are slow to make, so the tests share them.
+var keys = sync.OnceValue(func() (k struct {
+	rsa, otherRSA *rsa.PrivateKey
+	ec            *ecdsa.PrivateKey
+},
+) {
+	k.rsa, _ = rsa.GenerateKey(rand.Reader, 2048)
+	k.otherRSA, _ = rsa.GenerateKey(rand.Reader, 2048)
+	k.ec, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return k
+})
+
+func newAuthenticator(t *testing.T, cfg Config) *Authenticator {
+	t.Helper()
+	cfg.Log = slog.New(slog.DiscardHandler)
+	a, err := New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
+}
+
+// claims are good ones, changed as told; a nil value deletes.
+func claims(changes map[string]any) jwt.MapClaims {
+	all := jwt.MapClaims{"sub": "alice", "exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(all, changes)
+	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
+	return all
+}
+
+func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims, header map[string]any) string {
+	t.Helper()
+	token := jwt.NewWithClaims(method, claims)
+	maps.Copy(token.Header, header)
+	text, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func request(header ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/graphql", http.NoBody)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	return r
+}
+
+func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+func jwk(kid string, key crypto.PublicKey, more map[string]any) map[string]any {
+	fields := map[string]any{"kid": kid}
+	switch key := key.(type) {
+	case *rsa.PublicKey:
+		maps.Copy(fields, map[string]any{"kty": "RSA", "n": b64(key.N.Bytes()), "e": b64(big.NewInt(int64(key.E)).Bytes())})
+	case *ecdsa.PublicKey:
+		point, _ := key.Bytes()
+		maps.Copy(fields, map[string]any{"kty": "EC", "crv": "P-256", "x": b64(point[1:33]), "y": b64(point[33:])})
+	}
+	maps.Copy(fields, more)
+	return fields
+}
+
+func jwks(keys ...map[string]any) []byte {
+	text, err := json.Marshal(map[string]any{"keys": keys})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func jwksFile(t *testing.T, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTheViewerOfAContext(t *testing.T) {
+	if got := From(t.Context()); got != (storage.User{Tenant: storage.DefaultTenant}) {
+		t.Errorf("without a viewer: %v", got)
+	}
+	alice := storage.User{Tenant: "acme", UserID: "alice"}
+	if got := From(With(t.Context(), alice)); got != alice {
+		t.Errorf("with a viewer: %v", got)
+	}
+}
+
+func TestASignedTokenIsItsUser(t *testing.T) {
+	a := newAuthenticator(t, Config{Secret: secret, Issuer: "https://login.example", Audience: "ovation"})
+	alice := storage.User{Tenant: "acme", UserID: "alice ✓"}
+	token, err := Sign(secret, alice, time.Hour, Issuer("https://login.example"), Audience("ovation"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
+		if got, err := a.Authenticate(request("Authorization", scheme+token)); err != nil || got != alice {
+			t.Errorf("%q: %v, %v", scheme, got, err)
+		}
+	}
+	got, expiry, err := a.Token(t.Context(), token)
+	if err != nil || got != alice || time.Until(expiry).Round(time.Minute) != time.Hour {
+		t.Errorf("%v until %s, %v", got, expiry, err)
+	}
+}
+
+func TestWhatCannotBeSigned(t *testing.T) {
+	alice := storage.User{Tenant: "acme", UserID: "alice"}
+	for name, attempt := range map[string]struct {
+		secret []byte
+		user   storage.User
+		ttl    time.Duration
+	}{
+		"a short secret": {secret[:31], alice, time.Hour},
+		"nobody":         {secret, storage.User{Tenant: "acme"}, time.Hour},
+		"a bad user":     {secret, storage.User{Tenant: "acme", UserID: "a\nb"}, time.Hour},
+		"a bad tenant":   {secret, storage.User{Tenant: "ACME", UserID: "alice"}, time.Hour},
+		"no time":        {secret, alice, 0},
+	} {
+		if token, err := Sign(attempt.secret, attempt.user, attempt.ttl); err == nil {
+			t.Errorf("%s: signed %s", name, token)
+		}
+	}
+}
+
+func TestATokenWithoutTenantIsOfTheDefaultOne(t *testing.T) {
+	a := newAuthenticator(t, Config{Secret: secret})
+	got, _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil))
+	if err != nil || got != (storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestATokenThatIsNotGoodIsRefused(t *testing.T) {
+	a := newAuthenticator(t, Config{Secret: secret, Issuer: "me", Audience: "you"})
+	hour := time.Hour
+	at := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
+	good := map[string]any{"iss": "me", "aud": []string{"them", "you"}}
+	with := func(changes map[string]any) string {
+		all := maps.Clone(good)
+		maps.Copy(all, changes)
+		return sign(t, jwt.SigningMethodHS256, secret, claims(all), nil)
+	}
+	whole := with(nil)
+	if _, _, err := a.Token(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(whole, ".")
+	tests := map[string]struct{ token, want string }{
+		"expired":              {with(map[string]any{"exp": at(-hour)}), "expired at "},
+		"no exp":               {with(map[string]any{"exp": nil}), `no "exp"`},
+		"exp is text":          {with(map[string]any{"exp": "tomorrow"}), "wrong type"},
+		"exp is null":          {strings.Join([]string{parts[0], b64([]byte(`{"exp":null}`)), parts[2]}, "."), "signature"},
+		"not yet":              {with(map[string]any{"nbf": at(hour)}), `"nbf" on at 2`},
+		"issued in the future": {with(map[string]any{"iat": at(hour)}), `"iat" lies in the future`},
+		"other issuer":         {with(map[string]any{"iss": "someone"}), `"iss"`},
+		"no issuer":            {with(map[string]any{"iss": nil}), `no "iss"`},
+		"other audience":       {with(map[string]any{"aud": "someone"}), `"aud"`},
+		"no audience":          {with(map[string]any{"aud": nil}), `no "aud"`},
+		"no sub":               {with(map[string]any{"sub": nil}), `no "sub"`},
+		"empty sub":            {with(map[string]any{"sub": ""}), `no "sub"`},
+		"sub is a number":      {with(map[string]any{"sub": 7}), `"sub" is not a string`},
+		"sub is too long":      {with(map[string]any{"sub": strings.Repeat("a", 129)}), "129 bytes"},
+		"sub is unprintable":   {with(map[string]any{"sub": "a\x00"}), "printable"},
+		"Sub is not sub":       {with(map[string]any{"sub": nil, "Sub": "alice"}), `no "sub"`},
+		"tenant is a list":     {with(map[string]any{"tenant": []string{"acme"}}), `"tenant" is not a string`},
+		"tenant is null":       {strings.Join([]string{parts[0], b64([]byte(`{"tenant":null}`)), parts[2]}, "."), "signature"},
+		"tenant is empty":      {with(map[string]any{"tenant": ""}), "tenant must be"},
+		"tenant is upper case": {with(map[string]any{"tenant": "ACME"}), "tenant must be"},
+		"too long":             {with(map[string]any{"x": strings.Repeat("a", MaxTokenBytes)}), "at most 8192"},
+		"other secret": {
+			sign(t, jwt.SigningMethodHS256, []byte("another secret, also long enough 01234"), claims(good), nil), "signature does not match",
+		},
+		"alg none": {
+			sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims(good), nil), `algorithm is "none"; accepted here: HS256`,
+		},
+		"alg none without signature": {
+			b64([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".", `algorithm is "none"`,
+		},
+		"alg of another size": {sign(t, jwt.SigningMethodHS512, secret, claims(good), nil), `algorithm is "HS512"`},
+		"alg unknown":         {b64([]byte(`{"alg":"`+strings.Repeat("x", 99)+`"}`)) + "." + parts[1] + ".", `algorithm is "xxxxxxxxxxxxxxxxxxxx";`},
+		"no alg":              {b64([]byte(`{}`)) + "." + parts[1] + "." + parts[2], `algorithm is ""`},
+		"crit":                {sign(t, jwt.SigningMethodHS256, secret, claims(good), map[string]any{"crit": []string{"x"}}), `"crit"`},
+		"changed claims":      {parts[0] + "." + b64([]byte(`{"sub":"bob"}`)) + "." + parts[2], "signature does not match"},
+		"cut off":             {whole[:len(whole)-3], "signature does not match"},
+		"two parts":           {parts[0] + "." + parts[1], "not a JSON Web Token"},
+		"words":               {"let me in", "not a JSON Web Token"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			user, err := a.Authenticate(request("Authorization", "Bearer "+test.token))
+			if err == nil {
+				t.Fatalf("it is %v", user)
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%q does not tell of %q", err, test.want)
+			}
+			if user != (storage.User{}) {
+				t.Errorf("with the error comes %v", user)
+			}
+			for _, private := range []string{string(secret), parts[2]} {
+				if strings.Contains(err.Error(), private) {
+					t.Errorf("%q tells too much", err)
+				}
+			}
+		})
+	}
+}
+
+func TestClocksMayBeALittleApart(t *testing.T) {
+	a := newAuthenticator(t, Config{Secret: secret})
+	soon, before := time.Now().Add(5*time.Second).Unix(), time.Now().Add(-5*time.Second).Unix()
+	for name, changes := range map[string]map[string]any{
+		"expired just now":    {"exp": before},
+		"valid in a moment":   {"nbf": soon},
+		"issued in a moment":  {"iat": soon},
+		"expires in an age":   {"exp": 253402300799},
+		"valid for a century": {"nbf": 0, "iat": 0},
+	} {
+		if _, _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(changes), nil)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTheAuthorizationHeader(t *testing.T) {
+	a := newAuthenticator(t, Config{Secret: secret})
+	anonymous := storage.User{Tenant: storage.DefaultTenant}
+	if got, err := a.Authenticate(request()); err != nil || got != anonymous {
+		t.Errorf("no header: %v, %v", got, err)
+	}
+	for name, r := range map[string]*http.Request{
+		"empty":        request("Authorization", ""),
+		"no token":     request("Authorization", "Bearer "),
+		"other scheme": request("Authorization", "Basic YTpi"),
+		"no scheme":    request("Authorization", sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)),
+		"two headers":  request("Authorization", "Bearer a", "Authorization", "Bearer b"),
+	} {
+		if got, err := a.Authenticate(r); err == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestWithoutAKeyEveryTokenIsRefused(t *testing.T) {
+	a := newAuthenticator(t, Config{})
+	token := sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)
+	if _, err := a.Authenticate(request("Authorization", "Bearer "+token)); err == nil || !strings.Contains(err.Error(), "neither a secret nor a JWKS") {
+		t.Errorf("%v", err)
+	}
+	if got, err := a.Authenticate(request()); err != nil || !got.Anonymous() {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
+	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		dev    bool
+		header []string
+		want   storage.User
+		fails  bool
+	}{
+		"ignored":           {false, []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, false},
+		"user":              {true, []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, false},
+		"user and tenant":   {true, []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, false},
+		"tenant":            {true, []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, false},
+		"empty":             {true, []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, false},
+		"the token wins":    {true, []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, false},
+		"so does a bad one": {true, []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, true},
+		"invalid user":      {true, []string{"X-Ovation-User", "a\xff"}, storage.User{}, true},
+		"invalid tenant":    {true, []string{"X-Ovation-Tenant", "A"}, storage.User{}, true},
+		"two users":         {true, []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := newAuthenticator(t, Config{Secret: secret, DevHeaders: test.dev})
+			got, err := a.Authenticate(request(test.header...))
+			if got != test.want || (err != nil) != test.fails {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestKeysAreNotConfused(t *testing.T) {
+	public := &keys().rsa.PublicKey
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := jwksFile(t, jwks(
+		jwk("r", public, nil),
+		jwk("e", &keys().ec.PublicKey, nil),
+		jwk("enc", &keys().otherRSA.PublicKey, map[string]any{"use": "enc"}),
+		map[string]any{"kty": "oct", "kid": "o", "k": b64(secret)},
+		map[string]any{"kty": "unheard of", "kid": "u"},
+	))
+	onlyKeys := newAuthenticator(t, Config{JWKS: file})
+	both := newAuthenticator(t, Config{JWKS: file, Secret: secret})
+	hs, rs, es := jwt.SigningMethodHS256, jwt.SigningMethodRS256, jwt.SigningMethodES256
+	tests := map[string]struct {
+		token          string
+		onlyKeys, both bool
+	}{
+		"RS256 by kid":                     {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "r"}), true, true},
+		"RS256 without kid":                {sign(t, rs, keys().rsa, claims(nil), nil), true, true},
+		"ES256 by kid":                     {sign(t, es, keys().ec, claims(nil), map[string]any{"kid": "e"}), true, true},
+		"ES256 without kid":                {sign(t, es, keys().ec, claims(nil), nil), true, true},
+		"HS256":                            {sign(t, hs, secret, claims(nil), nil), false, true},
+		"HS256 with a symmetric JWK":       {sign(t, hs, secret, claims(nil), map[string]any{"kid": "o"}), false, true},
+		"HS256 with the public key as DER": {sign(t, hs, der, claims(nil), map[string]any{"kid": "r"}), false, false},
+		"HS256 with the public key as PEM": {
+			sign(t, hs, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), claims(nil), map[string]any{"kid": "r"}), false, false,
+		},
+		"HS256 with the modulus":    {sign(t, hs, public.N.Bytes(), claims(nil), map[string]any{"kid": "r"}), false, false},
+		"RS256 of another's key":    {sign(t, rs, keys().otherRSA, claims(nil), map[string]any{"kid": "r"}), false, false},
+		"RS256 of a key to encrypt": {sign(t, rs, keys().otherRSA, claims(nil), map[string]any{"kid": "enc"}), false, false},
+		"RS256 with the kid of EC":  {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "e"}), false, false},
+		"RS384":                     {sign(t, jwt.SigningMethodRS384, keys().rsa, claims(nil), map[string]any{"kid": "r"}), false, false},
+		"PS256":                     {sign(t, jwt.SigningMethodPS256, keys().rsa, claims(nil), map[string]any{"kid": "r"}), false, false},
+		"unknown kid":               {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "x"}), false, false},
+		"kid is a number":           {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": 1}), false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := onlyKeys.Token(t.Context(), test.token); (err == nil) != test.onlyKeys {
+				t.Errorf("with the JWKS: %v", err)
+			}
+			if _, _, err := both.Token(t.Context(), test.token); (err == nil) != test.both {
+				t.Errorf("with secret and JWKS: %v", err)
+			}
+		})
+	}
+}
+
+// endpoint serves a JWKS that can be changed, and counts.
+func endpoint(t *testing.T, text []byte) (server *httptest.Server, set func([]byte), reads *atomic.Int64) {
+	t.Helper()
+	var current atomic.Pointer[[]byte]
+	current.Store(&text)
+	reads = new(atomic.Int64)
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reads.Add(1)
+		text := *current.Load()
+		if text == nil {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		_, _ = w.Write(text)
+	}))
+	t.Cleanup(server.Close)
+	return server, func(text []byte) { current.Store(&text) }, reads
+}
+
+func TestAKeyThatIsNewIsFetched(t *testing.T) {
+	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
+	a := newAuthenticator(t, Config{JWKS: server.URL})
+	a.tokens.keys.pause = 0
+	first := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), map[string]any{"kid": "1"})
+	second := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
+	good := func(token string) bool {
+		_, _, err := a.Token(t.Context(), token)
+		return err == nil
+	}
+	if !good(first) || good(second) {
+		t.Error("before the rotation")
+	}
+	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
+	if !good(second) || good(first) {
+		t.Error("after the rotation")
+	}
+	before := reads.Load()
+	if !good(second) || reads.Load() != before {
+		t.Error("a known key is not fetched again")
+	}
+	set(nil)
+	if good(first) || !good(second) || reads.Load() == before {
+		t.Error("when the endpoint fails, the known keys stay")
+	}
+}
+
+func TestUnknownKeysDoNotFloodTheEndpoint(t *testing.T) {
+	server, _, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
+	a := newAuthenticator(t, Config{JWKS: server.URL})
+	forged := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { _, _, _ = a.Token(t.Context(), forged) })
+	}
+	all.Wait()
+	if got := reads.Load(); got != 1 {
+		t.Errorf("%d reads", got)
+	}
+}
+
+func TestAFileIsReadAgainForANewKey(t *testing.T) {
+	path := jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
+	a := newAuthenticator(t, Config{JWKS: path})
+	a.tokens.keys.pause = 0
+	if err := os.WriteFile(path, jwks(jwk("2", &keys().ec.PublicKey, map[string]any{"alg": "ES256", "use": "sig"})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodES256, keys().ec, claims(nil), map[string]any{"kid": "2"})); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAConfigThatCannotServe(t *testing.T) {
+	silent, _, _ := endpoint(t, nil)
+	detour := httptest.NewServer(http.RedirectHandler("http://jwks.example/", http.StatusFound))
+	t.Cleanup(detour.Close)
+	small, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := map[string]struct {
+		ctx  context.Context
+		cfg  Config
+		want string
+	}{
+		"short secret":     {t.Context(), Config{Secret: secret[:31]}, "31 bytes long; at least 32"},
+		"no file":          {t.Context(), Config{JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
+		"no JSON":          {t.Context(), Config{JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "no JSON Web Key Set"},
+		"no usable key":    {t.Context(), Config{JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no key for RS256"},
+		"too long":         {t.Context(), Config{JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
+		"failing endpoint": {t.Context(), Config{JWKS: silent.URL}, "502"},
+		"plain http":       {t.Context(), Config{JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},
+		"detour":           {t.Context(), Config{JWKS: detour.URL}, "must be fetched by https"},
+		"other scheme":     {t.Context(), Config{JWKS: "ftp://jwks.example/"}, "must be a file or an https URL"},
+		"no time":          {gone, Config{JWKS: silent.URL}, "canceled"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, err := New(test.ctx, test.cfg)
+			if err == nil {
+				a.Close()
+				t.Fatal("it serves")
+			}
+			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pass@") {
+				t.Errorf("%q does not tell of %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestCloseMayBeCalledTwice(t *testing.T) {
+	a := newAuthenticator(t, Config{JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))})
+	a.Close()
+	a.Close()
+}
+
+func BenchmarkToken(b *testing.B) {
+	a, err := New(b.Context(), Config{Secret: secret})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.Close()
+	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, _, err := a.Token(b.Context(), token); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
