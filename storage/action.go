@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -113,11 +114,30 @@ type StateKey struct {
 // Message is a group of actions that is queued and persisted as one. ID makes
 // it unique: a store that has persisted a message skips every other of its ID.
 type Message struct {
-	ID      string // 1 to 64 bytes of ASCII
+	ID      string // 1 to 64 printable characters of ASCII
 	Actions []Action
 	// Forever keeps the ID from ever being forgotten. Without it an ID is
 	// remembered for as long as a queue may redeliver (see Persister.Prune).
 	Forever bool
+}
+
+// MaxMessageIDBytes bounds the id of a message.
+const MaxMessageIDBytes = 64
+
+// Validate returns an *InvalidError that says what no store could persist of
+// the message or of one of its actions.
+func (m Message) Validate() error {
+	unfit := func(r rune) bool { return r <= ' ' || r > '~' }
+	if m.ID == "" || len(m.ID) > MaxMessageIDBytes || strings.ContainsFunc(m.ID, unfit) {
+		return &InvalidError{Field: "message id", Reason: fmt.Sprintf(
+			"must be 1 to %d printable characters of ASCII without a space", MaxMessageIDBytes)}
+	}
+	for _, a := range m.Actions {
+		if err := a.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Micros is t as a version: microseconds since 1970.

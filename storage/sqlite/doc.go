@@ -1,0 +1,21 @@
+// Package sqlite is the storage.Store of the embedded way to run: one SQLite
+// file, written by one connection at a time and read by several.
+//
+// A transaction that writes begins by taking the write lock, so what it reads
+// cannot change before it commits. A call that reads sees one snapshot. Many
+// rows go to SQLite as one JSON array per statement, so a batch costs the same
+// few statements whatever its size. Every commit is synced to the disk
+// (synchronous = FULL): with batches the price is small, and what was
+// acknowledged survives a power cut.
+//
+// The package keeps the invariants of package storage, proven by the suite in
+// storage/storagetest. Its own:
+//
+//   - Every list reads its index and neither sorts nor scans:
+//     TestListsUseTheirIndex.
+//   - A call ends in one of the errors of package storage, an error of its
+//     context or a fault, never in a half-written batch:
+//     TestErrorsOfTheDatabase, TestCancelledPersistLeavesNothing.
+//
+// It imports package storage and nothing else of this module.
+package sqlite

@@ -1,0 +1,226 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"ovation/storage"
+)
+
+const insertFolder = `
+INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
+VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`
+
+// CreateFolder makes a folder with an id that sorts by time.
+func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
+	if err := validateOwner(folder.Owner); err != nil {
+		return nil, err
+	}
+	change := storage.FolderChange{Name: &folder.Name, Description: &folder.Description}
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	f := folder
+	f.FolderID, f.ItemCount, f.Updated = id.String(), 0, folder.Created
+	err = s.write(ctx, "create folder", func(t tx) error {
+		if err := t.makeDefaults(map[storage.User]int64{f.Owner: f.Created}); err != nil {
+			return err
+		}
+		if n, err := t.countFolders(f.Owner); err != nil || n >= storage.MaxFolders {
+			return errors.Join(err, storage.ErrTooManyFolders)
+		}
+		_, err := t.exec(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID,
+			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Created, f.Updated)
+		return nameTaken(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+const updateFolder = `
+UPDATE folder SET name = ?, name_key = ?, description = ?, public = ?, updated = ?
+WHERE tenant = ? AND user_id = ? AND folder_id = ?`
+
+// UpdateFolder changes what is set in the change.
+func (s *Store) UpdateFolder(
+	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
+) (*storage.Folder, error) {
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	if err := validateOwner(key.Owner); err != nil {
+		return nil, err
+	}
+	var f storage.Folder
+	err := s.write(ctx, "update folder", func(t tx) (err error) {
+		f, err = t.folder(key, at)
+		if err != nil {
+			return err
+		}
+		before := f
+		set(&f.Name, change.Name)
+		set(&f.Description, change.Description)
+		set(&f.Public, change.Public)
+		if f == before {
+			return nil
+		}
+		f.Updated = storage.Micros(at)
+		_, err = t.exec(updateFolder, f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Updated,
+			key.Owner.Tenant, key.Owner.UserID, key.FolderID)
+		return nameTaken(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+// SQLite has no UPDATE with a LIMIT: the rows are chosen before.
+const takeItems = `
+UPDATE user_collection AS s SET prev_state = s.state, state = ?1, version = max(?2, s.version + 1)
+FROM (SELECT biz, biz_id FROM user_collection
+      WHERE tenant = ?3 AND user_id = ?4 AND state = ?5 AND state <> '' LIMIT ?6) AS i
+WHERE s.tenant = ?3 AND s.user_id = ?4 AND s.biz = i.biz AND s.biz_id = i.biz_id
+RETURNING biz, biz_id, version`
+
+// EmptyFolder moves or uncollects up to limit items.
+func (s *Store) EmptyFolder(
+	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
+) (int, storage.Outcome, error) {
+	if moveTo == key.FolderID {
+		return 0, storage.Outcome{}, &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
+	}
+	var outcome storage.Outcome
+	err := s.write(ctx, "empty folder", func(t tx) error {
+		if _, err := t.folder(key, at); err != nil {
+			return err
+		}
+		if moveTo != "" {
+			if _, err := t.folder(storage.FolderKey{Owner: key.Owner, FolderID: moveTo}, at); err != nil {
+				return err
+			}
+		}
+		moved := newTally()
+		outcome = storage.Outcome{}
+		args := []any{moveTo, storage.Micros(at), key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
+		err := t.query(takeItems, args, func(scan func(...any) error) error {
+			c := storage.StateChange{
+				User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,
+			}
+			c.Subject.Tenant = key.Owner.Tenant
+			err := scan(&c.Subject.Biz, &c.Subject.BizID, &c.Version)
+			moved.state(&c)
+			outcome.Applied = append(outcome.Applied, c)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if outcome.Counts, err = t.settle(moved); err != nil {
+			return err
+		}
+		return call(ctx, mark, outcome)
+	})
+	if err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	return len(outcome.Applied), outcome, nil
+}
+
+const (
+	holdsItems   = `SELECT 1 FROM user_collection WHERE tenant = ? AND user_id = ? AND state = ? AND state <> '' LIMIT 1`
+	deleteFolder = `DELETE FROM folder WHERE tenant = ? AND user_id = ? AND folder_id = ?`
+)
+
+// DeleteFolder removes an empty folder.
+func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
+	if key.FolderID == storage.DefaultFolderID {
+		return storage.ErrDefaultFolder
+	}
+	return s.write(ctx, "delete folder", func(t tx) error {
+		holds := false
+		err := t.query(holdsItems, []any{key.Owner.Tenant, key.Owner.UserID, key.FolderID},
+			func(func(...any) error) error { holds = true; return nil })
+		if err != nil {
+			return err
+		}
+		n, err := t.exec(deleteFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID)
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return storage.ErrNotFound
+		case holds:
+			return storage.ErrFolderNotEmpty // and the deletion is rolled back
+		}
+		return nil
+	})
+}
+
+const selectFolder = `
+SELECT folder_id, name, description, public, item_count, created, updated FROM folder
+WHERE tenant = ? AND user_id = ? AND folder_id = ?`
+
+// folder returns a folder that exists, storage.ErrNotFound for others. The
+// default folder is made if need be.
+func (t tx) folder(key storage.FolderKey, at time.Time) (f storage.Folder, err error) {
+	if key.FolderID == storage.DefaultFolderID && !key.Owner.Anonymous() {
+		if err := t.makeDefaults(map[storage.User]int64{key.Owner: storage.Micros(at)}); err != nil {
+			return f, err
+		}
+	}
+	err = t.query(selectFolder, []any{key.Owner.Tenant, key.Owner.UserID, key.FolderID},
+		func(scan func(...any) error) error {
+			f, err = scanFolder(key.Owner, scan)
+			return err
+		})
+	if err == nil && f.FolderID == "" {
+		err = storage.ErrNotFound
+	}
+	return f, err
+}
+
+func scanFolder(owner storage.User, scan func(...any) error) (storage.Folder, error) {
+	f := storage.Folder{Owner: owner}
+	err := scan(&f.FolderID, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
+	return f, err
+}
+
+func (t tx) countFolders(owner storage.User) (n int, err error) {
+	err = t.query(`SELECT count(*) FROM folder WHERE tenant = ? AND user_id = ?`, []any{owner.Tenant, owner.UserID},
+		func(scan func(...any) error) error { return scan(&n) })
+	return n, err
+}
+
+func validateOwner(owner storage.User) error {
+	if err := owner.Validate(); err != nil {
+		return err
+	}
+	return storage.ValidateUserID(owner.UserID)
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// nameTaken knows the error of the only unique key that a caller can hit.
+func nameTaken(err error) error {
+	fault := new(sqlite.Error)
+	if errors.As(err, &fault) && fault.Code() == codes.SQLITE_CONSTRAINT_UNIQUE {
+		return storage.ErrNameTaken
+	}
+	return err
+}

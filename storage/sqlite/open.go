@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver
+
+	"ovation/storage"
+)
+
+// readers is how many calls read at the same time. SQLite works on the
+// processor, not on a network, so few are enough.
+const readers = 4
+
+// Options say where the database is.
+type Options struct {
+	// Path is the database file. It is made if it is missing (mode 0600), and
+	// so is its folder (mode 0700). The files Path-wal and Path-shm stand
+	// beside it while it is open.
+	Path string
+	// Now is the clock, time.Now if nil.
+	Now func() time.Time
+}
+
+// Store is a storage.Store in one SQLite file.
+type Store struct {
+	now    func() time.Time
+	db     *sql.DB
+	writer chan *conn // holds the one connection that writes
+	reader chan *conn // holds those that read
+
+	mu     sync.Mutex // guards closed, and calls against a Wait that began
+	closed bool
+	calls  sync.WaitGroup
+	close  func() error
+}
+
+var _ storage.Store = (*Store)(nil)
+
+// Open opens the database and brings its tables up to date. Errors:
+// storage.ErrNewerSchema; storage.ErrUnavailable where the file cannot be
+// read and written now; others, for example where it is no database. All name
+// the path.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	path, err := filepath.Abs(options.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open database %q: %w", options.Path, err)
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if err := makeFile(options.Path, path); err != nil {
+		return nil, fmt.Errorf("open database %q: %w: %w", options.Path, storage.ErrUnavailable, err)
+	}
+	db, err := sql.Open("sqlite", dsn(path))
+	if err != nil {
+		return nil, fmt.Errorf("open database %q: %w", path, err)
+	}
+	s := &Store{
+		now:    options.Now,
+		db:     db,
+		writer: make(chan *conn, 1),
+		reader: make(chan *conn, readers),
+	}
+	s.close = sync.OnceValue(s.shut)
+	if err := errors.Join(migrate(ctx, db), s.connect(ctx)); err != nil {
+		_ = s.Close() // the first error tells more
+		return nil, wrap(ctx, fmt.Sprintf("open database %q", path), err)
+	}
+	return s, nil
+}
+
+// Close waits for the calls under way and closes the database. What is in the
+// write-ahead log goes into the database file unless another process still
+// has it open.
+func (s *Store) Close() error { return s.close() }
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.read(ctx, "ping", func(t tx) error {
+		return t.query(`SELECT version FROM interactive LIMIT 1`, nil, nil)
+	})
+}
+
+func (s *Store) shut() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.calls.Wait()
+	for _, pool := range []chan *conn{s.reader, s.writer} {
+		for range len(pool) {
+			(<-pool).close()
+		}
+	}
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("close database: %w", err)
+	}
+	return nil
+}
+
+// connect opens the connections.
+func (s *Store) connect(ctx context.Context) error {
+	for range readers {
+		c, err := newConn(ctx, s.db, "PRAGMA query_only = 1")
+		if err != nil {
+			return err
+		}
+		s.reader <- c
+	}
+	c, err := newConn(ctx, s.db, "PRAGMA cache_size = -65536") // KiB
+	if err != nil {
+		return err
+	}
+	s.writer <- c
+	return nil
+}
+
+// makeFile makes the file where it is missing. It opens it in any case, since
+// the system says more clearly than SQLite what is wrong with a file.
+func makeFile(given, path string) error {
+	if given == "" {
+		return errors.New("no path is given")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// dsn says how each connection is set up. Larger pages than usual: fewer
+// writes for the same rows.
+func dsn(path string) string {
+	query := url.Values{
+		"mode":          {"rw"},
+		"_busy_timeout": {"5000"}, // milliseconds; for other processes, see tx.go for this one
+		"_txlock":       {"immediate"},
+		"_pragma":       {"page_size(8192)", "cache_size(-16384)", "trusted_schema(0)"},
+		"_journal_mode": {"WAL"},
+		"_synchronous":  {"FULL"},
+		"_dqs":          {"0"},
+		"_error_rc":     {"1"},
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}).String()
+}
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrate brings the tables up to date.
+func migrate(ctx context.Context, db *sql.DB) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files,
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	if err != nil {
+		return err
+	}
+	current, known, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if current > known {
+		return fmt.Errorf("%w: its tables have version %d, this release knows versions up to %d; "+
+			"run the release that made it or a newer one, or give another path",
+			storage.ErrNewerSchema, current, known)
+	}
+	_, err = provider.Up(ctx)
+	return err
+}

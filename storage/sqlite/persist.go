@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ovation/storage"
+)
+
+// Persist applies what is new of the messages in one transaction. The number
+// of its statements does not depend on that of the actions.
+func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	for _, m := range messages {
+		if err := m.Validate(); err != nil {
+			return storage.Outcome{}, fmt.Errorf("persist message %q: %w", m.ID, err)
+		}
+	}
+	var outcome storage.Outcome
+	err := s.write(ctx, "persist", func(t tx) error {
+		actions, skipped, err := t.receive(messages, storage.Micros(s.now()))
+		if err != nil {
+			return err
+		}
+		outcome, err = t.apply(storage.Coalesce(actions))
+		if err != nil {
+			return err
+		}
+		outcome.Skipped = skipped
+		return call(ctx, mark, outcome)
+	})
+	if err != nil {
+		return storage.Outcome{}, err
+	}
+	return outcome, nil
+}
+
+func call(ctx context.Context, mark storage.Mark, outcome storage.Outcome) error {
+	if mark == nil {
+		return nil
+	}
+	return mark(ctx, outcome)
+}
+
+const insertInbox = `
+INSERT INTO inbox (id, persisted)
+SELECT value ->> 0, nullif(value ->> 1, 0) FROM json_each(?) WHERE true
+ON CONFLICT DO NOTHING RETURNING id`
+
+// receive puts the messages into the inbox and returns the actions of those
+// that were not there.
+func (t tx) receive(messages []storage.Message, now int64) (actions []storage.Action, skipped int, err error) {
+	var rows tuples
+	for _, m := range messages {
+		persisted := now
+		if m.Forever {
+			persisted = 0
+		}
+		rows.add([]string{m.ID}, persisted)
+	}
+	fresh := make(map[string]bool, len(messages))
+	err = t.query(insertInbox, []any{rows.json()}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		fresh[id] = true
+		return err
+	})
+	for _, m := range messages {
+		if fresh[m.ID] {
+			actions = append(actions, m.Actions...)
+			delete(fresh, m.ID) // a second one of the same call is a repeat
+		} else {
+			skipped++
+		}
+	}
+	return actions, skipped, err
+}
+
+// apply writes coalesced actions and moves the counts by what they change.
+func (t tx) apply(actions []storage.Action) (outcome storage.Outcome, err error) {
+	reactions, rest := cut(actions, storage.KindReaction)
+	collections, reads := cut(rest, storage.KindCollection)
+
+	changed := newTally()
+	changes, err := t.react(reactions)
+	if err != nil {
+		return outcome, err
+	}
+	moves, err := t.collect(collections)
+	if err != nil {
+		return outcome, err
+	}
+	if err := t.addReads(reads); err != nil {
+		return outcome, err
+	}
+	outcome.Applied = append(changes, moves...)
+	for i := range outcome.Applied {
+		changed.state(&outcome.Applied[i])
+	}
+	for i := range reads {
+		changed.subject(reads[i].Subject).ReadCount += reads[i].Times
+	}
+	outcome.Counts, err = t.settle(changed)
+	return outcome, err
+}
+
+// cut splits off the leading actions of a kind.
+func cut(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {
+	n := slices.IndexFunc(actions, func(a storage.Action) bool { return a.Kind != kind })
+	if n < 0 {
+		n = len(actions)
+	}
+	return actions[:n], actions[n:]
+}
+
+const selectSeen = `
+SELECT k.key FROM json_each(?) k CROSS JOIN inbox i WHERE i.id = k.value ->> 0`
+
+// Seen looks the ids up in the inbox.
+func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
+	out := make([]bool, len(ids))
+	var keys tuples
+	for _, id := range ids {
+		keys.add([]string{id})
+	}
+	err := s.read(ctx, "look up messages", func(t tx) error {
+		return t.query(selectSeen, []any{keys.json()}, func(scan func(...any) error) error {
+			var i int
+			err := scan(&i)
+			out[i] = true
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Prune forgets old messages.
+func (s *Store) Prune(ctx context.Context, before time.Time) (n int64, err error) {
+	err = s.write(ctx, "prune the inbox", func(t tx) error {
+		n, err = t.exec(`DELETE FROM inbox WHERE persisted < ?`, storage.Micros(before))
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+
+	"ovation/storage"
+)
+
+var (
+	errViewersTenant = &storage.InvalidError{Field: "tenant", Reason: "must be the viewer's for every subject"}
+	errKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
+)
+
+// Interactives looks up counts and the viewer's states as of one moment.
+func (s *Store) Interactives(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	out := make([]storage.Interactive, len(subjects))
+	keys := make([]storage.StateKey, len(subjects))
+	for i, subject := range subjects {
+		if subject.Tenant != viewer.Tenant {
+			return nil, errViewersTenant
+		}
+		out[i] = storage.Interactive{Subject: subject, Freshness: storage.Live}
+		keys[i] = storage.StateKey{User: viewer, Subject: subject}
+	}
+	err := s.read(ctx, "read interactives", func(t tx) error {
+		if err := t.counts(out); err != nil || viewer.Anonymous() {
+			return err
+		}
+		states, err := t.states(keys, kinds)
+		for i, state := range states {
+			out[i].Liked, out[i].Collected, out[i].Read = state.Liked, state.Collected, state.Read
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// States looks up states as of one moment.
+func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) (out []storage.States, err error) {
+	for _, key := range keys {
+		if key.User.Tenant != key.Subject.Tenant {
+			return nil, errKeysTenant
+		}
+	}
+	err = s.read(ctx, "read states", func(t tx) error {
+		out, err = t.states(keys, kinds)
+		return err
+	})
+	return out, err
+}
+
+const selectCounts = `
+SELECT k.key, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.version
+FROM json_each(?) k CROSS JOIN interactive i
+WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
+
+// counts fills in the counts of each.
+func (t tx) counts(of []storage.Interactive) error {
+	var keys tuples
+	for i := range of {
+		keys.add([]string{of[i].Tenant, of[i].Biz, of[i].BizID})
+	}
+	return t.query(selectCounts, []any{keys.json()}, func(scan func(...any) error) error {
+		var i int
+		var c storage.Counts
+		err := scan(&i, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version)
+		of[i].Counts = c
+		return err
+	})
+}
+
+const (
+	selectReactions = `
+SELECT k.key, s.state, s.version
+FROM json_each(?) k CROSS JOIN user_reaction s
+WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
+
+	selectCollections = `
+SELECT k.key, s.state, s.version
+FROM json_each(?) k CROSS JOIN user_collection s
+WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
+
+	selectReads = `
+SELECT k.key, s.times, s.first_read, s.version
+FROM json_each(?) k CROSS JOIN user_read s
+WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
+)
+
+// states looks up each kind asked by one statement. The anonymous visitor has
+// none: the reads remembered under that name are everyone's.
+func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	out := make([]storage.States, len(of))
+	keys := stateKeys(of)
+	for _, look := range []struct {
+		kind  storage.Kind
+		query string
+		row   func(scan func(...any) error) error
+	}{
+		{storage.KindReaction, selectReactions, func(scan func(...any) error) error {
+			var i int
+			var l storage.Liked
+			err := scan(&i, &l.Reaction, &l.Version)
+			out[i].ReactionVersion = l.Version
+			if l.Reaction != storage.NoReaction {
+				l.User, l.Subject = of[i].User, of[i].Subject
+				out[i].Liked = &l
+			}
+			return err
+		}},
+		{storage.KindCollection, selectCollections, func(scan func(...any) error) error {
+			var i int
+			var c storage.Collected
+			err := scan(&i, &c.FolderID, &c.Version)
+			out[i].CollectionVersion = c.Version
+			if c.FolderID != "" {
+				c.User, c.Subject = of[i].User, of[i].Subject
+				out[i].Collected = &c
+			}
+			return err
+		}},
+		{storage.KindRead, selectReads, func(scan func(...any) error) error {
+			var i int
+			var r storage.Read
+			err := scan(&i, &r.Times, &r.First, &r.Last)
+			if !of[i].User.Anonymous() {
+				r.User, r.Subject = of[i].User, of[i].Subject
+				out[i].Read = &r
+			}
+			return err
+		}},
+	} {
+		if !kinds.Has(look.kind) {
+			continue
+		}
+		if err := t.query(look.query, []any{keys}, look.row); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func stateKeys(of []storage.StateKey) string {
+	var keys tuples
+	for _, k := range of {
+		keys.add([]string{k.User.Tenant, k.User.UserID, k.Subject.Biz, k.Subject.BizID})
+	}
+	return keys.json()
+}
+
+const selectFoldersByKey = `
+SELECT k.key, f.name, f.description, f.public, f.item_count, f.created, f.updated
+FROM json_each(?) k CROSS JOIN folder f
+WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.folder_id = k.value ->> 2`
+
+// FoldersOf looks up folders as of one moment.
+func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
+	out := make([]*storage.Folder, len(keys))
+	now := storage.Micros(s.now())
+	var rows tuples
+	for i, k := range keys {
+		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
+		if k.FolderID == storage.DefaultFolderID && !k.Owner.Anonymous() {
+			out[i] = &storage.Folder{
+				Owner: k.Owner, FolderID: k.FolderID, Name: storage.DefaultFolderName, Created: now, Updated: now,
+			}
+		}
+	}
+	err := s.read(ctx, "read folders", func(t tx) error {
+		return t.query(selectFoldersByKey, []any{rows.json()}, func(scan func(...any) error) error {
+			var i int
+			var f storage.Folder
+			err := scan(&i, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
+			f.Owner, f.FolderID = keys[i].Owner, keys[i].FolderID
+			out[i] = &f
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
