@@ -34,8 +34,8 @@ type Config struct {
 	// DevHeaders believes X-Ovation-User and X-Ovation-Tenant where there is
 	// no token. Without it the two are ignored.
 	DevHeaders bool
-	// Log hears of a JWKS that cannot be read again. Nil: slog.Default().
-	Log *slog.Logger
+	// Logger hears of a JWKS that cannot be read again. Nil: slog.Default().
+	Logger *slog.Logger
 }
 
 // Error says why a request is refused, in words for whoever sent it.
@@ -61,7 +61,7 @@ func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	if n := len(cfg.Secret); n > 0 && n < MinSecretBytes {
 		return nil, fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", n, MinSecretBytes)
 	}
-	log := cfg.Log
+	log := cfg.Logger
 	if log == nil {
 		log = slog.Default()
 	}
@@ -75,11 +75,13 @@ func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	return &Authenticator{tokens: newVerifier(cfg, keys), devHeaders: cfg.DevHeaders}, nil
 }
 
-// Close ends what New has started and waits for it. It may be called twice.
-func (a *Authenticator) Close() {
+// Close ends what New has started and waits for it. It may be called twice
+// and always returns nil.
+func (a *Authenticator) Close() error {
 	if a.tokens.keys != nil {
 		a.tokens.keys.close()
 	}
+	return nil
 }
 
 // Authenticate returns the user of a request: that of its bearer token, or

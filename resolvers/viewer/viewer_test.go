@@ -48,12 +48,12 @@ var keys = sync.OnceValue(func() (k struct {
 
 func newAuthenticator(t *testing.T, cfg Config) *Authenticator {
 	t.Helper()
-	cfg.Log = slog.New(slog.DiscardHandler)
+	cfg.Logger = slog.New(slog.DiscardHandler)
 	a, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.Close)
+	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
 
@@ -478,7 +478,7 @@ func TestAConfigThatCannotServe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, err := New(test.ctx, test.cfg)
 			if err == nil {
-				a.Close()
+				_ = a.Close()
 				t.Fatal("it serves")
 			}
 			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "pass@") {
@@ -490,8 +490,11 @@ func TestAConfigThatCannotServe(t *testing.T) {
 
 func TestCloseMayBeCalledTwice(t *testing.T) {
 	a := newAuthenticator(t, Config{JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))})
-	a.Close()
-	a.Close()
+	for range 2 {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func BenchmarkToken(b *testing.B) {
@@ -499,7 +502,7 @@ func BenchmarkToken(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer a.Close()
+	defer func() { _ = a.Close() }()
 	token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
 	if err != nil {
 		b.Fatal(err)
