@@ -11,9 +11,11 @@ import (
 // It is safe for concurrent use.
 type Mirror interface {
 	// Look returns what each user did to each subject as of the latest
-	// acknowledged action. sure is false where that cannot be known; an action
-	// must then be published whatever the states say.
-	Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) (states []storage.States, sure bool, err error)
+	// acknowledged action, and where all of that is: Persisted, or Queued where
+	// some of it may not be in the database yet. It is "" where the latest
+	// action cannot be known; an action must then be published whatever the
+	// states say. Errors: storage.ErrUnavailable, the context's.
+	Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error)
 	// Show makes confirmed actions visible to their users on every node.
 	Show(ctx context.Context, actions []storage.Action) error
 	// TakeBack removes the marks of transactions that never committed from the

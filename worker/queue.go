@@ -7,15 +7,20 @@ import (
 	"ovation/storage"
 )
 
-// ErrRejected is what Publish returns where it learns that a worker has given
-// the message up (see Delivery.Reject). Queues that confirm before a worker
-// has seen the message never return it.
-var ErrRejected = errors.New("the message cannot be persisted")
+// The errors of a queue that its users should tell apart with errors.Is.
+var (
+	// ErrRejected is what Publish returns where it learns that a worker has
+	// given the message up (see Delivery.Reject). Queues that confirm before a
+	// worker has seen the message never return it.
+	ErrRejected = errors.New("the message cannot be persisted")
+	// ErrClosed is returned by what is used after it was closed or stopped.
+	ErrClosed = errors.New("closed")
+	// ErrSettled: the delivery was settled before, or its consumer has gone
+	// away and the message comes again.
+	ErrSettled = errors.New("the delivery is settled already")
+)
 
-// ErrClosed is returned by what is used after it was closed or stopped.
-var ErrClosed = errors.New("closed")
-
-// Publisher puts messages into the queue.
+// Publisher puts messages into the queue. It is safe for concurrent use.
 type Publisher interface {
 	// Partitions is how many partitions the queue has, at least 1. It never
 	// changes. All actions on a subject belong into one partition, so that
@@ -28,18 +33,21 @@ type Publisher interface {
 	Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error)
 }
 
-// Consumer takes messages out of the queue.
+// Consumer takes messages out of the queue. It is safe for concurrent use.
 type Consumer interface {
-	// Consume delivers messages until the context is done, then closes the
-	// channel. A message comes again, marked as redelivered, where it was
-	// requeued or its consumer went away before it settled it. Messages of one
-	// partition go to one consumer at a time, in the order they were
-	// published, but for redelivered ones.
+	// Consume delivers messages until the context is done or the queue is
+	// lost, then closes the channel. A message comes again, marked as
+	// redelivered, where it was requeued or its consumer went away before it
+	// settled it. Messages of one partition go to one consumer at a time, in
+	// the order they were published, but for redelivered ones. How many
+	// messages a consumer is given before it settles one is bounded.
+	// Errors: storage.ErrUnavailable, ErrClosed.
 	Consume(ctx context.Context) (<-chan Delivery, error)
 }
 
 // Delivery is a message in the hands of a worker, which settles it exactly
-// once by one of its three methods.
+// once by one of its three methods. Each returns ErrSettled, and does nothing,
+// where that is no longer possible.
 type Delivery interface {
 	Message() storage.Message
 	// Redelivered reports whether some worker may have had the message before.

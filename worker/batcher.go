@@ -1,0 +1,198 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"ovation/storage"
+)
+
+// batcher groups actions into messages. No timer is involved: a message leaves
+// when there is something to send and fewer than MaxInFlight messages of its
+// partition are being published; whatever arrives meanwhile makes the next.
+type batcher struct {
+	publisher Publisher
+	mirror    Mirror
+	opts      RecorderOptions
+
+	space   chan struct{} // holds a token for each action accepted and not answered
+	closing chan struct{} // closed when no more is accepted
+	drained chan struct{} // closed when the last batch is answered after that
+
+	mu      sync.Mutex
+	closed  bool
+	sending int // batches that are not answered
+	lanes   []lane
+}
+
+// lane is one partition.
+type lane struct {
+	waiting    []*item
+	publishing int // messages
+}
+
+// item is an action whose caller waits for the answer.
+type item struct {
+	action  storage.Action
+	release func()
+	answer  chan answer // takes one without blocking
+}
+
+type answer struct {
+	durability storage.Durability
+	err        error
+}
+
+func newBatcher(publisher Publisher, mirror Mirror, opts RecorderOptions) *batcher {
+	return &batcher{
+		publisher: publisher,
+		mirror:    mirror,
+		opts:      opts,
+		space:     make(chan struct{}, opts.MaxBacklog),
+		closing:   make(chan struct{}),
+		drained:   make(chan struct{}),
+		lanes:     make([]lane, publisher.Partitions()),
+	}
+}
+
+// do sends the action and waits for its answer. It calls release once, when the
+// action is out of its hands, which may be long after it has returned.
+func (b *batcher) do(ctx context.Context, a storage.Action, release func()) (storage.Durability, error) {
+	select {
+	case b.space <- struct{}{}:
+	case <-b.closing:
+		release()
+		return "", fmt.Errorf("record: %w", ErrClosed)
+	case <-ctx.Done():
+		release()
+		return "", ended(ctx, "wait for room in the backlog")
+	}
+	b.opts.Metrics.backlog(1)
+	it := &item{action: a, release: release, answer: make(chan answer, 1)}
+	if !b.add(it) { //nolint:contextcheck // what is accepted outlives its caller
+		b.leave(it)
+		return "", fmt.Errorf("record: %w", ErrClosed)
+	}
+	select {
+	case got := <-it.answer:
+		return got.durability, got.err
+	case <-ctx.Done():
+		return "", ended(ctx, "wait for the confirm")
+	}
+}
+
+// add puts the item into its lane, or returns false after close.
+func (b *batcher) add(it *item) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	partition := PartitionOf(it.action.Subject, len(b.lanes))
+	b.lanes[partition].waiting = append(b.lanes[partition].waiting, it)
+	b.launch(partition)
+	return true
+}
+
+// leave gives back what an item holds.
+func (b *batcher) leave(it *item) {
+	it.release()
+	<-b.space
+	b.opts.Metrics.backlog(-1)
+}
+
+// launch starts what may be sent of a partition. The lock is held.
+func (b *batcher) launch(partition int) {
+	l := &b.lanes[partition]
+	for l.publishing < b.opts.MaxInFlight && len(l.waiting) > 0 {
+		n := min(len(l.waiting), b.opts.MaxBatch)
+		batch := l.waiting[:n:n]
+		l.waiting = l.waiting[n:]
+		l.publishing++
+		b.sending++
+		go b.send(partition, batch) // close waits for it
+	}
+}
+
+// send takes a batch all the way to its answers. It belongs to no caller: each
+// may go away without cutting it short.
+func (b *batcher) send(partition int, batch []*item) {
+	b.opts.Metrics.recorderBatch(len(batch))
+	actions := make([]storage.Action, len(batch))
+	for i, it := range batch {
+		actions[i] = it.action
+	}
+	durability, err := b.publish(partition, actions)
+
+	b.mu.Lock()
+	b.lanes[partition].publishing--
+	b.launch(partition) // the next message need not wait for the showing
+	b.mu.Unlock()
+
+	if err == nil {
+		b.show(actions)
+	}
+	for _, it := range batch {
+		b.leave(it)
+		it.answer <- answer{durability, err}
+	}
+	b.done()
+}
+
+func (b *batcher) publish(partition int, actions []storage.Action) (storage.Durability, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.opts.PublishTimeout)
+	defer cancel()
+	message := storage.Message{ID: uuid.Must(uuid.NewV7()).String(), Actions: actions}
+	durability, err := b.publisher.Publish(ctx, partition, message)
+	if err == nil {
+		return durability, nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	}
+	return "", fmt.Errorf("publish batch of %d: %w", len(actions), err)
+}
+
+// show makes the batch visible. The actions are durable already, so that it
+// fails nobody: until a worker has persisted them, readers see the past.
+func (b *batcher) show(actions []storage.Action) {
+	ctx, cancel := context.WithTimeout(context.Background(), b.opts.PublishTimeout)
+	defer cancel()
+	if err := b.mirror.Show(ctx, actions); err != nil {
+		b.opts.Metrics.mirrorFailed()
+		b.opts.Logger.Warn("confirmed actions are not shown yet", "actions", len(actions), "error", err)
+	}
+}
+
+// done counts off a batch and tells close of the last one.
+func (b *batcher) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sending--
+	if b.closed && b.sending == 0 {
+		close(b.drained)
+	}
+}
+
+// close accepts no more and waits for the last answer.
+func (b *batcher) close(ctx context.Context) error {
+	b.mu.Lock()
+	if !b.closed {
+		b.closed = true
+		close(b.closing)
+		if b.sending == 0 {
+			close(b.drained)
+		}
+	}
+	b.mu.Unlock()
+	select {
+	case <-b.drained:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx, "send the backlog")
+	}
+}

@@ -1,0 +1,85 @@
+package local
+
+import (
+	"fmt"
+	"slices"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// consumer is one call of Consume. It is guarded by the queue's lock.
+type consumer struct {
+	queue     *Queue
+	out       chan worker.Delivery
+	unsettled map[worker.Delivery]*entry
+}
+
+// leave puts back what is unsettled and lets the next consumer have its turn.
+func (c *consumer) leave() {
+	q := c.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for drained := false; !drained; { // what still lies there is in nobody's hands
+		select {
+		case d := <-c.out:
+			q.putBack(c.unsettled[d])
+			delete(c.unsettled, d)
+		default:
+			drained = true
+		}
+	}
+	close(c.out)
+	for _, e := range c.unsettled {
+		e.redelivered = true
+		q.putBack(e)
+	}
+	c.unsettled = nil
+	q.consumers = slices.DeleteFunc(q.consumers, func(other *consumer) bool { return other == c })
+	q.deliver()
+}
+
+// delivery is an entry in the hands of a consumer.
+type delivery struct {
+	consumer    *consumer
+	entry       *entry
+	redelivered bool
+}
+
+// Message is the message, which must not be changed.
+func (d *delivery) Message() storage.Message { return d.entry.message }
+
+// Redelivered reports whether a consumer had the message before.
+func (d *delivery) Redelivered() bool { return d.redelivered }
+
+// Ack tells the publisher that the message is persisted.
+func (d *delivery) Ack() error {
+	return d.settle("ack", func() { d.entry.settled <- nil })
+}
+
+// Requeue puts the message back in front.
+func (d *delivery) Requeue() error {
+	return d.settle("requeue", func() {
+		d.entry.redelivered = true
+		d.consumer.queue.putBack(d.entry)
+	})
+}
+
+// Reject tells the publisher that the message is given up, and why.
+func (d *delivery) Reject(reason error) error {
+	return d.settle("reject", func() { d.entry.settled <- fmt.Errorf("%w: %w", worker.ErrRejected, reason) })
+}
+
+// settle does it under the lock, unless it is too late.
+func (d *delivery) settle(how string, do func()) error {
+	q := d.consumer.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, mine := d.consumer.unsettled[d]; !mine {
+		return fmt.Errorf("%s: %w", how, worker.ErrSettled)
+	}
+	delete(d.consumer.unsettled, d)
+	do()
+	q.deliver()
+	return nil
+}

@@ -1,0 +1,187 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// Options tune a Queue. The zero value is a good choice.
+type Options struct {
+	// Partitions is how many there are; 1 if 0. More of them let a recorder
+	// have more messages in the queue at a time, and do nothing else.
+	Partitions int
+	// Capacity is how many messages are published at a time; 1,000 if 0.
+	// Whoever comes then waits.
+	Capacity int
+	// Prefetch is how many messages a consumer has before it settles one; 100
+	// if 0.
+	Prefetch int
+}
+
+// Queue hands messages from publishers to one consumer at a time, all in the
+// order they came. Other consumers wait until it goes away.
+type Queue struct {
+	opts  Options
+	space chan struct{} // holds a token for each Publish
+	gone  chan struct{} // closed by Close
+
+	mu        sync.Mutex
+	closed    bool
+	last      uint64   // sequence number of the newest message
+	waiting   []*entry // in the order of their numbers
+	consumers []*consumer
+	serving   sync.WaitGroup // one for each consumer
+}
+
+var (
+	_ worker.Publisher = (*Queue)(nil)
+	_ worker.Consumer  = (*Queue)(nil)
+)
+
+// entry is a message from its publishing until it is acknowledged or rejected.
+type entry struct {
+	message     storage.Message
+	number      uint64
+	redelivered bool
+	settled     chan error // takes the verdict without blocking
+}
+
+// NewQueue returns an empty queue. Close it at the end.
+func NewQueue(opts Options) *Queue {
+	opts.Partitions = cmp.Or(opts.Partitions, 1)
+	opts.Capacity = cmp.Or(opts.Capacity, 1000)
+	opts.Prefetch = cmp.Or(opts.Prefetch, 100)
+	return &Queue{opts: opts, space: make(chan struct{}, opts.Capacity), gone: make(chan struct{})}
+}
+
+// Partitions is how many partitions there are.
+func (q *Queue) Partitions() int { return q.opts.Partitions }
+
+// Publish returns storage.Persisted when a worker has acknowledged the
+// message. When the context ends first, a message that no worker has yet is
+// withdrawn. Errors: worker.ErrRejected with the worker's reason,
+// worker.ErrClosed, the context's.
+func (q *Queue) Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error) {
+	if partition < 0 || partition >= q.opts.Partitions {
+		return "", fmt.Errorf("publish: there is no partition %d of %d", partition, q.opts.Partitions)
+	}
+	select {
+	case q.space <- struct{}{}:
+		defer func() { <-q.space }()
+	case <-q.gone:
+		return "", fmt.Errorf("publish: %w", worker.ErrClosed)
+	case <-ctx.Done():
+		return "", fmt.Errorf("publish: wait for room in the queue: %w", ctx.Err())
+	}
+	e := &entry{message: message, settled: make(chan error, 1)}
+	if err := q.add(e); err != nil {
+		return "", err
+	}
+	select {
+	case err := <-e.settled:
+		if err != nil {
+			return "", err
+		}
+		return storage.Persisted, nil
+	case <-q.gone:
+		return "", fmt.Errorf("publish: wait for a worker: %w", worker.ErrClosed)
+	case <-ctx.Done():
+		q.withdraw(e)
+		return "", fmt.Errorf("publish: wait for a worker: %w", ctx.Err())
+	}
+}
+
+// Consume delivers messages until the context is done or the queue is closed.
+// It returns worker.ErrClosed after Close.
+func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, fmt.Errorf("consume: %w", worker.ErrClosed)
+	}
+	c := &consumer{
+		queue:     q,
+		out:       make(chan worker.Delivery, q.opts.Prefetch),
+		unsettled: make(map[worker.Delivery]*entry),
+	}
+	q.consumers = append(q.consumers, c)
+	q.deliver()
+	q.serving.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-q.gone:
+		}
+		c.leave()
+	})
+	return c.out, nil
+}
+
+// Close ends every Publish with worker.ErrClosed, closes the channels of the
+// consumers and waits until that is done. It may be called twice.
+func (q *Queue) Close() error {
+	q.mu.Lock()
+	if !q.closed {
+		q.closed = true
+		close(q.gone)
+	}
+	q.mu.Unlock()
+	q.serving.Wait()
+	return nil
+}
+
+func (q *Queue) add(e *entry) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return fmt.Errorf("publish: %w", worker.ErrClosed)
+	}
+	q.last++
+	e.number = q.last
+	q.waiting = append(q.waiting, e)
+	q.deliver()
+	return nil
+}
+
+// withdraw takes the entry out, unless a consumer has it.
+func (q *Queue) withdraw(e *entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i, found := q.find(e); found {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+}
+
+// putBack puts the entry where its number belongs. The lock is held.
+func (q *Queue) putBack(e *entry) {
+	i, _ := q.find(e)
+	q.waiting = slices.Insert(q.waiting, i, e)
+}
+
+func (q *Queue) find(e *entry) (int, bool) {
+	return slices.BinarySearchFunc(q.waiting, e.number, func(w *entry, number uint64) int {
+		return cmp.Compare(w.number, number)
+	})
+}
+
+// deliver hands the first consumer what there is, as far as it may have more.
+// The lock is held. It never blocks: the channel has room for whatever is
+// unsettled.
+func (q *Queue) deliver() {
+	if q.closed || len(q.consumers) == 0 {
+		return
+	}
+	c := q.consumers[0]
+	for len(q.waiting) > 0 && len(c.unsettled) < q.opts.Prefetch {
+		e := q.waiting[0]
+		q.waiting = slices.Delete(q.waiting, 0, 1)
+		d := &delivery{consumer: c, entry: e, redelivered: e.redelivered}
+		c.unsettled[d] = e
+		c.out <- d
+	}
+}

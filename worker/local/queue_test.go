@@ -1,0 +1,117 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"ovation/storage"
+	"ovation/worker/queuetest"
+)
+
+func TestQueueContract(t *testing.T) {
+	for _, opts := range []Options{{}, {Partitions: 4, Prefetch: 7}, {Partitions: 2, Prefetch: 1}} {
+		t.Run(fmt.Sprintf("%d partitions, prefetch %d", opts.Partitions, opts.Prefetch), func(t *testing.T) {
+			features := queuetest.Features{MaxUnsettled: max(opts.Prefetch, 1)}
+			if opts.Prefetch == 0 {
+				features.MaxUnsettled = 100
+			}
+			queuetest.Run(t, features, func(*testing.T) queuetest.Queue { return NewQueue(opts) })
+		})
+	}
+}
+
+func TestPublishWaitsForTheWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(Options{})
+		defer q.Close()
+		deliveries, err := q.Consume(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var durability storage.Durability
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			durability, err = q.Publish(t.Context(), 0, storage.Message{ID: "1"})
+		}()
+		d := <-deliveries
+		synctest.Wait() // whatever can happen has happened
+		select {
+		case <-done:
+			t.Fatal("Publish returned before the worker acknowledged")
+		default:
+		}
+		if err := d.Ack(); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if err != nil || durability != storage.Persisted {
+			t.Errorf("Publish returned %q, %v", durability, err)
+		}
+	})
+}
+
+func TestAbandonedMessageLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(Options{Capacity: 3})
+		defer q.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 5)
+		for i := range cap(errs) {
+			go func() {
+				_, err := q.Publish(ctx, 0, storage.Message{ID: strconv.Itoa(i)})
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		if len(q.waiting) != 3 {
+			t.Errorf("%d messages wait in a queue for 3", len(q.waiting))
+		}
+		cancel()
+		for range cap(errs) {
+			if err := <-errs; !errors.Is(err, context.Canceled) {
+				t.Errorf("Publish returned %v", err)
+			}
+		}
+		if len(q.waiting) != 0 || len(q.space) != 0 {
+			t.Errorf("%d messages and %d places are left behind", len(q.waiting), len(q.space))
+		}
+	})
+}
+
+func TestMessagesOfALostConsumerKeepTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(Options{Prefetch: 4})
+		defer q.Close()
+		for i := range 8 {
+			go func() { _, _ = q.Publish(t.Context(), 0, storage.Message{ID: strconv.Itoa(i)}) }()
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		lost, err := q.Consume(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-lost
+		<-lost
+		cancel()
+		synctest.Wait()
+		deliveries, err := q.Consume(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 8 {
+			d := <-deliveries
+			if d.Message().ID != strconv.Itoa(i) || d.Redelivered() != (i < 2) {
+				t.Errorf("message %s, redelivered %v, came as number %d", d.Message().ID, d.Redelivered(), i)
+			}
+			if err := d.Ack(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package queuetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ovation/worker"
+)
+
+// number counts the messages of one partition.
+func number(partition, i int) string { return fmt.Sprintf("%d/%03d", partition, i) }
+
+// partitionOf is the partition that a numbered message was published to.
+func partitionOf(t *trial, d worker.Delivery) int {
+	t.Helper()
+	before, _, _ := strings.Cut(d.Message().ID, "/")
+	partition, err := strconv.Atoi(before)
+	if err != nil {
+		t.Fatalf("got message %q: %v", d.Message().ID, err)
+	}
+	return partition
+}
+
+// publishInOrder publishes n messages to each partition, each after the one
+// before it was confirmed, and returns a channel that is closed at the end.
+func publishInOrder(t *trial, n int) <-chan struct{} {
+	t.Helper()
+	var all sync.WaitGroup
+	for p := range t.q.Partitions() {
+		all.Go(func() {
+			for i := range n {
+				if _, err := t.q.Publish(t.Context(), p, message(number(p, i))); err != nil {
+					t.Errorf("publish message %d of partition %d: %v", i, p, err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	t.Cleanup(func() { <-done })
+	return done
+}
+
+func partitionKeepsItsOrder(t *trial) {
+	const each = 100
+	published := publishInOrder(t, each)
+	if t.ConfirmsEarly {
+		await(t, published) // the queue holds them all
+	}
+	deliveries := consume(t)
+	next := map[int]int{}
+	for range each * t.q.Partitions() {
+		d := receive(t, deliveries)
+		p := partitionOf(t, d)
+		if want := number(p, next[p]); d.Message().ID != want {
+			t.Fatalf("got %s where %s is next", d.Message().ID, want)
+		}
+		next[p]++
+		ack(t, d)
+	}
+	await(t, published)
+}
+
+func partitionHasOneConsumerAtATime(t *trial) {
+	const each = 30
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first, err := t.q.Consume(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := consume(t)
+	published := publishInOrder(t, each)
+	owner := map[int]int{}
+	for range each * t.q.Partitions() {
+		d, from := receiveFrom(t, first, second)
+		p := partitionOf(t, d)
+		if before, known := owner[p]; known && before != from {
+			t.Fatalf("partition %d went from consumer %d to %d while both were there", p, before, from)
+		}
+		owner[p] = from
+		ack(t, d)
+	}
+	await(t, published)
+
+	cancel() // now the other has to take over
+	isClosed(t, first)
+	published = publishInOrder(t, 1)
+	for range t.q.Partitions() {
+		ack(t, receive(t, second))
+	}
+	await(t, published)
+}
+
+func requeuedMessageComesAgain(t *trial) {
+	published := publish(t, 0, message("again"))
+	deliveries := consume(t)
+	for range 3 {
+		if err := receive(t, deliveries).Requeue(); err != nil {
+			t.Fatalf("Requeue: %v", err)
+		}
+	}
+	d := receive(t, deliveries)
+	if d.Message().ID != "again" || !d.Redelivered() {
+		t.Errorf("got message %q, redelivered %v", d.Message().ID, d.Redelivered())
+	}
+	ack(t, d)
+	published.succeeds(t)
+	nothingElseComes(t, deliveries)
+}
+
+func lostConsumerGivesBack(t *trial) {
+	n := min(5, t.MaxUnsettled)
+	published := make([]*publishing, 0, n)
+	for i := range n {
+		published = append(published, publish(t, 0, message(strconv.Itoa(i))))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first, err := t.q.Consume(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make([]worker.Delivery, 0, n)
+	for range n {
+		held = append(held, receive(t, first))
+	}
+	ack(t, held[0])
+	cancel()
+	isClosed(t, first)
+
+	second := consume(t)
+	for _, d := range held[1:] {
+		if err := d.Ack(); !errors.Is(err, worker.ErrSettled) {
+			t.Errorf("Ack of a consumer that is gone returned %v, want ErrSettled", err)
+		}
+	}
+	back := map[string]bool{}
+	for range n - 1 {
+		d := receive(t, second)
+		if !d.Redelivered() {
+			t.Errorf("message %s came again and is not marked as redelivered", d.Message().ID)
+		}
+		back[d.Message().ID] = true
+		ack(t, d)
+	}
+	for _, d := range held[1:] {
+		if !back[d.Message().ID] {
+			t.Errorf("message %s did not come again", d.Message().ID)
+		}
+	}
+	for _, p := range published {
+		p.succeeds(t)
+	}
+	nothingElseComes(t, second)
+}
+
+func deliveryIsSettledOnce(t *trial) {
+	settle := map[string]func(worker.Delivery) error{
+		"ack":     worker.Delivery.Ack,
+		"requeue": worker.Delivery.Requeue,
+		"reject":  func(d worker.Delivery) error { return d.Reject(errors.New("never mind")) },
+	}
+	deliveries := consume(t)
+	for name, how := range settle {
+		published := publish(t, 0, message(name))
+		d := receive(t, deliveries)
+		if err := how(d); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for other, again := range settle {
+			if err := again(d); !errors.Is(err, worker.ErrSettled) {
+				t.Errorf("%s after %s returned %v, want ErrSettled", other, name, err)
+			}
+		}
+		if name == "requeue" {
+			ack(t, receive(t, deliveries))
+		}
+		if _, err := published.result(t); name != "reject" && err != nil {
+			t.Errorf("publish the message to %s: %v", name, err)
+		}
+	}
+	nothingElseComes(t, deliveries)
+}
+
+func consumerIsGivenABoundedNumber(t *trial) {
+	const more = 5
+	published := make([]*publishing, 0, t.MaxUnsettled+more)
+	for i := range t.MaxUnsettled + more {
+		published = append(published, publish(t, 0, message(strconv.Itoa(i))))
+	}
+	if t.ConfirmsEarly {
+		for _, p := range published {
+			p.succeeds(t)
+		}
+	}
+	deliveries := consume(t)
+	var held []worker.Delivery
+	for range t.MaxUnsettled {
+		held = append(held, receive(t, deliveries))
+	}
+	for range more {
+		select {
+		case d := <-deliveries:
+			t.Fatalf("message %s came while %d are unsettled", d.Message().ID, t.MaxUnsettled)
+		default:
+		}
+		ack(t, held[0])
+		held = append(held[1:], receive(t, deliveries))
+	}
+	for _, d := range held {
+		ack(t, d)
+	}
+	for _, p := range published {
+		p.succeeds(t)
+	}
+}
+
+// nothingIsLostWhileConsumersDie has consumers acknowledge and give back at
+// random what they get, and go away with a message in hand, until every
+// message is acknowledged.
+func nothingIsLostWhileConsumersDie(t *trial) {
+	const publishers, each = 8, 40
+	acked := &seen{ids: map[string]bool{}, want: publishers * each, all: make(chan struct{})}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var users sync.WaitGroup
+	for seed := range uint64(3) {
+		users.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same run each time
+			for ctx.Err() == nil {
+				careless(ctx, t, random, acked)
+			}
+		})
+	}
+	for p := range publishers {
+		users.Go(func() {
+			for i := range each {
+				if _, err := t.q.Publish(ctx, p%t.q.Partitions(), message(number(p, i))); err != nil && ctx.Err() == nil {
+					t.Errorf("Publish: %v", err)
+				}
+			}
+		})
+	}
+	defer users.Wait()
+	defer stop()
+	await(t, acked.all)
+}
+
+// careless consumes until it drops a message and goes away.
+func careless(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
+	ctx, die := context.WithCancel(ctx)
+	deliveries, err := t.q.Consume(ctx)
+	if err != nil {
+		t.Errorf("Consume: %v", err)
+	}
+	for d := range deliveries {
+		switch random.IntN(8) {
+		case 0: // comes again when this consumer is gone
+			die()
+		case 1:
+			_ = d.Requeue()
+		default:
+			if d.Ack() == nil {
+				acked.add(d.Message().ID)
+			}
+		}
+	}
+	die()
+}
+
+// seen collects ids until all are there.
+type seen struct {
+	mu   sync.Mutex
+	ids  map[string]bool
+	want int
+	all  chan struct{}
+}
+
+func (s *seen) add(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ids[id] {
+		s.ids[id] = true
+		if len(s.ids) == s.want {
+			close(s.all)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ovation/storage"
+)
+
+// RecorderOptions tune a Recorder. The zero value is a good choice.
+type RecorderOptions struct {
+	// MaxBatch is how many actions one message holds at most; 1,000 if 0.
+	MaxBatch int
+	// MaxInFlight is how many messages of one partition are published at the
+	// same time; 1 if 0. What arrives meanwhile makes the next message.
+	MaxInFlight int
+	// MaxBacklog is how many actions may be on their way, from the moment they
+	// are accepted to their answer; 10,000 if 0. Whoever comes then waits.
+	MaxBacklog int
+	// PublishTimeout bounds the publishing of a message, and then the showing
+	// of its actions; 10 s if 0.
+	PublishTimeout time.Duration
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+	// Logger takes what goes wrong without failing a caller; slog.Default() if
+	// nil.
+	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+func (o RecorderOptions) withDefaults() RecorderOptions {
+	o.MaxBatch = cmp.Or(o.MaxBatch, 1000)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1)
+	o.MaxBacklog = cmp.Or(o.MaxBacklog, 10_000)
+	o.PublishTimeout = cmp.Or(o.PublishTimeout, 10*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Recorder makes the actions of users durable. It is safe for concurrent use.
+type Recorder struct {
+	mirror  Mirror
+	batcher *batcher
+	turns   *turns
+	opts    RecorderOptions
+}
+
+// Recorded is what became of an action.
+type Recorded struct {
+	// Changed is false where the user had done just that already, and nothing
+	// was published. It is true where the action was published.
+	Changed bool
+	// Durability is where the action is or, where nothing changed, the one
+	// that had done it.
+	Durability storage.Durability
+}
+
+// NewRecorder returns a Recorder that publishes to the publisher and shows in
+// the mirror what is confirmed. Close it to send what is still on its way.
+func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Recorder {
+	opts = opts.withDefaults()
+	return &Recorder{mirror: mirror, batcher: newBatcher(publisher, mirror, opts), turns: newTurns(), opts: opts}
+}
+
+// Record returns when the action is durable and shown, or changes nothing. It
+// sets the action's Version and, of a read, First; a read without Times is one.
+//
+// Actions on one state (user, subject and kind, reads excepted) take turns, in
+// the order they came: each sees what the one before it did. When the context
+// ends first, Record returns at once, but an action that was accepted is
+// published and shown all the same.
+//
+// Errors: storage.ErrInvalid; storage.ErrUnavailable, where the action may or
+// may not become durable later, also when the context's deadline passes;
+// ErrRejected; ErrClosed after Close; context.Canceled.
+func (r *Recorder) Record(ctx context.Context, action storage.Action) (Recorded, error) {
+	return r.measured(ctx, action, func(s storage.States) bool { return changes(action, s) })
+}
+
+// Unreact clears the reaction of a user to a subject if it is the given one,
+// and leaves the other one as it is. It is otherwise as Record. Where the
+// present reaction cannot be known (see Mirror.Look) it is cleared.
+func (r *Recorder) Unreact(ctx context.Context, user storage.User, subject storage.Subject, reaction storage.Reaction) (Recorded, error) {
+	action := storage.Action{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.NoReaction}
+	return r.measured(ctx, action, func(s storage.States) bool { return reactionOf(s) == reaction })
+}
+
+// Close refuses new actions with ErrClosed, publishes and shows every accepted
+// one and returns when that is done, or an error when the context ends first.
+// It may be called twice.
+func (r *Recorder) Close(ctx context.Context) error { return r.batcher.close(ctx) }
+
+func (r *Recorder) measured(ctx context.Context, action storage.Action, changes func(storage.States) bool) (Recorded, error) {
+	recorded, err := r.record(ctx, action, changes)
+	r.opts.Metrics.action(action.Kind, recorded.Changed, err)
+	return recorded, err
+}
+
+func (r *Recorder) record(ctx context.Context, action storage.Action, changes func(storage.States) bool) (Recorded, error) {
+	action.Version = storage.Micros(r.opts.Now())
+	if action.Kind == storage.KindRead {
+		action.First, action.Times = action.Version, max(action.Times, 1)
+	}
+	if err := action.Validate(); err != nil {
+		return Recorded{}, err
+	}
+	release := func() {}
+	if action.Kind != storage.KindRead {
+		var err error
+		if release, err = r.turns.take(ctx, action); err != nil {
+			return Recorded{}, err
+		}
+		states, known, err := r.look(ctx, action)
+		if err != nil || known != "" && !changes(states) {
+			release()
+			return Recorded{Durability: known}, err
+		}
+		action.Version = max(storage.Micros(r.opts.Now()), versionOf(action, states)+1)
+	}
+	durability, err := r.batcher.do(ctx, action, release)
+	if err != nil {
+		return Recorded{}, err
+	}
+	return Recorded{Changed: true, Durability: durability}, nil
+}
+
+// look returns the state of one user on one subject. What is unavailable is
+// unknown, which does not keep an action from the queue.
+func (r *Recorder) look(ctx context.Context, a storage.Action) (storage.States, storage.Durability, error) {
+	key := storage.StateKey{User: a.User, Subject: a.Subject}
+	states, known, err := r.mirror.Look(ctx, []storage.StateKey{key}, storage.KindsOf(a.Kind))
+	switch {
+	case err == nil:
+		return states[0], known, nil
+	case ctx.Err() != nil:
+		return storage.States{}, "", ended(ctx, "look at the state before")
+	case errors.Is(err, storage.ErrUnavailable):
+		return storage.States{}, "", nil
+	}
+	return storage.States{}, "", fmt.Errorf("look at the state before: %w", err)
+}
+
+// changes reports whether the action makes the states anything else.
+func changes(a storage.Action, s storage.States) bool {
+	if a.Kind == storage.KindReaction {
+		return reactionOf(s) != a.Reaction
+	}
+	folder := ""
+	if s.Collected != nil {
+		folder = s.Collected.FolderID
+	}
+	return folder != a.FolderID
+}
+
+func reactionOf(s storage.States) storage.Reaction {
+	if s.Liked == nil {
+		return storage.NoReaction
+	}
+	return s.Liked.Reaction
+}
+
+func versionOf(a storage.Action, s storage.States) int64 {
+	if a.Kind == storage.KindReaction {
+		return s.ReactionVersion
+	}
+	return s.CollectionVersion
+}
+
+// ended tells that the context ended while something was done. A deadline that
+// passed is storage.ErrUnavailable: whatever was waited for was too slow.
+func ended(ctx context.Context, doing string) error {
+	err := context.Cause(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w: %w", doing, storage.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

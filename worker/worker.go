@@ -1,0 +1,231 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ovation/storage"
+)
+
+// Options tune a Worker. The zero value is a good choice.
+type Options struct {
+	// MaxActions ends the gathering of a batch: no further message is taken
+	// once it holds as many; 5,000 if 0. One message is always taken whole.
+	MaxActions int
+	// MaxWait is how long to wait for a batch to fill up. With 0 a batch takes
+	// what is there.
+	MaxWait time.Duration
+	// MaxTries is how often a single message is tried before it is rejected;
+	// 3 if 0. Tries that find the store unavailable do not count.
+	MaxTries int
+	// MinBackoff and MaxBackoff bound the wait between two tries, which doubles
+	// each time and is spread by half; 50 ms and 10 s if 0.
+	MinBackoff, MaxBackoff time.Duration
+	// FinishTimeout is how long the batch in hand may take once the context
+	// has ended; 10 s if 0.
+	FinishTimeout time.Duration
+	// InboxAge is how long the ids of persisted messages are remembered; 7
+	// days if 0. It must be longer than any message may stay queued.
+	InboxAge time.Duration
+	// Logger takes what goes wrong; slog.Default() if nil.
+	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+func (o Options) withDefaults() Options {
+	o.MaxActions = cmp.Or(o.MaxActions, 5000)
+	o.MaxTries = cmp.Or(o.MaxTries, 3)
+	o.MinBackoff = cmp.Or(o.MinBackoff, 50*time.Millisecond)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 10*time.Second)
+	o.FinishTimeout = cmp.Or(o.FinishTimeout, 10*time.Second)
+	o.InboxAge = cmp.Or(o.InboxAge, 7*24*time.Hour)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o
+}
+
+// pruneEvery is the time between two prunings of the inbox.
+const pruneEvery = time.Hour
+
+// Worker takes messages out of the queue and makes them durable.
+type Worker struct {
+	consumer  Consumer
+	persister storage.Persister
+	mirror    Mirror
+	opts      Options
+}
+
+// New returns a Worker. It does nothing until Run.
+func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Options) *Worker {
+	return &Worker{consumer: consumer, persister: persister, mirror: mirror, opts: opts.withDefaults()}
+}
+
+// Run persists messages until the context ends; it then finishes the batch in
+// hand, gives back what it had not begun and returns nil. Where the queue goes
+// away before, Run returns an error and may be called again.
+//
+// A panic of the store or the mirror is not caught: what it leaves behind is
+// unknown. The queue delivers again whatever Run had in hand.
+func (w *Worker) Run(ctx context.Context) error {
+	// Two contexts outlive the given one: that of the consumer, so that the
+	// batch in hand can still be settled, and that of the work on it.
+	consuming, stopConsuming := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopConsuming()
+	working, stopWorking := outlive(ctx, w.opts.FinishTimeout)
+	defer stopWorking()
+	pruning, stopPruning := context.WithCancel(ctx)
+	var pruner sync.WaitGroup
+	defer pruner.Wait()
+	defer stopPruning()
+
+	deliveries, err := w.consumer.Consume(consuming)
+	if err != nil {
+		return fmt.Errorf("consume: %w", err)
+	}
+	pruner.Go(func() { w.prune(pruning) })
+	for {
+		batch := w.gather(ctx, deliveries)
+		if len(batch) == 0 {
+			break
+		}
+		w.work(ctx, working, batch)
+	}
+	if ctx.Err() == nil {
+		return fmt.Errorf("consume: the queue went away: %w", ErrClosed)
+	}
+	stopConsuming()
+	for d := range deliveries {
+		w.settled("requeue", d.Requeue())
+	}
+	return nil
+}
+
+// outlive returns a context that ends some time after another one has ended.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(by, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, cancel
+}
+
+// task is a delivery, and whether it was tried before, here or elsewhere.
+type task struct {
+	Delivery
+	triedBefore bool
+}
+
+// gather waits for a first delivery and takes more until there are MaxActions
+// or, after MaxWait, no more. It returns none when the context has ended or
+// the queue is gone.
+func (w *Worker) gather(ctx context.Context, deliveries <-chan Delivery) []task {
+	if ctx.Err() != nil {
+		return nil
+	}
+	var batch []task
+	actions := 0
+	take := func(d Delivery) {
+		batch = append(batch, task{d, d.Redelivered()})
+		actions += len(d.Message().Actions)
+	}
+	select {
+	case d, open := <-deliveries:
+		if !open {
+			return nil
+		}
+		take(d)
+	case <-ctx.Done():
+		return nil
+	}
+	full := time.NewTimer(w.opts.MaxWait)
+	defer full.Stop()
+	for actions < w.opts.MaxActions {
+		d, open := next(ctx, deliveries, full.C, w.opts.MaxWait > 0)
+		if !open {
+			break
+		}
+		take(d)
+	}
+	return batch
+}
+
+// next returns a delivery that is there, or comes before the time has passed
+// where it may wait.
+func next(ctx context.Context, deliveries <-chan Delivery, passed <-chan time.Time, wait bool) (Delivery, bool) {
+	if !wait {
+		select {
+		case d, open := <-deliveries:
+			return d, open
+		default:
+			return nil, false
+		}
+	}
+	select {
+	case d, open := <-deliveries:
+		return d, open
+	case <-passed:
+	case <-ctx.Done():
+	}
+	return nil, false
+}
+
+// errStopped ends the tries of a batch when the worker is stopping.
+var errStopped = errors.New("the worker is stopping")
+
+// work persists a batch and settles each of its deliveries. What cannot be
+// persisted together is tried in halves, so that a message which fails for
+// itself is found and rejected and holds up no other.
+func (w *Worker) work(ctx, working context.Context, batch []task) {
+	counts, err := w.persist(ctx, working, batch)
+	switch {
+	case err == nil:
+		w.publish(ctx, working, counts)
+		for _, t := range batch {
+			w.settled("ack", t.Ack())
+		}
+	case errors.Is(err, errStopped):
+		for _, t := range batch {
+			w.settled("requeue", t.Requeue())
+		}
+	case len(batch) > 1:
+		half := len(batch) / 2
+		w.work(ctx, working, batch[:half])
+		w.work(ctx, working, batch[half:])
+	default:
+		message := batch[0].Message()
+		w.opts.Metrics.rejected()
+		w.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", err)
+		w.settled("reject", batch[0].Reject(err))
+	}
+}
+
+// settled notes where a delivery could not be settled. It then comes again,
+// and whatever of it is persisted is skipped.
+func (w *Worker) settled(how string, err error) {
+	if err != nil {
+		w.opts.Logger.Warn("delivery not settled; it will come again", "how", how, "error", err)
+	}
+}
+
+// prune forgets old message ids, at once and every hour until the context
+// ends.
+func (w *Worker) prune(ctx context.Context) {
+	ticker := time.NewTicker(pruneEvery)
+	defer ticker.Stop()
+	for {
+		if _, err := w.persister.Prune(ctx, time.Now().Add(-w.opts.InboxAge)); err != nil && ctx.Err() == nil {
+			w.opts.Logger.Warn("inbox not pruned; tried again in an hour", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
