@@ -1,0 +1,271 @@
+// The tabs that GraphiQL opens at the first visit. Each shows one thing that a
+// frontend does; the variables name subjects of the generated demo data.
+
+const json = (value) => JSON.stringify(value, null, 2);
+const video = (bizId) => ({ biz: 'video', bizId: String(bizId) });
+
+// newTabQuery is what a new tab begins with.
+export const newTabQuery = '# A new operation. Ctrl-Space completes, Ctrl-Enter runs.\n';
+
+const feed = {
+  query: `# A feed page in one request: ten subjects with their
+# counts, and what the viewer did with each. Without a
+# user or token above, the viewer is anonymous: liked and
+# collected are null.
+query Feed($subjects: [SubjectInput!]!) {
+  interactives(subjects: $subjects) {
+    biz
+    bizId
+    readCount
+    likeCount
+    dislikeCount
+    collectCount
+    liked {
+      reaction
+      at
+    }
+    collected {
+      folder {
+        name
+      }
+    }
+    freshness
+  }
+}
+`,
+  variables: `{
+  "subjects": [
+${Array.from({ length: 10 }, (_, i) => `    {"biz": "video", "bizId": "${i + 1}"}`).join(',\n')}
+  ]
+}`,
+};
+
+const like = {
+  query: `# Like a video, and take it back. Needs a user or token
+# above. Run Like twice: the second time changed is false
+# and the count stays.
+mutation Like($biz: String!, $bizId: ID!) {
+  like(input: { biz: $biz, bizId: $bizId }) {
+    changed
+    durability
+    interactive {
+      likeCount
+      liked {
+        reaction
+        at
+      }
+    }
+  }
+}
+
+mutation Unlike($biz: String!, $bizId: ID!) {
+  unlike(input: { biz: $biz, bizId: $bizId }) {
+    changed
+    durability
+    interactive {
+      likeCount
+      liked {
+        reaction
+      }
+    }
+  }
+}
+`,
+  variables: json(video(3)),
+};
+
+const collect = {
+  query: `# Collect a video into a folder. Needs a user or token
+# above. With folderId null it goes to the default folder.
+# Run CreateFolder, copy the id from the result into
+# folderId below and run Collect again: the video moves.
+mutation Collect($biz: String!, $bizId: ID!, $folderId: ID) {
+  collect(input: { biz: $biz, bizId: $bizId, folderId: $folderId }) {
+    changed
+    interactive {
+      collectCount
+      collected {
+        at
+        folder {
+          id
+          name
+          itemCount
+        }
+      }
+    }
+  }
+}
+
+mutation CreateFolder($name: String!, $description: String!) {
+  createFolder(input: { name: $name, description: $description, public: false }) {
+    folder {
+      id
+      name
+      public
+    }
+  }
+}
+
+mutation Uncollect($biz: String!, $bizId: ID!) {
+  uncollect(input: { biz: $biz, bizId: $bizId }) {
+    changed
+    interactive {
+      collectCount
+    }
+  }
+}
+`,
+  variables: json({
+    name: 'Watch later',
+    description: 'For the weekend',
+    ...video(5),
+    folderId: null,
+  }),
+};
+
+const folders = {
+  query: `# The viewer's folders, newest first, each with its latest
+# items. Needs a user or token above.
+query MyFolders($folders: Int!, $items: Int!) {
+  viewer {
+    folders(first: $folders) {
+      edges {
+        node {
+          id
+          name
+          default
+          public
+          itemCount
+          items(first: $items) {
+            edges {
+              node {
+                at
+                interactive {
+                  biz
+                  bizId
+                  collectCount
+                }
+              }
+            }
+          }
+        }
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+}
+`,
+  variables: json({ folders: 10, items: 5 }),
+};
+
+const likes = {
+  query: `# What the viewer likes, newest first, page by page. Needs
+# a user or token above. For the next page, copy endCursor
+# from the result into after below.
+query MyLikes($first: Int!, $after: String) {
+  viewer {
+    likes(biz: "video", first: $first, after: $after) {
+      edges {
+        node {
+          reaction
+          at
+          interactive {
+            bizId
+            likeCount
+            collected {
+              folder {
+                name
+              }
+            }
+          }
+        }
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+}
+`,
+  variables: json({ first: 5, after: null }),
+};
+
+const node = {
+  query: `# Everything that has an id can be fetched again by it.
+# Run NodeIds, copy one of the ids from the result into id
+# below, then run Refetch.
+query NodeIds($biz: String!, $bizId: ID!) {
+  interactive(biz: $biz, bizId: $bizId) {
+    id
+    liked {
+      id
+    }
+    collected {
+      id
+      folder {
+        id
+      }
+    }
+  }
+}
+
+query Refetch($id: ID!) {
+  node(id: $id) {
+    __typename
+    id
+    ... on Interactive {
+      bizId
+      likeCount
+      version
+    }
+    ... on Liked {
+      reaction
+      at
+    }
+    ... on Collected {
+      at
+      folder {
+        name
+      }
+    }
+    ... on Folder {
+      name
+      itemCount
+    }
+  }
+}
+`,
+  variables: json({ ...video(3), id: '' }),
+};
+
+const viewer = {
+  query: `# Who is asking, by the user or token above, and what they
+# read last. Null for anonymous viewers.
+query Viewer {
+  viewer {
+    id
+    userId
+    reads(first: 5) {
+      edges {
+        node {
+          times
+          lastAt
+          interactive {
+            biz
+            bizId
+            readCount
+          }
+        }
+      }
+    }
+  }
+}
+`,
+  variables: '',
+};
+
+export const presets = [feed, like, collect, folders, likes, node, viewer];

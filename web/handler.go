@@ -1,0 +1,189 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pages says which file stands behind which path. A page whose file was not
+// built is replaced by the placeholder.
+var pages = map[string]string{
+	"/": "graphiql/index.html",
+}
+
+const (
+	placeholder = "placeholder.html"
+	assetsDir   = "assets/" // what lies here has a hash of its content in its name
+	gzipSuffix  = ".gz"
+)
+
+// policy lets the pages load from and talk to their own origin only. Inline
+// styles are allowed because GraphiQL's dialogs insert style elements, and
+// data: images because its stylesheet holds icons. Inline scripts are not.
+var policy = strings.Join([]string{
+	"default-src 'none'",
+	"script-src 'self'",
+	"style-src 'self' 'unsafe-inline'",
+	"img-src 'self' data:",
+	"connect-src 'self'",
+	"base-uri 'none'",
+	"form-action 'none'",
+	"frame-ancestors 'none'",
+}, "; ")
+
+// handler answers from memory: the whole of dist is small.
+type handler map[string]*file
+
+// file is one thing that can be asked for.
+type file struct {
+	content  []byte
+	gzipped  []byte // nil where there is no smaller form
+	kind     string // Content-Type
+	etag     string // of content; quoted
+	lifetime string // Cache-Control
+}
+
+// Handler serves the pages and their assets from files, which Files returns.
+// It fails where files lacks the placeholder or cannot be read.
+//
+// Only GET and HEAD are answered. Assets may be cached for ever; a page is
+// asked for anew each time. A file is sent compressed where a file of the same
+// name with the suffix .gz lies next to it and the client accepts it.
+func Handler(files fs.FS) (http.Handler, error) {
+	h := handler{}
+	for _, where := range slices.Sorted(maps.Keys(pages)) {
+		page, err := readFile(files, pages[where])
+		if errors.Is(err, fs.ErrNotExist) {
+			page, err = readFile(files, placeholder)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the page at %s: %w", where, err)
+		}
+		h[where] = page
+	}
+	assets, err := fs.Glob(files, assetsDir+"*")
+	if err != nil {
+		return nil, fmt.Errorf("list the assets of the pages: %w", err)
+	}
+	for _, name := range assets {
+		if strings.HasSuffix(name, gzipSuffix) {
+			continue
+		}
+		asset, err := readFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("read the assets of the pages: %w", err)
+		}
+		h["/"+name] = asset
+	}
+	return h, nil
+}
+
+func readFile(files fs.FS, name string) (*file, error) {
+	content, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	gzipped, err := fs.ReadFile(files, name+gzipSuffix)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	sum := sha256.Sum256(content)
+	f := &file{
+		content:  content,
+		gzipped:  gzipped,
+		kind:     contentType(name),
+		etag:     `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		lifetime: "no-cache",
+	}
+	if strings.HasPrefix(name, assetsDir) {
+		f.lifetime = "public, max-age=31536000, immutable"
+	}
+	return f, nil
+}
+
+// contentType does not ask the machine, whose tables may say otherwise, for
+// the kinds that the build makes.
+func contentType(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	default:
+		if kind := mime.TypeByExtension(ext); kind != "" {
+			return kind
+		}
+		return "application/octet-stream"
+	}
+}
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "only GET and HEAD are answered here; the API is at /graphql", http.StatusMethodNotAllowed)
+		return
+	}
+	f, found := h[r.URL.Path]
+	if !found {
+		http.Error(w, "there is no such page; GraphiQL is at /, the API at /graphql", http.StatusNotFound)
+		return
+	}
+	f.serve(w, r)
+}
+
+func (f *file) serve(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", f.lifetime)
+	header.Set("Content-Type", f.kind)
+	content, etag := f.content, f.etag
+	if f.gzipped != nil {
+		header.Set("Vary", "Accept-Encoding")
+		if acceptsGzip(r.Header.Values("Accept-Encoding")) {
+			header.Set("Content-Encoding", "gzip")
+			content, etag = f.gzipped, strings.TrimSuffix(etag, `"`)+`-gzip"`
+		}
+	}
+	header.Set("ETag", etag)
+	// ServeContent sees to HEAD, conditions and ranges. Without a time it goes
+	// by the ETag alone.
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// acceptsGzip reports whether a list such as "br;q=1.0, gzip;q=0.8" allows
+// gzip. Whoever refuses it by a quality of 0 is heard; a wildcard is not
+// enough.
+func acceptsGzip(accept []string) bool {
+	for _, line := range accept {
+		for coding := range strings.SplitSeq(line, ",") {
+			name, params, _ := strings.Cut(coding, ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				continue
+			}
+			quality, given := strings.CutPrefix(strings.ToLower(strings.TrimSpace(params)), "q=")
+			return !given || strings.Trim(quality, "0. ") != ""
+		}
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// built is what npm makes, in small.
+func built() fs.FS {
+	return filesOf(map[string]string{
+		"placeholder.html":        "<p>not built</p>",
+		"graphiql/index.html":     "<p>GraphiQL</p>",
+		"assets/main-abc.js":      "let long = 'script'",
+		"assets/main-abc.js.gz":   "pretend gzip",
+		"assets/style-abc.css":    "body {}",
+		"assets/icon-abc.svg":     "<svg/>",
+		"assets/strange-abc.what": "?",
+	})
+}
+
+func notBuilt() fs.FS {
+	return filesOf(map[string]string{"placeholder.html": "<p>not built</p>"})
+}
+
+func filesOf(contents map[string]string) fs.FS {
+	files := fstest.MapFS{}
+	for name, content := range contents {
+		file := new(fstest.MapFile)
+		file.Data = []byte(content)
+		files[name] = file
+	}
+	return files
+}
+
+func newHandler(t *testing.T, files fs.FS) http.Handler {
+	t.Helper()
+	h, err := Handler(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends one request; header holds names and values in turn.
+func ask(h http.Handler, method, target string, header ...string) answer {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return answer{w.Code, w.Header(), w.Body.String()}
+}
+
+func TestAnswersWithTheRightFileTypeAndLifetime(t *testing.T) {
+	const forever, asked = "public, max-age=31536000, immutable", "no-cache"
+	tests := []struct {
+		name, method, path string
+		files              fs.FS
+		status             int
+		kind, lifetime     string
+		body               string
+	}{
+		{"the page", "GET", "/", built(), 200, "text/html; charset=utf-8", asked, "<p>GraphiQL</p>"},
+		{"the page with a query", "GET", "/?query=%7B__typename%7D&user=alice", built(), 200, "text/html; charset=utf-8", asked, "<p>GraphiQL</p>"},
+		{"the head of the page", "HEAD", "/", built(), 200, "text/html; charset=utf-8", asked, ""},
+		{"the placeholder where nothing is built", "GET", "/", notBuilt(), 200, "text/html; charset=utf-8", asked, "<p>not built</p>"},
+		{"a script", "GET", "/assets/main-abc.js", built(), 200, "text/javascript; charset=utf-8", forever, "let long = 'script'"},
+		{"a stylesheet", "GET", "/assets/style-abc.css", built(), 200, "text/css; charset=utf-8", forever, "body {}"},
+		{"an icon", "GET", "/assets/icon-abc.svg", built(), 200, "image/svg+xml", forever, "<svg/>"},
+		{"an unknown kind of file", "GET", "/assets/strange-abc.what", built(), 200, "application/octet-stream", forever, "?"},
+		{"a path nobody knows", "GET", "/favicon.ico", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
+		{"a file that is no page", "GET", "/placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
+		{"the compressed form by its own name", "GET", "/assets/main-abc.js.gz", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
+		{"a folder", "GET", "/assets/", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
+		{"a way out", "GET", "/assets/../placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
+		{"an asset where nothing is built", "GET", "/assets/main-abc.js", notBuilt(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
+		{"another method", "POST", "/", built(), 405, "text/plain; charset=utf-8", "", "only GET and HEAD are answered here; the API is at /graphql\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ask(newHandler(t, tt.files), tt.method, tt.path)
+			if got.status != tt.status {
+				t.Errorf("status %d, want %d", got.status, tt.status)
+			}
+			if kind := got.header.Get("Content-Type"); kind != tt.kind {
+				t.Errorf("Content-Type %q, want %q", kind, tt.kind)
+			}
+			if lifetime := got.header.Get("Cache-Control"); lifetime != tt.lifetime {
+				t.Errorf("Cache-Control %q, want %q", lifetime, tt.lifetime)
+			}
+			if got.body != tt.body {
+				t.Errorf("body %q, want %q", got.body, tt.body)
+			}
+		})
+	}
+}
+
+func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
+	want := map[string]string{
+		"Content-Security-Policy":    policy,
+		"Cross-Origin-Opener-Policy": "same-origin",
+		"Referrer-Policy":            "no-referrer",
+		"X-Content-Type-Options":     "nosniff",
+		"X-Frame-Options":            "DENY",
+	}
+	h := newHandler(t, built())
+	for _, path := range []string{"/", "/assets/main-abc.js", "/nothing"} {
+		got := ask(h, "GET", path)
+		for name, value := range want {
+			if header := got.header.Get(name); header != value {
+				t.Errorf("%s: %s is %q, want %q", path, name, header, value)
+			}
+		}
+	}
+	if got := ask(h, "DELETE", "/"); got.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("Allow is %q", got.header.Get("Allow"))
+	}
+}
+
+func TestSendsTheCompressedFormToWhomeverAcceptsIt(t *testing.T) {
+	tests := []struct {
+		accept string
+		gzip   bool
+	}{
+		{"", false},
+		{"gzip", true},
+		{"gzip, deflate, br, zstd", true},
+		{"br;q=1.0, GZIP;q=0.8", true},
+		{"deflate, gzip;q=0", false},
+		{"gzip; q=0.000", false},
+		{"br", false},
+		{"*", false},
+	}
+	h := newHandler(t, built())
+	for _, tt := range tests {
+		t.Run(tt.accept, func(t *testing.T) {
+			got := ask(h, "GET", "/assets/main-abc.js", "Accept-Encoding", tt.accept)
+			want, encoding := "let long = 'script'", ""
+			if tt.gzip {
+				want, encoding = "pretend gzip", "gzip"
+			}
+			if coding := got.header.Get("Content-Encoding"); coding != encoding {
+				t.Errorf("Content-Encoding %q, want %q", coding, encoding)
+			}
+			if got.body != want {
+				t.Errorf("body %q, want %q", got.body, want)
+			}
+			if vary := got.header.Get("Vary"); vary != "Accept-Encoding" {
+				t.Errorf("Vary %q", vary)
+			}
+		})
+	}
+}
+
+func TestAnUnchangedPageIsNotSentTwice(t *testing.T) {
+	h := newHandler(t, built())
+	first := ask(h, "GET", "/assets/main-abc.js")
+	packed := ask(h, "GET", "/assets/main-abc.js", "Accept-Encoding", "gzip")
+	if first.header.Get("ETag") == packed.header.Get("ETag") {
+		t.Error("both forms have the same ETag")
+	}
+	again := ask(h, "GET", "/assets/main-abc.js", "If-None-Match", first.header.Get("ETag"))
+	if again.status != http.StatusNotModified || again.body != "" {
+		t.Errorf("status %d, want 304 without a body", again.status)
+	}
+	page := ask(h, "GET", "/")
+	other := ask(newHandler(t, notBuilt()), "GET", "/", "If-None-Match", page.header.Get("ETag"))
+	if other.status != http.StatusOK {
+		t.Errorf("status %d for a page that has changed, want 200", other.status)
+	}
+}
+
+func TestFilesWithoutPlaceholderAreRefused(t *testing.T) {
+	_, err := Handler(fstest.MapFS{})
+	if err == nil || !strings.Contains(err.Error(), "read the page at /") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The files of this very build: the pages themselves, or the placeholder.
+func TestServesTheBuiltFiles(t *testing.T) {
+	h := newHandler(t, Files())
+	got := ask(h, "GET", "/")
+	if got.status != http.StatusOK || !strings.Contains(got.body, "<title>Ovation</title>") {
+		t.Errorf("status %d, or the title is missing", got.status)
+	}
+	assets, err := fs.Glob(Files(), assetsDir+"*.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range assets {
+		name = "/" + strings.TrimSuffix(name, gzipSuffix)
+		plain := ask(h, "GET", name).body
+		unzipped, err := gzip.NewReader(bytes.NewBufferString(ask(h, "GET", name, "Accept-Encoding", "gzip").body))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if b, err := io.ReadAll(unzipped); err != nil || string(b) != plain {
+			t.Errorf("%s: the compressed form is another file (%v)", name, err)
+		}
+	}
+}
