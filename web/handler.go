@@ -19,7 +19,8 @@ import (
 // pages says which file stands behind which path. A page whose file was not
 // built is replaced by the placeholder.
 var pages = map[string]string{
-	"/": "graphiql/index.html",
+	"/":         "graphiql/index.html",
+	"/licenses": "licenses.md", // of what is bundled with the pages
 }
 
 const (
@@ -122,6 +123,8 @@ func contentType(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".css":
 		return "text/css; charset=utf-8"
+	case ".md":
+		return "text/plain; charset=utf-8" // browsers offer to save text/markdown
 	case ".svg":
 		return "image/svg+xml"
 	default:

@@ -17,6 +17,7 @@ func built() fs.FS {
 	return filesOf(map[string]string{
 		"placeholder.html":        "<p>not built</p>",
 		"graphiql/index.html":     "<p>GraphiQL</p>",
+		"licenses.md":             "# Licenses",
 		"assets/main-abc.js":      "let long = 'script'",
 		"assets/main-abc.js.gz":   "pretend gzip",
 		"assets/style-abc.css":    "body {}",
@@ -78,6 +79,7 @@ func TestAnswersWithTheRightFileTypeAndLifetime(t *testing.T) {
 		{"the page with a query", "GET", "/?query=%7B__typename%7D&user=alice", built(), 200, "text/html; charset=utf-8", asked, "<p>GraphiQL</p>"},
 		{"the head of the page", "HEAD", "/", built(), 200, "text/html; charset=utf-8", asked, ""},
 		{"the placeholder where nothing is built", "GET", "/", notBuilt(), 200, "text/html; charset=utf-8", asked, "<p>not built</p>"},
+		{"the licences", "GET", "/licenses", built(), 200, "text/plain; charset=utf-8", asked, "# Licenses"},
 		{"a script", "GET", "/assets/main-abc.js", built(), 200, "text/javascript; charset=utf-8", forever, "let long = 'script'"},
 		{"a stylesheet", "GET", "/assets/style-abc.css", built(), 200, "text/css; charset=utf-8", forever, "body {}"},
 		{"an icon", "GET", "/assets/icon-abc.svg", built(), 200, "image/svg+xml", forever, "<svg/>"},

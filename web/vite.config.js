@@ -9,7 +9,7 @@ const dist = join(import.meta.dirname, 'dist');
 const pages = ['graphiql'];
 
 // The files a browser gains from receiving compressed.
-const compressible = /\.(css|html|js|json|svg)$/;
+const compressible = /\.(css|html|js|json|md|svg)$/;
 
 // Empties dist but for the placeholder, which is committed: the Go package
 // embeds dist and does not compile without a file in it.
@@ -52,6 +52,8 @@ export default defineConfig({
     outDir: dist,
     emptyOutDir: false,
     chunkSizeWarningLimit: 1000,
+    // The licences of what is bundled; the binary hands them on at /licenses.
+    license: { fileName: 'licenses.md' },
     // No data: URLs, so that the content security policy can do without them.
     assetsInlineLimit: 0,
     rolldownOptions: {
