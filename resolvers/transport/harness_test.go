@@ -1,0 +1,194 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	gqlhandler "github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/goleak"
+
+	"ovation/graph"
+	"ovation/resolvers/transport"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// root answers from its arguments.
+type root struct{ graph.ResolverRoot }
+
+type (
+	queries   struct{ graph.QueryResolver }
+	mutations struct{ graph.MutationResolver }
+)
+
+func (root) Query() graph.QueryResolver       { return queries{} }
+func (root) Mutation() graph.MutationResolver { return mutations{} }
+
+func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Interactive, error) {
+	switch biz {
+	case "panic":
+		panic("a secret of the house")
+	case "wait":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "fail":
+		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
+	}
+	return &storage.Interactive{
+		Subject:   storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: biz, BizID: bizID},
+		Freshness: storage.Live,
+	}, nil
+}
+
+func (queries) Viewer(ctx context.Context) (*storage.User, error) {
+	if user := viewer.From(ctx); !user.Anonymous() {
+		return &user, nil
+	}
+	return nil, nil //nolint:nilnil // null is the answer
+}
+
+func (mutations) Read(_ context.Context, in graph.ReadInput) (*graph.ReadPayload, error) {
+	return &graph.ReadPayload{Changed: true, Durability: storage.Persisted, Interactive: storage.Interactive{
+		Subject: storage.Subject{Tenant: "default", Biz: in.Biz, BizID: in.BizID},
+	}}, nil
+}
+
+// server is HTTP around root, with what it logs and measures.
+type server struct {
+	http.Handler
+
+	log      *lines
+	registry *prometheus.Registry
+}
+
+func newServer(t *testing.T, cfg transport.Config) *server {
+	t.Helper()
+	srv := gqlhandler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root{}}))
+	srv.AddTransport(transport.HTTP{})
+	srv.Use(extension.Introspection{})
+	return around(t, srv, cfg)
+}
+
+func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
+	t.Helper()
+	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{log: &lines{}, registry: prometheus.NewRegistry()}
+	cfg.Auth = auth
+	cfg.Logger = slog.New(slog.NewJSONHandler(s.log, nil))
+	cfg.Metrics = transport.NewMetrics(s.registry)
+	s.Handler = transport.Handler(next, cfg)
+	return s
+}
+
+// lines is a log that a test reads.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// last is the last line.
+func (l *lines) last(t *testing.T) map[string]any {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := strings.Split(strings.TrimSpace(l.text.String()), "\n")
+	var line map[string]any
+	if err := json.Unmarshal([]byte(all[len(all)-1]), &line); err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	parsed struct {
+		Errors []struct {
+			Message    string         `json:"message"`
+			Extensions map[string]any `json:"extensions"`
+		} `json:"errors"`
+	}
+}
+
+func (a answer) code() string {
+	if len(a.parsed.Errors) == 0 {
+		return "OK"
+	}
+	code, _ := a.parsed.Errors[0].Extensions["code"].(string)
+	return code
+}
+
+// send sends a request; header are names and values in turn.
+func (s *server) send(t *testing.T, method, target, body string, header ...string) answer {
+	t.Helper()
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	return s.serve(t, r)
+}
+
+func (s *server) serve(t *testing.T, r *http.Request) answer {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	res := w.Result()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := answer{status: res.StatusCode, header: res.Header, body: string(text)}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &got.parsed); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	return got
+}
+
+func (s *server) post(t *testing.T, body string, header ...string) answer {
+	t.Helper()
+	return s.send(t, http.MethodPost, "/graphql", body, append([]string{"Content-Type", "application/json"}, header...)...)
+}
+
+// query is the body that asks a query.
+func query(text string) string {
+	body, err := json.Marshal(map[string]any{"query": text})
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// at is the URL that asks by GET; members are names and values in turn.
+func at(members ...string) string {
+	values := url.Values{}
+	for i := 0; i < len(members); i += 2 {
+		values.Add(members[i], members[i+1])
+	}
+	return "/graphql?" + values.Encode()
+}

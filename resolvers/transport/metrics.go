@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxOperations is how many operation names the metrics tell apart. Clients
+// choose the names, so they must not decide how many series there are.
+const maxOperations = 200
+
+// The labels of operations without a name of their own in the metrics.
+const (
+	unnamed = "unnamed"
+	other   = "other" // all that came when there were maxOperations
+)
+
+// Metrics measures requests. A nil *Metrics measures nothing.
+type Metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+
+	mu    sync.RWMutex
+	names map[string]bool // under mu; at most maxOperations
+}
+
+// NewMetrics registers the collectors of requests. It panics where they are
+// registered already.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ovation_graphql_requests_total",
+			Help: "Requests answered, by the name of the operation and the code of the first error (OK where there is none).",
+		}, []string{"operation", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "ovation_graphql_request_duration_seconds",
+			Help:    "How long requests took to answer, by the name of the operation.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ovation_graphql_requests_in_flight",
+			Help: "Requests being answered.",
+		}),
+		names: map[string]bool{},
+	}
+	reg.MustRegister(m.requests, m.seconds, m.inFlight)
+	return m
+}
+
+func (m *Metrics) begin() {
+	if m != nil {
+		m.inFlight.Inc()
+	}
+}
+
+func (m *Metrics) end(operation, code string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.inFlight.Dec()
+	label := m.label(operation)
+	m.requests.WithLabelValues(label, code).Inc()
+	m.seconds.WithLabelValues(label).Observe(took.Seconds())
+}
+
+// label is the name of an operation while there is room for it.
+func (m *Metrics) label(operation string) string {
+	if operation == "" {
+		return unnamed
+	}
+	m.mu.RLock()
+	known, full := m.names[operation], len(m.names) >= maxOperations
+	m.mu.RUnlock()
+	switch {
+	case known:
+		return operation
+	case full:
+		return other
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.names[operation] && len(m.names) >= maxOperations {
+		return other
+	}
+	m.names[operation] = true
+	return operation
+}

@@ -1,0 +1,207 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+const (
+	// MaxBodyBytes is the longest body of a request.
+	MaxBodyBytes = 1 << 20
+	// maxJSONDepth is how deep lists and objects may nest in a body, and in
+	// the variables and extensions of a URL.
+	maxJSONDepth = 64
+	// keptBytes is the longest buffer that is kept for the next request.
+	keptBytes = 64 << 10
+)
+
+// refusal is an answer to a request that is not executed.
+type refusal struct {
+	status  int
+	code    string
+	message string
+}
+
+func refuse(status int, format string, args ...any) *refusal {
+	return &refusal{status, codeBadUserInput, fmt.Sprintf(format, args...)}
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func release(buffer *bytes.Buffer) {
+	if buffer.Cap() <= keptBytes {
+		buffer.Reset()
+		buffers.Put(buffer)
+	}
+}
+
+// envelope is a request as JSON. What it holds besides is ignored.
+type envelope struct {
+	Query         *string        `json:"query"`
+	OperationName string         `json:"operationName"`
+	Variables     map[string]any `json:"variables"`
+	Extensions    map[string]any `json:"extensions"`
+}
+
+// readPost reads the operation from the body of a POST.
+func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
+	media, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil || media != mediaJSON:
+		return nil, refuse(http.StatusUnsupportedMediaType, "send the operation as JSON, with the header Content-Type: application/json")
+	case !isUTF8(parameters):
+		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be in UTF-8")
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be sent as it is, without a Content-Encoding")
+	}
+	if r.ContentLength > MaxBodyBytes {
+		return nil, tooLong()
+	}
+	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+	defer release(body)
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBodyBytes)); err != nil {
+		return nil, unread(err)
+	}
+	return parse(body.Bytes())
+}
+
+func tooLong() *refusal {
+	return &refusal{
+		http.StatusRequestEntityTooLarge, codeLimitExceeded,
+		fmt.Sprintf("the body is longer than %d bytes", MaxBodyBytes),
+	}
+}
+
+func unread(err error) *refusal {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLong()
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refuse(http.StatusRequestTimeout, "the body did not arrive in time")
+	}
+	return refuse(http.StatusBadRequest, "the body did not arrive whole")
+}
+
+func parse(body []byte) (*graphql.RawParams, *refusal) {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	switch {
+	case len(text) == 0:
+		return nil, refuse(http.StatusBadRequest, "the body is empty; send a JSON object with the member \"query\"")
+	case text[0] == '[':
+		return nil, refuse(http.StatusBadRequest, "batches are not supported: send one operation a request, or several fields in one operation")
+	case text[0] != '{':
+		return nil, refuse(http.StatusBadRequest, "the body must be a JSON object with the member \"query\"")
+	}
+	var sent envelope
+	if refused := decode("the body", body, &sent); refused != nil {
+		return nil, refused
+	}
+	if sent.Query == nil {
+		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
+	}
+	return &graphql.RawParams{
+		Query: *sent.Query, OperationName: sent.OperationName, Variables: sent.Variables, Extensions: sent.Extensions,
+	}, nil
+}
+
+// readGet reads the operation from the URL of a GET.
+func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the query part of the URL is malformed")
+	}
+	for _, name := range []string{"query", "operationName", "variables", "extensions"} {
+		switch {
+		case len(values[name]) > 1:
+			return nil, refuse(http.StatusBadRequest, "%q is in the URL more than once", name)
+		case !utf8.ValidString(values.Get(name)):
+			return nil, refuse(http.StatusBadRequest, "%q is not valid UTF-8", name)
+		}
+	}
+	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
+	if params.Query == "" {
+		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
+	}
+	for name, into := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
+		if text := values.Get(name); text != "" {
+			if refused := decode(name, []byte(text), into); refused != nil {
+				return nil, refused
+			}
+		}
+	}
+	return params, nil
+}
+
+// decode reads one JSON value and nothing after it. What is wrong with it is
+// told without a word of the text itself.
+func decode(what string, text []byte, into any) *refusal {
+	if !utf8.Valid(text) {
+		return refuse(http.StatusBadRequest, "%s is not valid UTF-8", what)
+	}
+	if deeper(text, maxJSONDepth) {
+		return &refusal{
+			http.StatusBadRequest, codeLimitExceeded,
+			fmt.Sprintf("%s nests lists and objects more than %d levels deep", what, maxJSONDepth),
+		}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // a float64 would lose digits of large integers
+	if err := decoder.Decode(into); err != nil {
+		return undecoded(what, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return refuse(http.StatusBadRequest, "%s goes on after the JSON has ended, at byte %d", what, decoder.InputOffset())
+	}
+	return nil
+}
+
+func undecoded(what string, err error) *refusal {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return refuse(http.StatusBadRequest, "%s is not valid JSON: %s, at byte %d", what, syntax.Error(), syntax.Offset)
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		switch wrong.Field {
+		case "query", "operationName":
+			return refuse(http.StatusBadRequest, "%q must be a string", wrong.Field)
+		case "variables", "extensions":
+			return refuse(http.StatusBadRequest, "%q must be an object or null", wrong.Field)
+		}
+		return refuse(http.StatusBadRequest, "%s must be a JSON object", what)
+	}
+	return refuse(http.StatusBadRequest, "%s is not valid JSON: it ends too early", what)
+}
+
+// deeper reports whether lists and objects nest more than most levels deep.
+// It need not be right about text that is not JSON.
+func deeper(text []byte, most int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > most {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// maxRequestErrors bounds how many errors of one document are told.
+const maxRequestErrors = 20
+
+// WriteError answers a request with one GraphQL error and no data. The media
+// type is the one the client accepts, application/json where it accepts none.
+func WriteError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	respond(w, r, status, &graphql.Response{Errors: gqlerror.List{
+		{Message: message, Extensions: map[string]any{"code": code}},
+	}})
+}
+
+// respond writes a response. Data goes out as it is: the executor has encoded
+// it, and encoding it once more would read through all of it for nothing.
+func respond(w http.ResponseWriter, r *http.Request, status int, response *graphql.Response) {
+	recordOf(r.Context()).code = firstCode(response.Errors)
+	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+	defer release(body)
+	body.WriteByte('{')
+	if len(response.Errors) > 0 {
+		member(body, "errors", response.Errors)
+	}
+	if len(response.Data) > 0 {
+		separate(body)
+		body.WriteString(`"data":`)
+		body.Write(response.Data)
+	}
+	if len(response.Extensions) > 0 {
+		member(body, "extensions", response.Extensions)
+	}
+	body.WriteByte('}')
+
+	media, accepted := negotiate(r.Header)
+	if !accepted {
+		media = mediaJSON
+	}
+	header := w.Header()
+	header.Set("Content-Type", media+"; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(body.Len()))
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // the client may be gone
+}
+
+func separate(body *bytes.Buffer) {
+	if body.Len() > 1 {
+		body.WriteByte(',')
+	}
+}
+
+// member writes a member of the response. Its values are made by this
+// program; one that cannot be encoded is a fault that the recovery answers.
+func member(body *bytes.Buffer, name string, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	separate(body)
+	body.WriteString(strconv.Quote(name))
+	body.WriteByte(':')
+	body.Write(text)
+}
+
+// firstCode is what the log and the metrics say of a response.
+func firstCode(errs gqlerror.List) string {
+	if len(errs) == 0 {
+		return codeOK
+	}
+	if code, ok := errs[0].Extensions["code"].(string); ok {
+		return code
+	}
+	return codeInternal
+}
+
+// coded gives errors that were found before execution their codes, and cuts
+// them off where they are too many.
+func coded(errs gqlerror.List) gqlerror.List {
+	errs = errs[:min(len(errs), maxRequestErrors)]
+	for _, err := range errs {
+		switch err.Extensions["code"] {
+		case nil, errcode.ParseFailed, errcode.ValidationFailed:
+			err.Extensions = map[string]any{"code": codeBadUserInput}
+		}
+	}
+	return errs
+}
+
+// statusOf is the status of a response without data. What is wrong with a
+// document or its variables is told with 200 to clients of mediaJSON, which
+// could not tell a GraphQL server's 400 from a proxy's.
+func statusOf(code, media string) int {
+	switch code {
+	case codeBadUserInput:
+		if media == mediaJSON {
+			return http.StatusOK
+		}
+		return http.StatusBadRequest
+	case codeUnauthenticated:
+		return http.StatusUnauthorized
+	case codeRateLimited:
+		return http.StatusTooManyRequests
+	case codeUnavailable:
+		return http.StatusServiceUnavailable
+	case codeInternal:
+		return http.StatusInternalServerError
+	}
+	return http.StatusBadRequest
+}
