@@ -1,0 +1,38 @@
+// Package importer reads what users did on another platform from a CSV or
+// NDJSON file and writes it into a storage.Persister: a Source opens the file,
+// plain or packed, a Mapping tells what its columns and event names mean, and
+// Import streams it with bounded memory, one goroutine reading while another
+// writes.
+//
+// # Invariants
+//
+//   - I3 Once. The same file changes nothing the second time, an import that
+//     was killed goes on where it stopped, and of a file that has grown only
+//     the new rows are imported: TestImportsOnceWhateverHappens,
+//     TestGrownFileImportsOnlyItsNewRows.
+//   - Of two actions on one state with the same time, the one further down in
+//     the file wins: TestLaterRowWinsATie.
+//   - Memory is bounded whatever the file holds: TestEndlessRowsAreRefused.
+//
+// # How once is kept
+//
+// Every action of the file has a prefix id: a SHA-256 chained over the tenant,
+// user, subject, kind, value and time of all actions from the first one to it.
+// So an id stands for "everything up to here", as this mapping sees it. How
+// the file is packed, the order of its columns, and rows that are skipped or
+// bad do not enter.
+//
+// Actions are persisted in groups, each a storage.Message that carries the
+// prefix id of its last action and is remembered forever. A group never
+// crosses a boundary of blockActions, counted from the start of the file.
+// Before a block is written, the store is asked which of the block's prefix
+// ids it has seen. The last seen one tells how many of the block's actions are
+// there already, in whatever groups they came, and only the others are
+// written.
+//
+// A file of which a row was changed or taken away is another file from that
+// row on: its reads would count again. Corrections belong into a file of their
+// own.
+//
+// This package imports storage and nothing else of this module.
+package importer

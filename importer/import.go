@@ -1,0 +1,188 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ovation/storage"
+)
+
+// Bounds of what a Result lists.
+const (
+	maxBadRows = 20
+	maxSkipped = 100
+)
+
+// Options say how to import.
+type Options struct {
+	Mapping Mapping
+	Tenant  string // storage.DefaultTenant where empty
+	// Strict stops at the first bad row, with a *RowError.
+	Strict bool
+	// Progress, if set, is told after each group that was written. It is
+	// called on the goroutine of Import.
+	Progress func(Progress)
+}
+
+// Progress is how far an import is.
+type Progress struct {
+	Rows  int64 // read and, where they mean an action, written
+	Bytes int64 // of the packed file, a little ahead of Rows
+}
+
+// Result is what an import did, also one that failed.
+type Result struct {
+	Rows     int64      // read
+	Imported []Done     // written by this import, by action, those with none left out
+	Already  int64      // rows that an earlier import had written
+	Skipped  []Skipped  // rows with no action, the most frequent first
+	Bad      int64      // rows that could not be imported
+	BadRows  []RowError // the first 20 of them
+	Elapsed  time.Duration
+}
+
+// Done is how many rows of one action were written.
+type Done struct {
+	Action string
+	Rows   int64
+}
+
+// Skipped is how many rows of one event were skipped, and why.
+type Skipped struct {
+	Event  string // at most 64 bytes of it
+	Reason string
+	Rows   int64
+}
+
+func compareSkipped(a, b Skipped) int {
+	return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Event, b.Event))
+}
+
+// Import reads src to its end and persists every action in it once, whatever
+// was imported of the same file before. Bad rows are noted in the Result and
+// left out. Where it fails, what came before the failure is persisted, and
+// the same import may simply be started again. Two imports of one file must
+// not run at once.
+//
+// Errors: one that names the place where src cannot be read any further, a
+// *RowError if strict, those of the store, and that of the context.
+func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
+	start := time.Now()
+	o.Tenant = cmp.Or(o.Tenant, storage.DefaultTenant)
+	if err := storage.ValidateTenant(o.Tenant); err != nil {
+		return Result{}, err
+	}
+	if err := o.Mapping.Validate(); err != nil {
+		return Result{}, fmt.Errorf("mapping: %w", err)
+	}
+	parser, err := newParser(src, o)
+	if err != nil {
+		return Result{}, err
+	}
+	w := &writer{to: to, group: parser.size, progress: o.Progress}
+	err = pipe(ctx, parser, w)
+
+	result := Result{
+		Rows: parser.read, Already: w.already, Skipped: parser.skips(),
+		Bad: parser.bad, BadRows: parser.badRows, Elapsed: time.Since(start),
+	}
+	for a := actionRead; a < actionEnd; a++ {
+		if w.done[a] > 0 {
+			result.Imported = append(result.Imported, Done{a.String(), w.done[a]})
+		}
+	}
+	return result, err
+}
+
+// pipe reads on one goroutine and writes on this one. A failure of the reader
+// lets the writer finish what was read.
+func pipe(ctx context.Context, p *parser, w *writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	blocks := make(chan block, 1)
+	var reader errgroup.Group
+	reader.Go(func() error {
+		defer close(blocks)
+		return p.run(ctx, blocks)
+	})
+	for b := range blocks {
+		if err := w.write(ctx, b); err != nil {
+			cancel()
+			_ = reader.Wait() // it ends because the writer failed
+			return err
+		}
+	}
+	return reader.Wait()
+}
+
+// writer persists blocks.
+type writer struct {
+	to       storage.Persister
+	group    int // actions in one transaction
+	progress func(Progress)
+	already  int64
+	done     [actionEnd]int64
+}
+
+func (w *writer) write(ctx context.Context, b block) error {
+	left, err := w.fresh(ctx, b.actions)
+	if err != nil {
+		return err
+	}
+	w.already += int64(len(b.actions) - len(left))
+	for len(left) > 0 {
+		n := min(w.group, len(left))
+		if err := w.persist(ctx, left[:n]); err != nil {
+			return err
+		}
+		left = left[n:]
+	}
+	if w.progress != nil {
+		w.progress(Progress{Rows: b.rows, Bytes: b.bytes})
+	}
+	return nil
+}
+
+// fresh returns the actions of a block that were not persisted before: those
+// behind the last one whose id was seen.
+func (w *writer) fresh(ctx context.Context, actions []parsed) ([]parsed, error) {
+	if len(actions) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(actions))
+	for i := range actions {
+		ids[i] = actions[i].prefix
+	}
+	seen, err := w.to.Seen(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("ask for %d actions imported before: %w", len(ids), err)
+	}
+	for i := len(seen); i > 0; i-- {
+		if seen[i-1] {
+			return actions[i:], nil
+		}
+	}
+	return actions, nil
+}
+
+func (w *writer) persist(ctx context.Context, group []parsed) error {
+	message := storage.Message{
+		ID:      group[len(group)-1].prefix,
+		Actions: make([]storage.Action, len(group)),
+		Forever: true,
+	}
+	for i := range group {
+		message.Actions[i] = group[i].Action
+	}
+	if _, err := w.to.Persist(ctx, []storage.Message{message}, nil); err != nil {
+		return fmt.Errorf("persist %d actions: %w", len(group), err)
+	}
+	for i := range group {
+		w.done[group[i].does]++
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package importer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"ovation/storage"
+)
+
+// Mapping tells what the columns (in NDJSON: the members) of a file mean. It
+// is also the form of a mapping file, which is a JSON object of these names:
+//
+//	{
+//	  "biz": "article",
+//	  "user": "personId", "subject": "contentId", "event": "eventType",
+//	  "time": "timestamp", "timeUnit": "s",
+//	  "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "skip"}
+//	}
+//
+// What is left out keeps its default (DefaultMapping).
+type Mapping struct {
+	Biz       string `json:"biz"`       // the kind of content of every row
+	BizColumn string `json:"bizColumn"` // or the column that holds it
+	User      string `json:"user"`      // the column of the user's id; an empty value is an anonymous read
+	Subject   string `json:"subject"`   // the column of the content's id
+	Event     string `json:"event"`     // the column that says what was done
+	Time      string `json:"time"`      // the column that says when
+	TimeUnit  string `json:"timeUnit"`  // of it: s, ms or us since 1970, or rfc3339
+	// Events gives each value of the event column its action: read, like,
+	// dislike, clear (also unlike and undislike), collect, uncollect, or skip.
+	// Rows of values that are not in it are skipped and counted.
+	Events map[string]string `json:"events"`
+}
+
+// DefaultMapping is how a file is read of which nothing is said: columns user,
+// biz, subject, event and time (RFC 3339), and events named as the actions.
+func DefaultMapping() Mapping {
+	m := Mapping{BizColumn: "biz", User: "user", Subject: "subject", Event: "event", Time: "time", TimeUnit: "rfc3339"}
+	m.Events = make(map[string]string, len(actionNames))
+	for name := range actionNames {
+		m.Events[name] = name
+	}
+	return m
+}
+
+// presets are the mappings known by name.
+var presets = map[string]Mapping{
+	"deskdrop": {
+		Biz: "article", User: "personId", Subject: "contentId", Event: "eventType", Time: "timestamp", TimeUnit: "s",
+		Events: map[string]string{
+			"VIEW": "read", "LIKE": "like", "BOOKMARK": "collect",
+			"COMMENT CREATED": "skip", "FOLLOW": "skip",
+		},
+	},
+}
+
+// Presets returns the names of the mappings known by name, sorted.
+func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
+
+// LoadMapping returns the preset of that name, or the mapping in the file of
+// that path. It is not validated.
+func LoadMapping(name string) (Mapping, error) {
+	if preset, ok := presets[name]; ok {
+		preset.Events = maps.Clone(preset.Events)
+		return preset, nil
+	}
+	file, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return Mapping{}, fmt.Errorf("there is no file %q, nor a mapping of that name (there is %s)", name, strings.Join(Presets(), ", "))
+	}
+	if err != nil {
+		return Mapping{}, fmt.Errorf("open mapping file: %w", err)
+	}
+	mapping, err := parseMapping(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return Mapping{}, fmt.Errorf("read mapping file %s: %w", name, err)
+	}
+	return mapping, nil
+}
+
+func parseMapping(r io.Reader) (Mapping, error) {
+	m := DefaultMapping()
+	defaults := m.Events
+	m.Events = nil // a map would be merged, not replaced
+	decoder := json.NewDecoder(io.LimitReader(r, maxRowBytes))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&m); err != nil {
+		return Mapping{}, err
+	}
+	if m.Events == nil {
+		m.Events = defaults
+	}
+	if m.Biz != "" {
+		m.BizColumn = ""
+	}
+	return m, nil
+}
+
+// Validate says what is wrong with a mapping, and by which name.
+func (m Mapping) Validate() error {
+	for _, c := range []struct{ name, column string }{
+		{"user", m.User}, {"subject", m.Subject}, {"event", m.Event}, {"time", m.Time},
+	} {
+		if c.column == "" {
+			return fmt.Errorf("%s must name a column", c.name)
+		}
+	}
+	switch {
+	case m.Biz == "" && m.BizColumn == "":
+		return errors.New("either biz or the column that holds it must be given")
+	case m.Biz != "" && m.BizColumn != "":
+		return fmt.Errorf("give biz (%q) or the column that holds it (%q), not both", m.Biz, m.BizColumn)
+	case !slices.Contains(TimeUnits(), m.TimeUnit):
+		return fmt.Errorf("the time unit %q is none of %s", m.TimeUnit, strings.Join(TimeUnits(), ", "))
+	case len(m.Events) == 0:
+		return errors.New("no event is mapped to an action")
+	}
+	if m.Biz != "" {
+		if err := storage.ValidateBiz(m.Biz); err != nil {
+			return err
+		}
+	}
+	for _, event := range slices.Sorted(maps.Keys(m.Events)) {
+		if name := m.Events[event]; name != skip && actionNames[name] == 0 {
+			return fmt.Errorf("event %q is mapped to %q, which is none of %s, %s",
+				event, name, strings.Join(slices.Sorted(maps.Keys(actionNames)), ", "), skip)
+		}
+	}
+	return nil
+}
+
+// skip is what an event is mapped to that has no action here.
+const skip = "skip"
+
+// action is what a row does. The order is that of a summary.
+type action uint8
+
+const (
+	actionRead action = iota + 1
+	actionLike
+	actionDislike
+	actionClear
+	actionCollect
+	actionUncollect
+	actionEnd
+)
+
+var actionNames = map[string]action{
+	"read": actionRead, "like": actionLike, "dislike": actionDislike,
+	"clear": actionClear, "unlike": actionClear, "undislike": actionClear,
+	"collect": actionCollect, "uncollect": actionUncollect,
+}
+
+func (a action) String() string {
+	return [actionEnd]string{"", "read", "like", "dislike", "clear", "collect", "uncollect"}[a]
+}
+
+// apply makes it what the row does at the time, in microseconds.
+func (a action) apply(to *storage.Action, at int64) {
+	to.Version = at
+	switch a {
+	case actionRead:
+		to.Kind, to.Times, to.First = storage.KindRead, 1, at
+	case actionLike:
+		to.Kind, to.Reaction = storage.KindReaction, storage.Like
+	case actionDislike:
+		to.Kind, to.Reaction = storage.KindReaction, storage.Dislike
+	case actionClear:
+		to.Kind = storage.KindReaction
+	case actionCollect:
+		to.Kind, to.FolderID = storage.KindCollection, storage.DefaultFolderID
+	case actionUncollect:
+		to.Kind = storage.KindCollection
+	case actionEnd: // no row does it
+	}
+}

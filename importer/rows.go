@@ -1,0 +1,240 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxRowBytes bounds a row of a file, and a mapping file.
+const maxRowBytes = 1 << 20
+
+// The columns a row is read for.
+const (
+	colUser = iota
+	colSubject
+	colEvent
+	colTime
+	colBiz // not wanted where Mapping.Biz is set
+	columnCount
+)
+
+// row holds the wanted columns' values. They may share memory with the whole
+// row.
+type row [columnCount]string
+
+// rowReader reads one row after the other. Its errors are io.EOF at the end,
+// a *RowError for a bad row after which reading can go on, and others after
+// which it cannot.
+type rowReader interface {
+	next(to *row) error
+	// line is where the latest row begins, counted from 1.
+	line() int
+}
+
+// RowError is a row that cannot be imported.
+type RowError struct {
+	Line   int // where the row begins, counted from 1
+	Reason string
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+
+func newRowReader(s *Source, m Mapping) (rowReader, error) {
+	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn}
+	if s.format == "ndjson" {
+		return &ndjsonReader{r: bufio.NewReaderSize(s.text, maxRowBytes), columns: columns}, nil
+	}
+	return newCSVReader(s.text, columns)
+}
+
+// csvReader reads CSV as RFC 4180 has it, with a header.
+type csvReader struct {
+	bound *boundedReader
+	csv   *csv.Reader
+	at    [columnCount]int // each column's place, -1 where it is not wanted
+	width int
+	start int
+}
+
+func newCSVReader(r io.Reader, columns row) (*csvReader, error) {
+	bound := &boundedReader{r: r, left: maxRowBytes}
+	c := &csvReader{bound: bound, csv: csv.NewReader(bufio.NewReaderSize(bound, 64<<10)), start: 1}
+	c.csv.FieldsPerRecord = -1
+	c.csv.ReuseRecord = true
+	header, err := c.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty: a header with the names of the columns is expected")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the header: %w", named(err))
+	}
+	c.width = len(header)
+	for i, column := range columns {
+		c.at[i] = -1
+		for place, name := range header {
+			if name != column || column == "" {
+				continue
+			}
+			if c.at[i] >= 0 {
+				return nil, fmt.Errorf("the header has the column %q twice", column)
+			}
+			c.at[i] = place
+		}
+		if c.at[i] < 0 && column != "" {
+			return nil, fmt.Errorf("the header has no column %q; it has %s", column, list(header))
+		}
+	}
+	return c, nil
+}
+
+func (c *csvReader) line() int { return c.start }
+
+func (c *csvReader) next(out *row) error {
+	c.bound.left = maxRowBytes
+	fields, err := c.csv.Read()
+	if err != nil {
+		return c.explain(err)
+	}
+	c.start, _ = c.csv.FieldPos(0)
+	if len(fields) != c.width {
+		return &RowError{c.start, fmt.Sprintf("has %d fields where the header has %d", len(fields), c.width)}
+	}
+	for i, place := range c.at {
+		if place >= 0 {
+			out[i] = fields[place]
+		}
+	}
+	return nil
+}
+
+func (c *csvReader) explain(err error) error {
+	var bad *csv.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.Is(err, errRowTooLong):
+		return fmt.Errorf("after line %d: %w: is a closing quote missing?", c.start, err)
+	case !errors.As(err, &bad):
+		return fmt.Errorf("after line %d: %w", c.start, named(err))
+	}
+	c.start = bad.StartLine
+	if errors.Is(err, csv.ErrQuote) && c.atEnd() {
+		return fmt.Errorf("line %d: the quotes of the last row do not match: is the file cut off, or a closing quote missing?", c.start)
+	}
+	return &RowError{c.start, bad.Err.Error()}
+}
+
+// atEnd reports whether the latest row reached to the very end of the file,
+// with no line break behind it.
+func (c *csvReader) atEnd() bool { return c.bound.ended && c.csv.InputOffset() >= c.bound.given }
+
+var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
+
+// boundedReader fails after so many bytes, unless left is set again.
+type boundedReader struct {
+	r     io.Reader
+	left  int
+	given int64 // in all
+	ended bool
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errRowTooLong
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	b.given += int64(n)
+	b.ended = errors.Is(err, io.EOF)
+	return n, err
+}
+
+// ndjsonReader reads one JSON object a line.
+type ndjsonReader struct {
+	r       *bufio.Reader // its buffer bounds a line
+	columns row
+	start   int
+}
+
+func (j *ndjsonReader) line() int { return j.start }
+
+func (j *ndjsonReader) next(out *row) error {
+	for {
+		j.start++
+		text, err := j.r.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return j.skipLine()
+		case err != nil && !errors.Is(err, io.EOF):
+			return fmt.Errorf("line %d: %w", j.start, named(err))
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			return j.parse(text, out)
+		}
+		if err != nil {
+			return io.EOF
+		}
+	}
+}
+
+func (j *ndjsonReader) skipLine() error {
+	for {
+		_, err := j.r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("line %d: %w", j.start, named(err))
+		}
+		return &RowError{j.start, errRowTooLong.Error()}
+	}
+}
+
+func (j *ndjsonReader) parse(text []byte, out *row) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil || members == nil {
+		return &RowError{j.start, "is not a JSON object"}
+	}
+	for i, column := range j.columns {
+		out[i] = ""
+		if column == "" {
+			continue
+		}
+		value, there := members[column]
+		if !there {
+			return &RowError{j.start, fmt.Sprintf("has no member %q", column)}
+		}
+		switch c := value[0]; {
+		case c == '"':
+			_ = json.Unmarshal(value, &out[i]) // it is a valid string
+		case c == '-' || '0' <= c && c <= '9':
+			out[i] = string(value)
+		case string(value) != "null":
+			return &RowError{j.start, fmt.Sprintf("member %q must be a string or a number", column)}
+		}
+	}
+	return nil
+}
+
+// list names a few columns in a message.
+func list(names []string) string {
+	const most = 30
+	var b strings.Builder
+	for i, name := range names {
+		if i == most {
+			fmt.Fprintf(&b, " and %d more", len(names)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quote(name))
+	}
+	return b.String()
+}

@@ -1,0 +1,173 @@
+package importer
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBadRowsAreToldByLineAndReason(t *testing.T) {
+	const good = "ann,1,read,1500000000\n"
+	nd := func(line string) string {
+		return `{"user":"ann","subject":"1","event":"read","time":1500000000}` + "\n" + line
+	}
+	for _, c := range []struct {
+		name, file, text string
+		line             int
+		reason           string
+	}{
+		{"too few fields", "a.csv", header + good + "ann,1\n" + good, 3, "has 2 fields where the header has 4"},
+		{"too many fields", "a.csv", header + "ann,1,read,1500000000,x\n", 2, "has 5 fields"},
+		{"after a quoted line break", "a.csv", "user,subject,event,\"ti\nme\",time\nann,1,read,\"\n\n\",soon\n", 3, `time "soon"`},
+		{"quote within a field", "a.csv", header + "an\"n,1,read,1500000000\n" + good, 2, "bare \""},
+		{"text behind a quote", "a.csv", header + "\"ann\"x,1,read,1500000000\n" + good, 2, "extraneous"},
+		{"no subject", "a.csv", header + "ann,,read,1500000000\n", 2, "bizId must not be empty"},
+		{"long subject", "a.csv", header + "ann," + strings.Repeat("x", 129) + ",read,1500000000\n", 2, "at most 128"},
+		{"invalid UTF-8", "a.csv", header + "ann,\xff,read,1500000000\n", 2, "valid UTF-8"},
+		{"control character", "a.csv", header + "ann,a\x00b,read,1500000000\n", 2, "printable"},
+		{"anonymous like", "a.csv", header + ",1,like,1500000000\n", 2, "anonymous"},
+		{"no time", "a.csv", header + "ann,1,read,\n", 2, "not a number of s since 1970"},
+		{"negative time", "a.csv", header + "ann,1,read,-1500000000\n", 2, "not a number"},
+		{"huge time", "a.csv", header + "ann,1,read," + strings.Repeat("9", 90) + "\n", 2, "…"},
+		{"milliseconds for seconds", "a.csv", header + "ann,1,read,1500000000000\n", 2, "is the time unit right?"},
+		{"no object", "a.ndjson", nd("[1]\n"), 2, "is not a JSON object"},
+		{"null", "a.ndjson", nd("null"), 2, "is not a JSON object"},
+		{"half an object", "a.ndjson", nd(`{"user":"ann"`), 2, "is not a JSON object"},
+		{"missing member", "a.ndjson", nd("\n" + `{"user":"ann"}`), 3, `has no member "subject"`},
+		{"object for a value", "a.ndjson", nd(`{"user":{},"subject":"1","event":"read","time":1}`), 2, `"user" must be a string or a number`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, c.file, c.text))
+			must(t, err)
+			if result.Bad != 1 || result.BadRows[0].Line != c.line || !strings.Contains(result.BadRows[0].Reason, c.reason) {
+				t.Fatalf("got %+v, want line %d: %s", result.BadRows, c.line, c.reason)
+			}
+		})
+	}
+}
+
+func TestOnlyTheFirstBadRowsAreListed(t *testing.T) {
+	result, err := importText(t, openStore(t), Options{Mapping: testMapping()}, header+strings.Repeat("x\n", 3*maxBadRows))
+	must(t, err)
+	if result.Bad != 3*maxBadRows || len(result.BadRows) != maxBadRows || result.BadRows[maxBadRows-1].Line != maxBadRows+1 {
+		t.Fatalf("got %+v", result)
+	}
+}
+
+// endless gives x without end, and counts.
+type endless struct {
+	head  string
+	given int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.head)
+	e.head = e.head[n:]
+	for i := n; i < len(p); i++ {
+		p[i] = 'x'
+	}
+	e.given += len(p)
+	return len(p), nil
+}
+
+func TestEndlessRowsAreRefused(t *testing.T) {
+	for _, start := range []string{"", header, header + "ann,1,read,1500000000\n\"ann"} {
+		text := &endless{head: start}
+		src, err := Open("-", text, "csv")
+		must(t, err)
+		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
+		if !errors.Is(err, errRowTooLong) || text.given > 2*maxRowBytes {
+			t.Errorf("got %v after %d bytes", err, text.given)
+		}
+	}
+}
+
+func TestLongLineOfNDJSONIsABadRow(t *testing.T) {
+	long := `{"user":"` + strings.Repeat("x", 3*maxRowBytes) + "\"}\n"
+	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a.ndjson", long+asNDJSON+"\n"+long))
+	must(t, err)
+	if result.Rows != 4 || result.Bad != 2 || result.BadRows[0].Line != 1 || result.BadRows[1].Line != 5 {
+		t.Fatalf("got %+v", result)
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	want := time.Date(2017, 7, 14, 2, 40, 0, 123456000, time.UTC).UnixMicro()
+	second := want - 123456
+	for _, c := range []struct {
+		text, unit string
+		want       int64 // 0: refused
+	}{
+		{"1500000000", "s", second},
+		{"1500000000.123456", "s", want},
+		{"1500000000.123456789", "s", want},
+		{"1500000000.1", "s", second + 100000},
+		{"1500000000.", "s", second},
+		{"1500000000123", "ms", second + 123000},
+		{"1500000000123.456", "ms", want},
+		{"1500000000123456", "us", want},
+		{"1500000000123456.9", "us", want},
+		{"2017-07-14T02:40:00.123456Z", "rfc3339", want},
+		{"2017-07-14T04:40:00.123456+02:00", "rfc3339", want},
+		{"2017-07-14 02:40:00", "rfc3339", 0},
+		{"", "s", 0},
+		{".5", "s", 0},
+		{"1e9", "s", 0},
+		{"1500000000,5", "s", 0},
+		{"1500000000.-1", "s", 0},
+		{"+1500000000", "s", 0},
+		{"1500000000", "ms", 0},
+		{"1500000000", "us", 0},
+		{"1500000000000", "s", 0},
+		{"99999999999999999999", "s", 0},
+		{"1969-07-14T02:40:00Z", "rfc3339", 0},
+	} {
+		got, err := parseTime(c.text, c.unit)
+		if got != c.want || (err == nil) != (c.want != 0) {
+			t.Errorf("%q in %s: got %d, %v, want %d", c.text, c.unit, got, err, c.want)
+		}
+	}
+}
+
+// FuzzRows reads anything, in both formats: reading ends, and every row has a
+// line that is not before that of the row above.
+func FuzzRows(f *testing.F) {
+	f.Add(true, plain)
+	f.Add(true, "user,subject,event,time\n\"a\n\"\"b\",\xff,,\r\n\"")
+	f.Add(false, asNDJSON)
+	f.Add(false, `{"user":1e5,"subject":"\ud800","event":null,"time":-0}`)
+	f.Fuzz(func(t *testing.T, asCSV bool, text string) {
+		format := "ndjson"
+		if asCSV {
+			format = "csv"
+		}
+		src, err := Open("-", strings.NewReader(text), format)
+		if err != nil {
+			return
+		}
+		p, err := newParser(src, Options{Mapping: testMapping(), Tenant: "default"})
+		if err != nil {
+			return
+		}
+		line := 0
+		for {
+			a, err := p.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return
+			}
+			if now := p.rows.line(); now < line {
+				t.Fatalf("line %d follows line %d", now, line)
+			} else {
+				line = now
+			}
+			if a.does != 0 {
+				must(t, a.Validate())
+			}
+		}
+	})
+}

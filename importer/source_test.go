@@ -1,0 +1,169 @@
+package importer
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const plain = header + "ann,1,read,1500000000\nann,2,read,1500000000\n"
+
+const asNDJSON = `{"user":"ann","subject":1,"event":"read","time":1500000000}` + "\r\n\n" +
+	`{"time":"1500000000","subject":"2","event":"read","user":"ann","more":{"a":[1]}}`
+
+// gzipped packs the parts of one text so that each can be unpacked when those
+// behind it are cut off.
+func gzipped(t *testing.T, parts ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	for _, part := range parts {
+		_, err := w.Write([]byte(part))
+		must(t, err)
+		must(t, w.Flush())
+	}
+	must(t, w.Close())
+	return b.String()
+}
+
+// zipped packs names and texts in turn.
+func zipped(t *testing.T, files ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		f, err := w.Create(files[i])
+		must(t, err)
+		_, err = f.Write([]byte(files[i+1]))
+		must(t, err)
+	}
+	must(t, w.Close())
+	return b.String()
+}
+
+// TestFormsOfOneFileAreOne imports the same rows in every form into one store:
+// all but the first find them there.
+func TestFormsOfOneFileAreOne(t *testing.T) {
+	store := openStore(t)
+	for i, form := range []struct{ name, file, text string }{
+		{"CSV", "a.csv", plain},
+		{"CRLF", "a.csv", strings.ReplaceAll(plain, "\n", "\r\n")},
+		{"byte order mark", "a.csv", "\ufeff" + plain},
+		{"no ending", "a", plain},
+		{"no line break at the end", "a.csv", strings.TrimSuffix(plain, "\n")},
+		{"other order and quotes", "a.csv", "time,\"x\ny\",event,subject,user\n1500000000,\"a\nb\",read,\"1\",ann\n1500000000,,read,2,ann\n"},
+		{"bad and skipped rows between", "a.csv", header + "ann,1,read,1500000000\nann\nann,2,stare,1500000000\nann,2,read,1500000000\n"},
+		{"gzip", "a.csv.gz", gzipped(t, plain)},
+		{"gzip of another name", "a.bin", gzipped(t, plain)},
+		{"two gzips in a row", "a.csv.gz", gzipped(t, plain[:40]) + gzipped(t, plain[40:])},
+		{"zip", "a.zip", zipped(t, "folder/", "", "folder/a.csv", plain, "__MACOSX/a.csv", "x")},
+		{"NDJSON", "a.ndjson", asNDJSON},
+		{"JSON lines", "a.jsonl", "\ufeff" + asNDJSON},
+		{"NDJSON with no ending", "a", asNDJSON},
+		{"NDJSON in gzip", "a.NDJSON.gz", gzipped(t, asNDJSON)},
+		{"NDJSON in zip", "a.zip", zipped(t, "a.ndjson", asNDJSON)},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			result, err := importFile(t, store, Options{Mapping: testMapping()}, writeFile(t, form.file, form.text))
+			must(t, err)
+			if i > 0 && (result.Already != 2 || len(result.Imported) > 0) {
+				t.Errorf("it is taken for another file: %+v", result)
+			}
+		})
+	}
+	if got := readsOf(t, store, "default"); got != 2 {
+		t.Errorf("there are %d reads, want 2", got)
+	}
+}
+
+func TestStandardInput(t *testing.T) {
+	store := openStore(t)
+	for name, text := range map[string]string{"plain": plain, "gzip": gzipped(t, plain), "NDJSON": asNDJSON} {
+		src, err := Open("-", strings.NewReader(text), "")
+		must(t, err)
+		_, err = Import(t.Context(), store, src, Options{Mapping: testMapping()})
+		must(t, err)
+		must(t, src.Close())
+		if got := readsOf(t, store, "default"); got != 2 {
+			t.Errorf("%s: there are %d reads, want 2", name, got)
+		}
+	}
+}
+
+// TestUnreadableFilesSayWhereAndWhy also looks that what was read before is
+// imported.
+func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
+	long := header + strings.Repeat("ann,1,read,1500000000\n", 3*blockActions)
+	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
+	damaged := []byte(gzipped(t, plain))
+	binary.LittleEndian.PutUint32(damaged[len(damaged)-8:], 1)
+	encrypted := []byte(zipped(t, "a.csv", plain))
+	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
+	for _, c := range []struct {
+		name, file, text, want string
+		reads                  int64
+	}{
+		{"empty", "a.csv", "", "the file is empty", 0},
+		{"empty gzip", "a.csv.gz", gzipped(t, ""), "the file is empty", 0},
+		{"gzip cut in its header", "a.csv.gz", gzipped(t, long)[:8], "cut off", 0},
+		{"gzip cut off", "a.csv.gz", cut[:len(cut)-20], "after line 2: the file is cut off", 1},
+		{"gzip damaged", "a.csv.gz", string(damaged), "after line 3: gzip: invalid checksum", 2},
+		{"zip cut off", "a.zip", zipped(t, "a.csv", plain)[:60], "directory cannot be read", 0},
+		{"zip of two files", "a.zip", zipped(t, "a.csv", plain, "b.csv", plain), "holds 2 files", 0},
+		{"zip of nothing", "a.zip", zipped(t), "holds 0 files", 0},
+		{"encrypted zip", "a.zip", string(encrypted), "is encrypted", 0},
+		{"UTF-16", "a.csv", "\xff\xfeu\x00", "UTF-16", 0},
+		{"no such column", "a.csv", "user,subject,time\n", `no column "event"; it has "user", "subject", "time"`, 0},
+		{"column twice", "a.csv", "user,subject,event,time,time\n", `"time" twice`, 0},
+		{"quote not closed", "a.csv", plain + "ann,1,\"read,1500000000\n", "line 4: the quotes of the last row do not match", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := openStore(t)
+			_, err := importFile(t, store, Options{Mapping: testMapping()}, writeFile(t, c.file, c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want %q", err, c.want)
+			}
+			if got := readsOf(t, store, "default"); got != c.reads {
+				t.Errorf("%d reads are imported, want %d", got, c.reads)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeOpened(t *testing.T) {
+	folder := t.TempDir()
+	for _, c := range []struct{ name, path, want string }{
+		{"missing", filepath.Join(folder, "missing.csv"), "no such file"},
+		{"folder", folder, "is a folder"},
+	} {
+		if _, err := Open(c.path, nil, ""); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+	if _, err := Open("-", strings.NewReader(zipped(t, "a.csv", plain)), ""); err == nil || !strings.Contains(err.Error(), "standard input") {
+		t.Errorf("zip on standard input: got %v", err)
+	}
+}
+
+func TestSizeAndPositionAreOfThePackedFile(t *testing.T) {
+	text := header + strings.Repeat("ann,1,read,1500000000\n", 2000)
+	for _, packed := range []string{text, gzipped(t, text), zipped(t, "a.csv", text)} {
+		path := writeFile(t, "a.csv", packed)
+		info, err := os.Stat(path)
+		must(t, err)
+		src, err := Open(path, nil, "csv")
+		must(t, err)
+		var last Progress
+		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping(), Progress: func(p Progress) { last = p }})
+		must(t, err)
+		must(t, src.Close())
+		if src.Size() != info.Size() || last.Bytes > info.Size() || last.Bytes < info.Size()/2 || last.Rows != 2000 {
+			t.Errorf("the size is %d of %d, the end %+v", src.Size(), info.Size(), last)
+		}
+	}
+}
