@@ -4,12 +4,13 @@
 //
 // A set of loaders belongs to one response and one viewer. It remembers what
 // it has loaded, so that a response is consistent in itself; after a mutation
-// it forgets (Loaders.Forget).
+// it forgets (Loaders.Forget). What a response is known to need is loaded
+// ahead (Loaders.Fetch); what was not foreseen is gathered by a dataloader.
 //
 // # Invariants
 //
-//   - I7 Bounded: a wave of look-ups of one kind is one call, however many
-//     resolvers take part: TestOneCallAWave.
+//   - I7 Bounded: look-ups of one kind that are wanted together are one call:
+//     TestFetchIsOneCallAKind, TestWhatIsAskedTogetherIsOneCall.
 //   - I8 Walls: a set of loaders reads for the viewer it was made for:
 //     TestLoadersReadForTheirViewer.
 //
