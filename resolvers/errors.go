@@ -49,8 +49,7 @@ var errUnauthenticated = &problem{
 // at puts the place of a value before an error about it, for example
 // "subjects[3].". Errors about anything but a value stay as they are.
 func at(place string, err error) error {
-	var invalid *storage.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: place + invalid.Field, Reason: invalid.Reason}
 	}
 	return err
@@ -59,13 +58,12 @@ func at(place string, err error) error {
 // codeOf tells what a client is told of an error, and whether its own message
 // is fit for that; if not, the message returned is.
 func codeOf(err error) (code, message string) {
-	var p *problem
-	switch {
-	case errors.As(err, &p):
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p.code, p.message
+	}
+	switch {
 	case errors.Is(err, storage.ErrInvalid):
-		var invalid *storage.InvalidError
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 			return codeBadUserInput, invalid.Error()
 		}
 		return codeBadUserInput, "a value is out of bounds"

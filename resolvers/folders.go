@@ -50,19 +50,20 @@ func (r mutationResolver) DeleteFolder(ctx context.Context, in graph.DeleteFolde
 	if err != nil {
 		return nil, err
 	}
-	folder, err := r.ownFolder(ctx, me, "input.id", in.ID)
+	key, err := ownFolderKey(me, "input.id", in.ID)
 	if err != nil {
 		return nil, err
 	}
-	var target string
+	var target storage.FolderKey
 	if in.MoveItemsTo != nil {
-		other, err := r.ownFolder(ctx, me, "input.moveItemsTo", *in.MoveItemsTo)
-		if err != nil {
+		if target, err = ownFolderKey(me, "input.moveItemsTo", *in.MoveItemsTo); err != nil {
 			return nil, err
 		}
-		target = other.FolderID
 	}
-	items, err := r.remover.DeleteFolder(ctx, folder.Key(), target)
+	items, err := r.remover.DeleteFolder(ctx, key, target.FolderID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, notFound("input.id, or input.moveItemsTo,")
+	}
 	if err != nil {
 		return nil, at("input.", err)
 	}

@@ -50,23 +50,14 @@ func kindOfField(field *ast.Field) storage.Kinds {
 	return 0
 }
 
-// soleRootField reports whether the operation has one root field only.
-func soleRootField(ctx context.Context) bool {
-	set := graphql.GetOperationContext(ctx).Operation.SelectionSet
-	if len(set) != 1 {
-		return false
-	}
-	_, isField := set[0].(*ast.Field)
-	return isField
-}
-
-// selected reports whether the field being resolved is asked for its child of
-// that name.
-func selected(ctx context.Context, child string) bool {
+// selectionsOf returns what is selected of a child of the field being resolved,
+// once for each alias of it.
+func selectionsOf(ctx context.Context, child string) []ast.SelectionSet {
+	var sets []ast.SelectionSet
 	for _, field := range graphql.CollectFieldsCtx(ctx, nil) {
 		if field.Name == child {
-			return true
+			sets = append(sets, field.Selections)
 		}
 	}
-	return false
+	return sets
 }

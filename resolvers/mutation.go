@@ -50,11 +50,9 @@ func (r mutationResolver) Collect(ctx context.Context, in graph.CollectInput) (*
 	}
 	folderID := storage.DefaultFolderID
 	if in.FolderID != nil {
-		folder, err := r.ownFolder(ctx, me, "folderId", *in.FolderID)
-		if err != nil {
+		if folderID, err = r.ownFolder(ctx, me, "input.folderId", *in.FolderID); err != nil {
 			return nil, err
 		}
-		folderID = folder.FolderID
 	}
 	p, err := r.record(ctx, me, in.Biz, in.BizID, storage.Action{Kind: storage.KindCollection, FolderID: folderID})
 	return (*graph.CollectPayload)(p), err
@@ -90,7 +88,7 @@ func (r mutationResolver) unreact(ctx context.Context, biz, bizID string, reacti
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, subject, recorded)
+	return r.answer(ctx, subject, recorded)
 }
 
 // record makes an action of the user durable. Its version is the recorder's
@@ -105,42 +103,48 @@ func (r mutationResolver) record(ctx context.Context, user storage.User, biz, bi
 	if err != nil {
 		return nil, err
 	}
-	return answer(ctx, subject, recorded)
+	return r.answer(ctx, subject, recorded)
 }
 
 // answer is the payload. The subject is read only where it is asked for.
-func answer(ctx context.Context, subject storage.Subject, recorded worker.Recorded) (*payload, error) {
+func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, recorded worker.Recorded) (*payload, error) {
 	out := &payload{Changed: recorded.Changed, Durability: recorded.Durability}
 	l := loaders.From(ctx)
 	l.Forget()
-	if selected(ctx, "interactive") {
-		found, err := l.Interactives(ctx, []storage.Subject{subject})
-		switch {
-		case err == nil:
-			out.Interactive = *found[0]
-		case errors.Is(err, storage.ErrUnavailable): // what was done stands all the same
-			out.Interactive = storage.Interactive{Subject: subject, Freshness: storage.Unavailable}
-		default:
-			return nil, err
-		}
+	sets := selectionsOf(ctx, "interactive")
+	if len(sets) == 0 {
+		return out, nil
 	}
+	err := l.Fetch(ctx, loaders.Wants{Interactives: []storage.Subject{subject}})
+	if errors.Is(err, storage.ErrUnavailable) { // what was done stands all the same
+		out.Interactive = storage.Interactive{Subject: subject, Freshness: storage.Unavailable}
+		return out, nil
+	}
+	found, err := l.Interactive(ctx, subject)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		r.ahead(ctx, set, found)
+	}
+	out.Interactive = *found
 	return out, nil
 }
 
-// ownFolder is the viewer's folder of that id, or NOT_FOUND.
-func (r mutationResolver) ownFolder(ctx context.Context, me storage.User, argument, id string) (*storage.Folder, error) {
+// ownFolder is the folder id of one of the viewer's folders, or NOT_FOUND.
+func (r mutationResolver) ownFolder(ctx context.Context, me storage.User, argument, id string) (string, error) {
 	key, err := ownFolderKey(me, argument, id)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	found, err := r.store.FoldersOf(ctx, []storage.FolderKey{key})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if found[0] == nil {
-		return nil, notFound(argument)
+		return "", notFound(argument)
 	}
-	return found[0], nil
+	return key.FolderID, nil
 }
 
 // ownFolderKey is the key of a folder that is the viewer's if it exists.

@@ -13,7 +13,7 @@ import (
 func (r queryResolver) Node(ctx context.Context, id string) (storage.Node, error) {
 	ref, err := storage.ParseNodeID(id)
 	if err != nil {
-		return nil, nil //nolint:nilnil // null is the answer
+		return nil, nil //nolint:nilnil,nilerr // null is the answer
 	}
 	return node(ctx, ref)
 }
@@ -51,10 +51,8 @@ func node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
 		return orNull(visibleUser(me, ref))
 	case storage.NodeFolder:
 		return orNull(visibleFolder(ctx, me, ref))
-	case storage.NodeLiked, storage.NodeCollected, storage.NodeRead:
-		return visibleState(ctx, me, ref)
 	default:
-		return nil, nil //nolint:nilnil // null is the answer
+		return visibleState(ctx, me, ref)
 	}
 }
 

@@ -20,11 +20,7 @@ func (r queryResolver) Interactive(ctx context.Context, biz, bizID string) (*sto
 	if err != nil {
 		return nil, err
 	}
-	found, err := interactives(ctx, []storage.Subject{subject})
-	if err != nil {
-		return nil, err
-	}
-	return found[0], nil
+	return loaders.From(ctx).Interactive(ctx, subject)
 }
 
 func (r queryResolver) Interactives(ctx context.Context, inputs []*graph.SubjectInput) ([]*storage.Interactive, error) {
@@ -38,7 +34,7 @@ func (r queryResolver) Interactives(ctx context.Context, inputs []*graph.Subject
 			return nil, at(fmt.Sprintf("subjects[%d].", i), err)
 		}
 	}
-	return interactives(ctx, subjects)
+	return loaders.From(ctx).Interactives(ctx, subjects)
 }
 
 func (r queryResolver) Viewer(ctx context.Context) (*storage.User, error) {
@@ -67,7 +63,7 @@ func (r queryResolver) Folder(ctx context.Context, id string) (*storage.Folder, 
 	}
 	ref, err := storage.ParseNodeID(id)
 	if err != nil || ref.Type != storage.NodeFolder {
-		return nil, nil //nolint:nilnil // null is the answer
+		return nil, nil //nolint:nilnil,nilerr // null is the answer
 	}
 	return visibleFolder(ctx, me, ref)
 }
@@ -85,14 +81,4 @@ func authenticated(ctx context.Context) (storage.User, error) {
 func subjectOf(ctx context.Context, biz, bizID string) (storage.Subject, error) {
 	subject := storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: biz, BizID: bizID}
 	return subject, subject.Validate()
-}
-
-// interactives loads subjects for a root field. With other root fields beside
-// it, it waits for theirs; alone it has nobody to wait for.
-func interactives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
-	l := loaders.From(ctx)
-	if soleRootField(ctx) {
-		return l.Interactives(ctx, subjects)
-	}
-	return l.InteractivesTogether(ctx, subjects)
 }

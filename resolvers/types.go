@@ -5,7 +5,6 @@ import (
 
 	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 
@@ -13,16 +12,15 @@ func (r interactiveResolver) Likers(ctx context.Context, obj *storage.Interactiv
 	if _, err := authenticated(ctx); err != nil {
 		return nil, err
 	}
-	list := r.list("likers", obj.Tenant, obj.Biz, obj.BizID)
-	page, err := list.page(first, after)
+	query, list, err := r.likersQuery(obj, first, after)
 	if err != nil {
 		return nil, err
 	}
-	likes, err := loaders.From(ctx).Likers(ctx, storage.LikersQuery{Subject: obj.Subject, Page: page})
+	likes, err := loaders.From(ctx).Likers(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return likedConnection(list, page, likes, func(l *storage.Liked) storage.Position {
+	return likedConnection(list, query.Page, likes, func(l *storage.Liked) storage.Position {
 		return storage.Position{Version: l.Version, ID: l.User.UserID}
 	}), nil
 }
@@ -51,75 +49,51 @@ func (r collectedResolver) Folder(ctx context.Context, obj *storage.Collected) (
 }
 
 func (r folderResolver) Items(ctx context.Context, obj *storage.Folder, first *int, after *string) (*graph.CollectedConnection, error) {
-	list := r.list("items", obj.Owner.Tenant, obj.Owner.UserID, obj.FolderID)
-	page, err := list.page(first, after)
+	query, list, err := r.itemsQuery(obj, first, after)
 	if err != nil {
 		return nil, err
 	}
-	items, err := loaders.From(ctx).Items(ctx, storage.ItemsQuery{Folder: obj.Key(), Page: page})
+	items, err := loaders.From(ctx).Items(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return collectedConnection(list, page, items), nil
+	return collectedConnection(list, query.Page, items), nil
 }
 
 func (r userResolver) Likes(ctx context.Context, obj *storage.User, biz *string, first *int, after *string) (*graph.LikedConnection, error) {
-	kind, err := optionalBiz(biz)
+	query, list, err := r.likesQuery(obj, biz, first, after)
 	if err != nil {
 		return nil, err
 	}
-	list := r.list("likes", obj.Tenant, obj.UserID, kind)
-	page, err := list.page(first, after)
+	likes, err := loaders.From(ctx).Likes(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	likes, err := loaders.From(ctx).Likes(ctx, storage.LikesQuery{User: *obj, Biz: kind, Page: page})
-	if err != nil {
-		return nil, err
-	}
-	return likedConnection(list, page, likes, func(l *storage.Liked) storage.Position {
+	return likedConnection(list, query.Page, likes, func(l *storage.Liked) storage.Position {
 		return storage.Position{Version: l.Version, Biz: l.Subject.Biz, ID: l.Subject.BizID}
 	}), nil
 }
 
 func (r userResolver) Folders(ctx context.Context, obj *storage.User, first *int, after *string) (*graph.FolderConnection, error) {
-	list := r.list("folders", obj.Tenant, obj.UserID)
-	page, err := list.page(first, after)
+	query, list, err := r.foldersQuery(ctx, obj, first, after)
 	if err != nil {
 		return nil, err
 	}
-	folders, err := loaders.From(ctx).Folders(ctx, storage.FoldersQuery{
-		Owner: *obj, PublicOnly: viewer.From(ctx) != *obj, Page: page,
-	})
+	folders, err := loaders.From(ctx).Folders(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return folderConnection(list, page, folders), nil
+	return folderConnection(list, query.Page, folders), nil
 }
 
 func (r userResolver) Reads(ctx context.Context, obj *storage.User, biz *string, first *int, after *string) (*graph.ReadConnection, error) {
-	if viewer.From(ctx) != *obj {
-		return nil, notFound("what somebody else has read")
-	}
-	kind, err := optionalBiz(biz)
+	query, list, err := r.readsQuery(ctx, obj, biz, first, after)
 	if err != nil {
 		return nil, err
 	}
-	list := r.list("reads", obj.Tenant, obj.UserID, kind)
-	page, err := list.page(first, after)
+	reads, err := loaders.From(ctx).Reads(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	reads, err := loaders.From(ctx).Reads(ctx, storage.ReadsQuery{User: *obj, Biz: kind, Page: page})
-	if err != nil {
-		return nil, err
-	}
-	return readConnection(list, page, reads), nil
-}
-
-func optionalBiz(biz *string) (string, error) {
-	if biz == nil {
-		return "", nil
-	}
-	return *biz, storage.ValidateBiz(*biz)
+	return readConnection(list, query.Page, reads), nil
 }

@@ -1,0 +1,169 @@
+package loaders_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"ovation/loaders"
+	"ovation/storage"
+	"ovation/storage/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// source counts the calls and keys that reach a real store.
+type source struct {
+	storage.Store
+
+	mu    sync.Mutex
+	calls int
+	keys  int
+	fail  error
+}
+
+func (s *source) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	s.mu.Lock()
+	s.calls++
+	s.keys += len(subjects)
+	fail := s.fail
+	s.mu.Unlock()
+	if fail != nil {
+		return nil, fail
+	}
+	return s.Store.Interactives(ctx, viewer, subjects, kinds)
+}
+
+var (
+	alice = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	bob   = storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}
+)
+
+func subject(i int) storage.Subject {
+	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: fmt.Sprint(i)}
+}
+
+// liked is a store in which alice likes the subjects below n.
+func liked(t *testing.T, n int) *source {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &source{Store: store}
+	s.like(t, "m1", n, storage.Like, 1)
+	return s
+}
+
+func (s *source) like(t *testing.T, id string, n int, reaction storage.Reaction, version int64) {
+	t.Helper()
+	message := storage.Message{ID: id}
+	for i := range n {
+		message.Actions = append(message.Actions, storage.Action{
+			User: alice, Subject: subject(i), Kind: storage.KindReaction, Reaction: reaction, Version: version,
+		})
+	}
+	if _, err := s.Persist(t.Context(), []storage.Message{message}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFetchIsOneCallAKind(t *testing.T) {
+	s := liked(t, 100)
+	l := loaders.New(s, alice, storage.AllKinds)
+	var wants loaders.Wants
+	for i := range 200 {
+		wants.Interactives = append(wants.Interactives, subject(i%100))
+	}
+	if err := l.Fetch(t.Context(), wants); err != nil {
+		t.Fatal(err)
+	}
+	if s.calls != 1 || s.keys != 100 {
+		t.Errorf("%d calls with %d keys, want 1 with 100", s.calls, s.keys)
+	}
+	// All of it is in memory now, for whoever asks and in whatever way.
+	if err := l.Fetch(t.Context(), wants); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		got, err := l.Interactive(t.Context(), subject(i))
+		if err != nil || got.Subject != subject(i) || got.LikeCount != 1 || got.Liked == nil {
+			t.Fatalf("subject %d is %+v, %v", i, got, err)
+		}
+	}
+	if s.calls != 1 {
+		t.Errorf("%d calls for what is in memory", s.calls-1)
+	}
+}
+
+func TestWhatIsAskedTogetherIsOneCall(t *testing.T) {
+	s := liked(t, 10)
+	l := loaders.New(s, alice, storage.AllKinds)
+	keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
+	found, err := l.Interactives(t.Context(), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range found {
+		if got.Subject != keys[i] {
+			t.Errorf("place %d holds %v, want %v", i, got.Subject, keys[i])
+		}
+	}
+	if s.calls != 1 || s.keys != 3 {
+		t.Errorf("%d calls with %d keys, want 1 with 3", s.calls, s.keys)
+	}
+}
+
+func TestLoadersReadForTheirViewer(t *testing.T) {
+	s := liked(t, 1)
+	for viewer, want := range map[storage.User]bool{alice: true, bob: false, {Tenant: storage.DefaultTenant}: false} {
+		got, err := loaders.New(s, viewer, storage.AllKinds).Interactive(t.Context(), subject(0))
+		if err != nil || got.LikeCount != 1 || (got.Liked != nil) != want {
+			t.Errorf("%q sees %+v, %v", viewer.UserID, got, err)
+		}
+	}
+}
+
+func TestForgetShowsWhatIsNew(t *testing.T) {
+	s := liked(t, 1)
+	l := loaders.New(s, alice, storage.AllKinds)
+	count := func() int64 {
+		got, err := l.Interactive(t.Context(), subject(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.LikeCount
+	}
+	if count() != 1 {
+		t.Fatal("the like is not there")
+	}
+	s.like(t, "m2", 1, storage.NoReaction, 2)
+	if count() != 1 {
+		t.Error("a response changed its mind halfway")
+	}
+	l.Forget()
+	if count() != 0 {
+		t.Error("after Forget the response shows what was before")
+	}
+}
+
+func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
+	s := liked(t, 1)
+	s.fail = storage.ErrUnavailable
+	l := loaders.New(s, alice, storage.AllKinds)
+	if err := l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(0)}}); err == nil {
+		t.Error("Fetch hides that the store failed")
+	}
+	if _, err := l.Interactives(t.Context(), []storage.Subject{subject(0), subject(1)}); err == nil {
+		t.Error("Interactives hides that the store failed")
+	}
+}

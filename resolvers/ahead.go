@@ -1,0 +1,225 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/loaders"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// ahead loads what a selection needs before its resolvers ask for it. It walks
+// breadth first: all keys of one level are known before any is loaded, so that
+// each level costs one call of storage for each kind, whatever the number of
+// objects, and the resolvers then find everything in the loaders' memory.
+//
+// It changes no answer. What it does not foresee, or fails to load, a resolver
+// loads or reports itself; it asks for nothing that the viewer may not see.
+type ahead struct {
+	*Root
+	ctx     context.Context //nolint:containedctx // lives as long as one call of run
+	op      *graphql.OperationContext
+	loaders *loaders.Loaders
+	me      storage.User
+
+	wants loaders.Wants
+	then  []func() // what to look at when the wants are loaded
+}
+
+// ahead looks at the selection of an object: nil for Query, or a pointer to one
+// of storage's types.
+func (r *Root) ahead(ctx context.Context, set ast.SelectionSet, object any) {
+	a := &ahead{
+		Root: r, ctx: ctx, op: graphql.GetOperationContext(ctx), loaders: loaders.From(ctx), me: viewer.From(ctx),
+	}
+	a.look(set, object)
+	for len(a.then) > 0 {
+		wants, then := a.wants, a.then
+		a.wants, a.then = loaders.Wants{}, nil
+		if a.loaders.Fetch(ctx, wants) != nil {
+			return
+		}
+		for _, f := range then {
+			f()
+		}
+	}
+}
+
+// look notes what the fields of an object need.
+func (a *ahead) look(set ast.SelectionSet, object any) {
+	for _, field := range a.fields(set, typeName(object)) {
+		switch of := object.(type) {
+		case nil:
+			a.query(field)
+		case *storage.Interactive:
+			a.interactive(field, of)
+		case *storage.Liked:
+			a.liked(field, of)
+		case *storage.Collected:
+			a.collected(field, of)
+		case *storage.Read:
+			if field.Name == "interactive" {
+				a.subject(field, of.Subject)
+			}
+		case *storage.Folder:
+			a.folder(field, of)
+		case *storage.User:
+			a.user(field, of)
+		}
+	}
+}
+
+func typeName(object any) string {
+	switch object.(type) {
+	case *storage.Interactive:
+		return "Interactive"
+	case *storage.Liked:
+		return "Liked"
+	case *storage.Collected:
+		return "Collected"
+	case *storage.Read:
+		return "Read"
+	case *storage.Folder:
+		return "Folder"
+	case *storage.User:
+		return "User"
+	}
+	return "Query"
+}
+
+func (a *ahead) interactive(field graphql.CollectedField, of *storage.Interactive) {
+	switch {
+	case field.Name == "liked" && of.Liked != nil:
+		a.look(field.Selections, of.Liked)
+	case field.Name == "collected" && of.Collected != nil:
+		a.look(field.Selections, of.Collected)
+	case field.Name == "read" && of.Read != nil:
+		a.look(field.Selections, of.Read)
+	case field.Name == "likers" && !a.me.Anonymous():
+		_, first, after := a.arguments(field)
+		if query, _, err := a.likersQuery(of, first, after); err == nil {
+			a.wants.Likers = append(a.wants.Likers, query)
+			await(a, field, query, query.Page, a.loaders.Likers)
+		}
+	}
+}
+
+func (a *ahead) liked(field graphql.CollectedField, of *storage.Liked) {
+	switch field.Name {
+	case "interactive":
+		a.subject(field, of.Subject)
+	case "user":
+		a.look(field.Selections, &of.User)
+	}
+}
+
+func (a *ahead) collected(field graphql.CollectedField, of *storage.Collected) {
+	switch field.Name {
+	case "interactive":
+		a.subject(field, of.Subject)
+	case "user":
+		a.look(field.Selections, &of.User)
+	case "folder":
+		a.folderOf(field, of.FolderKey())
+	}
+}
+
+func (a *ahead) folder(field graphql.CollectedField, of *storage.Folder) {
+	switch field.Name {
+	case "owner":
+		a.look(field.Selections, &of.Owner)
+	case "items":
+		_, first, after := a.arguments(field)
+		if query, _, err := a.itemsQuery(of, first, after); err == nil {
+			a.wants.Items = append(a.wants.Items, query)
+			await(a, field, query, query.Page, a.loaders.Items)
+		}
+	}
+}
+
+func (a *ahead) user(field graphql.CollectedField, of *storage.User) {
+	biz, first, after := a.arguments(field)
+	switch field.Name {
+	case "likes":
+		if query, _, err := a.likesQuery(of, biz, first, after); err == nil {
+			a.wants.Likes = append(a.wants.Likes, query)
+			await(a, field, query, query.Page, a.loaders.Likes)
+		}
+	case "folders":
+		if query, _, err := a.foldersQuery(a.ctx, of, first, after); err == nil {
+			a.wants.FolderLists = append(a.wants.FolderLists, query)
+			await(a, field, query, query.Page, a.loaders.Folders)
+		}
+	case "reads":
+		if query, _, err := a.readsQuery(a.ctx, of, biz, first, after); err == nil {
+			a.wants.Reads = append(a.wants.Reads, query)
+			await(a, field, query, query.Page, a.loaders.Reads)
+		}
+	}
+}
+
+// subject wants a subject and looks at it when it is there.
+func (a *ahead) subject(field graphql.CollectedField, key storage.Subject) {
+	a.wants.Interactives = append(a.wants.Interactives, key)
+	a.then = append(a.then, func() {
+		if found, err := a.loaders.Interactive(a.ctx, key); err == nil {
+			a.look(field.Selections, found)
+		}
+	})
+}
+
+// folderOf wants a folder and looks at it when it is there.
+func (a *ahead) folderOf(field graphql.CollectedField, key storage.FolderKey) {
+	a.wants.Folders = append(a.wants.Folders, key)
+	a.then = append(a.then, func() {
+		if found, err := a.loaders.Folder(a.ctx, key); err == nil && found != nil && found.VisibleTo(a.me) {
+			a.look(field.Selections, found)
+		}
+	})
+}
+
+// await looks at the nodes of a list when they are there.
+func await[Q comparable, T any](a *ahead, field graphql.CollectedField, query Q, page storage.Page, load func(context.Context, Q) ([]T, error)) {
+	a.then = append(a.then, func() {
+		found, err := load(a.ctx, query)
+		if err != nil {
+			return
+		}
+		for _, edges := range a.fields(field.Selections, "") {
+			for _, node := range a.fields(edges.Selections, "") {
+				if edges.Name != "edges" || node.Name != "node" {
+					continue
+				}
+				for i := range min(len(found), page.First-1) { // the last only tells of a next page
+					a.look(node.Selections, &found[i])
+				}
+			}
+		}
+	})
+}
+
+// fields are those selected for an object of that type, fragments and all.
+func (a *ahead) fields(set ast.SelectionSet, typeName string) []graphql.CollectedField {
+	if typeName == "" {
+		return graphql.CollectFields(a.op, set, nil)
+	}
+	return graphql.CollectFields(a.op, set, []string{typeName, "Node"})
+}
+
+// arguments are those of a list. What the resolver would refuse is not there.
+func (a *ahead) arguments(field graphql.CollectedField) (biz *string, first *int, after *string) {
+	values := field.ArgumentMap(a.op.Variables)
+	if s, ok := values["biz"].(string); ok {
+		biz = &s
+	}
+	if n, err := graphql.UnmarshalInt(values["first"]); err == nil && values["first"] != nil {
+		first = &n
+	}
+	if s, ok := values["after"].(string); ok {
+		after = &s
+	}
+	return biz, first, after
+}

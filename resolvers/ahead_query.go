@@ -1,0 +1,119 @@
+package resolvers
+
+import (
+	"github.com/99designs/gqlgen/graphql"
+
+	"ovation/storage"
+)
+
+// query notes what a field of Query needs. Where the arguments are not what
+// the resolver takes, the resolver will say so.
+func (a *ahead) query(field graphql.CollectedField) {
+	switch field.Name {
+	case "interactive":
+		a.subjectNamed(field, field.ArgumentMap(a.op.Variables))
+	case "interactives":
+		named := asList(field.ArgumentMap(a.op.Variables)["subjects"])
+		if len(named) <= maxSubjects {
+			for _, one := range named {
+				a.subjectNamed(field, one)
+			}
+		}
+	case "node":
+		a.nodeNamed(field, field.ArgumentMap(a.op.Variables)["id"])
+	case "nodes":
+		named := asList(field.ArgumentMap(a.op.Variables)["ids"])
+		if len(named) <= maxNodes {
+			for _, id := range named {
+				a.nodeNamed(field, id)
+			}
+		}
+	case "folder":
+		if ref, ok := a.ref(field.ArgumentMap(a.op.Variables)["id"]); ok && ref.Type == storage.NodeFolder {
+			a.node(field, ref)
+		}
+	case "viewer":
+		if !a.me.Anonymous() {
+			a.look(field.Selections, &a.me)
+		}
+	case "user":
+		id, err := graphql.UnmarshalID(field.ArgumentMap(a.op.Variables)["userId"])
+		if err == nil && !a.me.Anonymous() && storage.ValidateUserID(id) == nil {
+			a.look(field.Selections, &storage.User{Tenant: a.me.Tenant, UserID: id})
+		}
+	}
+}
+
+// asList is a list as GraphQL coerces it: a single value is a list of one.
+func asList(value any) []any {
+	if list, ok := value.([]any); ok {
+		return list
+	}
+	return []any{value}
+}
+
+func (a *ahead) subjectNamed(field graphql.CollectedField, named any) {
+	object, _ := named.(map[string]any)
+	biz, _ := object["biz"].(string)
+	id, err := graphql.UnmarshalID(object["bizId"])
+	subject := storage.Subject{Tenant: a.me.Tenant, Biz: biz, BizID: id}
+	if err == nil && subject.Validate() == nil {
+		a.subject(field, subject)
+	}
+}
+
+func (a *ahead) nodeNamed(field graphql.CollectedField, id any) {
+	if ref, ok := a.ref(id); ok {
+		a.node(field, ref)
+	}
+}
+
+// ref is what an id names, if the viewer may see things of its kind.
+func (a *ahead) ref(id any) (storage.NodeRef, bool) {
+	text, err := graphql.UnmarshalID(id)
+	if err != nil {
+		return storage.NodeRef{}, false
+	}
+	ref, err := storage.ParseNodeID(text)
+	tenant := ref.User.Tenant
+	if ref.Type == storage.NodeInteractive {
+		tenant = ref.Subject.Tenant
+	}
+	return ref, err == nil && tenant == a.me.Tenant && (ref.Type == storage.NodeInteractive || !a.me.Anonymous())
+}
+
+func (a *ahead) node(field graphql.CollectedField, ref storage.NodeRef) {
+	switch ref.Type {
+	case storage.NodeInteractive:
+		a.subject(field, ref.Subject)
+	case storage.NodeUser:
+		a.look(field.Selections, &ref.User)
+	case storage.NodeFolder:
+		a.folderOf(field, storage.FolderKey{Owner: ref.User, FolderID: ref.FolderID})
+	case storage.NodeLiked, storage.NodeCollected, storage.NodeRead:
+		key := storage.StateKey{User: ref.User, Subject: ref.Subject}
+		a.wants.States = append(a.wants.States, key)
+		a.then = append(a.then, func() { a.state(field, ref, key) })
+	}
+}
+
+// state looks at what node will answer with. An item's folder, which decides
+// whether it may be seen, is wanted in any case.
+func (a *ahead) state(field graphql.CollectedField, ref storage.NodeRef, key storage.StateKey) {
+	states, err := a.loaders.States(a.ctx, key)
+	switch {
+	case err != nil:
+	case ref.Type == storage.NodeLiked && states.Liked != nil:
+		a.look(field.Selections, states.Liked)
+	case ref.Type == storage.NodeRead && states.Read != nil && ref.User == a.me:
+		a.look(field.Selections, states.Read)
+	case ref.Type == storage.NodeCollected && states.Collected != nil:
+		key := states.Collected.FolderKey()
+		a.wants.Folders = append(a.wants.Folders, key)
+		a.then = append(a.then, func() {
+			if folder, err := a.loaders.Folder(a.ctx, key); err == nil && folder != nil && folder.VisibleTo(a.me) {
+				a.look(field.Selections, states.Collected)
+			}
+		})
+	}
+}

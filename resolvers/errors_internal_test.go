@@ -1,0 +1,85 @@
+package resolvers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+func TestErrorsBecomeCodes(t *testing.T) {
+	tests := []struct {
+		err  error
+		code string
+	}{
+		{errUnauthenticated, "UNAUTHENTICATED"},
+		{notFound("folderId"), "NOT_FOUND"},
+		{badInput("first is %d", 0), "BAD_USER_INPUT"},
+		{&storage.InvalidError{Field: "biz", Reason: "is bad"}, "BAD_USER_INPUT"},
+		{at("input.", &storage.InvalidError{Field: "biz", Reason: "is bad"}), "BAD_USER_INPUT"},
+		{storage.ErrInvalid, "BAD_USER_INPUT"},
+		{storage.ErrNotFound, "NOT_FOUND"},
+		{storage.ErrNameTaken, "BAD_USER_INPUT"},
+		{storage.ErrDefaultFolder, "BAD_USER_INPUT"},
+		{storage.ErrTooManyFolders, "LIMIT_EXCEEDED"},
+		{storage.ErrFolderNotEmpty, "UNAVAILABLE"},
+		{storage.ErrUnavailable, "UNAVAILABLE"},
+		{worker.ErrClosed, "UNAVAILABLE"},
+		{context.DeadlineExceeded, "UNAVAILABLE"},
+		{worker.ErrRejected, "INTERNAL"},
+		{errors.New("sql: no such table: interactive"), "INTERNAL"},
+		{recovered(t.Context(), "index out of range"), "INTERNAL"},
+	}
+	for _, tt := range tests {
+		var log bytes.Buffer
+		present := presenter(slog.New(slog.NewTextHandler(&log, nil)))
+		ctx := graphql.WithResponseContext(t.Context(), present, recovered)
+		got := present(ctx, fmt.Errorf("do something: %w", tt.err))
+		if got.Extensions["code"] != tt.code || got.Message == "" {
+			t.Errorf("%v: got %v %q, want %s", tt.err, got.Extensions, got.Message, tt.code)
+		}
+		if strings.Contains(got.Message, "do something") || strings.Contains(got.Message, "sql") || strings.Contains(got.Message, "goroutine") {
+			t.Errorf("%v: the client is told %q", tt.err, got.Message)
+		}
+		if tt.code == "INTERNAL" {
+			id := got.Message[strings.LastIndex(got.Message, " ")+1:]
+			if !strings.Contains(log.String(), id) || !strings.Contains(log.String(), tt.err.Error()[:5]) {
+				t.Errorf("%v: the log does not tell of %s: %s", tt.err, id, log.String())
+			}
+		}
+	}
+}
+
+// FuzzCursor: whatever comes in as a cursor is either one that encode wrote or
+// refused, and reading one gives back what was written.
+func FuzzCursor(f *testing.F) {
+	c := newCursors([]byte("0123456789abcdef0123456789abcdef"))
+	f.Add("likes", "video", "42", int64(1_700_000_000_000_000), "x")
+	f.Add("", "", "", int64(-1), "AAAA")
+	f.Fuzz(func(t *testing.T, list, biz, id string, version int64, forged string) {
+		if strings.Contains(biz, "\x00") || len(biz)+len(id) > 300 {
+			t.Skip("no position of a list")
+		}
+		at := storage.Position{Version: version, Biz: biz, ID: id}
+		cursor := c.encode(list, at)
+		if got, err := c.decode(list, cursor); err != nil || got != at {
+			t.Fatalf("decode(encode(%v)) = %v, %v", at, got, err)
+		}
+		if _, err := c.decode(list+"x", cursor); err == nil {
+			t.Fatal("a cursor of another list was taken")
+		}
+		if forged != cursor {
+			if _, err := c.decode(list, forged); err == nil {
+				t.Fatalf("forged cursor %q was taken", forged)
+			}
+		}
+	})
+}

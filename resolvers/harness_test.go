@@ -1,0 +1,290 @@
+package resolvers_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"ovation/resolvers"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+	"ovation/storage/sqlite"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// service is the whole embedded way to run, behind HTTP.
+type service struct {
+	url   string
+	store storage.Store
+	calls *counting
+	log   *bytes.Buffer
+}
+
+type option func(*settings)
+
+type settings struct {
+	wrap          func(storage.Store) storage.Store
+	introspection bool
+}
+
+// over puts a store of the test's own around the real one.
+func over(wrap func(storage.Store) storage.Store) option {
+	return func(s *settings) { s.wrap = wrap }
+}
+
+func start(t *testing.T, options ...option) *service {
+	t.Helper()
+	set := settings{wrap: func(s storage.Store) storage.Store { return s }, introspection: true}
+	for _, o := range options {
+		o(&set)
+	}
+	real, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	must(t, err)
+	calls := &counting{Store: set.wrap(real), n: map[string]int{}}
+
+	log := &lockedBuffer{}
+	logger := slog.New(slog.NewJSONHandler(log, nil))
+	queue := local.NewQueue(local.Options{})
+	mirror := local.Mirror{Reader: real}
+	recorder := worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: logger})
+	w := worker.New(queue, calls, mirror, worker.Options{Logger: logger})
+	ctx, stop := context.WithCancel(context.Background())
+	worked := make(chan error, 1)
+	go func() { worked <- w.Run(ctx) }()
+
+	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: true})
+	must(t, err)
+	handler, err := resolvers.NewHandler(t.Context(), resolvers.Config{
+		Store: calls, Recorder: recorder, Folders: worker.NewFolders(calls, mirror, worker.FoldersOptions{Logger: logger}),
+		Auth: auth, Logger: logger, Registry: prometheus.NewRegistry(), Introspection: set.introspection,
+	})
+	must(t, err)
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.Close()
+		must(t, recorder.Close(context.Background()))
+		stop()
+		must(t, <-worked)
+		must(t, queue.Close())
+		must(t, auth.Close())
+		must(t, real.Close())
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return &service{url: server.URL, store: real, calls: calls, log: &log.Buffer}
+}
+
+// answer is a GraphQL response.
+type answer struct {
+	Data   map[string]any
+	Errors []struct {
+		Message    string
+		Path       []any
+		Extensions map[string]any
+	}
+	status int
+}
+
+// ask sends an operation as the user of the default tenant, "" being nobody.
+func (s *service) ask(t *testing.T, user, query string, variables ...any) answer {
+	t.Helper()
+	return s.askAs(t, storage.User{UserID: user}, query, variables...)
+}
+
+// askAs sends an operation. Variables are names and values in turn.
+func (s *service) askAs(t *testing.T, user storage.User, query string, variables ...any) answer {
+	t.Helper()
+	values := map[string]any{}
+	for i := 0; i < len(variables); i += 2 {
+		values[variables[i].(string)] = variables[i+1]
+	}
+	body, err := json.Marshal(map[string]any{"query": query, "variables": values})
+	must(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", bytes.NewReader(body))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	if user.UserID != "" {
+		req.Header.Set("X-Ovation-User", user.UserID)
+	}
+	if user.Tenant != "" {
+		req.Header.Set("X-Ovation-Tenant", user.Tenant)
+	}
+	res, err := http.DefaultClient.Do(req)
+	must(t, err)
+	defer func() { must(t, res.Body.Close()) }()
+	raw, err := io.ReadAll(res.Body)
+	must(t, err)
+	out := answer{status: res.StatusCode}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatalf("response is not JSON: %v: %s", err, raw)
+	}
+	return out
+}
+
+// ok sends an operation that must not fail and returns its data.
+func (s *service) ok(t *testing.T, user, query string, variables ...any) map[string]any {
+	t.Helper()
+	got := s.ask(t, user, query, variables...)
+	if len(got.Errors) > 0 {
+		t.Fatalf("%s\nfailed: %+v", query, got.Errors)
+	}
+	return got.Data
+}
+
+// refused sends an operation that must fail with a code and returns the
+// message.
+func (s *service) refused(t *testing.T, code, user, query string, variables ...any) string {
+	t.Helper()
+	got := s.ask(t, user, query, variables...)
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != code {
+		t.Fatalf("%s\nwant one error with code %s, got %+v", query, code, got)
+	}
+	return got.Errors[0].Message
+}
+
+// dig follows names and indexes into a decoded response.
+func dig(t *testing.T, data any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			object, is := data.(map[string]any)
+			if !is {
+				t.Fatalf("no object to take %q of: %v", step, data)
+			}
+			data = object[step]
+		case int:
+			array, is := data.([]any)
+			if !is || step >= len(array) {
+				t.Fatalf("no array to take [%d] of: %v", step, data)
+			}
+			data = array[step]
+		}
+	}
+	return data
+}
+
+// same compares decoded JSON with what is wanted, written as JSON.
+func same(t *testing.T, got any, want string) {
+	t.Helper()
+	var wanted any
+	must(t, json.Unmarshal([]byte(want), &wanted))
+	a, err := json.Marshal(got)
+	must(t, err)
+	b, err := json.Marshal(wanted)
+	must(t, err)
+	if !bytes.Equal(a, b) {
+		t.Fatalf("got  %s\nwant %s", a, b)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+// counting counts the calls of what resolvers read with.
+type counting struct {
+	storage.Store
+
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *counting) count(method string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n[method]++
+}
+
+// taken returns the calls since the last time and starts anew.
+func (c *counting) taken() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.n
+	c.n = map[string]int{}
+	return n
+}
+
+func (c *counting) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	c.count("Interactives")
+	return c.Store.Interactives(ctx, viewer, subjects, kinds)
+}
+
+func (c *counting) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	c.count("States")
+	return c.Store.States(ctx, keys, kinds)
+}
+
+func (c *counting) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
+	c.count("FoldersOf")
+	return c.Store.FoldersOf(ctx, keys)
+}
+
+func (c *counting) Likers(ctx context.Context, queries []storage.LikersQuery) ([][]storage.Liked, error) {
+	c.count("Likers")
+	return c.Store.Likers(ctx, queries)
+}
+
+func (c *counting) Likes(ctx context.Context, queries []storage.LikesQuery) ([][]storage.Liked, error) {
+	c.count("Likes")
+	return c.Store.Likes(ctx, queries)
+}
+
+func (c *counting) Items(ctx context.Context, queries []storage.ItemsQuery) ([][]storage.Collected, error) {
+	c.count("Items")
+	return c.Store.Items(ctx, queries)
+}
+
+func (c *counting) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([][]storage.Folder, error) {
+	c.count("ListFolders")
+	return c.Store.ListFolders(ctx, queries)
+}
+
+func (c *counting) Reads(ctx context.Context, queries []storage.ReadsQuery) ([][]storage.Read, error) {
+	c.count("Reads")
+	return c.Store.Reads(ctx, queries)
+}
+
+// act persists actions straight away, with versions counting up from the given
+// time, and so prepares many states quickly.
+func (s *service) act(t *testing.T, from time.Time, actions ...storage.Action) {
+	t.Helper()
+	for i := range actions {
+		a := &actions[i]
+		a.User.Tenant, a.Subject.Tenant = storage.DefaultTenant, storage.DefaultTenant
+		a.Version = storage.Micros(from) + int64(i)
+		if a.Kind == storage.KindRead {
+			a.Times, a.First = 1, a.Version
+		}
+	}
+	_, err := s.store.Persist(t.Context(), []storage.Message{{ID: uuid.NewString(), Actions: actions}}, nil)
+	must(t, err)
+}

@@ -1,0 +1,120 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestUntouchedSubjectHasZeroCounts(t *testing.T) {
+	s := start(t)
+	data := s.ok(t, "", `{ interactive(biz: "video", bizId: "42") {
+		biz bizId readCount likeCount dislikeCount collectCount version freshness
+		liked { at } collected { at } read { times } } }`)
+	same(t, data["interactive"], `{"biz":"video","bizId":"42","readCount":0,"likeCount":0,"dislikeCount":0,
+		"collectCount":0,"version":0,"freshness":"LIVE","liked":null,"collected":null,"read":null}`)
+}
+
+func TestInteractivesComeInTheOrderAskedWithRepeats(t *testing.T) {
+	s := start(t)
+	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "2"}) { changed } }`)
+	data := s.ok(t, "alice", `{ interactives(subjects: [
+		{biz: "video", bizId: "3"}, {biz: "video", bizId: "2"}, {biz: "article", bizId: "2"}, {biz: "video", bizId: "2"}
+	]) { biz bizId likeCount liked { reaction } } }`)
+	same(t, data["interactives"], `[
+		{"biz":"video","bizId":"3","likeCount":0,"liked":null},
+		{"biz":"video","bizId":"2","likeCount":1,"liked":{"reaction":"LIKE"}},
+		{"biz":"article","bizId":"2","likeCount":0,"liked":null},
+		{"biz":"video","bizId":"2","likeCount":1,"liked":{"reaction":"LIKE"}}]`)
+	data = s.ok(t, "alice", `{ interactives(subjects: []) { biz } }`)
+	same(t, data["interactives"], `[]`)
+}
+
+func TestRootFieldsBesideEachOtherLoadTogether(t *testing.T) {
+	s := start(t)
+	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
+	s.calls.taken()
+	data := s.ok(t, "alice", `{
+		a: interactive(biz: "video", bizId: "1") { likeCount }
+		b: interactive(biz: "video", bizId: "2") { likeCount }
+		c: interactives(subjects: [{biz: "video", bizId: "1"}, {biz: "video", bizId: "3"}]) { likeCount liked { reaction } } }`)
+	same(t, data, `{"a":{"likeCount":1},"b":{"likeCount":0},
+		"c":[{"likeCount":1,"liked":{"reaction":"LIKE"}},{"likeCount":0,"liked":null}]}`)
+	if calls := s.calls.taken(); calls["Interactives"] != 1 {
+		t.Errorf("three root fields took %v calls, want one", calls)
+	}
+}
+
+func TestBadSubjectsAreRefusedByName(t *testing.T) {
+	s := start(t)
+	tests := []struct{ name, biz, id, message string }{
+		{"upper case biz", "Video", "1", "biz must be"},
+		{"biz that starts with a digit", "1video", "1", "biz must be"},
+		{"biz of 33 letters", strings.Repeat("b", 33), "1", "biz must be"},
+		{"empty biz", "", "1", "biz must be"},
+		{"empty bizId", "video", "", "bizId must not be empty"},
+		{"bizId of 129 bytes", "video", strings.Repeat("x", 129), "bizId is 129 bytes long; at most 128"},
+		{"bizId of 65 two-byte letters", "video", strings.Repeat("é", 65), "bizId is 130 bytes long"},
+		{"control character", "video", "a\x00b", "printable"},
+		{"line break", "video", "a\nb", "printable"},
+		{"bidirectional override", "video", "a\u202eb", "printable"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			const one = `query($biz: String!, $id: ID!) { interactive(biz: $biz, bizId: $id) { likeCount } }`
+			if got := s.refused(t, "BAD_USER_INPUT", "", one, "biz", tt.biz, "id", tt.id); !strings.Contains(got, tt.message) {
+				t.Errorf("got %q, want it to say %q", got, tt.message)
+			}
+			const many = `query($biz: String!, $id: ID!) {
+				interactives(subjects: [{biz: "video", bizId: "1"}, {biz: $biz, bizId: $id}]) { likeCount } }`
+			if got := s.refused(t, "BAD_USER_INPUT", "", many, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "subjects[1].") {
+				t.Errorf("got %q, want it to say which subject", got)
+			}
+			const like = `mutation($biz: String!, $id: ID!) { like(input: {biz: $biz, bizId: $id}) { changed } }`
+			if got := s.refused(t, "BAD_USER_INPUT", "alice", like, "biz", tt.biz, "id", tt.id); !strings.Contains(got, "input.") {
+				t.Errorf("got %q, want it to say where", got)
+			}
+		})
+	}
+}
+
+func TestLongestValidSubject(t *testing.T) {
+	s := start(t)
+	biz, id := strings.Repeat("b", 32), strings.Repeat("é", 64)
+	data := s.ok(t, "alice", `mutation($biz: String!, $id: ID!) {
+		like(input: {biz: $biz, bizId: $id}) { interactive { id bizId likeCount } } }`, "biz", biz, "id", id)
+	node := dig(t, data, "like", "interactive", "id")
+	data = s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Interactive { bizId likeCount } } }`, "id", node)
+	same(t, data["node"], fmt.Sprintf(`{"bizId":%q,"likeCount":1}`, id))
+}
+
+func TestMoreThanAHundredSubjectsOrIDsAreRefused(t *testing.T) {
+	s := start(t)
+	subjects := make([]map[string]string, 101)
+	ids := make([]string, 101)
+	for i := range subjects {
+		subjects[i] = map[string]string{"biz": "video", "bizId": fmt.Sprint(i)}
+		ids[i] = "x"
+	}
+	const query = `query($s: [SubjectInput!]!) { interactives(subjects: $s) { likeCount } }`
+	if got := s.refused(t, "BAD_USER_INPUT", "", query, "s", subjects); !strings.Contains(got, "at most 100; there are 101") {
+		t.Errorf("got %q", got)
+	}
+	if got := len(s.ok(t, "", query, "s", subjects[:100])["interactives"].([]any)); got != 100 {
+		t.Errorf("100 subjects gave %d", got)
+	}
+	const nodes = `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`
+	if got := s.refused(t, "BAD_USER_INPUT", "alice", nodes, "ids", ids); !strings.Contains(got, "at most 100; there are 101") {
+		t.Errorf("got %q", got)
+	}
+	same(t, s.ok(t, "alice", nodes, "ids", ids[:2])["nodes"], `[null, null]`)
+}
+
+func TestViewerAndUser(t *testing.T) {
+	s := start(t)
+	same(t, s.ok(t, "", `{ viewer { userId } }`), `{"viewer":null}`)
+	same(t, s.ok(t, "alice", `{ viewer { userId } user(userId: "bob") { userId } }`),
+		`{"viewer":{"userId":"alice"},"user":{"userId":"bob"}}`)
+	s.refused(t, "BAD_USER_INPUT", "alice", `{ user(userId: "") { userId } }`)
+	s.refused(t, "BAD_USER_INPUT", "alice", fmt.Sprintf(`{ user(userId: %q) { userId } }`, strings.Repeat("u", 129)))
+}

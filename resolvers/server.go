@@ -1,0 +1,148 @@
+package resolvers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/resolvers/limits"
+	"ovation/resolvers/transport"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const (
+	// requestTimeout is how long a request may be worked on.
+	requestTimeout = 15 * time.Second
+	// readyTimeout is how long the store may take to say that it is there.
+	readyTimeout = 2 * time.Second
+)
+
+// Config is what a handler serves from. Store, Recorder, Folders and Auth are
+// needed; the zero value of the others is a good choice.
+type Config struct {
+	Store    storage.Store
+	Recorder Recorder
+	Folders  FolderRemover
+	Auth     *viewer.Authenticator
+	// Pages are served at / and below, beside the API. Nil: nothing is.
+	Pages http.Handler
+	// Ready, where it returns an error, takes the service out of a balancer's
+	// rotation while it goes on answering. Nil: it is ready with the store.
+	Ready func() error
+	// Introspection lets clients ask for the schema.
+	Introspection bool
+	// AllowedOrigins are the origins of web pages that may ask, see
+	// transport.Config.
+	AllowedOrigins []string
+	// Logger takes a line for each request and each fault; slog.Default() if
+	// nil.
+	Logger *slog.Logger
+	// Registry takes the metrics of requests and is what /metrics shows. Nil:
+	// there is no /metrics.
+	Registry *prometheus.Registry
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+}
+
+// NewHandler returns the service: /graphql, /healthz, /readyz, /metrics and
+// the pages. It asks the store for the key that cursors are signed with, and
+// fails where it does not get it.
+func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
+	key, err := cfg.Store.Secret(ctx, "cursor")
+	if err != nil {
+		return nil, fmt.Errorf("get the key of cursors: %w", err)
+	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	mux := http.NewServeMux()
+	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AllowedOrigins: cfg.AllowedOrigins}
+	if cfg.Registry != nil {
+		around.Metrics = transport.NewMetrics(cfg.Registry)
+		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}))
+	}
+	mux.Handle("/graphql", transport.Handler(bounded(executor(cfg, newCursors(key))), around))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg)) })
+	if cfg.Pages != nil {
+		mux.Handle("/", cfg.Pages)
+	}
+	return mux, nil
+}
+
+// executor is gqlgen's server with our resolvers, transport and limits.
+func executor(cfg Config, c *cursors) *handler.Server {
+	root := &Root{store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, cursors: c, now: cfg.Now}
+	server := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
+	server.SetErrorPresenter(presenter(cfg.Logger))
+	server.SetRecoverFunc(recovered)
+	server.AddTransport(transport.HTTP{})
+	limits.Install(server, limits.Config{Introspection: cfg.Introspection})
+	server.AroundResponses(root.withLoaders)
+	return server
+}
+
+// withLoaders gives each response its own loaders, and loads ahead what a
+// query needs. The fields of a mutation run one after another, and each loads
+// for itself.
+func (r *Root) withLoaders(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	op := graphql.GetOperationContext(ctx)
+	if op.Operation == nil { // refused before it was understood
+		return next(ctx)
+	}
+	ctx = loaders.With(ctx, loaders.New(r.store, viewer.From(ctx), kindsSelected(op)))
+	if op.Operation.Operation == ast.Query {
+		r.ahead(ctx, op.Operation.SelectionSet, nil)
+	}
+	return next(ctx)
+}
+
+// bounded ends the work on a request when its time is up.
+func bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func ready(ctx context.Context, cfg Config) error {
+	if cfg.Ready != nil {
+		if err := cfg.Ready(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := cfg.Store.Ping(ctx); err != nil {
+		cfg.Logger.WarnContext(ctx, "the store does not answer", "err", err)
+		return errors.New("the store does not answer")
+	}
+	return nil
+}
+
+// say answers a probe.
+func say(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = fmt.Fprintln(w, err)
+		return
+	}
+	_, _ = fmt.Fprintln(w, "ok")
+}

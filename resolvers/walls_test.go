@@ -1,0 +1,150 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"testing"
+
+	"ovation/storage"
+)
+
+// ids has an id of each type, all of alice: her private folder with one item,
+// her public folder with another, a like, a dislike and a read.
+func ids(t *testing.T, s *service) map[string]string {
+	t.Helper()
+	hidden, shown := s.newFolder(t, "alice", "Hidden", false), s.newFolder(t, "alice", "Shown", true)
+	s.put(t, "alice", "hidden", hidden)
+	s.put(t, "alice", "shown", shown)
+	data := s.ok(t, "alice", `mutation {
+		like(input: {biz: "video", bizId: "1"}) { interactive { id liked { id } } }
+		dislike(input: {biz: "video", bizId: "2"}) { interactive { liked { id } } }
+		read(input: {biz: "video", bizId: "1"}) { interactive { read { id } } } }`)
+	items := s.ok(t, "alice", `{ viewer { id }
+		hidden: interactive(biz: "video", bizId: "hidden") { collected { id } }
+		shown: interactive(biz: "video", bizId: "shown") { collected { id } } }`)
+	text := func(data any, path ...any) string { return dig(t, data, path...).(string) }
+	return map[string]string{
+		"Interactive":      text(data, "like", "interactive", "id"),
+		"Liked":            text(data, "like", "interactive", "liked", "id"),
+		"Liked (dislike)":  text(data, "dislike", "interactive", "liked", "id"),
+		"Read":             text(data, "read", "interactive", "read", "id"),
+		"User":             text(items, "viewer", "id"),
+		"Folder (private)": hidden, "Folder (public)": shown,
+		"Collected (private)": text(items, "hidden", "collected", "id"),
+		"Collected (public)":  text(items, "shown", "collected", "id"),
+	}
+}
+
+const anyNode = `query($id: ID!) { node(id: $id) { __typename id } nodes(ids: [$id]) { __typename id } }`
+
+// TestNodesAndTheirWalls is I8 for node and nodes, type by type: who sees what
+// of alice's.
+func TestNodesAndTheirWalls(t *testing.T) {
+	s := start(t)
+	all := ids(t, s)
+	tests := []struct {
+		what, typename string
+		bob            bool // whether another user sees it
+		anonymous      bool
+	}{
+		{"Interactive", "Interactive", true, true},
+		{"Liked", "Liked", true, false},
+		{"Liked (dislike)", "Liked", false, false},
+		{"Read", "Read", false, false},
+		{"User", "User", true, false},
+		{"Folder (private)", "Folder", false, false},
+		{"Folder (public)", "Folder", true, false},
+		{"Collected (private)", "Collected", false, false},
+		{"Collected (public)", "Collected", true, false},
+	}
+	if len(tests) != len(all) {
+		t.Fatalf("%d kinds of node, %d tested", len(all), len(tests))
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			id := all[tt.what]
+			found := fmt.Sprintf(`{"node":{"__typename":%q,"id":%q},"nodes":[{"__typename":%q,"id":%q}]}`, tt.typename, id, tt.typename, id)
+			const nothing = `{"node":null,"nodes":[null]}`
+
+			same(t, s.ok(t, "alice", anyNode, "id", id), found)
+			if tt.bob {
+				same(t, s.ok(t, "bob", anyNode, "id", id), found)
+			} else {
+				same(t, s.ok(t, "bob", anyNode, "id", id), nothing)
+			}
+			if tt.anonymous {
+				same(t, s.ok(t, "", anyNode, "id", id), found)
+			} else {
+				s.refused(t, "UNAUTHENTICATED", "", `query($id: ID!) { node(id: $id) { id } }`, "id", id)
+			}
+			// The same user's name in another tenant is somebody else.
+			for _, user := range []string{"alice", "bob"} {
+				got := s.askAs(t, storage.User{Tenant: "other", UserID: user}, anyNode, "id", id)
+				if len(got.Errors) > 0 {
+					t.Fatalf("failed: %+v", got.Errors)
+				}
+				same(t, got.Data, nothing)
+			}
+		})
+	}
+}
+
+func TestNoIDIsNull(t *testing.T) {
+	s := start(t)
+	for _, id := range []string{"", "x", "SW50ZXJhY3RpdmU", "*", "\u00e9", "I", "TAAAAA"} {
+		same(t, s.ok(t, "alice", anyNode, "id", id), `{"node":null,"nodes":[null]}`)
+		same(t, s.ok(t, "alice", `query($id: ID!) { folder(id: $id) { id } }`, "id", id), `{"folder":null}`)
+	}
+}
+
+func TestTakenBackStatesAreNull(t *testing.T) {
+	s := start(t)
+	all := ids(t, s)
+	s.ok(t, "alice", `mutation { unlike(input: {biz: "video", bizId: "1"}) { changed } uncollect(input: {biz: "video", bizId: "shown"}) { changed } }`)
+	same(t, s.ok(t, "alice", anyNode, "id", all["Liked"]), `{"node":null,"nodes":[null]}`)
+	same(t, s.ok(t, "alice", anyNode, "id", all["Collected (public)"]), `{"node":null,"nodes":[null]}`)
+}
+
+func TestWallsBetweenTenants(t *testing.T) {
+	s := start(t)
+	ids(t, s)
+	other := storage.User{Tenant: "other", UserID: "alice"}
+	data := s.askAs(t, other, `{ viewer {
+		likes { edges { cursor } } folders { edges { cursor } } reads { edges { cursor } } }
+		interactive(biz: "video", bizId: "1") { readCount likeCount version liked { id } collected { id } read { id } likers { edges { cursor } } } }`)
+	same(t, data.Data, `{"viewer":{"likes":{"edges":[]},"folders":{"edges":[]},"reads":{"edges":[]}},
+		"interactive":{"readCount":0,"likeCount":0,"version":0,"liked":null,"collected":null,"read":null,"likers":{"edges":[]}}}`)
+	s.askAs(t, other, `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
+	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "1") { likeCount } }`), `{"interactive":{"likeCount":1}}`)
+	if got := s.askAs(t, storage.User{Tenant: "Bad Tenant", UserID: "alice"}, `{ viewer { userId } }`); got.status != 401 && got.status != 400 {
+		t.Errorf("a tenant out of bounds: status %d", got.status)
+	}
+}
+
+func TestWallsAroundLiked(t *testing.T) {
+	s := start(t)
+	ids(t, s)
+	same(t, s.ok(t, "bob", `{ user(userId: "alice") { likes { edges { node { reaction interactive { bizId } } } } } }`),
+		`{"user":{"likes":{"edges":[{"node":{"reaction":"LIKE","interactive":{"bizId":"1"}}}]}}}`)
+	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "2") { dislikeCount liked { id } likers { edges { cursor } } } }`),
+		`{"interactive":{"dislikeCount":1,"liked":null,"likers":{"edges":[]}}}`)
+}
+
+func TestWallsAroundFolderAndCollected(t *testing.T) {
+	s := start(t)
+	ids(t, s)
+	same(t, s.ok(t, "bob", `{ user(userId: "alice") { folders { edges { node { name items { edges { node { interactive { bizId } } } } } } } } }`),
+		`{"user":{"folders":{"edges":[{"node":{"name":"Shown","items":{"edges":[{"node":{"interactive":{"bizId":"shown"}}}]}}}]}}}`)
+	if got := s.names(t, "alice"); got != "Shown 1, Hidden 1, Default 0" {
+		t.Errorf("alice sees %q", got)
+	}
+	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "hidden") { collectCount collected { id } } }`),
+		`{"interactive":{"collectCount":1,"collected":null}}`)
+}
+
+func TestWallsAroundRead(t *testing.T) {
+	s := start(t)
+	ids(t, s)
+	s.refused(t, "NOT_FOUND", "bob", `{ user(userId: "alice") { reads { edges { cursor } } } }`)
+	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "1") { readCount read { times } } }`), `{"interactive":{"readCount":1,"read":null}}`)
+	same(t, s.ok(t, "alice", `{ user(userId: "alice") { reads { edges { node { times } } } } }`), `{"user":{"reads":{"edges":[{"node":{"times":1}}]}}}`)
+}
