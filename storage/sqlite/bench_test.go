@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
@@ -13,7 +12,12 @@ import (
 // open opens a store in a folder that goes away with the test.
 func open(tb testing.TB) *Store {
 	tb.Helper()
-	s, err := Open(tb.Context(), Options{Path: filepath.Join(tb.TempDir(), "ovation.db")})
+	return openAt(tb, filepath.Join(tb.TempDir(), "ovation.db"))
+}
+
+func openAt(tb testing.TB, path string) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), Options{Path: path})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -70,7 +74,7 @@ func (g *traffic) message(id string, size int) storage.Message {
 
 func BenchmarkPersist(b *testing.B) {
 	for _, size := range []int{1, 64, 1000, 5000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			s, g, n := open(b), newTraffic(), 0
 			for b.Loop() {
 				n++

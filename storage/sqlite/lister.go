@@ -47,8 +47,8 @@ ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 
 	selectHistoryOfBiz = `
 SELECT version, biz, biz_id, times, first_read FROM user_read
-WHERE tenant = ? AND user_id = ? AND user_id <> '' AND biz = ? AND (version, biz_id) < (?, ?)
-ORDER BY version DESC, biz_id DESC LIMIT ?`
+WHERE tenant = ?1 AND user_id = ?2 AND user_id <> '' AND biz = ?3 AND (version, biz, biz_id) < (?4, ?3, ?5)
+ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?6`
 )
 
 // list answers each query by one statement, all as of one moment.

@@ -94,7 +94,7 @@ func (t tx) apply(actions []storage.Action) (outcome storage.Outcome, err error)
 	if err := t.addReads(reads); err != nil {
 		return outcome, err
 	}
-	outcome.Applied = append(changes, moves...)
+	outcome.Applied = slices.Concat(changes, moves)
 	for i := range outcome.Applied {
 		changed.state(&outcome.Applied[i])
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -59,8 +60,8 @@ type tx struct {
 }
 
 // query calls row for each row of the answer. scan copies the row's columns.
-func (t tx) query(query string, args []any, row func(scan func(...any) error) error) error {
-	s, err := t.statement(t.ctx, query)
+func (t tx) query(query string, args []any, row func(scan func(...any) error) error) (err error) {
+	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
 		return err
 	}
@@ -68,15 +69,18 @@ func (t tx) query(query string, args []any, row func(scan func(...any) error) er
 	if err != nil {
 		return err
 	}
-	for rows.Next() && row != nil && err == nil {
-		err = row(rows.Scan)
+	defer func() { err = cmp.Or(err, rows.Err(), rows.Close()) }()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
 	}
-	return errors.Join(err, rows.Err(), rows.Close())
+	return nil
 }
 
 // exec returns how many rows it changed.
 func (t tx) exec(query string, args ...any) (int64, error) {
-	s, err := t.statement(t.ctx, query)
+	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
 		return 0, err
 	}

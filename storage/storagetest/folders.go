@@ -1,0 +1,273 @@
+package storagetest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ovation/storage"
+)
+
+func createFolder(w *world) {
+	alice := user("alice")
+	want := storage.Folder{Owner: alice, Name: "Films", Description: "to\nsee", Public: true, Created: 7, Updated: 7}
+	asked := want
+	asked.FolderID, asked.ItemCount, asked.Updated = "chosen", 5, 3 // not the caller's to choose
+	got, err := w.s.CreateFolder(w.Context(), asked)
+	w.must(err)
+	if got.FolderID == "chosen" || got.FolderID == "" || len(got.FolderID) > storage.MaxFolderIDBytes {
+		w.Errorf("the folder's id is %q", got.FolderID)
+	}
+	want.FolderID = got.FolderID
+	w.equal("the folder returned", *got, want)
+	w.equal("the folder stored", *w.folder(got.Key()), want)
+	w.equal("the default folder's name", w.folder(defaultOf(alice)).Name, storage.DefaultFolderName)
+
+	for _, bad := range []storage.Folder{
+		{Owner: alice, Created: 1},
+		{Owner: alice, Name: " Films", Created: 1},
+		{Owner: alice, Name: strings.Repeat("é", storage.MaxFolderNameRunes+1), Created: 1},
+		{Owner: alice, Name: "Long", Description: strings.Repeat("é", storage.MaxFolderDescriptionLen+1), Created: 1},
+		{Owner: user(""), Name: "Nobody's", Created: 1},
+	} {
+		_, err := w.s.CreateFolder(w.Context(), bad)
+		w.wantError(err, storage.ErrInvalid)
+	}
+	w.newFolder(alice, strings.Repeat("é", storage.MaxFolderNameRunes))
+}
+
+func folderNamesAreUnique(w *world) {
+	alice := user("alice")
+	films := w.newFolder(alice, "Films")
+	books := w.newFolder(alice, "Straße")
+	w.newFolder(user("bob"), "Films") // names are a user's own
+	for _, taken := range []string{"Films", "films", "FILMS", "STRASSE", "straße", storage.DefaultFolderName, "DEFAULT"} {
+		if taken == "STRASSE" && storage.FolderNameKey(taken) != storage.FolderNameKey("Straße") {
+			continue // the key decides what is the same
+		}
+		_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: taken, Created: 2})
+		w.wantError(err, storage.ErrNameTaken)
+	}
+	rename := func(f *storage.Folder, name string) error {
+		_, err := w.s.UpdateFolder(w.Context(), f.Key(), storage.FolderChange{Name: &name}, storage.Time(3))
+		return err
+	}
+	w.wantError(rename(books, "fILMS"), storage.ErrNameTaken)
+	w.must(rename(films, "fILMS")) // its own name in other letters
+	w.must(rename(films, "Movies"))
+	w.must(rename(books, "Films"))
+	w.must(w.s.DeleteFolder(w.Context(), books.Key()))
+	w.newFolder(alice, "films") // free again
+
+	// A refused first folder leaves nothing behind.
+	carol := user("carol")
+	_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: carol, Name: "default", Created: 1})
+	w.wantError(err, storage.ErrNameTaken)
+	lists, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: carol, Page: storage.Page{First: 5}}})
+	w.must(err)
+	w.equal("folders of carol", len(lists[0]), 0)
+}
+
+func foldersAreBounded(w *world) {
+	alice := user("alice")
+	var last *storage.Folder
+	for i := range storage.MaxFolders - 1 { // and the default one
+		last = w.newFolder(alice, fmt.Sprint("Folder ", i))
+	}
+	_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: "One more", Created: 1})
+	w.wantError(err, storage.ErrTooManyFolders)
+	w.newFolder(user("bob"), "One more")
+	w.must(w.s.DeleteFolder(w.Context(), last.Key()))
+	w.newFolder(alice, "One more")
+}
+
+func updateFolder(w *world) {
+	alice := user("alice")
+	f := w.newFolder(alice, "Films")
+	name, description, public := "Movies", "all of them", true
+	update := func(key storage.FolderKey, change storage.FolderChange, at int64) (*storage.Folder, error) {
+		return w.s.UpdateFolder(w.Context(), key, change, storage.Time(at))
+	}
+	got, err := update(f.Key(), storage.FolderChange{Name: &name}, 10)
+	w.must(err)
+	w.equal("renamed", *got, storage.Folder{Owner: alice, FolderID: f.FolderID, Name: name, Created: 1, Updated: 10})
+	got, err = update(f.Key(), storage.FolderChange{Description: &description, Public: &public}, 20)
+	w.must(err)
+	want := storage.Folder{
+		Owner: alice, FolderID: f.FolderID, Name: name, Description: description, Public: true, Created: 1, Updated: 20,
+	}
+	w.equal("described and published", *got, want)
+	got, err = update(f.Key(), storage.FolderChange{}, 30)
+	w.must(err)
+	w.equal("unchanged", *got, want)
+	got, err = update(f.Key(), storage.FolderChange{Name: &name}, 30)
+	w.must(err)
+	w.equal("changed to what it was", *got, want)
+	w.equal("stored", *w.folder(f.Key()), want)
+
+	bad := "\x00"
+	_, err = update(f.Key(), storage.FolderChange{Name: &bad}, 40)
+	w.wantError(err, storage.ErrInvalid)
+	_, err = update(storage.FolderKey{Owner: alice, FolderID: "gone"}, storage.FolderChange{Name: &name}, 40)
+	w.wantError(err, storage.ErrNotFound)
+	_, err = update(storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}, storage.FolderChange{Name: &name}, 40)
+	w.wantError(err, storage.ErrNotFound)
+	w.equal("stored after all", *w.folder(f.Key()), want)
+}
+
+func defaultFolderIsMadeOnDemand(w *world) {
+	alice, bob := user("alice"), user("bob")
+	listed := func(owner storage.User) int {
+		got, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: owner, Page: storage.Page{First: 5}}})
+		w.must(err)
+		return len(got[0])
+	}
+	got := w.folder(defaultOf(alice))
+	if got == nil || !got.Default() || got.Name != storage.DefaultFolderName || got.Created == 0 {
+		w.Fatalf("the default folder before it is made: %+v", got)
+	}
+	w.equal("folders listed at first", listed(alice), 0)
+
+	w.persist(collect(alice, video("1"), storage.DefaultFolderID, 10))
+	w.equal("items", w.folder(defaultOf(alice)).ItemCount, int64(1))
+	w.equal("folders listed then", listed(alice), 1)
+
+	// It can be renamed, even before it is made, which frees its name.
+	name := "Favourites"
+	_, err := w.s.UpdateFolder(w.Context(), defaultOf(bob), storage.FolderChange{Name: &name}, storage.Time(20))
+	w.must(err)
+	w.newFolder(bob, storage.DefaultFolderName)
+	w.persist(collect(bob, video("1"), storage.DefaultFolderID, 30))
+	renamed := w.folder(defaultOf(bob))
+	w.equal("the default folder", *renamed,
+		storage.Folder{Owner: bob, FolderID: storage.DefaultFolderID, Name: name, ItemCount: 1, Created: renamed.Created, Updated: 20})
+	w.equal("folders of bob", listed(bob), 2)
+	w.verified()
+}
+
+func collectionsOfGoneFoldersGoToTheDefault(w *world) {
+	alice, bob := user("alice"), user("bob")
+	f, foreign := w.newFolder(alice, "Films"), w.newFolder(bob, "Films")
+	w.must(w.s.DeleteFolder(w.Context(), f.Key()))
+	outcome := w.persist(
+		collect(alice, video("1"), f.FolderID, 10),
+		collect(alice, video("2"), "never was", 11),
+		collect(alice, video("3"), foreign.FolderID, 12),
+	)
+	for i, change := range outcome.Applied {
+		w.equal("the folder told", change.FolderID, storage.DefaultFolderID)
+		w.equal("the folder stored", w.states(alice, video(strconv.Itoa(i+1))).Collected.FolderID, storage.DefaultFolderID)
+	}
+	w.equal("items", w.folder(defaultOf(alice)).ItemCount, int64(3))
+	w.equal("items of the other's folder", w.folder(foreign.Key()).ItemCount, int64(0))
+
+	// The default folder of a user who has none, in a database edited by hand.
+	w.db.Edit(w.T, `DELETE FROM folder WHERE folder_id = 'default' AND user_id = 'bob'`)
+	w.newFolderNamedLikeTheDefault(bob)
+	w.db.Edit(w.T, `DELETE FROM folder WHERE folder_id = 'default' AND user_id = 'bob'`)
+	w.persist(collect(bob, video("1"), "gone", 13))
+	w.equal("items of a default folder whose name was taken", w.folder(defaultOf(bob)).ItemCount, int64(1))
+	w.verified()
+}
+
+// newFolderNamedLikeTheDefault renames the default folder to make the name
+// free for another.
+func (w *world) newFolderNamedLikeTheDefault(owner storage.User) {
+	w.Helper()
+	name := "Renamed"
+	_, err := w.s.UpdateFolder(w.Context(), defaultOf(owner), storage.FolderChange{Name: &name}, storage.Time(2))
+	w.must(err)
+	w.newFolder(owner, storage.DefaultFolderName)
+}
+
+func emptyFolderInChunks(w *world) {
+	alice, s := user("alice"), video("0")
+	f := w.newFolder(alice, "Films")
+	for i := range 7 {
+		w.persist(collect(alice, video(strconv.Itoa(i)), f.FolderID, int64(10+i)))
+	}
+	w.persist(collect(user("bob"), s, storage.DefaultFolderID, 1))
+	left := int64(7)
+	for _, want := range []int{3, 3, 1, 0} {
+		n, outcome, err := w.s.EmptyFolder(w.Context(), f.Key(), "", storage.Time(13), 3, nil)
+		w.must(err)
+		w.equal("items taken", n, want)
+		w.equal("states told", len(outcome.Applied), want)
+		w.equal("counts told", len(outcome.Counts), want)
+		left -= int64(want)
+		w.equal("items left", w.folder(f.Key()).ItemCount, left)
+		for _, change := range outcome.Applied {
+			got := w.states(alice, change.Subject)
+			w.equal("the collection", got.Collected, nil)
+			w.equal("the version told", change.Version, got.CollectionVersion)
+			w.equal("the folder told", []string{change.OldFolderID, change.FolderID}, []string{f.FolderID, ""})
+		}
+	}
+	for i := range 7 { // max(13, its version + 1)
+		w.equal("the version", w.states(alice, video(strconv.Itoa(i))).CollectionVersion, max(13, int64(11+i)))
+	}
+	w.wantCounts(s, 0, 0, 0, 1)
+	w.wantCounts(video("1"), 0, 0, 0, 0)
+
+	for _, key := range []storage.FolderKey{{Owner: alice, FolderID: "gone"}, {Owner: user("bob"), FolderID: f.FolderID}} {
+		_, _, err := w.s.EmptyFolder(w.Context(), key, "", storage.Time(1), 1, nil)
+		w.wantError(err, storage.ErrNotFound)
+	}
+	w.verified()
+}
+
+func emptyFolderMovesItems(w *world) {
+	alice, s := user("alice"), video("1")
+	from, to := w.newFolder(alice, "From"), w.newFolder(alice, "To")
+	foreign := w.newFolder(user("bob"), "To")
+	w.persist(collect(alice, s, from.FolderID, 10))
+	version := w.counts(s).Version
+
+	_, _, err := w.s.EmptyFolder(w.Context(), from.Key(), "gone", storage.Time(20), 5, nil)
+	w.wantError(err, storage.ErrNotFound)
+	_, _, err = w.s.EmptyFolder(w.Context(), from.Key(), foreign.FolderID, storage.Time(20), 5, nil)
+	w.wantError(err, storage.ErrNotFound)
+	_, _, err = w.s.EmptyFolder(w.Context(), from.Key(), from.FolderID, storage.Time(20), 5, nil)
+	w.wantError(err, storage.ErrInvalid)
+	w.equal("where it lies", w.states(alice, s).Collected.FolderID, from.FolderID)
+
+	n, outcome, err := w.s.EmptyFolder(w.Context(), from.Key(), to.FolderID, storage.Time(20), 5, nil)
+	w.must(err)
+	w.equal("items taken", n, 1)
+	w.equal("the state told", outcome.Applied, []storage.StateChange{{
+		User: alice, Subject: s, Kind: storage.KindCollection, OldFolderID: from.FolderID, FolderID: to.FolderID, Version: 20,
+	}})
+	w.equal("the counts told", outcome.Counts, []storage.SubjectCounts{{Subject: s, Counts: storage.Counts{CollectCount: 1, Version: version + 1}}})
+	w.equal("where it lies then", *w.states(alice, s).Collected,
+		storage.Collected{User: alice, Subject: s, FolderID: to.FolderID, Version: 20})
+	w.equal("items", []int64{w.folder(from.Key()).ItemCount, w.folder(to.Key()).ItemCount}, []int64{0, 1})
+
+	// To the default folder too, and out of it.
+	n, _, err = w.s.EmptyFolder(w.Context(), to.Key(), storage.DefaultFolderID, storage.Time(30), 5, nil)
+	w.must(err)
+	w.equal("items taken to the default folder", n, 1)
+	n, _, err = w.s.EmptyFolder(w.Context(), defaultOf(alice), to.FolderID, storage.Time(40), 5, nil)
+	w.must(err)
+	w.equal("items taken out of it", n, 1)
+	w.verified()
+}
+
+func deleteFolder(w *world) {
+	alice, s := user("alice"), video("1")
+	f := w.newFolder(alice, "Films")
+	w.persist(collect(alice, s, f.FolderID, 10))
+	w.wantError(w.s.DeleteFolder(w.Context(), f.Key()), storage.ErrFolderNotEmpty)
+	w.equal("items", w.folder(f.Key()).ItemCount, int64(1))
+	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(alice)), storage.ErrDefaultFolder)
+	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(user("nobody"))), storage.ErrDefaultFolder)
+	w.wantError(w.s.DeleteFolder(w.Context(), storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}), storage.ErrNotFound)
+	w.persist(collect(alice, s, "", 11))
+	w.must(w.s.DeleteFolder(w.Context(), f.Key()))
+	w.equal("the folder", w.folder(f.Key()), nil)
+	w.wantError(w.s.DeleteFolder(w.Context(), f.Key()), storage.ErrNotFound)
+	w.verified()
+}
+
+func defaultOf(owner storage.User) storage.FolderKey {
+	return storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}
+}

@@ -1,0 +1,304 @@
+package storagetest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ovation/storage"
+)
+
+// entry is one line of any list.
+type entry struct {
+	key string // what the case knows it by
+	at  storage.Position
+}
+
+// listing is one list of a world, written and paged the same way as any other.
+type listing struct {
+	name string
+	// put makes the entry of that key, or renews it at another version.
+	put func(key string, version int64)
+	// drop removes the entry; nil where there is no such thing.
+	drop func(key string, version int64)
+	page func(storage.Page) []entry
+}
+
+// listings are all lists, each of alice or of one subject, with other entries
+// around that belong to others.
+func listings(w *world) []listing {
+	alice, bob := user("alice"), user("bob")
+	subject := func(key string) storage.Subject {
+		// Two kinds of content, so that biz takes part in the order.
+		return storage.Subject{Tenant: storage.DefaultTenant, Biz: []string{"article", "video"}[len(key)%2], BizID: key}
+	}
+	films := w.newFolder(alice, "Films")
+	other := w.newFolder(alice, "Other")
+	w.persist(
+		like(bob, video("noise"), 5), react(alice, video("noise"), storage.Dislike, 5), read(bob, video("noise"), 1, 5, 5),
+		collect(alice, video("noise"), other.FolderID, 5), read(user(""), video("noise"), 1, 5, 5),
+	)
+	return []listing{
+		{
+			"likers",
+			func(key string, v int64) { w.persist(like(user(key), video("1"), v)) },
+			func(key string, v int64) { w.persist(react(user(key), video("1"), storage.Dislike, v)) },
+			func(p storage.Page) []entry {
+				got, err := w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: video("1"), Page: p}})
+				return entries(w, got, err, func(l storage.Liked) entry {
+					w.equal("the subject", l.Subject, video("1"))
+					return entry{l.User.UserID, storage.Position{Version: l.Version, ID: l.User.UserID}}
+				})
+			},
+		},
+		{
+			"likes",
+			func(key string, v int64) { w.persist(like(alice, subject(key), v)) },
+			func(key string, v int64) { w.persist(react(alice, subject(key), storage.NoReaction, v)) },
+			func(p storage.Page) []entry {
+				got, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: alice, Page: p}})
+				return entries(w, got, err, func(l storage.Liked) entry { return of(l.Subject, l.Version) })
+			},
+		},
+		{
+			"likes of a biz",
+			func(key string, v int64) { w.persist(like(bob, video(key), v), like(bob, subject("an article"), v)) },
+			func(key string, v int64) { w.persist(react(bob, video(key), storage.Dislike, v)) },
+			func(p storage.Page) []entry {
+				got, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: bob, Biz: "video", Page: p}})
+				return slices.DeleteFunc(entries(w, got, err, func(l storage.Liked) entry { return of(l.Subject, l.Version) }),
+					func(e entry) bool { return e.key == "noise" })
+			},
+		},
+		{
+			"items",
+			func(key string, v int64) { w.persist(collect(alice, subject(key), films.FolderID, v)) },
+			func(key string, v int64) { w.persist(collect(alice, subject(key), other.FolderID, v)) },
+			func(p storage.Page) []entry {
+				got, err := w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: films.Key(), Page: p}})
+				return entries(w, got, err, func(c storage.Collected) entry { return of(c.Subject, c.Version) })
+			},
+		},
+		{
+			"reads",
+			func(key string, v int64) { w.persist(read(alice, subject(key), 1, 1, v)) },
+			nil,
+			func(p storage.Page) []entry {
+				got, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Page: p}})
+				return entries(w, got, err, func(r storage.Read) entry { return of(r.Subject, r.Last) })
+			},
+		},
+		{
+			"reads of a biz",
+			func(key string, v int64) {
+				w.persist(read(user("carol"), video(key), 1, 1, v), read(user("carol"), subject("an article"), 1, 1, v))
+			},
+			nil,
+			func(p storage.Page) []entry {
+				got, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: user("carol"), Biz: "video", Page: p}})
+				return entries(w, got, err, func(r storage.Read) entry { return of(r.Subject, r.Last) })
+			},
+		},
+		folderListing(w, "folders", user("dave"), false),
+		folderListing(w, "public folders", user("erin"), true),
+	}
+}
+
+// folderListing lists the folders of an owner but for the two oldest.
+func folderListing(w *world, name string, owner storage.User, publicOnly bool) listing {
+	made := make(map[string]storage.FolderKey)
+	const oldest = "First" // and the default one, made together
+	w.newFolder(owner, oldest)
+	remove := func(key string, _ int64) {
+		w.must(w.s.DeleteFolder(w.Context(), made[key]))
+		delete(made, key)
+	}
+	return listing{
+		name,
+		func(key string, v int64) {
+			if _, ok := made[key]; ok {
+				remove(key, v)
+			}
+			f, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: owner, Name: key, Public: publicOnly, Created: v})
+			w.must(err)
+			made[key] = f.Key()
+		},
+		remove,
+		func(p storage.Page) []entry {
+			got, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: owner, PublicOnly: publicOnly, Page: p}})
+			all := entries(w, got, err, func(f storage.Folder) entry {
+				return entry{f.Name, storage.Position{Version: f.Created, ID: f.FolderID}}
+			})
+			return slices.DeleteFunc(all, func(e entry) bool { return e.key == storage.DefaultFolderName || e.key == oldest })
+		},
+	}
+}
+
+func of(s storage.Subject, version int64) entry {
+	return entry{s.BizID, storage.Position{Version: version, Biz: s.Biz, ID: s.BizID}}
+}
+
+func entries[E any](w *world, lists [][]E, err error, as func(E) entry) []entry {
+	w.Helper()
+	w.must(err)
+	out := make([]entry, 0, len(lists[0]))
+	for _, e := range lists[0] {
+		out = append(out, as(e))
+	}
+	return out
+}
+
+func listsAreNewestFirst(w *world) {
+	for _, l := range listings(w) {
+		want := make(map[string]bool)
+		for i := range 23 {
+			// Several of each version, so that the order needs the rest.
+			key := fmt.Sprint("k", i*7%23)
+			l.put(key, int64(10+i/4))
+			want[key] = true
+		}
+		for _, first := range []int{1, 7, 23, 100} {
+			got := pages(w, l, first, nil)
+			if !slices.IsSortedFunc(got, descending) {
+				w.Errorf("%s by %d: out of order: %v", l.name, first, got)
+			}
+			w.equal(fmt.Sprintf("%s by %d", l.name, first), keys(got), slices.Sorted(maps.Keys(want)))
+		}
+	}
+}
+
+// unchangedEntriesAppearOnce pages while the list is written, as others do.
+func unchangedEntriesAppearOnce(w *world) {
+	for _, l := range listings(w) {
+		all := make([]string, 0, 30)
+		for i := range 30 {
+			all = append(all, fmt.Sprint("k", i))
+			l.put(all[i], int64(100+i/3))
+		}
+		var touched []string
+		n := 0
+		got := pages(w, l, 4, func() {
+			n++
+			older, newer := fmt.Sprint("k", n), fmt.Sprint("k", 30-n)
+			l.put(fmt.Sprint("new", n), int64(1000+n)) // above every page
+			l.put(fmt.Sprint("late", n), int64(100+n)) // somewhere in between
+			l.put(older, int64(2000+n))                // moves up from below
+			touched = append(touched, older)
+			if l.drop != nil {
+				l.drop(newer, int64(3000+n))
+				touched = append(touched, newer)
+			}
+		})
+		times := make(map[string]int)
+		for _, e := range got {
+			times[e.key]++
+		}
+		for _, key := range all {
+			if !slices.Contains(touched, key) && times[key] != 1 {
+				w.Errorf("%s: %s did not change and appeared %d times", l.name, key, times[key])
+			}
+		}
+		if n < 5 || len(touched) > 25 {
+			w.Errorf("%s: %d pages, %d entries touched: the case proves nothing", l.name, n, len(touched))
+		}
+	}
+}
+
+// pages returns the whole list, read in pages, and calls between after each.
+func pages(w *world, l listing, first int, between func()) []entry {
+	w.Helper()
+	var all []entry
+	page := storage.Page{First: first}
+	for {
+		got := l.page(page)
+		if len(got) > first {
+			w.Fatalf("%s: a page of %d when %d were asked for", l.name, len(got), first)
+		}
+		all = append(all, got...)
+		if len(got) == 0 || len(all) > 1000 {
+			return all
+		}
+		page.After = got[len(got)-1].at
+		if between != nil {
+			between()
+		}
+	}
+}
+
+func descending(a, b entry) int {
+	return -cmp.Or(cmp.Compare(a.at.Version, b.at.Version), cmp.Compare(a.at.Biz, b.at.Biz), cmp.Compare(a.at.ID, b.at.ID))
+}
+
+func keys(entries []entry) []string {
+	out := make([]string, 0, len(entries))
+	for _, e := range entries {
+		out = append(out, e.key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func listsHoldWhatTheyName(w *world) {
+	alice, s := user("alice"), video("1")
+	f := w.newFolder(alice, "Films")
+	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 3, 5, 12))
+	page := storage.Page{First: 5}
+	liked := [][]storage.Liked{{{User: alice, Subject: s, Reaction: storage.Like, Version: 10}}}
+
+	likers, err := w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: s, Page: page}})
+	w.must(err)
+	w.equal("likers", likers, liked)
+	likes, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: alice, Page: page}})
+	w.must(err)
+	w.equal("likes", likes, liked)
+	none, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: alice, Biz: "article", Page: page}})
+	w.must(err)
+	w.equal("likes of another biz", len(none[0]), 0)
+	items, err := w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: page}})
+	w.must(err)
+	w.equal("items", items, [][]storage.Collected{{{User: alice, Subject: s, FolderID: f.FolderID, Version: 11}}})
+	nowhere, err := w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: storage.FolderKey{Owner: alice}, Page: page}})
+	w.must(err)
+	w.equal("items of no folder", len(nowhere[0]), 0)
+	reads, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Page: page}})
+	w.must(err)
+	w.equal("reads", reads, [][]storage.Read{{{User: alice, Subject: s, Times: 3, First: 5, Last: 12}}})
+	folders, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: alice, Page: page}})
+	w.must(err)
+	for i := range folders[0] {
+		w.equal("a listed folder", folders[0][i], *w.folder(folders[0][i].Key()))
+	}
+
+	// What is no like is in no list of likes; what is nowhere is no item.
+	w.persist(react(alice, s, storage.Dislike, 20), collect(alice, s, "", 20))
+	likers, err = w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: s, Page: page}})
+	w.must(err)
+	items, err = w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: page}})
+	w.must(err)
+	w.equal("likers and items in the end", []int{len(likers[0]), len(items[0])}, []int{0, 0})
+}
+
+func privateFoldersAreHidden(w *world) {
+	alice := user("alice")
+	public, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: "Public", Public: true, Created: 1})
+	w.must(err)
+	private := w.newFolder(alice, "Private")
+	names := func(publicOnly bool) (out []string) {
+		got, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: alice, PublicOnly: publicOnly, Page: storage.Page{First: 10}}})
+		w.must(err)
+		for _, f := range got[0] {
+			out = append(out, f.Name)
+		}
+		slices.Sort(out)
+		return out
+	}
+	w.equal("all", names(false), []string{storage.DefaultFolderName, "Private", "Public"})
+	w.equal("the public ones", names(true), []string{"Public"})
+	yes, no := true, false
+	_, err = w.s.UpdateFolder(w.Context(), private.Key(), storage.FolderChange{Public: &yes}, storage.Time(2))
+	w.must(err)
+	_, err = w.s.UpdateFolder(w.Context(), public.Key(), storage.FolderChange{Public: &no}, storage.Time(2))
+	w.must(err)
+	w.equal("the public ones then", names(true), []string{"Private"})
+}

@@ -1,0 +1,251 @@
+package storagetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+)
+
+// modelled is a store and beside it, in maps, what it must remember. Each run
+// has tenants of its own, so that all runs share one database.
+type modelled struct {
+	*rapid.T
+
+	w        *world
+	tenants  []string
+	inbox    map[string]storage.Message // what was persisted
+	states   map[storage.StateKey]*storage.States
+	folders  map[storage.FolderKey]*storage.Folder // the default ones from the start, without item counts
+	gone     []storage.FolderKey
+	versions map[storage.Subject]int64 // of the counts
+}
+
+// model drives store and maps with the same random actions, duplicated,
+// reordered and rebatched, and changes folders in between.
+func model(w *world) {
+	run := 0
+	rapid.Check(w.T, func(t *rapid.T) {
+		run++
+		m := &modelled{
+			T: t, w: w,
+			tenants:  []string{fmt.Sprintf("run%d-a", run), fmt.Sprintf("run%d-b", run)},
+			inbox:    make(map[string]storage.Message),
+			states:   make(map[storage.StateKey]*storage.States),
+			folders:  make(map[storage.FolderKey]*storage.Folder),
+			versions: make(map[storage.Subject]int64),
+		}
+		for _, owner := range m.users(m.tenants...) {
+			m.folders[defaultOf(owner)] = &storage.Folder{
+				Owner: owner, FolderID: storage.DefaultFolderID, Name: storage.DefaultFolderName,
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"persist":      func(*rapid.T) { m.persist() },
+			"persistMore":  func(*rapid.T) { m.persist() }, // twice as often as the others
+			"createFolder": func(*rapid.T) { m.createFolder() },
+			"updateFolder": func(*rapid.T) { m.updateFolder() },
+			"emptyFolder":  func(*rapid.T) { m.emptyFolder() },
+			"deleteFolder": func(*rapid.T) { m.deleteFolder() },
+		})
+		m.compare()
+	})
+	w.verified()
+}
+
+// persist sends some messages, new ones and ones that were sent before.
+func (m *modelled) persist() {
+	messages := make([]storage.Message, 0, 3)
+	for range rapid.IntRange(1, 3).Draw(m.T, "messages") {
+		if ids := slices.Sorted(maps.Keys(m.inbox)); len(ids) > 0 && rapid.IntRange(0, 3).Draw(m.T, "again") == 0 {
+			messages = append(messages, m.inbox[rapid.SampledFrom(ids).Draw(m.T, "message")])
+			continue
+		}
+		message := m.w.message()
+		for range rapid.IntRange(0, 6).Draw(m.T, "actions") {
+			message.Actions = append(message.Actions, m.action())
+		}
+		messages = append(messages, message)
+		if rapid.IntRange(0, 9).Draw(m.T, "twin") == 0 {
+			messages = append(messages, message)
+		}
+	}
+	outcome, err := m.w.s.Persist(m.w.Context(), messages, nil)
+	m.wantError(err, nil)
+
+	skipped := 0
+	meant := make(map[string]bool) // the states that have a latest word
+	for _, message := range messages {
+		if _, seen := m.inbox[message.ID]; seen {
+			skipped++
+			continue
+		}
+		m.inbox[message.ID] = message
+		for _, a := range message.Actions {
+			m.apply(a)
+			if a.Kind != storage.KindRead {
+				meant[fmt.Sprint(a.User, a.Subject, a.Kind)] = true
+			}
+		}
+	}
+	m.equal("skipped", outcome.Skipped, skipped)
+	m.equal("states told", len(outcome.Applied), len(meant))
+	m.told(outcome)
+}
+
+func (m *modelled) action() storage.Action {
+	tenant := rapid.SampledFrom(m.tenants).Draw(m.T, "tenant")
+	a := storage.Action{
+		User:    rapid.SampledFrom(append(m.users(tenant), storage.User{Tenant: tenant})).Draw(m.T, "user"),
+		Subject: rapid.SampledFrom(m.subjects(tenant)).Draw(m.T, "subject"),
+		Kind:    storage.KindRead,
+		Version: m.version("version"),
+	}
+	if !a.User.Anonymous() {
+		a.Kind = storage.Kind(rapid.IntRange(int(storage.KindReaction), int(storage.KindRead)).Draw(m.T, "kind"))
+	}
+	switch a.Kind {
+	case storage.KindReaction:
+		a.Reaction = storage.Reaction(rapid.IntRange(0, 2).Draw(m.T, "reaction"))
+	case storage.KindCollection:
+		a.FolderID = rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "folder")
+	case storage.KindRead:
+		a.Times, a.First = rapid.Int64Range(1, 3).Draw(m.T, "times"), rapid.Int64Range(1, a.Version).Draw(m.T, "first")
+	}
+	return a
+}
+
+// apply is the whole meaning of an action.
+func (m *modelled) apply(a storage.Action) {
+	s := m.state(storage.StateKey{User: a.User, Subject: a.Subject})
+	switch {
+	case a.Kind == storage.KindReaction && a.Version > s.ReactionVersion:
+		s.ReactionVersion, s.Liked = a.Version, nil
+		if a.Reaction != storage.NoReaction {
+			s.Liked = &storage.Liked{User: a.User, Subject: a.Subject, Reaction: a.Reaction, Version: a.Version}
+		}
+	case a.Kind == storage.KindCollection && a.Version > s.CollectionVersion:
+		s.CollectionVersion, s.Collected = a.Version, nil
+		if a.FolderID != "" {
+			if m.folders[storage.FolderKey{Owner: a.User, FolderID: a.FolderID}] == nil {
+				a.FolderID = storage.DefaultFolderID
+			}
+			s.Collected = &storage.Collected{User: a.User, Subject: a.Subject, FolderID: a.FolderID, Version: a.Version}
+		}
+	case a.Kind == storage.KindRead:
+		if s.Read == nil {
+			s.Read = &storage.Read{User: a.User, Subject: a.Subject, First: a.First}
+		}
+		s.Read.Times += a.Times
+		s.Read.First, s.Read.Last = min(s.Read.First, a.First), max(s.Read.Last, a.Version)
+	}
+}
+
+func (m *modelled) createFolder() {
+	f := storage.Folder{
+		Owner: rapid.SampledFrom(m.users(m.tenants...)).Draw(m.T, "owner"), Name: m.name(),
+		Public: rapid.Bool().Draw(m.T, "public"), Created: m.version("created"),
+	}
+	got, err := m.w.s.CreateFolder(m.w.Context(), f)
+	if m.nameTaken(f.Key(), f.Name) {
+		m.wantError(err, storage.ErrNameTaken)
+		return
+	}
+	m.wantError(err, nil)
+	m.folders[got.Key()] = got
+}
+
+func (m *modelled) updateFolder() {
+	key, name, public, at := m.folderKey(), m.name(), rapid.Bool().Draw(m.T, "public"), m.version("at")
+	got, err := m.w.s.UpdateFolder(m.w.Context(), key, storage.FolderChange{Name: &name, Public: &public}, storage.Time(at))
+	switch {
+	case m.folders[key] == nil:
+		m.wantError(err, storage.ErrNotFound)
+	case m.nameTaken(key, name):
+		m.wantError(err, storage.ErrNameTaken)
+	default:
+		m.wantError(err, nil)
+		m.equal("the folder returned", []any{got.Name, got.Public}, []any{name, public})
+		got.ItemCount = 0 // is counted here
+		m.folders[key] = got
+	}
+}
+
+func (m *modelled) emptyFolder() {
+	key, at, limit := m.folderKey(), m.version("at"), rapid.IntRange(1, 3).Draw(m.T, "limit")
+	moveTo := rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "moveTo")
+	n, outcome, err := m.w.s.EmptyFolder(m.w.Context(), key, moveTo, storage.Time(at), limit, nil)
+	switch {
+	case moveTo == key.FolderID:
+		m.wantError(err, storage.ErrInvalid)
+		return
+	case m.folders[key] == nil, moveTo != "" && m.folders[storage.FolderKey{Owner: key.Owner, FolderID: moveTo}] == nil:
+		m.wantError(err, storage.ErrNotFound)
+		return
+	}
+	m.wantError(err, nil)
+	m.equal("items taken", []int{n, len(outcome.Applied)}, []int{min(limit, m.items(key)), n})
+	for _, change := range outcome.Applied { // the store chooses which
+		s := m.state(storage.StateKey{User: key.Owner, Subject: change.Subject})
+		m.equal("where it was", []string{folderOf(s), change.OldFolderID}, []string{key.FolderID, key.FolderID})
+		m.apply(storage.Action{
+			User: key.Owner, Subject: change.Subject, Kind: storage.KindCollection,
+			FolderID: moveTo, Version: max(at, s.CollectionVersion+1),
+		})
+	}
+	m.told(outcome)
+}
+
+func (m *modelled) deleteFolder() {
+	key := m.folderKey()
+	err := m.w.s.DeleteFolder(m.w.Context(), key)
+	switch {
+	case key.FolderID == storage.DefaultFolderID:
+		m.wantError(err, storage.ErrDefaultFolder)
+	case m.folders[key] == nil:
+		m.wantError(err, storage.ErrNotFound)
+	case m.items(key) > 0:
+		m.wantError(err, storage.ErrFolderNotEmpty)
+	default:
+		m.wantError(err, nil)
+		delete(m.folders, key)
+		m.gone = append(m.gone, key)
+	}
+}
+
+// What the actions draw from: few of each, so that they meet.
+
+func (m *modelled) users(tenants ...string) (out []storage.User) {
+	for _, tenant := range tenants {
+		out = append(out, storage.User{Tenant: tenant, UserID: "ann"}, storage.User{Tenant: tenant, UserID: "bea"})
+	}
+	return out
+}
+
+func (m *modelled) subjects(tenant string) []storage.Subject {
+	return []storage.Subject{{Tenant: tenant, Biz: "video", BizID: "1"}, {Tenant: tenant, Biz: "video", BizID: "2"}, {Tenant: tenant, Biz: "article", BizID: "1"}}
+}
+
+func (m *modelled) version(label string) int64 { return rapid.Int64Range(1, 30).Draw(m.T, label) }
+
+func (m *modelled) name() string {
+	return rapid.SampledFrom([]string{"Films", "FILMS", "Books", "Ö", "ö", storage.DefaultFolderName}).Draw(m.T, "name")
+}
+
+// folderKey draws a folder, which may be gone.
+func (m *modelled) folderKey() storage.FolderKey {
+	return rapid.SampledFrom(append(m.folderKeys(), m.gone...)).Draw(m.T, "key")
+}
+
+// folderIDs are the ids of all folders of all users, those that are gone too.
+func (m *modelled) folderIDs() []string {
+	var ids []string
+	for _, key := range append(m.folderKeys(), m.gone...) {
+		ids = append(ids, key.FolderID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

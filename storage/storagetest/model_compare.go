@@ -1,0 +1,240 @@
+package storagetest
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+
+	"ovation/storage"
+)
+
+// state is what the model knows of a user and a subject, to be changed.
+func (m *modelled) state(key storage.StateKey) *storage.States {
+	if m.states[key] == nil {
+		m.states[key] = new(storage.States)
+	}
+	return m.states[key]
+}
+
+// counts counts.
+func (m *modelled) counts(of storage.Subject) (c storage.Counts) {
+	for key, s := range m.states {
+		if key.Subject != of {
+			continue
+		}
+		if s.Read != nil {
+			c.ReadCount += s.Read.Times
+		}
+		if s.Collected != nil {
+			c.CollectCount++
+		}
+		switch reactionOf(s) {
+		case storage.Like:
+			c.LikeCount++
+		case storage.Dislike:
+			c.DislikeCount++
+		case storage.NoReaction:
+		}
+	}
+	return c
+}
+
+// items is how many items lie in a folder.
+func (m *modelled) items(folder storage.FolderKey) (n int) {
+	for key, s := range m.states {
+		if key.User == folder.Owner && folderOf(s) == folder.FolderID {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *modelled) nameTaken(by storage.FolderKey, name string) bool {
+	for key, f := range m.folders {
+		if key.Owner == by.Owner && key != by && storage.FolderNameKey(f.Name) == storage.FolderNameKey(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *modelled) folderKeys() []storage.FolderKey {
+	return slices.SortedFunc(maps.Keys(m.folders), func(a, b storage.FolderKey) int {
+		return cmp.Or(cmp.Compare(a.Owner.Tenant, b.Owner.Tenant), cmp.Compare(a.Owner.UserID, b.Owner.UserID), cmp.Compare(a.FolderID, b.FolderID))
+	})
+}
+
+// told compares what an outcome says with the model.
+func (m *modelled) told(outcome storage.Outcome) {
+	for _, change := range outcome.Applied {
+		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
+		if change.Kind == storage.KindReaction {
+			m.equal("the reaction told", []any{change.Reaction, change.Version}, []any{reactionOf(got), got.ReactionVersion})
+		} else {
+			m.equal("the collection told", []any{change.FolderID, change.Version}, []any{folderOf(got), got.CollectionVersion})
+		}
+	}
+	for _, c := range outcome.Counts {
+		if c.Version <= m.versions[c.Subject] {
+			m.Fatalf("the version of %v went from %d to %d", c.Subject, m.versions[c.Subject], c.Version)
+		}
+		m.versions[c.Subject] = c.Version
+		c.Version = 0
+		m.equal("the counts told", c.Counts, m.counts(c.Subject))
+	}
+}
+
+// compare compares everything that can be asked.
+func (m *modelled) compare() {
+	ctx, s := m.w.Context(), m.w.s
+	for _, tenant := range m.tenants {
+		for _, viewer := range append(m.users(tenant), storage.User{Tenant: tenant}) {
+			got, err := s.Interactives(ctx, viewer, m.subjects(tenant), storage.AllKinds)
+			m.wantError(err, nil)
+			for _, i := range got {
+				want := storage.Interactive{Subject: i.Subject, Counts: m.counts(i.Subject), Freshness: storage.Live}
+				want.Version = m.versions[i.Subject]
+				if known := m.state(storage.StateKey{User: viewer, Subject: i.Subject}); !viewer.Anonymous() {
+					want.Liked, want.Collected, want.Read = known.Liked, known.Collected, known.Read
+				}
+				m.equal("an interactive", i, want)
+			}
+		}
+		for _, subject := range m.subjects(tenant) {
+			m.compareLikers(subject)
+		}
+		for _, viewer := range m.users(tenant) {
+			m.compareLikes(viewer, "")
+			m.compareLikes(viewer, "video")
+			m.compareReads(viewer, "")
+			m.compareReads(viewer, "video")
+			m.compareFolderLists(viewer, false)
+			m.compareFolderLists(viewer, true)
+		}
+	}
+	for _, key := range m.folderKeys() {
+		m.compareFolder(key)
+	}
+	gone, err := s.FoldersOf(ctx, m.gone)
+	m.wantError(err, nil)
+	m.equal("folders that are gone", gone, make([]*storage.Folder, len(m.gone)))
+}
+
+var whole = storage.Page{First: 100}
+
+func (m *modelled) compareLikers(of storage.Subject) {
+	got, err := m.w.s.Likers(m.w.Context(), []storage.LikersQuery{{Subject: of, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("likers", nonNil(got[0]), m.likes(func(l *storage.Liked) bool { return l.Subject == of }))
+}
+
+func (m *modelled) compareLikes(of storage.User, biz string) {
+	got, err := m.w.s.Likes(m.w.Context(), []storage.LikesQuery{{User: of, Biz: biz, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("likes", nonNil(got[0]), m.likes(func(l *storage.Liked) bool {
+		return l.User == of && (biz == "" || l.Subject.Biz == biz)
+	}))
+}
+
+func (m *modelled) likes(wanted func(*storage.Liked) bool) []storage.Liked {
+	out := []storage.Liked{}
+	for _, s := range m.states {
+		if s.Liked != nil && s.Liked.Reaction == storage.Like && wanted(s.Liked) {
+			out = append(out, *s.Liked)
+		}
+	}
+	slices.SortFunc(out, func(a, b storage.Liked) int {
+		return newestFirst(a.Version, b.Version, a.Subject, b.Subject, a.User.UserID, b.User.UserID)
+	})
+	return out
+}
+
+func (m *modelled) compareReads(of storage.User, biz string) {
+	want := []storage.Read{}
+	for key, s := range m.states {
+		if key.User == of && s.Read != nil && (biz == "" || key.Subject.Biz == biz) {
+			want = append(want, *s.Read)
+		}
+	}
+	slices.SortFunc(want, func(a, b storage.Read) int { return newestFirst(a.Last, b.Last, a.Subject, b.Subject, "", "") })
+	got, err := m.w.s.Reads(m.w.Context(), []storage.ReadsQuery{{User: of, Biz: biz, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("reads", nonNil(got[0]), want)
+}
+
+// compareFolder compares a folder and what lies in it. When a default folder
+// was made is the store's own matter.
+func (m *modelled) compareFolder(key storage.FolderKey) {
+	want := *m.folders[key]
+	want.ItemCount = int64(m.items(key))
+	got := m.w.folder(key)
+	if key.FolderID == storage.DefaultFolderID {
+		want.Created, want.Updated = got.Created, got.Updated
+	}
+	m.equal("a folder", *got, want)
+
+	inside := []storage.Collected{}
+	for _, s := range m.states {
+		if s.Collected != nil && s.Collected.FolderKey() == key {
+			inside = append(inside, *s.Collected)
+		}
+	}
+	slices.SortFunc(inside, func(a, b storage.Collected) int {
+		return newestFirst(a.Version, b.Version, a.Subject, b.Subject, "", "")
+	})
+	items, err := m.w.s.Items(m.w.Context(), []storage.ItemsQuery{{Folder: key, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("items", nonNil(items[0]), inside)
+}
+
+// compareFolderLists leaves the default folder out: it is listed once made.
+func (m *modelled) compareFolderLists(of storage.User, publicOnly bool) {
+	want := []storage.Folder{}
+	for key, f := range m.folders {
+		if key.Owner == of && !f.Default() && (f.Public || !publicOnly) {
+			folder := *f
+			folder.ItemCount = int64(m.items(key))
+			want = append(want, folder)
+		}
+	}
+	slices.SortFunc(want, func(a, b storage.Folder) int {
+		return newestFirst(a.Created, b.Created, storage.Subject{}, storage.Subject{}, a.FolderID, b.FolderID)
+	})
+	got, err := m.w.s.ListFolders(m.w.Context(), []storage.FoldersQuery{{Owner: of, PublicOnly: publicOnly, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("folders", slices.DeleteFunc(nonNil(got[0]), func(f storage.Folder) bool { return f.Default() }), want)
+}
+
+func newestFirst(v, w int64, a, b storage.Subject, x, y string) int {
+	return -cmp.Or(cmp.Compare(v, w), cmp.Compare(a.Biz, b.Biz), cmp.Compare(a.BizID, b.BizID), cmp.Compare(x, y))
+}
+
+func (m *modelled) equal(what string, got, want any) {
+	if !reflect.DeepEqual(got, want) {
+		m.Fatalf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+func (m *modelled) wantError(err, want error) {
+	if !errors.Is(err, want) {
+		m.Fatalf("got the error %v, want %v", err, want)
+	}
+}
+
+func nonNil[E any](list []E) []E { return append([]E{}, list...) }
+
+func reactionOf(s *storage.States) storage.Reaction {
+	if s.Liked == nil {
+		return storage.NoReaction
+	}
+	return s.Liked.Reaction
+}
+
+func folderOf(s *storage.States) string {
+	if s.Collected == nil {
+		return ""
+	}
+	return s.Collected.FolderID
+}
