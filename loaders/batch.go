@@ -3,6 +3,7 @@ package loaders
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -122,9 +123,15 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 	return out
 }
 
-// checked is fetch with a check of its answer.
-func (b *batch[K, V]) checked(ctx context.Context, keys []K) ([]V, error) {
-	values, err := b.fetch(ctx, keys)
+// checked is fetch with a check of its answer. It runs on goroutines of its own,
+// where a panic would end the process; it is an error instead.
+func (b *batch[K, V]) checked(ctx context.Context, keys []K) (values []V, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			values, err = nil, fmt.Errorf("load %d keys: panic: %v\n%s", len(keys), value, debug.Stack())
+		}
+	}()
+	values, err = b.fetch(ctx, keys)
 	if err == nil && len(values) != len(keys) {
 		err = fmt.Errorf("load %d keys: got %d values", len(keys), len(values))
 	}

@@ -23,11 +23,11 @@ func (s *service) put(t *testing.T, user, bizID, folder string) {
 		"id", bizID, "f", folder)
 }
 
-// names lists the names and item counts of a user's folders.
-func (s *service) names(t *testing.T, user string) string {
+// names lists the names and item counts of alice's folders.
+func (s *service) names(t *testing.T) string {
 	t.Helper()
 	var out []string
-	for _, edge := range dig(t, s.ok(t, user, `{ viewer { folders { edges { node { name itemCount } } } } }`), "viewer", "folders", "edges").([]any) {
+	for _, edge := range dig(t, s.ok(t, "alice", `{ viewer { folders { edges { node { name itemCount } } } } }`), "viewer", "folders", "edges").([]any) {
 		out = append(out, fmt.Sprint(dig(t, edge, "node", "name"), " ", dig(t, edge, "node", "itemCount")))
 	}
 	return strings.Join(out, ", ")
@@ -35,7 +35,7 @@ func (s *service) names(t *testing.T, user string) string {
 
 func TestDefaultFolderIsMadeWithTheFirstCollection(t *testing.T) {
 	s := start(t)
-	if got := s.names(t, "alice"); got != "" {
+	if got := s.names(t); got != "" {
 		t.Errorf("a new user has %q", got)
 	}
 	data := s.ok(t, "alice", `mutation { collect(input: {biz: "video", bizId: "1"}) { interactive { collected {
@@ -117,7 +117,7 @@ func TestCollectingElsewhereMovesTheItem(t *testing.T) {
 	data := s.ok(t, "alice", `mutation($f: ID!) { collect(input: {biz: "video", bizId: "1", folderId: $f}) {
 		changed interactive { collectCount collected { folder { name itemCount } } } } }`, "f", cooking)
 	same(t, data["collect"], `{"changed":true,"interactive":{"collectCount":1,"collected":{"folder":{"name":"Cooking","itemCount":1}}}}`)
-	if got := s.names(t, "alice"); got != "Cooking 1, Trips 0, Default 0" {
+	if got := s.names(t); got != "Cooking 1, Trips 0, Default 0" {
 		t.Errorf("folders are %q", got)
 	}
 	const items = `query($id: ID!) { folder(id: $id) { items { edges { node { interactive { bizId } } } } } }`
@@ -136,7 +136,7 @@ func TestDeletedFolderMovesOrUncollectsItsItems(t *testing.T) {
 	const remove = `mutation($id: ID!, $to: ID) { deleteFolder(input: {id: $id, moveItemsTo: $to}) { deletedId itemCount } }`
 	data := s.ok(t, "alice", remove, "id", trips, "to", cooking)
 	same(t, data["deleteFolder"], fmt.Sprintf(`{"deletedId":%q,"itemCount":5}`, trips))
-	if got := s.names(t, "alice"); got != "Cooking 5, Default 0" {
+	if got := s.names(t); got != "Cooking 5, Default 0" {
 		t.Errorf("folders are %q", got)
 	}
 	const count = `{ interactives(subjects: [{biz: "video", bizId: "0"}, {biz: "video", bizId: "1"}]) { collectCount collected { folder { name } } } }`
@@ -165,7 +165,7 @@ func TestForeignFoldersAreNotFound(t *testing.T) {
 			"id", own, "to", foreign)
 	}
 	s.refused(t, "BAD_USER_INPUT", "alice", `mutation($id: ID!) { deleteFolder(input: {id: $id, moveItemsTo: $id}) { deletedId } }`, "id", own)
-	if got := s.names(t, "alice"); got != "Own 0, Default 0" {
+	if got := s.names(t); got != "Own 0, Default 0" {
 		t.Errorf("alice's folders are %q", got)
 	}
 }

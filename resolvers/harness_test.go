@@ -32,7 +32,14 @@ type service struct {
 	url   string
 	store storage.Store
 	calls *counting
-	log   *bytes.Buffer
+	log   *lockedBuffer
+}
+
+// logged is what the service has logged so far.
+func (s *service) logged() string {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return s.log.String()
 }
 
 type option func(*settings)
@@ -41,6 +48,9 @@ type settings struct {
 	wrap          func(storage.Store) storage.Store
 	introspection bool
 }
+
+// closed hides the schema.
+func closed(s *settings) { s.introspection = false }
 
 // over puts a store of the test's own around the real one.
 func over(wrap func(storage.Store) storage.Store) option {
@@ -53,14 +63,14 @@ func start(t *testing.T, options ...option) *service {
 	for _, o := range options {
 		o(&set)
 	}
-	real, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	database, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
 	must(t, err)
-	calls := &counting{Store: set.wrap(real), n: map[string]int{}}
+	calls := &counting{Store: set.wrap(database), n: map[string]int{}}
 
-	log := &lockedBuffer{}
+	log := new(lockedBuffer)
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	queue := local.NewQueue(local.Options{})
-	mirror := local.Mirror{Reader: real}
+	mirror := local.Mirror{Reader: database}
 	recorder := worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: logger})
 	w := worker.New(queue, calls, mirror, worker.Options{Logger: logger})
 	ctx, stop := context.WithCancel(context.Background())
@@ -82,10 +92,10 @@ func start(t *testing.T, options ...option) *service {
 		must(t, <-worked)
 		must(t, queue.Close())
 		must(t, auth.Close())
-		must(t, real.Close())
+		must(t, database.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return &service{url: server.URL, store: real, calls: calls, log: &log.Buffer}
+	return &service{url: server.URL, store: database, calls: calls, log: log}
 }
 
 // answer is a GraphQL response.

@@ -3,8 +3,6 @@ package resolvers
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"ovation/loaders"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -23,14 +21,13 @@ func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node,
 		return nil, badInput("ids must be at most %d; there are %d", maxNodes, len(ids))
 	}
 	nodes := make([]storage.Node, len(ids))
-	var group errgroup.Group // all at once, so that they load together
-	for i, id := range ids {
-		group.Go(func() (err error) {
-			nodes[i], err = r.Node(ctx, id)
-			return err
-		})
+	for i, id := range ids { // all of it was loaded ahead
+		var err error
+		if nodes[i], err = r.Node(ctx, id); err != nil {
+			return nil, err
+		}
 	}
-	return nodes, group.Wait()
+	return nodes, nil
 }
 
 // node returns what ref names, or nil where that does not exist for the
@@ -48,19 +45,15 @@ func node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
 	}
 	switch ref.Type {
 	case storage.NodeUser:
-		return orNull(visibleUser(me, ref))
+		if ref.User.Tenant == me.Tenant {
+			return &ref.User, nil
+		}
+		return nil, nil //nolint:nilnil // null is the answer
 	case storage.NodeFolder:
 		return orNull(visibleFolder(ctx, me, ref))
 	default:
 		return visibleState(ctx, me, ref)
 	}
-}
-
-func visibleUser(me storage.User, ref storage.NodeRef) (*storage.User, error) {
-	if ref.User.Tenant != me.Tenant {
-		return nil, nil //nolint:nilnil // null is the answer
-	}
-	return &ref.User, nil
 }
 
 func visibleFolder(ctx context.Context, me storage.User, ref storage.NodeRef) (*storage.Folder, error) {

@@ -134,7 +134,7 @@ func TestWallsAroundFolderAndCollected(t *testing.T) {
 	ids(t, s)
 	same(t, s.ok(t, "bob", `{ user(userId: "alice") { folders { edges { node { name items { edges { node { interactive { bizId } } } } } } } } }`),
 		`{"user":{"folders":{"edges":[{"node":{"name":"Shown","items":{"edges":[{"node":{"interactive":{"bizId":"shown"}}}]}}}]}}}`)
-	if got := s.names(t, "alice"); got != "Shown 1, Hidden 1, Default 0" {
+	if got := s.names(t); got != "Shown 1, Hidden 1, Default 0" {
 		t.Errorf("alice sees %q", got)
 	}
 	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "hidden") { collectCount collected { id } } }`),

@@ -1,0 +1,167 @@
+package resolvers_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"ovation/storage"
+)
+
+// broken is a store whose look-ups fail as told.
+type broken struct {
+	storage.Store
+
+	fail func() error
+}
+
+func (b *broken) Interactives(context.Context, storage.User, []storage.Subject, storage.Kinds) ([]storage.Interactive, error) {
+	return nil, b.fail()
+}
+
+func (b *broken) Ping(context.Context) error { return b.fail() }
+
+func failing(fail func() error) option {
+	return over(func(s storage.Store) storage.Store { return &broken{s, fail} })
+}
+
+const page = `query Page { interactive(biz: "video", bizId: "1") { likeCount freshness } }`
+
+func TestUnavailableStoreIsUnavailable(t *testing.T) {
+	s := start(t, failing(func() error { return storage.ErrUnavailable }))
+	s.refused(t, "UNAVAILABLE", "", page)
+	if status, body := s.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "store") {
+		t.Errorf("readyz answers %d %q", status, body)
+	}
+	if status, _ := s.get(t, "/healthz"); status != http.StatusOK {
+		t.Errorf("healthz answers %d", status)
+	}
+	// What was done is done; that it cannot be shown is said.
+	data := s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed durability interactive { bizId likeCount freshness } } }`)
+	same(t, data["like"], `{"changed":true,"durability":"PERSISTED","interactive":{"bizId":"1","likeCount":0,"freshness":"UNAVAILABLE"}}`)
+}
+
+func TestFaultsShowTheClientNothingButAnID(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error": func() error { return errors.New("near \"SELECT\": the secret") },
+		"panic": func() error { panic("the secret") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, failing(fail))
+			message := s.refused(t, "INTERNAL", "", page)
+			if strings.Contains(message, "secret") || strings.Contains(message, "SELECT") || strings.Contains(message, ".go") {
+				t.Errorf("the client is told %q", message)
+			}
+			id := message[strings.LastIndex(message, " ")+1:]
+			if log := s.logged(); !strings.Contains(log, id) || !strings.Contains(log, "the secret") {
+				t.Errorf("the log does not have %s: %s", id, log)
+			}
+		})
+	}
+}
+
+func TestProbesAndMetrics(t *testing.T) {
+	s := start(t)
+	s.ok(t, "alice", `mutation Applaud { like(input: {biz: "video", bizId: "1"}) { changed } }`)
+	s.refused(t, "UNAUTHENTICATED", "", `mutation Applaud { like(input: {biz: "video", bizId: "1"}) { changed } }`)
+	for path, want := range map[string][]string{
+		"/healthz": {"ok"},
+		"/readyz":  {"ok"},
+		"/metrics": {
+			`ovation_graphql_requests_total{code="OK",operation="Applaud"} 1`,
+			`ovation_graphql_requests_total{code="UNAUTHENTICATED",operation="Applaud"} 1`,
+			`ovation_graphql_request_duration_seconds_count{operation="Applaud"} 2`,
+		},
+	} {
+		status, body := s.get(t, path)
+		for _, line := range want {
+			if status != http.StatusOK || !strings.Contains(body, line) {
+				t.Errorf("%s answers %d without %q: %s", path, status, line, body)
+			}
+		}
+	}
+	if status, _ := s.get(t, "/nowhere"); status != http.StatusNotFound {
+		t.Errorf("an unknown path answers %d", status)
+	}
+	log := s.logged()
+	for _, want := range []string{`"operation":"Applaud"`, `"user":"alice"`, `"tenant":"default"`, `"code":"UNAUTHENTICATED"`, `"duration":`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log has no %s: %s", want, log)
+		}
+	}
+}
+
+func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
+	s := start(t, closed)
+	got := s.ask(t, "", `{ __schema { types { name } } }`)
+	if len(got.Errors) == 0 || got.Data["__schema"] != nil {
+		t.Errorf("got %+v", got)
+	}
+	s.ok(t, "", page)
+}
+
+// TestEveryPartOfTheSchemaIsDescribed by asking for it, as GraphiQL does.
+func TestEveryPartOfTheSchemaIsDescribed(t *testing.T) {
+	s := start(t)
+	data := s.ok(t, "", `{ __schema { types { name description
+		fields { name description args { name description } }
+		inputFields { name description } enumValues { name description } } } }`)
+	described := func(what string, part any) {
+		if text, _ := dig(t, part, "description").(string); text == "" {
+			t.Errorf("%s%v is not described", what, dig(t, part, "name"))
+		}
+	}
+	list := func(part any, name string) []any { l, _ := dig(t, part, name).([]any); return l }
+	for _, typ := range dig(t, data, "__schema", "types").([]any) {
+		name := dig(t, typ, "name").(string)
+		if strings.HasPrefix(name, "__") {
+			continue
+		}
+		described("", typ)
+		for _, field := range list(typ, "fields") {
+			described(name+".", field)
+			for _, arg := range list(field, "args") {
+				described(name+"."+dig(t, field, "name").(string)+".", arg)
+			}
+		}
+		for _, part := range append(list(typ, "inputFields"), list(typ, "enumValues")...) {
+			described(name+".", part)
+		}
+	}
+}
+
+// TestGraphQLOverHTTPAudit runs the audits of npm's graphql-http against a
+// server. It needs Node.js; `make test` installs what else it needs.
+func TestGraphQLOverHTTPAudit(t *testing.T) {
+	const modules = "../web/node_modules/graphql-http"
+	_, errNode := exec.LookPath("node")
+	_, errModules := os.Stat(modules)
+	if err := errors.Join(errNode, errModules); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("needs Node.js and web/node_modules: ", err)
+	}
+	s := start(t)
+	out, err := exec.CommandContext(t.Context(), "node", "../web/check/graphql-http-audit.mjs", s.url+"/graphql").CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get fetches a path.
+func (s *service) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	res, err := http.Get(s.url + path)
+	must(t, err)
+	defer func() { must(t, res.Body.Close()) }()
+	raw, err := io.ReadAll(res.Body)
+	must(t, err)
+	return res.StatusCode, string(raw)
+}
