@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+)
+
+// examples are what the banner shows to try; they make sense on demo data, and
+// work on any.
+var examples = []struct{ says, query string }{
+	{
+		"Like a video, and see its counts",
+		`mutation { like(input: {biz: "video", bizId: "2"}) { changed durability interactive { likeCount liked { reaction at } } } }`,
+	},
+	{
+		"A page of subjects with what you did to them",
+		`{ interactives(subjects: [{biz: "video", bizId: "1"}, {biz: "video", bizId: "2"}, {biz: "article", bizId: "7"}]) { biz bizId readCount likeCount collectCount liked { reaction } collected { folder { name } } } }`,
+	},
+	{
+		"Your likes, newest first, and your folders",
+		`{ viewer { userId likes(first: 5) { edges { node { at interactive { biz bizId likeCount } } } } folders { edges { node { name public itemCount } } } } }`,
+	},
+}
+
+// demoViewer is the user whose token and examples the banner shows.
+const demoViewer = "alice"
+
+// banner says what runs, where, and what to try.
+func (c *devCommand) banner(to io.Writer, addr net.Addr, token string) {
+	number, _ := built()
+	url := "http://" + reachable(addr)
+	folder, err := filepath.Abs(c.Data)
+	if err != nil {
+		folder = c.Data
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n  Ovation %s\n\n", number)
+	for _, line := range [][2]string{
+		{"GraphiQL", url + "/"},
+		{"GraphQL", url + "/graphql"},
+		{"Metrics", url + "/metrics"},
+		{"Health", url + "/healthz, " + url + "/readyz"},
+		{"Store", "SQLite, " + filepath.Join(folder, databaseFile)},
+		{"Queue", "in this process"},
+		{"Data", folder},
+	} {
+		fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
+	}
+	fmt.Fprintf(&b, "\n  A token for the user %s, good for 24 hours (ovation token makes others):\n\n  %s\n", demoViewer, token)
+	as := "-H 'X-Ovation-User: " + demoViewer + "'"
+	if !c.devHeaders() {
+		as = "-H 'Authorization: Bearer " + token + "'"
+		fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is not believed;\n  --insecure-dev-headers changes that.\n", addr)
+	}
+	for _, example := range examples {
+		body, err := json.Marshal(map[string]string{"query": example.query})
+		if err != nil {
+			continue // it is a string
+		}
+		fmt.Fprintf(&b, "\n  # %s\n  curl -s %s/graphql -H 'Content-Type: application/json' %s -d '%s'\n", example.says, url, as, body)
+	}
+	say(to, "%s\n", b.String())
+}
+
+// reachable is the address as a client on this machine writes it.
+func reachable(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"ovation/storage"
+)
+
+// The demo: users who read, liked and collected in the last 30 days. The same
+// seed makes the same people do the same things.
+const (
+	demoUsers    = 200
+	demoVideos   = 20
+	demoArticles = 100
+	demoReads    = 4000
+	demoDays     = 30
+	demoSeed     = 20
+)
+
+// The ids of the messages that hold the demo, by which it is known to be there.
+const (
+	demoActionsID = "demo-actions-1"
+	demoFoldersID = "demo-folders-1"
+)
+
+// addDemo fills an empty store with the demo data, as of now. A store that
+// holds anything else is left alone. It may be called any number of times.
+func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
+	seen, err := store.Seen(ctx, []string{demoActionsID, demoFoldersID})
+	if err != nil {
+		return fmt.Errorf("look for demo data: %w", err)
+	}
+	if !seen[0] {
+		counts, err := store.Verify(ctx, false, func(storage.Difference) error { return nil })
+		if err != nil {
+			return fmt.Errorf("look whether there is data: %w", err)
+		}
+		if counts > 0 {
+			return nil
+		}
+	}
+	d := newDemo(now)
+	for i, step := range []func(context.Context, storage.Store) (storage.Message, error){d.actions, d.folders} {
+		if seen[i] {
+			continue
+		}
+		message, err := step(ctx, store)
+		if err != nil {
+			return fmt.Errorf("add demo data: %w", err)
+		}
+		if _, err := store.Persist(ctx, []storage.Message{message}, nil); err != nil {
+			return fmt.Errorf("add demo data: %w", err)
+		}
+	}
+	return nil
+}
+
+// demo draws the data.
+type demo struct {
+	random   *rand.Rand
+	now      time.Time
+	subjects []storage.Subject // the most popular first
+	popular  *rand.Zipf
+	active   *rand.Zipf
+}
+
+func newDemo(now time.Time) *demo {
+	random := rand.New(rand.NewPCG(demoSeed, demoSeed)) //nolint:gosec // it is meant to be the same each time
+	d := &demo{random: random, now: now}
+	for i := range demoVideos + demoArticles {
+		s := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: strconv.Itoa(i + 1)}
+		if i >= demoVideos {
+			s.Biz, s.BizID = "article", strconv.Itoa(i+1-demoVideos)
+		}
+		d.subjects = append(d.subjects, s)
+	}
+	// Videos and articles mixed, but the first video stays the most popular.
+	rest := d.subjects[1:]
+	random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	d.popular = rand.NewZipf(random, 1.2, 4, uint64(len(d.subjects)-1))
+	d.active = rand.NewZipf(random, 1.1, 12, demoUsers-1)
+	return d
+}
+
+// user is the n-th one, from 0. The first three have names.
+func (d *demo) user(n int) storage.User {
+	names := []string{demoViewer, "bob", "carol"}
+	u := storage.User{Tenant: storage.DefaultTenant}
+	if n < len(names) {
+		u.UserID = names[n]
+	} else {
+		u.UserID = "user-" + strconv.Itoa(n+1)
+	}
+	return u
+}
+
+// actions is who read what, and what came of it.
+func (d *demo) actions(context.Context, storage.Store) (storage.Message, error) {
+	m := storage.Message{ID: demoActionsID, Forever: true}
+	for range demoReads {
+		user := d.user(int(d.active.Uint64()))
+		subject := d.subjects[d.popular.Uint64()]
+		at := d.now.Add(-time.Duration(d.random.Int64N(int64(demoDays * 24 * time.Hour))))
+		m.Actions = append(m.Actions, storage.Action{
+			User: user, Subject: subject, Kind: storage.KindRead, Times: 1, First: storage.Micros(at), Version: storage.Micros(at),
+		})
+		// Within the minutes after it.
+		later := storage.Micros(at.Add(time.Duration(d.random.IntN(300)) * time.Second))
+		later = min(later, storage.Micros(d.now))
+		switch chance := d.random.Float64(); {
+		case chance < 0.30:
+			m.Actions = append(m.Actions, storage.Action{
+				User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: later,
+			})
+		case chance < 0.34:
+			m.Actions = append(m.Actions, storage.Action{
+				User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Dislike, Version: later,
+			})
+		case chance < 0.44:
+			m.Actions = append(m.Actions, storage.Action{
+				User: user, Subject: subject, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: later,
+			})
+		}
+	}
+	return m, nil
+}
+
+// folders makes a few folders and is what lies in them.
+func (d *demo) folders(ctx context.Context, store storage.Store) (storage.Message, error) {
+	m := storage.Message{ID: demoFoldersID, Forever: true}
+	for i, f := range []struct {
+		user, items       int
+		name, description string
+		public            bool
+	}{
+		{0, 8, "Watch later", "For a quiet evening", false},
+		{0, 12, "Best of the month", "What everybody should see", true},
+		{1, 6, "Recipes", "", true},
+		{1, 4, "Gift ideas", "Not for carol's eyes", false},
+		{2, 9, "Inspiration", "", true},
+	} {
+		folder, err := d.folder(ctx, store, storage.Folder{
+			Owner: d.user(f.user), Name: f.name, Description: f.description, Public: f.public,
+			Created: storage.Micros(d.now.Add(-demoDays * 24 * time.Hour)),
+		})
+		if err != nil {
+			return m, err
+		}
+		for n := range f.items {
+			m.Actions = append(m.Actions, storage.Action{
+				User: d.user(f.user), Subject: d.subjects[(i*17+n*5)%len(d.subjects)], Kind: storage.KindCollection,
+				FolderID: folder.FolderID, Version: storage.Micros(d.now.Add(-time.Duration(n) * time.Hour)),
+			})
+		}
+	}
+	return m, nil
+}
+
+// folder makes a folder, or finds the one an earlier start has made.
+func (d *demo) folder(ctx context.Context, store storage.Store, folder storage.Folder) (*storage.Folder, error) {
+	made, err := store.CreateFolder(ctx, folder)
+	if !errors.Is(err, storage.ErrNameTaken) {
+		return made, err
+	}
+	lists, err := store.ListFolders(ctx, []storage.FoldersQuery{{Owner: folder.Owner, Page: storage.Page{First: storage.MaxFolders}}})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range lists[0] {
+		if f.Name == folder.Name {
+			return &f, nil
+		}
+	}
+	return nil, fmt.Errorf("folder %q: %w", folder.Name, storage.ErrNotFound)
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"ovation/resolvers"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+	"ovation/web"
+)
+
+// devCommand serves everything from one process.
+type devCommand struct {
+	dataFlag `embed:""`
+
+	Addr               address  `default:"127.0.0.1:8080" help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
+	Demo               bool     `help:"Fill an empty database with demo data." variable:"OVATION_DEMO"`
+	JWTSecret          secret   `name:"jwt-secret" help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." variable:"OVATION_JWT_SECRET"`
+	JWKS               string   `name:"jwks" help:"File or URL of a key set that verifies RS256 and ES256 tokens." variable:"OVATION_JWKS"`
+	Issuer             string   `help:"What the iss claim of a token must be; anything if empty." variable:"OVATION_ISSUER"`
+	Audience           string   `help:"What the aud claim of a token must hold; anything if empty." variable:"OVATION_AUDIENCE"`
+	AllowedOrigins     []origin `help:"Other web sites that may call the API, comma-separated." variable:"OVATION_ALLOWED_ORIGINS"`
+	Introspection      bool     `default:"true" help:"Answer questions about the schema." negatable:"" variable:"OVATION_INTROSPECTION"`
+	InsecureDevHeaders bool     `help:"Believe X-Ovation-User even where other machines can connect." variable:"OVATION_INSECURE_DEV_HEADERS"`
+	LogLevel           level    `default:"info" help:"What to log: debug, info, warn or error." variable:"OVATION_LOG_LEVEL"`
+}
+
+// Run serves until it is told to stop.
+func (c *devCommand) Run(p *program) (err error) {
+	if err := embeddedOnly(p.getenv); err != nil {
+		return err
+	}
+	log := newLogger(p.stderr, c.LogLevel.Level)
+	unlock, err := c.lock(serveLock, "serves")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	listener, err := listen(p.ctx, c.Addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // it is closed already where serving began
+	store, err := c.open(p.ctx, true)
+	if err != nil {
+		return err
+	}
+	if c.Demo {
+		if err := addDemo(p.ctx, store, time.Now()); err != nil {
+			return errors.Join(err, store.Close())
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	behind := startEmbedded(store, log, registry)
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, behind.stop(ctx))
+	}()
+	return c.serve(p, listener, behind, registry, log)
+}
+
+// serve puts the API before the backends.
+func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, registry *prometheus.Registry, log *slog.Logger) error {
+	key := []byte(c.JWTSecret)
+	if len(key) == 0 {
+		var err error
+		if key, err = c.keepSecret(); err != nil {
+			return err
+		}
+	}
+	auth, err := viewer.New(p.ctx, viewer.Config{
+		Secret: key, JWKS: c.JWKS, Issuer: c.Issuer, Audience: c.Audience, DevHeaders: c.devHeaders(), Logger: log,
+	})
+	if err != nil {
+		return fmt.Errorf("set up tokens: %w", err)
+	}
+	defer func() { _ = auth.Close() }() // nothing of it outlives the process
+	pages, err := web.Handler(web.Files())
+	if err != nil {
+		return err
+	}
+	origins := make([]string, len(c.AllowedOrigins))
+	for i, o := range c.AllowedOrigins {
+		origins[i] = string(o)
+	}
+	handler, err := resolvers.NewHandler(p.ctx, resolvers.Config{
+		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Auth: auth, Logger: log,
+		Registry: registry, Introspection: c.Introspection, Pages: pages, AllowedOrigins: origins,
+	})
+	if err != nil {
+		return err
+	}
+	token, err := viewer.Sign(key, storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour,
+		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience))
+	if err != nil {
+		return err
+	}
+	c.banner(p.stdout, listener.Addr(), token)
+	return serveHTTP(p.ctx, listener, handler, behind.stopped, log)
+}
+
+// devHeaders reports whether X-Ovation-User is believed: where only this
+// machine can connect, or by explicit wish.
+func (c *devCommand) devHeaders() bool { return c.Addr.loopback() || c.InsecureDevHeaders }
+
+const stopTimeout = 15 * time.Second
+
+// listen takes the port.
+func listen(ctx context.Context, addr address) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
+	if err == nil {
+		return listener, nil
+	}
+	advice := "choose another address by --addr or OVATION_ADDR, for example --addr 127.0.0.1:0 for any free port"
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another program listens on %s already: stop it, or %s", addr, advice)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("this user may not listen on %s: %s", addr, advice)
+	}
+	return nil, fmt.Errorf("listen: %w; %s", err, advice)
+}
+
+// serveHTTP serves until the context ends or the backends fail, then lets the
+// requests under way finish.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, failed <-chan struct{}, log *slog.Logger) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-failed:
+		log.Error("the worker has stopped; stopping")
+	case <-ctx.Done():
+		log.Info("stopping; a second signal stops at once")
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	err := server.Shutdown(stopping)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("finish the requests under way: %w", err), server.Close())
+	}
+	<-served
+	return err
+}

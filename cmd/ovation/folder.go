@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+	"ovation/storage/sqlite"
+)
+
+// The files of a data folder.
+const (
+	databaseFile = "ovation.db"
+	secretFile   = "jwt-secret"
+	serveLock    = "dev.lock"
+	importLock   = "import.lock"
+)
+
+const chooseFolder = "choose another folder by --data or OVATION_DATA"
+
+// dataFlag is the flag of every command that needs the data folder.
+type dataFlag struct {
+	Data string `default:".ovation" variable:"OVATION_DATA" help:"Folder of the database file and what belongs to it."`
+}
+
+// file is the path of a file in the folder.
+func (d dataFlag) file(name string) string { return filepath.Join(d.Data, name) }
+
+// make makes the folder where it is missing.
+func (d dataFlag) make() error {
+	if err := os.MkdirAll(d.Data, 0o700); err != nil {
+		return fmt.Errorf("the data folder %s cannot be made: %w; %s", d.Data, err, chooseFolder)
+	}
+	return nil
+}
+
+// lock takes one of the folder's locks, or fails at once where another process
+// has it. The system gives it back when this process ends, however it ends.
+func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
+	if err := d.make(); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(d.file(name), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the data folder %s cannot be written: %w; make it writable or %s", d.Data, err, chooseFolder)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, errors.Join(fmt.Errorf("another process %s the data folder %s already; stop it or %s", use, d.Data, chooseFolder), file.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", d.Data, err), file.Close())
+	}
+	return file.Close, nil
+}
+
+// open opens the database. With create it is made where it is missing.
+func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) {
+	path := d.file(databaseFile)
+	if !create {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no database in the data folder %s; %s, or make one: ovation dev, ovation import", d.Data, chooseFolder)
+		}
+	}
+	store, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	switch {
+	case err == nil:
+		return store, nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return nil, fmt.Errorf("%w; make it writable or %s", err, chooseFolder)
+	case errors.Is(err, storage.ErrNewerSchema), errors.Is(err, storage.ErrUnavailable):
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w; if the file is not Ovation's, move it away or %s", err, chooseFolder)
+}
+
+// readSecret returns the secret kept in the folder. It is an fs.ErrNotExist
+// where there is none.
+func (d dataFlag) readSecret() ([]byte, error) {
+	path := d.file(secretFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the secret for tokens: %w", err)
+	}
+	secret := []byte(strings.TrimSpace(string(text)))
+	if len(secret) < viewer.MinSecretBytes {
+		return nil, fmt.Errorf("the secret for tokens in %s is %d bytes long, at least %d are needed; remove the file, and ovation dev makes a new one",
+			path, len(secret), viewer.MinSecretBytes)
+	}
+	return secret, nil
+}
+
+// keepSecret returns the secret kept in the folder, and makes it first where
+// there is none.
+func (d dataFlag) keepSecret() ([]byte, error) {
+	secret, err := d.readSecret()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return secret, err
+	}
+	random := make([]byte, viewer.MinSecretBytes)
+	_, _ = rand.Read(random) // it never fails
+	secret = []byte(base64.RawURLEncoding.EncodeToString(random))
+	// Renamed into place, so that nobody reads half of it.
+	part := d.file(secretFile + ".new")
+	if err := os.WriteFile(part, append(secret, '\n'), 0o600); err != nil {
+		return nil, fmt.Errorf("keep the secret for tokens: %w", err)
+	}
+	if err := os.Rename(part, d.file(secretFile)); err != nil {
+		return nil, fmt.Errorf("keep the secret for tokens: %w", err)
+	}
+	return secret, nil
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// binary is the built command.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndTest(m)) }
+
+func buildAndTest(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "ovation")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	if err := os.Chmod(folder, 0o755); err != nil { // another user runs it too
+		panic(err)
+	}
+	binary = filepath.Join(folder, "ovation")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// environment is the variables of a program, in turn names and values.
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+// ended is what a program left behind.
+type ended struct {
+	code           int
+	stdout, stderr string
+}
+
+// call runs the program in this process until it ends.
+func call(t *testing.T, getenv func(string) string, args ...string) ended {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, args, getenv, strings.NewReader(""), &stdout, &stderr)
+	return ended{code, stdout.String(), stderr.String()}
+}
+
+// wants checks how a program ended and that its output holds the parts.
+func (e ended) wants(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	if e.code != code {
+		t.Errorf("it ended with code %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
+	}
+	for _, part := range parts {
+		if !strings.Contains(e.stdout+e.stderr, part) {
+			t.Errorf("it does not say %q:\n%s%s", part, e.stdout, e.stderr)
+		}
+	}
+}
+
+// server is a running ovation dev.
+type server struct {
+	url    string
+	banner string
+	stop   func() ended
+	kill   func() // only of a process of its own
+}
+
+// watch is a writer that hands over what was written once it holds all of the
+// banner.
+type watch struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	ready chan string
+	told  bool
+}
+
+var bannerEnd = regexp.MustCompile(`(?s)GraphQL +(http://\S+)/graphql.*curl.*curl.*curl[^\n]*\n`)
+
+func newWatch() *watch { return &watch{ready: make(chan string, 1)} }
+
+func (w *watch) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(p)
+	if !w.told && bannerEnd.Match(w.text.Bytes()) {
+		w.told = true
+		w.ready <- w.text.String()
+	}
+	return len(p), nil
+}
+
+func (w *watch) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// serve runs ovation dev in this process, on a free port.
+func serve(t *testing.T, data string, flags ...string) *server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stdout, stderr := newWatch(), newWatch()
+	code := make(chan int, 1)
+	args := append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data}, flags...)
+	go func() { code <- run(ctx, args, environment(), strings.NewReader(""), stdout, stderr) }()
+	stop := sync.OnceValue(func() ended {
+		cancel()
+		return ended{<-code, stdout.String(), stderr.String()}
+	})
+	t.Cleanup(func() { stop() })
+	s := &server{stop: stop}
+	s.await(t, stdout, stderr)
+	return s
+}
+
+// serveBinary runs ovation dev in a process of its own.
+func serveBinary(t *testing.T, data string, flags ...string) *server {
+	t.Helper()
+	stdout, stderr := newWatch(), newWatch()
+	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--log-level=warn"}, flags...)...)
+	command.Env = []string{}
+	command.Stdout, command.Stderr = stdout, stderr
+	must(t, command.Start())
+	wait := sync.OnceValue(command.Wait)
+	s := &server{
+		kill: func() {
+			must(t, command.Process.Kill())
+			_ = wait() // it says that it was killed
+		},
+		stop: func() ended {
+			_ = command.Process.Signal(os.Interrupt) // unless it has ended
+			_ = wait()                               // the code tells
+			return ended{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+		},
+	}
+	t.Cleanup(func() { s.stop() })
+	s.await(t, stdout, stderr)
+	return s
+}
+
+func (s *server) await(t *testing.T, stdout, stderr *watch) {
+	t.Helper()
+	select {
+	case s.banner = <-stdout.ready:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("no banner came:\n%s%s", stdout, stderr)
+	}
+	s.url = bannerEnd.FindStringSubmatch(s.banner)[1]
+}
+
+// client keeps enough connections for a load test.
+var client = &http.Client{
+	Timeout:   30 * time.Second,
+	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000},
+}
+
+// graphQL sends an operation as a user and decodes its data.
+func (s *server) graphQL(user, query string, into any) error {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		return err
+	}
+	return s.post(body, map[string]string{"X-Ovation-User": user}, into)
+}
+
+func (s *server) post(body []byte, headers map[string]string, into any) error {
+	request, err := http.NewRequest(http.MethodPost, s.url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Data   json.RawMessage
+		Errors []struct{ Message string }
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return fmt.Errorf("status %d: %s: %w", response.StatusCode, raw, err)
+	}
+	if response.StatusCode != http.StatusOK || len(answer.Errors) > 0 {
+		return fmt.Errorf("status %d: %s", response.StatusCode, raw)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Data, into)
+}
+
+// likes returns how many like a subject.
+func (s *server) likes(t *testing.T, biz, id string) int {
+	t.Helper()
+	var got struct{ Interactive struct{ LikeCount int } }
+	must(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: %q, bizId: %q) { likeCount } }`, biz, id), &got))
+	return got.Interactive.LikeCount
+}
+
+func (s *server) like(t *testing.T, user, biz, id string) {
+	t.Helper()
+	must(t, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: %q, bizId: %q}) { changed } }`, biz, id), nil))
+}
+
+// verified runs ovation verify, which must find nothing.
+func verified(t *testing.T, data string) {
+	t.Helper()
+	call(t, environment(), "verify", "--data="+data).wants(t, 0, "0 differences; ")
+}

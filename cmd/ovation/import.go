@@ -1,0 +1,185 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cheggaaa/pb/v3"
+	"github.com/mattn/go-isatty"
+
+	"ovation/importer"
+	"ovation/storage"
+)
+
+// importCommand imports a file. Its flags change what the mapping says.
+type importCommand struct {
+	dataFlag `embed:""`
+
+	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
+
+	Map    string `variable:"OVATION_IMPORT_MAP" placeholder:"NAME" help:"Mapping to begin with: deskdrop, or a JSON file."`
+	Format string `variable:"OVATION_IMPORT_FORMAT" placeholder:"csv|ndjson" help:"Format; if empty, told by the file's name or first byte."`
+	Tenant string `default:"default" variable:"OVATION_IMPORT_TENANT" help:"Tenant to import into."`
+	Strict bool   `variable:"OVATION_IMPORT_STRICT" help:"Stop at the first bad row."`
+
+	Biz       string            `variable:"OVATION_IMPORT_BIZ" help:"Kind of content of every row, for example article."`
+	BizColumn string            `variable:"OVATION_IMPORT_BIZ_COLUMN" placeholder:"COLUMN" help:"Or the column that holds it (biz)."`
+	User      string            `variable:"OVATION_IMPORT_USER" placeholder:"COLUMN" help:"Column of the user's id (user)."`
+	Subject   string            `variable:"OVATION_IMPORT_SUBJECT" placeholder:"COLUMN" help:"Column of the content's id (subject)."`
+	Event     string            `variable:"OVATION_IMPORT_EVENT" placeholder:"COLUMN" help:"Column that says what was done (event)."`
+	Events    map[string]string `variable:"OVATION_IMPORT_EVENTS" mapsep:"," placeholder:"VALUE=ACTION,…" help:"What its values mean: read, like, dislike, clear, unlike, undislike, collect, uncollect or skip."`
+	Time      string            `variable:"OVATION_IMPORT_TIME" placeholder:"COLUMN" help:"Column of the time (time)."`
+	TimeUnit  string            `variable:"OVATION_IMPORT_TIME_UNIT" placeholder:"UNIT" help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)."`
+}
+
+// Help is the end of the command's help.
+func (*importCommand) Help() string {
+	return `The names in brackets are used where neither the mapping nor a flag says otherwise.
+
+A file is imported once: the same file again changes nothing, an import that was stopped goes on where it was, and of a file that has grown only the new rows are imported. A file of which a row was changed or taken away is another file from that row on, and its reads count again: put corrected rows into a file of their own.
+
+Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 imported except for bad rows.`
+}
+
+// Run imports the file and prints what it did.
+func (c *importCommand) Run(p *program) (err error) {
+	if err := embeddedOnly(p.getenv); err != nil {
+		return err
+	}
+	mapping, err := c.mapping()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	src, err := importer.Open(c.File, p.stdin, c.Format)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	unlock, err := c.lock(importLock, "imports into")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	store, err := c.open(p.ctx, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+
+	told, done := progress(p.stderr, src.Size())
+	result, err := importer.Import(p.ctx, store, src, importer.Options{
+		Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told,
+	})
+	done()
+	summarize(p.stdout, result)
+	return verdict(result, err)
+}
+
+// mapping is the preset or file, changed by the flags.
+func (c *importCommand) mapping() (importer.Mapping, error) {
+	m := importer.DefaultMapping()
+	if c.Map != "" {
+		var err error
+		if m, err = importer.LoadMapping(c.Map); err != nil {
+			return m, fmt.Errorf("--map or OVATION_IMPORT_MAP: %w", err)
+		}
+	}
+	switch {
+	case c.Biz != "" && c.BizColumn != "":
+		return m, errors.New("--biz and --biz-column exclude each other")
+	case c.Biz != "":
+		m.Biz, m.BizColumn = c.Biz, ""
+	case c.BizColumn != "":
+		m.Biz, m.BizColumn = "", c.BizColumn
+	}
+	m.User = cmp.Or(c.User, m.User)
+	m.Subject = cmp.Or(c.Subject, m.Subject)
+	m.Event = cmp.Or(c.Event, m.Event)
+	m.Time = cmp.Or(c.Time, m.Time)
+	m.TimeUnit = cmp.Or(c.TimeUnit, m.TimeUnit)
+	if len(c.Events) > 0 {
+		m.Events = maps.Clone(c.Events)
+	}
+	if err := m.Validate(); err != nil {
+		return m, fmt.Errorf("mapping: %w", err)
+	}
+	if err := storage.ValidateTenant(c.Tenant); err != nil {
+		return m, fmt.Errorf("--tenant or OVATION_IMPORT_TENANT: %w", err)
+	}
+	if c.Format != "" && !slices.Contains(importer.Formats(), c.Format) {
+		return m, fmt.Errorf("--format or OVATION_IMPORT_FORMAT: %q is none of %s", c.Format, strings.Join(importer.Formats(), ", "))
+	}
+	return m, nil
+}
+
+// progress shows how far an import is: a bar on a terminal, otherwise a line
+// now and then.
+func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
+	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
+		bar := pb.New64(size).Set(pb.Bytes, true).SetWriter(to).SetTemplate(pb.Full).Start()
+		return func(p importer.Progress) {
+			bar.Set("suffix", fmt.Sprintf(" %d rows", p.Rows)).SetCurrent(p.Bytes)
+		}, func() { bar.Finish() }
+	}
+	const every = 10 * time.Second
+	log, last := newLogger(to, slog.LevelInfo), time.Now()
+	return func(p importer.Progress) {
+		if time.Since(last) >= every {
+			last = time.Now()
+			log.Info("importing", "rows", p.Rows, "bytes", p.Bytes, "of", size)
+		}
+	}, func() {}
+}
+
+// summarize prints what an import did.
+func summarize(to io.Writer, r importer.Result) {
+	seconds := r.Elapsed.Seconds()
+	say(to, "rows          %d in %.2f s (%.0f/s)\n", r.Rows, seconds, float64(r.Rows)/max(seconds, 1e-6))
+	for _, done := range r.Imported {
+		say(to, "imported      %d × %s\n", done.Rows, done.Action)
+	}
+	if r.Already > 0 {
+		say(to, "already there %d\n", r.Already)
+	}
+	for _, s := range r.Skipped {
+		if s.Event == "" {
+			say(to, "skipped       %d: %s\n", s.Rows, s.Reason)
+			continue
+		}
+		say(to, "skipped       %d × %q: %s\n", s.Rows, s.Event, s.Reason)
+	}
+	if r.Bad == 0 {
+		return
+	}
+	say(to, "bad           %d\n", r.Bad)
+	for _, bad := range r.BadRows {
+		say(to, "  %v\n", &bad)
+	}
+	if more := r.Bad - int64(len(r.BadRows)); more > 0 {
+		say(to, "  and %d more\n", more)
+	}
+}
+
+// verdict turns the end of an import into that of the program.
+func verdict(r importer.Result, err error) error {
+	_, strict := errors.AsType[*importer.RowError](err)
+	switch {
+	case strict:
+		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
+	case err != nil && r.Rows == 0:
+		return fmt.Errorf("import: %w", err)
+	case err != nil:
+		return fmt.Errorf("import: %w; what the summary tells of is imported, and the same command goes on from there", err)
+	case r.Bad > 0:
+		return &exitError{exitBadRows, errors.New("bad rows were left out: correct them in a file of their own and import that")}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// deskdrop is real data, found beside the project.
+const deskdrop = "../../../shared/data/deskdrop-users_interactions.csv.zip"
+
+// runBinary runs the program in a process of its own until it ends.
+func runBinary(t *testing.T, args ...string) ended {
+	t.Helper()
+	command := exec.Command(binary, args...)
+	command.Env = []string{}
+	var stdout, stderr strings.Builder
+	command.Stdout, command.Stderr = &stdout, &stderr
+	_ = command.Run() // the code tells
+	return ended{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// sums adds the counts of all subjects that match.
+func sums(t *testing.T, data, where string) (sums [4]int64) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
+	must(t, err)
+	defer db.Close()
+	must(t, db.QueryRow(`SELECT coalesce(sum(read_count), 0), coalesce(sum(like_count), 0), coalesce(sum(dislike_count), 0),
+		coalesce(sum(collect_count), 0) FROM interactive WHERE `+where).Scan(&sums[0], &sums[1], &sums[2], &sums[3]))
+	return sums
+}
+
+func TestDeskdropIsImportedInSeconds(t *testing.T) {
+	if _, err := os.Stat(deskdrop); errors.Is(err, fs.ErrNotExist) {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s is missing", deskdrop)
+		}
+		t.Skipf("%s is not there", deskdrop)
+	}
+	data := t.TempDir()
+	start := time.Now()
+	got := runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop)
+	took := time.Since(start)
+	got.wants(t, 0, "rows          72312 in", "61086 × read", "5745 × like", "2463 × collect",
+		`1611 × "COMMENT CREATED": mapped to skip`, `1407 × "FOLLOW": mapped to skip`)
+	t.Logf("%.2f s\n%s", took.Seconds(), got.stdout)
+	if took > 5*time.Second {
+		t.Errorf("it took %v, want less than 5 s", took)
+	}
+	want, wantOne := [4]int64{61086, 5670, 0, 2202}, [4]int64{355, 53, 0, 15}
+	for range 2 {
+		if got := sums(t, data, "biz = 'article'"); got != want {
+			t.Errorf("there are %v reads, likes, dislikes and collects, want %v", got, want)
+		}
+		if got := sums(t, data, "biz_id = '-4029704725707465084'"); got != wantOne {
+			t.Errorf("the one has %v reads, likes, dislikes and collects, want %v", got, wantOne)
+		}
+		verified(t, data)
+		runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop).wants(t, 0, "already there 69294")
+	}
+}
+
+func csvOf(rows int) string {
+	var b strings.Builder
+	b.WriteString("user,subject,event,time\n")
+	for i := range rows {
+		fmt.Fprintf(&b, "user-%d,%d,read,%d\n", i%50, i%1000, 1500000000+i)
+	}
+	return b.String()
+}
+
+// TestKilledImportGoesOn kills it when so much of a file has gone into it that
+// some must be in the database.
+func TestKilledImportGoesOn(t *testing.T) {
+	const rows = 60_000
+	data, text := t.TempDir(), csvOf(rows)
+	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s"}
+	command := exec.Command(binary, append(args, "-")...)
+	command.Env = []string{}
+	stdin, err := command.StdinPipe()
+	must(t, err)
+	must(t, command.Start())
+	_, err = io.WriteString(stdin, text[:len(text)*3/4])
+	must(t, err)
+	must(t, command.Process.Kill())
+	_ = command.Wait() // it says that it was killed
+
+	before := sums(t, data, "true")[0]
+	if before == 0 || before >= rows {
+		t.Fatalf("%d of %d rows were imported before", before, rows)
+	}
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	runBinary(t, append(args, file)...).wants(t, 0, fmt.Sprintf("already there %d", before))
+	if got := sums(t, data, "true")[0]; got != rows {
+		t.Errorf("there are %d reads, want %d", got, rows)
+	}
+	verified(t, data)
+}
+
+func TestImportBesideARunningServer(t *testing.T) {
+	data := t.TempDir()
+	s := serve(t, data)
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(csvOf(1), "read", "like")), 0o600))
+	call(t, environment(), "import", "--data="+data, "--biz=video", "--time-unit=s", file).wants(t, 0, "1 × like")
+	if got := s.likes(t, "video", "0"); got != 1 {
+		t.Errorf("the server shows %d likes, want 1", got)
+	}
+	verified(t, data)
+}
+
+func TestOneImportAtATime(t *testing.T) {
+	data := t.TempDir()
+	unlock, err := dataFlag{data}.lock(importLock, "imports into")
+	must(t, err)
+	defer unlock()
+	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").wants(t, 1, "another process imports into the data folder")
+}
+
+func TestBadRowsAreToldAndTheRestIsImported(t *testing.T) {
+	data, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv")
+	text := csvOf(3) + strings.Repeat("ann,1,read,soon\n", 25) + "bob,1,read,1500000000\n"
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s", file}
+	call(t, environment(), args...).wants(t, exitBadRows, "4 × read", "bad           25",
+		`line 5: time "soon" is not a number`, "line 24: ", "and 5 more", "a file of their own")
+	if got := sums(t, data, "true")[0]; got != 4 {
+		t.Errorf("there are %d reads, want 4", got)
+	}
+	call(t, environment("OVATION_IMPORT_STRICT", "true"), args...).wants(t, exitBadRows, "stopped at the first bad row, line 5: ")
+}
+
+func TestUnreadableFiles(t *testing.T) {
+	folder := t.TempDir()
+	cut := filepath.Join(folder, "cut.csv")
+	must(t, os.WriteFile(cut, []byte(csvOf(3)+`ann,"1,read`), 0o600))
+	for file, want := range map[string]string{
+		filepath.Join(folder, "missing.csv"): "no such file",
+		folder:                               "is a folder",
+		cut:                                  "line 5: the quotes of the last row do not match",
+		os.DevNull:                           "the file is empty",
+	} {
+		call(t, environment(), "import", "--data="+t.TempDir(), "--biz=video", "--time-unit=s", file).wants(t, 1, want)
+	}
+}
+
+func TestVerifyFindsAndRepairs(t *testing.T) {
+	data := t.TempDir()
+	call(t, environment(), "verify", "--data="+data).wants(t, 1, "there is no database in the data folder "+data)
+	s := serve(t, data)
+	s.like(t, "alice", "video", "1")
+	s.stop()
+	verified(t, data)
+
+	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
+	must(t, err)
+	_, err = db.Exec(`UPDATE interactive SET like_count = 7`)
+	must(t, err)
+	must(t, db.Close())
+	wrong := `tenant default, video "1": likeCount is stored as 7, counted 1`
+	call(t, environment(), "verify", "--data="+data).wants(t, 1, wrong, "1 differences; ", "--repair")
+	call(t, environment(), "verify", "--data="+data, "--repair").wants(t, 0, wrong, "1 differences, all repaired")
+	verified(t, data)
+}

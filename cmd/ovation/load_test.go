@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// load is how hard the tests of this file press. OVATION_LOAD=full is what the
+// product promises; the default is for every day.
+func load() (users int, during time.Duration) {
+	if os.Getenv("OVATION_LOAD") == "full" {
+		return 1000, 30 * time.Second
+	}
+	return 200, 3 * time.Second
+}
+
+const loadSubjects = 50
+
+// clicker is a user who clicks everything twice.
+type clicker struct {
+	server *server
+	name   string
+	random *rand.Rand
+	// known is what was acknowledged last; maybe is what was sent and not
+	// answered when the server died.
+	known   [loadSubjects]clicked
+	maybe   clicked
+	subject int // of maybe, -1 for none
+}
+
+// clicked is what a user did to a subject.
+type clicked struct{ liked, collected bool }
+
+// click does one thing twice at the same time and waits for both answers.
+func (c *clicker) click() error {
+	subject := c.random.IntN(loadSubjects)
+	next := c.known[subject]
+	var mutation string
+	switch c.random.IntN(4) {
+	case 0:
+		mutation, next.liked = "like", true
+	case 1:
+		mutation, next.liked = "unlike", false
+	case 2:
+		mutation, next.collected = "collect", true
+	default:
+		mutation, next.collected = "uncollect", false
+	}
+	query := fmt.Sprintf(`mutation { did: %s(input: {biz: "video", bizId: "%d"}) { changed interactive { liked { reaction } collected { at } } } }`, mutation, subject)
+	c.subject, c.maybe = subject, next
+	var twice sync.WaitGroup
+	var errs [2]error
+	for i := range errs {
+		twice.Go(func() {
+			var got struct{ Did struct{ Interactive state } }
+			if errs[i] = c.server.graphQL(c.name, query, &got); errs[i] == nil && got.Did.Interactive.clicked() != next {
+				errs[i] = fmt.Errorf("%w: %s answered %+v, want %+v", errWrongAnswer, mutation, got.Did.Interactive.clicked(), next)
+			}
+		})
+	}
+	twice.Wait()
+	for _, err := range errs {
+		if err == nil {
+			c.known[subject] = next // one answer is enough to know
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", c.name, mutation, err)
+		}
+	}
+	c.subject = -1
+	return nil
+}
+
+var errWrongAnswer = fmt.Errorf("wrong answer")
+
+// state is what the API says of a subject.
+type state struct {
+	Liked     *struct{ Reaction string }
+	Collected *struct{ At string }
+}
+
+func (s state) clicked() clicked { return clicked{s.Liked != nil, s.Collected != nil} }
+
+// check compares what the server shows with what was acknowledged.
+func (c *clicker) check(server *server) error {
+	var query strings.Builder
+	query.WriteString(`{ interactives(subjects: [`)
+	for i := range loadSubjects {
+		fmt.Fprintf(&query, `{biz: "video", bizId: "%d"} `, i)
+	}
+	query.WriteString(`]) { liked { reaction } collected { at } } }`)
+	var got struct{ Interactives []state }
+	if err := server.graphQL(c.name, query.String(), &got); err != nil {
+		return err
+	}
+	for i, s := range got.Interactives {
+		if s.clicked() != c.known[i] && (i != c.subject || s.clicked() != c.maybe) {
+			return fmt.Errorf("%s: subject %d is %+v, acknowledged was %+v", c.name, i, s.clicked(), c.known[i])
+		}
+	}
+	return nil
+}
+
+// press lets many users click until the end, and calls amid when half of the
+// time has passed. It returns the errors of those who failed.
+func press(s *server, amid func()) (users []*clicker, clicks int64, errs []error) {
+	n, during := load()
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var count atomic.Int64
+	end := time.Now().Add(during)
+	half := time.AfterFunc(during/2, amid)
+	for i := range n {
+		c := &clicker{server: s, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
+		users = append(users, c)
+		all.Go(func() {
+			for time.Now().Before(end) {
+				if err := c.click(); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+					return
+				}
+				count.Add(2)
+			}
+		})
+	}
+	all.Wait()
+	half.Stop()
+	client.CloseIdleConnections()
+	return users, count.Load(), errs
+}
+
+func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
+	data := t.TempDir()
+	start := serve // in this process, where the race detector sees it
+	if os.Getenv("OVATION_LOAD") == "full" {
+		start = serveBinary
+	}
+	s := start(t, data, "--log-level=error")
+	began := time.Now()
+	users, clicks, errs := press(s, func() {})
+	for _, err := range errs {
+		t.Fatal(err)
+	}
+	t.Logf("%d users, %d mutations, %.0f/s", len(users), clicks, float64(clicks)/time.Since(began).Seconds())
+	for _, c := range users {
+		must(t, c.check(s))
+	}
+	verified(t, data)
+}
+
+func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) {
+	data := t.TempDir()
+	s := serveBinary(t, data)
+	died := make(chan struct{})
+	users, clicks, errs := press(s, func() {
+		s.kill()
+		close(died)
+	})
+	<-died
+	if len(errs) != len(users) {
+		t.Errorf("%d of %d users saw the server die", len(errs), len(users))
+	}
+	for _, err := range errs {
+		if strings.Contains(err.Error(), errWrongAnswer.Error()) || strings.Contains(err.Error(), "status") {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d users, %d mutations before the end", len(users), clicks)
+	verified(t, data)
+	s = serveBinary(t, data)
+	for _, c := range users {
+		must(t, c.check(s))
+	}
+	verified(t, data)
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/mattn/go-isatty"
+)
+
+// newLogger logs as text to a terminal and as JSON to everything else.
+func newLogger(to io.Writer, level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
+		return slog.New(slog.NewTextHandler(to, options))
+	}
+	return slog.New(slog.NewJSONHandler(to, options))
+}

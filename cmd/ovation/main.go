@@ -1,0 +1,112 @@
+// Command ovation is the interaction backend of a content app in one binary:
+// it serves the API, imports what users did elsewhere, checks what is stored
+// and makes tokens for development.
+//
+// This package is the only one that knows which adapters there are.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The codes the program ends with; 0 where all went well.
+const (
+	exitFailed  = 1 // or verify found differences
+	exitUsage   = 2 // wrong flags or variables
+	exitBadRows = 3 // imported, except for bad rows
+)
+
+// exitError ends the program with a code other than exitFailed. With no err
+// everything has been said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// say prints. Whoever has closed the other end does not want to hear more.
+func say(to io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
+
+// program is what a command has of the world.
+type program struct {
+	ctx    context.Context // that of the whole program
+	getenv func(string) string
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// commandLine is all there is to say on the command line.
+type commandLine struct {
+	Dev     devCommand     `cmd:"" help:"Serve the API from this one process, with a database file and no other service."`
+	Import  importCommand  `cmd:"" help:"Import what users did elsewhere from a CSV or NDJSON file."`
+	Verify  verifyCommand  `cmd:"" help:"Recount everything and print each count that is wrong."`
+	Token   tokenCommand   `cmd:"" help:"Print a token for a user, for development."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Whoever signals twice does not want to wait: the second one kills.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the program. It returns its exit code.
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var line commandLine
+	helped := false
+	parser, err := kong.New(&line,
+		kong.Name("ovation"),
+		kong.Description("Who read, liked, disliked and collected what: one GraphQL API for any kind of content."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ValueFormatter(helpWithVariable),
+		kong.Resolvers(variables(getenv)),
+	)
+	if err != nil {
+		say(stderr, "ovation: %v\n", err)
+		return exitFailed
+	}
+	command, err := parser.Parse(args)
+	if helped {
+		return 0
+	}
+	if err != nil {
+		say(stderr, "ovation: %v\nSee ovation --help, and --help behind a command for its flags.\n", err)
+		return exitUsage
+	}
+	err = command.Run(&program{ctx, getenv, stdin, stdout, stderr})
+	if err == nil {
+		return 0
+	}
+	exit, is := errors.AsType[*exitError](err)
+	if !is {
+		exit = &exitError{exitFailed, err}
+	}
+	if exit.err != nil {
+		say(stderr, "ovation: %v\n", err)
+	}
+	return exit.code
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// tokenCommand prints a token and nothing else.
+type tokenCommand struct {
+	dataFlag `embed:""`
+
+	User      string        `help:"The user's id." required:"" variable:"OVATION_TOKEN_USER"`
+	Tenant    string        `default:"default" help:"The user's tenant." variable:"OVATION_TOKEN_TENANT"`
+	TTL       time.Duration `name:"ttl" default:"24h" help:"How long the token is good." variable:"OVATION_TOKEN_TTL"`
+	Issuer    string        `variable:"OVATION_ISSUER" help:"Its iss claim; none if empty."`
+	Audience  string        `variable:"OVATION_AUDIENCE" help:"Its aud claim; none if empty."`
+	JWTSecret secret        `name:"jwt-secret" variable:"OVATION_JWT_SECRET" help:"Secret to sign with; if empty, the one in the data folder."`
+}
+
+// Run prints the token.
+func (c *tokenCommand) Run(p *program) error {
+	key := []byte(c.JWTSecret)
+	if len(key) == 0 {
+		var err error
+		key, err = c.readSecret()
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no secret to sign with: start ovation dev, which keeps one in the data folder %s, or set OVATION_JWT_SECRET", c.Data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	token, err := viewer.Sign(key, storage.User{Tenant: c.Tenant, UserID: c.User}, c.TTL,
+		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience))
+	if err != nil {
+		return usage("%w", err)
+	}
+	say(p.stdout, "%s\n", token)
+	return nil
+}

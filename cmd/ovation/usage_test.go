@@ -1,0 +1,82 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
+	parser, err := kong.New(&commandLine{})
+	must(t, err)
+	seen := map[string]string{}
+	for _, command := range parser.Model.Leaves(false) {
+		for _, flag := range command.Flags {
+			variable := flag.Tag.Get("variable")
+			if !strings.HasPrefix(variable, "OVATION_") || flag.Help == "" {
+				t.Errorf("%s --%s has variable %q, help %q", command.Name, flag.Name, variable, flag.Help)
+			}
+			use := flag.Name + " " + reflect.TypeOf(flag.Target.Interface()).String()
+			if before := seen[variable]; before != "" && before != use {
+				t.Errorf("%s is the variable of %s and of %s", variable, before, use)
+			}
+			seen[variable] = use
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	call(t, environment(), "--help").wants(t, 0, "dev", "import", "verify", "token", "version")
+	call(t, environment(), "dev", "--help").wants(t, 0, "--addr", "127.0.0.1:8080", "$OVATION_ADDR", "$OVATION_JWT_SECRET")
+	call(t, environment(), "import", "--help").wants(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "deskdrop")
+}
+
+func TestVersion(t *testing.T) {
+	call(t, environment(), "version").wants(t, 0, "ovation ", "commit", "go1.")
+}
+
+func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
+	for _, c := range []struct {
+		variables, args string
+		want            []string
+	}{
+		{"", "", []string{`expected one of "dev"`}},
+		{"", "serve", []string{"serve"}},
+		{"", "dev --port 1", []string{"unknown flag --port"}},
+		{"", "dev --addr 8080", []string{"--addr", `"8080" is not an address`, "127.0.0.1:8080"}},
+		{"", "dev --addr host:http", []string{"is not an address"}},
+		{"", "dev --addr host:65536", []string{"is not an address"}},
+		{"OVATION_ADDR=8080", "dev", []string{"--addr", "from the variable OVATION_ADDR", `"8080" is not an address`}},
+		{"OVATION_DEMO=perhaps", "dev", []string{"--demo", "OVATION_DEMO", "perhaps"}},
+		{"OVATION_LOG_LEVEL=loud", "dev", []string{"OVATION_LOG_LEVEL", `"loud" is not a level`, "debug, info"}},
+		{"", "dev --allowed-origins https://a.example,b.example", []string{"--allowed-origins", `"b.example" is not an origin`}},
+		{"", "dev --allowed-origins https://a.example/", []string{"is not an origin"}},
+		{"", "dev --jwt-secret hush", []string{"--jwt-secret", "4 bytes long; at least 32"}},
+		{"OVATION_JWT_SECRET=hush", "dev", []string{"from the variable OVATION_JWT_SECRET", "4 bytes long"}},
+		{"OVATION_POSTGRES_URL=postgres://x", "dev", []string{"OVATION_POSTGRES_URL is set", "embedded only", "Unset"}},
+		{"OVATION_REDIS_URL=redis://x", "import x.csv", []string{"OVATION_REDIS_URL is set"}},
+		{"OVATION_RABBITMQ_URL=amqp://x", "verify", []string{"OVATION_RABBITMQ_URL is set"}},
+		{"", "token", []string{"--user"}},
+		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --ttl 1ms", []string{"at least a second"}},
+		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --tenant A", []string{"tenant must be"}},
+		{"", "token --user a --ttl day", []string{"--ttl", "day"}},
+		{"", "import", []string{"<file>"}},
+		{"", "import --map nothing x.csv", []string{"--map or OVATION_IMPORT_MAP", "there is deskdrop"}},
+		{"", "import --map deskdrop --time-unit h x.csv", []string{`"h" is none of s, ms, us, rfc3339`}},
+		{"", "import --biz video --biz-column b x.csv", []string{"exclude each other"}},
+		{"", "import --events VIEW=look x.csv", []string{`"VIEW" is mapped to "look"`}},
+		{"", "import --tenant A x.csv", []string{"--tenant or OVATION_IMPORT_TENANT", "must be"}},
+		{"", "import --format xml x.csv", []string{"--format", `"xml" is none of csv, ndjson`}},
+	} {
+		name, value, _ := strings.Cut(c.variables, "=")
+		t.Run(c.variables+" "+c.args, func(t *testing.T) {
+			got := call(t, environment(name, value), strings.Fields(c.args)...)
+			got.wants(t, exitUsage, c.want...)
+			if strings.Contains(got.stdout+got.stderr, "hush") {
+				t.Error("it prints the secret")
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"ovation/resolvers/viewer"
+)
+
+// variables gives each flag that is not on the command line the value of the
+// variable its tag names. An empty variable is none.
+func variables(getenv func(string) string) kong.Resolver {
+	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		name := flag.Tag.Get("variable")
+		if name == "" {
+			return nil, nil
+		}
+		value := getenv(name)
+		if value == "" {
+			return nil, nil
+		}
+		// Tried here, so that the message can say where the value came from.
+		trial := reflect.New(flag.Target.Type()).Elem()
+		if err := flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), trial); err != nil {
+			if inner := errors.Unwrap(err); inner != nil {
+				err = inner // the flag is named around this
+			}
+			return nil, fmt.Errorf("from the variable %s: %w", name, err)
+		}
+		return value, nil
+	})
+}
+
+// helpWithVariable ends the help text of a flag with its variable.
+func helpWithVariable(value *kong.Value) string {
+	if name := value.Tag.Get("variable"); name != "" {
+		return value.Help + " $" + name
+	}
+	return value.Help
+}
+
+// distributed are the variables of the way to run that has services.
+var distributed = []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"}
+
+// embeddedOnly refuses to run beside services that are configured and would be
+// ignored.
+func embeddedOnly(getenv func(string) string) error {
+	for _, name := range distributed {
+		if getenv(name) != "" {
+			return usage("%s is set, but this release runs embedded only: it keeps everything in the data folder. Unset %s.", name, name)
+		}
+	}
+	return nil
+}
+
+// address is a host and a port to listen on.
+type address string
+
+// UnmarshalText refuses what cannot be listened on.
+func (a *address) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not an address: write host:port, for example 127.0.0.1:8080, or 127.0.0.1:0 for any free port", text)
+	}
+	*a = address(text)
+	return nil
+}
+
+// loopback reports whether only this machine can connect.
+func (a address) loopback() bool {
+	host, _, err := net.SplitHostPort(string(a))
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// origin is a web site, as browsers name it.
+type origin string
+
+// UnmarshalText refuses what no browser sends.
+func (o *origin) UnmarshalText(text []byte) error {
+	u, err := url.Parse(string(text))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != string(text) {
+		return fmt.Errorf("%q is not an origin: write scheme://host or scheme://host:port, for example https://app.example.com", text)
+	}
+	*o = origin(text)
+	return nil
+}
+
+// secret is what tokens are signed with. It is never printed.
+type secret string
+
+// UnmarshalText refuses what is easily guessed.
+func (s *secret) UnmarshalText(text []byte) error {
+	if len(text) < viewer.MinSecretBytes {
+		return fmt.Errorf("the secret is %d bytes long; at least %d are needed (openssl rand -base64 32 makes one)", len(text), viewer.MinSecretBytes)
+	}
+	*s = secret(text)
+	return nil
+}
+
+// level is how much is logged.
+type level struct{ slog.Level }
+
+// UnmarshalText refuses unknown levels.
+func (l *level) UnmarshalText(text []byte) error {
+	switch name := strings.ToLower(string(text)); name {
+	case "debug", "info", "warn", "error":
+		return l.Level.UnmarshalText([]byte(name))
+	}
+	return fmt.Errorf("%q is not a level: write debug, info, warn or error", text)
+}

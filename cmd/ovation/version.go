@@ -1,0 +1,44 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// version is set when a release is linked.
+var version = ""
+
+// versionCommand prints what this program was built from.
+type versionCommand struct{}
+
+// Run prints the version, the commit and the Go release.
+func (versionCommand) Run(p *program) error {
+	number, commit := built()
+	say(p.stdout, "ovation %s\ncommit  %s\ngo      %s %s/%s\n", number, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
+}
+
+// built returns the version and the commit, as far as they are known.
+func built() (number, commit string) {
+	number, commit = version, "unknown"
+	info, known := debug.ReadBuildInfo()
+	if number == "" {
+		number = "devel"
+		if known && info.Main.Version != "" && info.Main.Version != "(devel)" {
+			number = info.Main.Version
+		}
+	}
+	if !known {
+		return number, commit
+	}
+	modified := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = " with changes"
+		}
+	}
+	return number, commit + modified
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/storage"
+	"ovation/storage/metered"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+// backends are what the API stands on: the store, the queue and, working
+// between them, a worker.
+type backends struct {
+	store    storage.Store
+	recorder *worker.Recorder
+	folders  *worker.Folders
+
+	queue      *local.Queue
+	stopWorker context.CancelFunc
+	stopped    chan struct{} // closed when the worker has stopped
+	failed     error         // why the worker stopped unasked; read it after stopped
+}
+
+// startEmbedded starts the way to run that needs no service: the worker and the
+// queue live in this process. It takes the store over; stop closes it.
+func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
+	store = metered.New(store, registry)
+	metrics := worker.NewMetrics(registry)
+	queue := local.NewQueue(local.Options{})
+	mirror := local.Mirror{Reader: store}
+	w := worker.New(queue, store, mirror, worker.Options{Logger: log, Metrics: metrics})
+	ctx, stop := context.WithCancel(context.Background())
+	b := &backends{
+		store:      store,
+		recorder:   worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: log, Metrics: metrics}),
+		folders:    worker.NewFolders(store, mirror, worker.FoldersOptions{Logger: log, Metrics: metrics}),
+		queue:      queue,
+		stopWorker: stop,
+		stopped:    make(chan struct{}),
+	}
+	go func() {
+		defer close(b.stopped)
+		b.failed = w.Run(ctx)
+	}()
+	return b
+}
+
+// stop ends everything in stages: no action is accepted any more and those on
+// their way are finished, the worker stops, the store closes. It is called when
+// no request is left.
+func (b *backends) stop(ctx context.Context) error {
+	flushed := b.recorder.Close(ctx)
+	if flushed != nil {
+		flushed = fmt.Errorf("finish the actions on their way: %w", flushed)
+	}
+	b.stopWorker()
+	<-b.stopped
+	return errors.Join(flushed, b.failed, b.queue.Close(), b.store.Close())
+}
