@@ -63,7 +63,7 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string) {
 		}
 		fmt.Fprintf(&b, "\n  # %s\n  curl -s %s/graphql -H 'Content-Type: application/json' %s -d '%s'\n", example.says, url, as, body)
 	}
-	say(to, "%s\n", b.String())
+	sayf(to, "%s\n", b.String())
 }
 
 // reachable is the address as a client on this machine writes it.

@@ -24,16 +24,16 @@ import (
 type devCommand struct {
 	dataFlag `embed:""`
 
-	Addr               address  `default:"127.0.0.1:8080" help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
-	Demo               bool     `help:"Fill an empty database with demo data." variable:"OVATION_DEMO"`
-	JWTSecret          secret   `name:"jwt-secret" help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." variable:"OVATION_JWT_SECRET"`
-	JWKS               string   `name:"jwks" help:"File or URL of a key set that verifies RS256 and ES256 tokens." variable:"OVATION_JWKS"`
-	Issuer             string   `help:"What the iss claim of a token must be; anything if empty." variable:"OVATION_ISSUER"`
-	Audience           string   `help:"What the aud claim of a token must hold; anything if empty." variable:"OVATION_AUDIENCE"`
-	AllowedOrigins     []origin `help:"Other web sites that may call the API, comma-separated." variable:"OVATION_ALLOWED_ORIGINS"`
-	Introspection      bool     `default:"true" help:"Answer questions about the schema." negatable:"" variable:"OVATION_INTROSPECTION"`
-	InsecureDevHeaders bool     `help:"Believe X-Ovation-User even where other machines can connect." variable:"OVATION_INSECURE_DEV_HEADERS"`
-	LogLevel           level    `default:"info" help:"What to log: debug, info, warn or error." variable:"OVATION_LOG_LEVEL"`
+	Addr               address  `default:"127.0.0.1:8080"                                                            help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
+	Demo               bool     `help:"Fill an empty database with demo data."                                       variable:"OVATION_DEMO"`
+	JWTSecret          secret   `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                                    variable:"OVATION_JWT_SECRET"`
+	JWKS               string   `help:"File or URL of a key set that verifies RS256 and ES256 tokens."               name:"jwks"                                          variable:"OVATION_JWKS"`
+	Issuer             string   `help:"What the iss claim of a token must be; anything if empty."                    variable:"OVATION_ISSUER"`
+	Audience           string   `help:"What the aud claim of a token must hold; anything if empty."                  variable:"OVATION_AUDIENCE"`
+	AllowedOrigins     []origin `help:"Other web sites that may call the API, comma-separated."                      variable:"OVATION_ALLOWED_ORIGINS"`
+	Introspection      bool     `default:"true"                                                                      help:"Answer questions about the schema."            negatable:""                  variable:"OVATION_INTROSPECTION"`
+	InsecureDevHeaders bool     `help:"Believe X-Ovation-User even where other machines can connect."                variable:"OVATION_INSECURE_DEV_HEADERS"`
+	LogLevel           level    `default:"info"                                                                      help:"What to log: debug, info, warn or error."      variable:"OVATION_LOG_LEVEL"`
 }
 
 // Run serves until it is told to stop.
@@ -162,6 +162,6 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	if err != nil {
 		err = errors.Join(fmt.Errorf("finish the requests under way: %w", err), server.Close())
 	}
-	<-served
+	<-served // that it was shut down
 	return err
 }

@@ -87,12 +87,12 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 func TestRestartKeepsData(t *testing.T) {
 	data := t.TempDir()
 	s := serveBinary(t, data)
-	s.like(t, "alice", "video", "1")
+	s.like(t, "alice", "1")
 	if got := s.stop(); got.code != 0 {
 		t.Fatalf("it ended with code %d:\n%s", got.code, got.stderr)
 	}
 	s = serveBinary(t, data)
-	if got := s.likes(t, "video", "1"); got != 1 {
+	if got := s.likes(t, "1"); got != 1 {
 		t.Errorf("it has %d likes after the restart, want 1", got)
 	}
 	verified(t, data)
@@ -101,13 +101,13 @@ func TestRestartKeepsData(t *testing.T) {
 func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	data := t.TempDir()
 	s := serve(t, data, "--demo")
-	before := s.likes(t, "video", "1")
+	before := s.likes(t, "1")
 	if before < 20 {
 		t.Errorf("the most popular video has %d likes", before)
 	}
 	s.stop()
 	s = serve(t, data, "--demo")
-	if got := s.likes(t, "video", "1"); got != before {
+	if got := s.likes(t, "1"); got != before {
 		t.Errorf("%d likes became %d by a second start", before, got)
 	}
 	var got struct {
@@ -125,10 +125,10 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 
 	data = t.TempDir()
 	s = serve(t, data)
-	s.like(t, "alice", "video", "2")
+	s.like(t, "alice", "2")
 	s.stop()
 	s = serve(t, data, "--demo")
-	if got := s.likes(t, "video", "1"); got != 0 {
+	if got := s.likes(t, "1"); got != 0 {
 		t.Errorf("demo data was added to a store in use")
 	}
 }

@@ -29,7 +29,7 @@ const chooseFolder = "choose another folder by --data or OVATION_DATA"
 
 // dataFlag is the flag of every command that needs the data folder.
 type dataFlag struct {
-	Data string `default:".ovation" variable:"OVATION_DATA" help:"Folder of the database file and what belongs to it."`
+	Data string `default:".ovation" help:"Folder of the database file and what belongs to it." variable:"OVATION_DATA"`
 }
 
 // file is the path of a file in the folder.

@@ -228,17 +228,17 @@ func (s *server) post(body []byte, headers map[string]string, into any) error {
 	return json.Unmarshal(answer.Data, into)
 }
 
-// likes returns how many like a subject.
-func (s *server) likes(t *testing.T, biz, id string) int {
+// likes returns how many like a video.
+func (s *server) likes(t *testing.T, id string) int {
 	t.Helper()
 	var got struct{ Interactive struct{ LikeCount int } }
-	must(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: %q, bizId: %q) { likeCount } }`, biz, id), &got))
+	must(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: %q) { likeCount } }`, id), &got))
 	return got.Interactive.LikeCount
 }
 
-func (s *server) like(t *testing.T, user, biz, id string) {
+func (s *server) like(t *testing.T, user, id string) {
 	t.Helper()
-	must(t, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: %q, bizId: %q}) { changed } }`, biz, id), nil))
+	must(t, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
 }
 
 // verified runs ovation verify, which must find nothing.

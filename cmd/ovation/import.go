@@ -25,19 +25,19 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
 
-	Map    string `variable:"OVATION_IMPORT_MAP" placeholder:"NAME" help:"Mapping to begin with: deskdrop, or a JSON file."`
-	Format string `variable:"OVATION_IMPORT_FORMAT" placeholder:"csv|ndjson" help:"Format; if empty, told by the file's name or first byte."`
-	Tenant string `default:"default" variable:"OVATION_IMPORT_TENANT" help:"Tenant to import into."`
-	Strict bool   `variable:"OVATION_IMPORT_STRICT" help:"Stop at the first bad row."`
+	Map    string `help:"Mapping to begin with: deskdrop, or a JSON file."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
+	Format string `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson"         variable:"OVATION_IMPORT_FORMAT"`
+	Tenant string `default:"default"                                               help:"Tenant to import into."    variable:"OVATION_IMPORT_TENANT"`
+	Strict bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 
-	Biz       string            `variable:"OVATION_IMPORT_BIZ" help:"Kind of content of every row, for example article."`
-	BizColumn string            `variable:"OVATION_IMPORT_BIZ_COLUMN" placeholder:"COLUMN" help:"Or the column that holds it (biz)."`
-	User      string            `variable:"OVATION_IMPORT_USER" placeholder:"COLUMN" help:"Column of the user's id (user)."`
-	Subject   string            `variable:"OVATION_IMPORT_SUBJECT" placeholder:"COLUMN" help:"Column of the content's id (subject)."`
-	Event     string            `variable:"OVATION_IMPORT_EVENT" placeholder:"COLUMN" help:"Column that says what was done (event)."`
-	Events    map[string]string `variable:"OVATION_IMPORT_EVENTS" mapsep:"," placeholder:"VALUE=ACTION,…" help:"What its values mean: read, like, dislike, clear, unlike, undislike, collect, uncollect or skip."`
-	Time      string            `variable:"OVATION_IMPORT_TIME" placeholder:"COLUMN" help:"Column of the time (time)."`
-	TimeUnit  string            `variable:"OVATION_IMPORT_TIME_UNIT" placeholder:"UNIT" help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)."`
+	Biz       string            `help:"Kind of content of every row, for example article."                                               variable:"OVATION_IMPORT_BIZ"`
+	BizColumn string            `help:"Or the column that holds it (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
+	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
+	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
+	Event     string            `help:"Column that says what was done (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
+	Events    map[string]string `help:"What its values mean: read, like, dislike, clear, unlike, undislike, collect, uncollect or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
+	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
+	TimeUnit  string            `help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)."                                 placeholder:"UNIT"            variable:"OVATION_IMPORT_TIME_UNIT"`
 }
 
 // Help is the end of the command's help.
@@ -142,29 +142,29 @@ func progress(to io.Writer, size int64) (told func(importer.Progress), done func
 // summarize prints what an import did.
 func summarize(to io.Writer, r importer.Result) {
 	seconds := r.Elapsed.Seconds()
-	say(to, "rows          %d in %.2f s (%.0f/s)\n", r.Rows, seconds, float64(r.Rows)/max(seconds, 1e-6))
+	sayf(to, "rows          %d in %.2f s (%.0f/s)\n", r.Rows, seconds, float64(r.Rows)/max(seconds, 1e-6))
 	for _, done := range r.Imported {
-		say(to, "imported      %d × %s\n", done.Rows, done.Action)
+		sayf(to, "imported      %d × %s\n", done.Rows, done.Action)
 	}
 	if r.Already > 0 {
-		say(to, "already there %d\n", r.Already)
+		sayf(to, "already there %d\n", r.Already)
 	}
 	for _, s := range r.Skipped {
 		if s.Event == "" {
-			say(to, "skipped       %d: %s\n", s.Rows, s.Reason)
+			sayf(to, "skipped       %d: %s\n", s.Rows, s.Reason)
 			continue
 		}
-		say(to, "skipped       %d × %q: %s\n", s.Rows, s.Event, s.Reason)
+		sayf(to, "skipped       %d × %q: %s\n", s.Rows, s.Event, s.Reason)
 	}
 	if r.Bad == 0 {
 		return
 	}
-	say(to, "bad           %d\n", r.Bad)
+	sayf(to, "bad           %d\n", r.Bad)
 	for _, bad := range r.BadRows {
-		say(to, "  %v\n", &bad)
+		sayf(to, "  %v\n", &bad)
 	}
 	if more := r.Bad - int64(len(r.BadRows)); more > 0 {
-		say(to, "  and %d more\n", more)
+		sayf(to, "  and %d more\n", more)
 	}
 }
 

@@ -44,8 +44,8 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// say prints. Whoever has closed the other end does not want to hear more.
-func say(to io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
+// sayf prints. Whoever has closed the other end does not want to hear more.
+func sayf(to io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
 
 // program is what a command has of the world.
 type program struct {
@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		kong.Resolvers(variables(getenv)),
 	)
 	if err != nil {
-		say(stderr, "ovation: %v\n", err)
+		sayf(stderr, "ovation: %v\n", err)
 		return exitFailed
 	}
 	command, err := parser.Parse(args)
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return 0
 	}
 	if err != nil {
-		say(stderr, "ovation: %v\nSee ovation --help, and --help behind a command for its flags.\n", err)
+		sayf(stderr, "ovation: %v\nSee ovation --help, and --help behind a command for its flags.\n", err)
 		return exitUsage
 	}
 	err = command.Run(&program{ctx, getenv, stdin, stdout, stderr})
@@ -106,7 +106,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
-		say(stderr, "ovation: %v\n", err)
+		sayf(stderr, "ovation: %v\n", err)
 	}
 	return exit.code
 }

@@ -14,12 +14,12 @@ import (
 type tokenCommand struct {
 	dataFlag `embed:""`
 
-	User      string        `help:"The user's id." required:"" variable:"OVATION_TOKEN_USER"`
-	Tenant    string        `default:"default" help:"The user's tenant." variable:"OVATION_TOKEN_TENANT"`
-	TTL       time.Duration `name:"ttl" default:"24h" help:"How long the token is good." variable:"OVATION_TOKEN_TTL"`
-	Issuer    string        `variable:"OVATION_ISSUER" help:"Its iss claim; none if empty."`
-	Audience  string        `variable:"OVATION_AUDIENCE" help:"Its aud claim; none if empty."`
-	JWTSecret secret        `name:"jwt-secret" variable:"OVATION_JWT_SECRET" help:"Secret to sign with; if empty, the one in the data folder."`
+	User      string        `help:"The user's id."                                             required:""                        variable:"OVATION_TOKEN_USER"`
+	Tenant    string        `default:"default"                                                 help:"The user's tenant."          variable:"OVATION_TOKEN_TENANT"`
+	TTL       time.Duration `default:"24h"                                                     help:"How long the token is good." name:"ttl"                      variable:"OVATION_TOKEN_TTL"`
+	Issuer    string        `help:"Its iss claim; none if empty."                              variable:"OVATION_ISSUER"`
+	Audience  string        `help:"Its aud claim; none if empty."                              variable:"OVATION_AUDIENCE"`
+	JWTSecret secret        `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  variable:"OVATION_JWT_SECRET"`
 }
 
 // Run prints the token.
@@ -40,6 +40,6 @@ func (c *tokenCommand) Run(p *program) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	say(p.stdout, "%s\n", token)
+	sayf(p.stdout, "%s\n", token)
 	return nil
 }

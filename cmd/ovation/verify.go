@@ -12,7 +12,7 @@ import (
 type verifyCommand struct {
 	dataFlag `embed:""`
 
-	Repair bool `variable:"OVATION_REPAIR" help:"Set each wrong count to what was counted."`
+	Repair bool `help:"Set each wrong count to what was counted." variable:"OVATION_REPAIR"`
 }
 
 // Run prints each difference on a line of its own, then a summary.
@@ -39,9 +39,9 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	if c.Repair && differences > 0 {
 		repaired = ", all repaired"
 	}
-	say(p.stdout, "%d differences%s; %d counts compared in %.2f s\n", differences, repaired, compared, time.Since(start).Seconds())
+	sayf(p.stdout, "%d differences%s; %d counts compared in %.2f s\n", differences, repaired, compared, time.Since(start).Seconds())
 	if differences > 0 && !c.Repair {
-		say(p.stdout, "ovation verify --repair sets them right.\n")
+		sayf(p.stdout, "ovation verify --repair sets them right.\n")
 		return &exitError{code: exitFailed}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 )
@@ -14,8 +15,8 @@ type versionCommand struct{}
 // Run prints the version, the commit and the Go release.
 func (versionCommand) Run(p *program) error {
 	number, commit := built()
-	say(p.stdout, "ovation %s\ncommit  %s\ngo      %s %s/%s\n", number, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return nil
+	_, err := fmt.Fprintf(p.stdout, "ovation %s\ncommit  %s\ngo      %s %s/%s\n", number, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // built returns the version and the commit, as far as they are known.
