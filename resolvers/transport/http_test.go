@@ -163,6 +163,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"no operation":              {s.post(t, query(" "), "Accept", gqlMedia), 400, "BAD_USER_INPUT", "no operation"},
 		"an unknown operation":      {s.post(t, `{"query":"query A{__typename}","operationName":"B"}`, "Accept", gqlMedia), 400, "BAD_USER_INPUT", "operation B not found"},
 		"an unknown field":          {s.post(t, query("{secret}"), "Accept", gqlMedia), 400, "BAD_USER_INPUT", `Cannot query field "secret"`},
+		"a long value":              {s.post(t, query(`{interactive(biz:`+strings.Repeat("é", 9_000)+`,bizId:"1"){id}}`), "Accept", gqlMedia), 400, "BAD_USER_INPUT", ""},
+		"a long literal":            {s.post(t, query(`{interactive(biz:`+strings.Repeat("X", 9_000)+`,bizId:"1"){id}}`), "Accept", gqlMedia), 400, "BAD_USER_INPUT", "XXX …"},
 		"many unknown fields":       {s.post(t, query("{"+strings.Repeat("a ", 500)+"}"), "Accept", gqlMedia), 400, "BAD_USER_INPUT", `Cannot query field`},
 		"a subscription":            {s.post(t, query("subscription{a}"), "Accept", gqlMedia), 400, "BAD_USER_INPUT", "subscription"},
 		"a bad token":               {s.post(t, query("{__typename}"), "Authorization", "Bearer x"), 401, "UNAUTHENTICATED", "token"},
@@ -175,8 +177,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			if strings.Contains(test.got.body, `"data"`) || strings.Contains(test.got.body, "json.") || strings.Contains(test.got.body, "map[") {
 				t.Errorf("it tells too much: %s", test.got.body)
 			}
-			if n := len(test.got.parsed.Errors); n < 1 || n > 20 {
-				t.Errorf("%d errors", n)
+			if n := len(test.got.parsed.Errors); n < 1 || n > 20 || len(test.got.body) > 20*1000 {
+				t.Errorf("%d errors in %d bytes", n, len(test.got.body))
 			}
 		})
 	}

@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// maxRequestErrors bounds how many errors of one document are told.
-const maxRequestErrors = 20
+// How many errors of one document are told, and how much of each: they repeat
+// parts of the document, which is the client's to choose.
+const (
+	maxRequestErrors = 20
+	maxMessageBytes  = 500
+)
 
 // WriteError answers a request with one GraphQL error and no data. The media
 // type is the one the client accepts, application/json where it accepts none.
@@ -86,13 +91,16 @@ func firstCode(errs gqlerror.List) string {
 }
 
 // coded gives errors that were found before execution their codes, and cuts
-// them off where they are too many.
+// off what is too much of them.
 func coded(errs gqlerror.List) gqlerror.List {
 	errs = errs[:min(len(errs), maxRequestErrors)]
 	for _, err := range errs {
 		switch err.Extensions["code"] {
 		case nil, errcode.ParseFailed, errcode.ValidationFailed:
 			err.Extensions = map[string]any{"code": codeBadUserInput}
+		}
+		if len(err.Message) > maxMessageBytes {
+			err.Message = strings.ToValidUTF8(err.Message[:maxMessageBytes], "") + " …"
 		}
 	}
 	return errs

@@ -1,0 +1,102 @@
+package limits
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
+	c, ctx := newCache(3, 100), t.Context()
+	add := func(texts ...string) {
+		for _, text := range texts {
+			c.Add(ctx, text, &ast.QueryDocument{})
+		}
+	}
+	keeps := func(what string, want ...string) {
+		t.Helper()
+		for _, text := range want {
+			if _, known := c.Get(ctx, text); !known {
+				t.Errorf("%s: %q is gone", what, text)
+			}
+		}
+		held := 0
+		for text := range c.known {
+			held += len(text)
+		}
+		if len(c.known) != len(want) || c.order.Len() != len(want) || c.held != held {
+			t.Errorf("%s: %d entries, %d in order, %d of %d bytes", what, len(c.known), c.order.Len(), c.held, held)
+		}
+	}
+	add("a", "b", "c", "a")
+	keeps("as many as fit", "b", "c", "a")
+	add("d")
+	keeps("one more", "c", "a", "d")
+	big := strings.Repeat("x", 99)
+	add(big)
+	keeps("a long one", "d", big)
+	add(strings.Repeat("y", 101))
+	keeps("one that is too long")
+}
+
+func TestTheCacheIsSafeForManyAtOnce(t *testing.T) {
+	s := newService(t, Config{})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 50 {
+				if _, errs := s.ask(t, fmt.Sprintf("query Q%d{viewer{id}}", (i+j)%20), ""); errs != nil {
+					t.Error(errs)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := len(s.limits.cache.known); n != 20 {
+		t.Errorf("%d documents", n)
+	}
+}
+
+func TestWhatIsRefusedIsNotCached(t *testing.T) {
+	s := newService(t, Config{MaxCost: 2})
+	for _, query := range []string{"{nothing}", "{", nested(16), "{__schema{types{name}}}"} {
+		for range 2 {
+			if _, errs := s.ask(t, query, ""); errs == nil {
+				t.Errorf("%s passes", query)
+			}
+		}
+	}
+	if n := len(s.limits.cache.known); n != 0 {
+		t.Errorf("%d documents", n)
+	}
+	for range 2 { // the cost is that of the variables, so it is looked at each time
+		if _, errs := s.ask(t, "{viewer{id userId}}", ""); errs == nil {
+			t.Error("it passes")
+		}
+	}
+}
+
+func BenchmarkKnownPage(b *testing.B) {
+	s := newService(b, Config{})
+	const query = "query Feed($s:[SubjectInput!]!){interactives(subjects:$s){id biz bizId readCount likeCount dislikeCount collectCount liked{reaction at} collected{folder{id name} at} version freshness}}"
+	operation, errs := s.ask(b, query, manySubjects)
+	if errs != nil {
+		b.Fatal(errs)
+	}
+	var values map[string]any
+	decode(b, manySubjects, &values)
+	for b.Loop() {
+		if _, known := s.limits.cache.Get(b.Context(), query); !known {
+			b.Fatal("not known")
+		}
+		if err := s.limits.checkVariables(operation.Operation, values); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.limits.MutateOperationContext(b.Context(), operation); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package limits
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql/introspection"
+)
+
+func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
+	const atMost = 100 * time.Millisecond
+	var circle strings.Builder
+	circle.WriteString("{viewer{...F0}}")
+	for i := range 99 {
+		fmt.Fprintf(&circle, "fragment F%d on User{id ...F%d}", i, (i+1)%99)
+	}
+	types := "{__schema{types{" + strings.Repeat("ofType{", 22) + "name" + strings.Repeat("}", 25)
+	tests := map[string]struct {
+		query  string
+		passes bool // the limits; whether it is valid is another matter
+	}{
+		"2 MB nested":              {nested(600_000), false},
+		"64 KB nested":             {nested(20_000), false},
+		"64 KB of open lists":      {"{a(b:" + strings.Repeat("[", 60_000), false},
+		"110 KB repeated":          {"{" + subject + "{" + strings.Repeat("likeCount ", 11_000) + "}}", false},
+		"1,000 repeated":           {"{" + subject + "{" + strings.Repeat("biz ", 998) + "}}", true},
+		"1,000 at the root":        {"{" + strings.Repeat(`viewer{id}`, 500) + "}", true},
+		"repeated with arguments":  {"{" + strings.Repeat(subject+"{id}", 490) + "}", true},
+		"repeated in each other":   {"{" + strings.Repeat(subject+"{"+strings.Repeat("liked{"+strings.Repeat("id ", 8)+"}", 10)+"}", 10) + "}", true},
+		"repeated with long lists": {"{" + strings.Repeat("nodes(ids:["+strings.Repeat("1 ", 150)+"]){id}", 60) + "}", true},
+		"1,000 unknown fields":     {"{" + numbered(999, "likeCoun%d ") + "}", true},
+		"901 bytes doubling":       {doubling(20), false},
+		"4 KB doubling":            {doubling(90), false},
+		"doubling, just allowed":   {doubling(7), true},
+		"a circle":                 {circle.String(), false},
+		"10,000 aliases":           {"{" + numbered(10_000, "a%d:") + "a}", false},
+		"3,000 aliases":            {"{" + subject + "{" + numbered(3_000, "a%d:id ") + "}}", false},
+		"deep introspection":       {types, true},
+		"deeper introspection":     {strings.Replace(types, "ofType{", "ofType{ofType{", 1) + "}", false},
+		"wide introspection":       {"{" + strings.Repeat("__schema{types{fields{args{name type{name}}}}}", 20) + "}", true},
+		"2,400 variables":          {"query(" + numbered(2_400, "$a%d:Int ") + "){viewer{id}}", true},
+		"2,400 arguments":          {"{viewer(" + numbered(2_400, "a%d:1 ") + "){id}}", true},
+		"3,000 members":            {"{interactives(subjects:[{" + numbered(3_000, "biz%d:1 ") + "}]){id}}", true},
+		"9,000 ids":                {"{nodes(ids:[" + strings.Repeat("1 ", 9_000) + "]){id}}", true},
+		"lists in lists":           {"{nodes(ids:" + strings.Repeat("[1 ", 37) + strings.Repeat("1 ", 9_000) + strings.Repeat("]", 37) + "){id}}", true},
+		"100 operations":           {numbered(100, "query Q%d{viewer{id}}"), true},
+		"many directives":          {"{" + strings.Repeat("viewer"+strings.Repeat("@a", 10)+"{id}", 300) + "}", true},
+		"a string of escapes":      {`{user(userId:"` + strings.Repeat(`\u0041`, 10_900) + `"){id}}`, true},
+		"nothing but a comment":    {strings.Repeat("#", 64<<10), true},
+		"nothing but signs":        {strings.Repeat("!", 9_000), true},
+		"nothing":                  {"", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, Config{Introspection: true})
+			start := time.Now()
+			_, errs := s.ask(t, test.query, "")
+			took := time.Since(start)
+			limited := len(errs) == 1 && (errs[0].Extensions["code"] == codeLimitExceeded || strings.Contains(errs[0].Message, "contains itself"))
+			if limited == test.passes {
+				t.Errorf("%v", errs)
+			}
+			t.Logf("%d bytes: %s", len(test.query), took.Round(10*time.Microsecond))
+			if took > atMost*slower {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+func FuzzDocuments(f *testing.F) {
+	f.Add("{viewer{id}}")
+	f.Add(doubling(5))
+	f.Add(introspection.Query)
+	f.Add("query($s:[SubjectInput!]!,$n:Int=3){interactives(subjects:$s){...A}}fragment A on Interactive{likers(first:$n)@skip(if:false){edges{node{id}}}}")
+	f.Add(`mutation{a:like(input:{biz:"""x""",bizId:"\u00e9"}){changed}}`)
+	s := newService(f, Config{Introspection: true})
+	f.Fuzz(func(t *testing.T, query string) {
+		start := time.Now()
+		_, errs := s.ask(t, query, `{"s":[{"biz":"a","bizId":1}],"n":2}`)
+		if took := time.Since(start); took > time.Second*slower {
+			t.Errorf("it took %s: %v", took, errs)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package limits
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+// The bounds of a document. They leave room for what clients write and
+// generate (the introspection query of graphql-js has 230 fields on 15
+// levels) and keep parsing and validating within some tens of milliseconds.
+const (
+	MaxQueryBytes         = 64 << 10 // the text
+	MaxTokens             = 10_000   // words, numbers, strings, signs, comments
+	MaxNesting            = 40       // brackets within brackets, of all kinds
+	MaxDefinitions        = 100      // operations and fragments
+	MaxDepth              = 15       // fields within fields
+	MaxIntrospectionDepth = 25       // the same, from __schema or __type on
+	MaxFields             = 1_000    // fields and fragments, in the text and with its fragments filled in
+	MaxAliases            = 100      // of one operation, fragments filled in
+	MaxDirectives         = 10       // at one place
+	maxNameBytes          = 256      // the name of the operation to execute
+)
+
+// The bounds of the cost.
+const (
+	// DefaultMaxCost lets a page of 100 subjects name 20 likers of each (about
+	// 8,000), and stops 100 folders from listing 100 items each (over 30,000).
+	DefaultMaxCost = 20_000
+	// maxIntrospectionCost is for what lies below __schema and __type. The
+	// usual introspection query costs less than half of it.
+	maxIntrospectionCost = 100_000
+)
+
+const (
+	codeBadUserInput  = "BAD_USER_INPUT"
+	codeLimitExceeded = "LIMIT_EXCEEDED"
+)
+
+// Config says what is allowed.
+type Config struct {
+	// Introspection lets clients ask for the schema.
+	Introspection bool
+	// MaxCost is how many fields an answer may hold. 0: DefaultMaxCost.
+	MaxCost int
+}
+
+// Limits is the extension. Its cache holds the documents that have passed, so
+// that a document that comes again is neither looked at, parsed nor validated
+// again.
+type Limits struct {
+	cfg    Config
+	schema *ast.Schema
+	sizes  map[string]int // of the lists of introspection
+	cache  *cache
+}
+
+var _ interface {
+	graphql.HandlerExtension
+	graphql.OperationParameterMutator
+	graphql.OperationContextMutator
+} = (*Limits)(nil)
+
+// Server is what can be limited: a *handler.Server or an *executor.Executor
+// of gqlgen.
+type Server interface {
+	Use(extension graphql.HandlerExtension)
+	SetQueryCache(cache graphql.Cache[*ast.QueryDocument])
+	SetParserTokenLimit(limit int)
+}
+
+// Install puts the limits and their cache of documents into a server.
+func Install(server Server, cfg Config) {
+	if cfg.MaxCost == 0 {
+		cfg.MaxCost = DefaultMaxCost
+	}
+	l := &Limits{cfg: cfg, cache: newCache(maxCacheEntries, maxCacheBytes)}
+	server.Use(l)
+	server.SetQueryCache(l.cache)
+	server.SetParserTokenLimit(MaxTokens)
+}
+
+// ExtensionName is Limits.
+func (l *Limits) ExtensionName() string { return "Limits" }
+
+// Validate takes the schema.
+func (l *Limits) Validate(schema graphql.ExecutableSchema) error {
+	l.schema = schema.Schema()
+	l.sizes = introspectionSizes(l.schema)
+	return nil
+}
+
+// MutateOperationParameters refuses documents and variables. It changes
+// nothing.
+func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql.RawParams) *gqlerror.Error {
+	if n := len(request.Query); n > MaxQueryBytes {
+		return exceeded("the query is %d bytes long; at most %d are allowed", n, MaxQueryBytes)
+	}
+	if n := len(request.OperationName); n > maxNameBytes {
+		return exceeded("the operationName is %d bytes long; at most %d are allowed", n, maxNameBytes)
+	}
+	document, known := l.cache.Get(ctx, request.Query)
+	if !known {
+		if err := checkTokens(request.Query); err != nil {
+			return err
+		}
+		var err error
+		if document, err = parser.ParseQuery(&ast.Source{Input: request.Query}); err != nil {
+			return nil //nolint:nilerr // the server parses it next and tells what is wrong
+		}
+		if err := l.checkShape(document); err != nil {
+			return err
+		}
+	}
+	operation := document.Operations.ForName(request.OperationName)
+	switch {
+	case operation != nil:
+	case len(document.Operations) == 0:
+		return nil // the server tells
+	case request.OperationName == "":
+		return badInput("the document has %d operations; say by operationName which one to execute", len(document.Operations))
+	default:
+		return badInput("the document has no operation %.40q", request.OperationName)
+	}
+	return l.checkVariables(operation, request.Variables)
+}
+
+// MutateOperationContext refuses what costs too much.
+func (l *Limits) MutateOperationContext(_ context.Context, operation *graphql.OperationContext) *gqlerror.Error {
+	operation.DisableIntrospection = !l.cfg.Introspection
+	sum := l.costOf(operation)
+	switch {
+	case sum.conditionAmiss:
+		return badInput("the condition of @skip and @include must be true or false, not null")
+	case sum.data > l.cfg.MaxCost:
+		return exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", sum.data, l.cfg.MaxCost)
+	case sum.introspection > maxIntrospectionCost:
+		return exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", sum.introspection, maxIntrospectionCost)
+	}
+	return nil
+}
+
+func exceeded(format string, args ...any) *gqlerror.Error {
+	return refusal(codeLimitExceeded, format, args...)
+}
+
+func badInput(format string, args ...any) *gqlerror.Error {
+	return refusal(codeBadUserInput, format, args...)
+}
+
+func refusal(code, format string, args ...any) *gqlerror.Error {
+	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
+}

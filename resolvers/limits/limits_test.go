@@ -1,0 +1,259 @@
+package limits
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/introspection"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/graph"
+)
+
+// service is an executor behind the limits.
+type service struct {
+	*executor.Executor
+
+	limits *Limits
+}
+
+func newService(tb testing.TB, cfg Config) *service {
+	tb.Helper()
+	s := &service{Executor: executor.New(graph.NewExecutableSchema(graph.Config{}))}
+	Install(catching{s.Executor, s}, cfg)
+	return s
+}
+
+// catching keeps the extension that Install makes.
+type catching struct {
+	*executor.Executor
+
+	s *service
+}
+
+func (c catching) Use(extension graphql.HandlerExtension) {
+	c.s.limits = extension.(*Limits)
+	c.Executor.Use(extension)
+}
+
+// ask brings an operation to where it would be executed. Variables are JSON.
+func (s *service) ask(tb testing.TB, query, variables string) (*graphql.OperationContext, gqlerror.List) {
+	tb.Helper()
+	return s.askFor(tb, "", query, variables)
+}
+
+func (s *service) askFor(tb testing.TB, name, query, variables string) (*graphql.OperationContext, gqlerror.List) {
+	tb.Helper()
+	params := &graphql.RawParams{Query: query, OperationName: name}
+	if variables != "" {
+		decode(tb, variables, &params.Variables)
+	}
+	return s.CreateOperationContext(graphql.StartOperationTrace(context.Background()), params)
+}
+
+// decode reads JSON as the transport does.
+func decode(tb testing.TB, text string, into *map[string]any) {
+	tb.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func numbered(n int, format string) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, format, i)
+	}
+	return text.String()
+}
+
+// nested is a query of so many levels.
+func nested(levels int) string {
+	return "{" + strings.Repeat("a{", levels-1) + "a" + strings.Repeat("}", levels-1) + "}"
+}
+
+// doubling is a query whose fragments hold the next one twice.
+func doubling(levels int) string {
+	var text strings.Builder
+	text.WriteString("{viewer{...F0}}")
+	for i := range levels {
+		fmt.Fprintf(&text, "fragment F%d on User{...F%d ...F%d}", i, i+1, i+1)
+	}
+	fmt.Fprintf(&text, "fragment F%d on User{id}", levels)
+	return text.String()
+}
+
+const subject = `interactive(biz:"a",bizId:"1")`
+
+// manySubjects are the variables of 100 subjects.
+var manySubjects = `{"s":[` + strings.Repeat(`{"biz":"a","bizId":"1"},`, 99) + `{"biz":"a","bizId":"1"}]}`
+
+func TestEachBoundSaysWhatWasFound(t *testing.T) {
+	const types = "types{fields{type{name fields{type{name kind}}}}}"
+	tests := map[string]struct{ query, want string }{
+		"text":                     {"{viewer{id}}#" + strings.Repeat("x", 64<<10), "65549 bytes long; at most 65536"},
+		"tokens":                   {"{nodes(ids:[" + strings.Repeat(`1 `, 10_000) + "]){id}}", "10012 tokens; at most 10000"},
+		"comments":                 {"{viewer{id}}" + strings.Repeat("#\n", 10_000), "10006 tokens; at most 10000"},
+		"brackets":                 {"{" + strings.Repeat("a{", 40) + strings.Repeat("}", 41), "more than 40 levels"},
+		"lists in lists":           {"{a(b:" + strings.Repeat("[", 39) + "){c}}", "more than 40 levels"},
+		"definitions":              {numbered(101, "query Q%d{viewer{id}}"), "101 operations and fragments; at most 100"},
+		"depth":                    {nested(16), "16 levels deep; at most 15"},
+		"depth of introspection":   {"{__schema" + strings.Repeat("{a", 25) + strings.Repeat("}", 26), "introspection is 26 levels deep; at most 25"},
+		"depth of a fragment":      {"{viewer{id}}fragment A on User" + strings.Repeat("{a", 38) + "{...B}" + strings.Repeat("}", 38) + "fragment B on User{a{a{a}}}", "a fragment is 41 levels deep; at most 40"},
+		"fields":                   {"{" + subject + "{" + strings.Repeat("biz ", 1000) + "}}", "1001 fields and fragments, its fragments filled in; at most 1000"},
+		"fields by fragments":      {"{" + strings.Repeat("...A ", 40) + "}fragment A on Query{" + strings.Repeat("viewer{id}", 20) + "}", "1640 fields and fragments"},
+		"fields no end":            {doubling(60), "more than a billion"},
+		"fields of all":            {numbered(20, "query Q%d{viewer{"+strings.Repeat("id ", 60)+"}}"), "the document has 1220 fields and fragments; at most 1000"},
+		"aliases":                  {"{" + subject + "{" + numbered(101, "a%d:id ") + "}}", "101 aliases; at most 100"},
+		"aliases by fragments":     {"{" + strings.Repeat("viewer{...A}", 11) + "}fragment A on User{" + numbered(10, "a%d:id ") + "}", "110 aliases"},
+		"directives of a field":    {"{viewer" + strings.Repeat("@skip(if:false)", 11) + "{id}}", "11 directives at one place; at most 10"},
+		"directives of a query":    {"query" + strings.Repeat("@a", 11) + "{viewer{id}}", "11 directives"},
+		"directives of a variable": {"query($a:Int" + strings.Repeat("@a", 11) + "){viewer{id}}", "11 directives"},
+		"cost":                     {"{interactives(subjects:[" + strings.Repeat(`{biz:"a",bizId:"1"}`, 100) + "]){likers(first:100){edges{node{id}}}}}", "costs 30201: its answer can hold that many fields; at most 20000"},
+		"cost of introspection":    {"{__schema{" + types + " " + numbered(20, "a%d:"+types+" ") + "}}", "introspection costs"},
+	}
+	s := newService(t, Config{Introspection: true})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, errs := s.ask(t, test.query, "")
+			if len(errs) != 1 || errs[0].Extensions["code"] != "LIMIT_EXCEEDED" || !strings.Contains(errs[0].Message, test.want) {
+				t.Errorf("%v", errs)
+			}
+		})
+	}
+}
+
+func TestDepthIsThatOfFragmentsFilledIn(t *testing.T) {
+	s := newService(t, Config{})
+	for levels, want := range map[int]string{15: `Cannot query field "a"`, 16: "16 levels deep"} {
+		query := "{...F1}"
+		for i := 1; i < levels; i++ {
+			query += fmt.Sprintf("fragment F%d on Query{... on Query{a{...F%d}}}", i, i+1)
+		}
+		query += fmt.Sprintf("fragment F%d on Query{a}", levels)
+		if _, errs := s.ask(t, query, ""); len(errs) == 0 || !strings.Contains(errs[0].Message, want) {
+			t.Errorf("%d levels: %v", levels, errs)
+		}
+	}
+}
+
+func TestWhatIsNeverRight(t *testing.T) {
+	tests := map[string]struct {
+		introspection                bool
+		name, query, variables, want string
+	}{
+		"a fragment in itself":     {true, "", "{viewer{...A}}fragment A on User{id ...A}", "", `fragment "A" contains itself`},
+		"a circle of fragments":    {true, "", "{viewer{...A}}fragment A on User{...B}fragment B on User{...C}fragment C on User{...A}", "", "contains itself"},
+		"an unused circle":         {true, "", "{viewer{id}}fragment A on User{...B}fragment B on User{...A}", "", "contains itself"},
+		"a fragment twice":         {true, "", "{viewer{...A}}fragment A on User{id}fragment A on User{id}", "", `more than one fragment "A"`},
+		"defer":                    {true, "", "{viewer{...@defer{id}}}", "", "@defer is not supported"},
+		"introspection turned off": {false, "", "{__schema{types{name}}}", "", "introspection is turned off"},
+		"type turned off":          {false, "", `{viewer{id}...A}fragment A on Query{__type(name:"User"){name}}`, "", "introspection is turned off"},
+		"include of null":          {true, "", "query($a:Boolean=true){viewer@include(if:$a){id}}", `{"a":null}`, "must be true or false"},
+		"skip of null":             {true, "", "query($a:Boolean=true){viewer{...@skip(if:$a){id}}}", `{"a":null}`, "must be true or false"},
+		"which operation":          {true, "", "query A{viewer{id}}query B{viewer{id}}", "", "has 2 operations; say by operationName"},
+		"no such operation":        {true, "C", "query A{viewer{id}}query B{viewer{id}}", "", `has no operation "C"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, errs := newService(t, Config{Introspection: test.introspection}).askFor(t, test.name, test.query, test.variables)
+			if len(errs) != 1 || errs[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(errs[0].Message, test.want) {
+				t.Errorf("%v", errs)
+			}
+		})
+	}
+	if _, errs := newService(t, Config{}).askFor(t, strings.Repeat("a", 257), "{viewer{id}}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "257 bytes long; at most 256") {
+		t.Errorf("a long name: %v", errs)
+	}
+}
+
+func TestWhatClientsAskPasses(t *testing.T) {
+	s := newService(t, Config{Introspection: true})
+	tests := map[string]struct{ query, variables string }{
+		"the introspection query": {introspection.Query, ""},
+		"a page":                  {"query($s:[SubjectInput!]!){interactives(subjects:$s){id biz readCount liked{reaction}collected{folder{name}}}}", `{"s":[{"biz":"a","bizId":"1"}]}`},
+		"100 subjects' likers":    {"query($s:[SubjectInput!]!){interactives(subjects:$s){likeCount likers(first:20){edges{node{user{userId}}}}}}", manySubjects},
+		"a typename":              {"{__typename viewer{__typename}}", ""},
+		"100 aliases":             {"{" + subject + "{" + numbered(100, "a%d:id ") + "}}", ""},
+		"1000 fields":             {"{" + subject + "{" + strings.Repeat("biz ", 999) + "}}", ""},
+		"15 levels":               {"{viewer{likes(first:2){edges{node{interactive{likers(first:2){edges{node{interactive{likers(first:2){edges{node{interactive{liked{id}}}}}}}}}}}}}}}", ""},
+		"a mutation":              {`mutation{read(input:{biz:"a",bizId:"1"}){changed}}`, ""},
+		"conditions":              {"query($a:Boolean=true,$b:Boolean!){viewer@include(if:$a)@skip(if:$b){id}}", `{"b":false}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // the second comes from the cache
+				operation, errs := s.ask(t, test.query, test.variables)
+				if errs != nil {
+					t.Fatal(errs)
+				}
+				if operation.DisableIntrospection {
+					t.Error("introspection is off")
+				}
+			}
+		})
+	}
+	if operation, errs := newService(t, Config{}).ask(t, "{__typename}", ""); errs != nil || !operation.DisableIntrospection {
+		t.Errorf("introspection is on, %v", errs)
+	}
+}
+
+func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
+	const few = `{"s":[{"biz":"a","bizId":"1"},{"biz":"a","bizId":"2"},{"biz":"a","bizId":"3"}]}`
+	tests := map[string]struct {
+		query, variables string
+		want             int
+	}{
+		"fields":                {"{viewer{id userId}}", "", 3},
+		"typename":              {"{__typename}", "", 1},
+		"a literal list":        {`{nodes(ids:["1","2","3","4"]){id}}`, "", 1 + 4},
+		"a list of one":         {`{nodes(ids:"1"){id}}`, "", 1 + 1},
+		"an empty list":         {`{nodes(ids:[]){id}}`, "", 1},
+		"a list of variables":   {`query($a:ID!){nodes(ids:[$a,$a]){id}}`, `{"a":"1"}`, 1 + 2},
+		"a variable list":       {"query($s:[SubjectInput!]!){interactives(subjects:$s){id biz}}", few, 1 + 3*2},
+		"a variable of one":     {"query($s:[SubjectInput!]!){interactives(subjects:$s){id biz}}", `{"s":{"biz":"a","bizId":"1"}}`, 1 + 2},
+		"a list too long":       {"query($i:[ID!]!){nodes(ids:$i){id}}", `{"i":[` + strings.Repeat("1,", 500) + `1]}`, 1 + 100},
+		"first":                 {"{viewer{likes(first:7){edges{cursor node{id}}pageInfo{hasNextPage endCursor}}}}", "", 1 + 1 + 7 + 1 + 7*3 + 3},
+		"first, nothing of it":  {"{viewer{likes(first:7){pageInfo{endCursor}}}}", "", 1 + 1 + 7 + 2},
+		"first by default":      {"{viewer{likes{edges{cursor}}}}", "", 1 + 1 + 20 + 1 + 20},
+		"first as null":         {"{viewer{likes(first:null){edges{cursor}}}}", "", 1 + 1 + 20 + 1 + 20},
+		"first as a variable":   {"query($n:Int){viewer{likes(first:$n){edges{cursor}}}}", `{"n":3}`, 1 + 1 + 3 + 1 + 3},
+		"first not given":       {"query($n:Int){viewer{likes(first:$n){edges{cursor}}}}", "", 1 + 1 + 20 + 1 + 20},
+		"first of a variable's": {"query($n:Int=5){viewer{likes(first:$n){edges{cursor}}}}", "", 1 + 1 + 5 + 1 + 5},
+		"first too high":        {"{viewer{likes(first:1000000){edges{cursor}}}}", "", 1 + 1 + 100 + 1 + 100},
+		"first below one":       {"{viewer{likes(first:-1){edges{cursor}}}}", "", 1 + 1 + 1 + 1 + 1},
+		"fragments":             {"{viewer{likes(first:3){...A ...A}}}fragment A on LikedConnection{edges{...on LikedEdge{cursor}}}", "", 1 + 1 + 3 + 2*(1+3)},
+		"conditions":            {"{viewer@skip(if:true){id}}", "", 2},
+		"the example":           {"query($s:[SubjectInput!]!){interactives(subjects:$s){likeCount likers(first:20){edges{node{user{userId}}}}}}", manySubjects, 8301},
+		"introspection":         {"{viewer{id}__schema{queryType{name}}}", "", 3},
+	}
+	s := newService(t, Config{Introspection: true})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			operation, errs := s.ask(t, test.query, test.variables)
+			if errs != nil {
+				t.Fatal(errs)
+			}
+			if got := s.limits.costOf(operation).data; got != test.want {
+				t.Errorf("%d, not %d", got, test.want)
+			}
+		})
+	}
+	operation, errs := s.ask(t, introspection.Query, "")
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	if got := s.limits.costOf(operation); got.data != 1 || got.introspection > maxIntrospectionCost/2 {
+		t.Errorf("the introspection query costs %+v", got)
+	}
+	if _, errs := newService(t, Config{MaxCost: 2}).ask(t, "{viewer{id userId}}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "costs 3") {
+		t.Errorf("a bound of one's own: %v", errs)
+	}
+}

@@ -1,0 +1,176 @@
+package limits
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// wrong is what is wrong with a variable, and where in it. The place is put
+// together on the way out, so that what is right costs nothing.
+type wrong struct {
+	place string // for example [3].biz
+	what  string
+}
+
+func (w *wrong) in(place string) *wrong {
+	w.place = place + w.place
+	return w
+}
+
+// checkVariables checks that variables are of their types, as the GraphQL
+// specification says. The executor checks less, and words it in terms of Go.
+// Types that are not in the schema are left to validation.
+func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
+	for _, variable := range operation.VariableDefinitions {
+		value, given := values[variable.Variable]
+		var found *wrong
+		switch {
+		case variable.Type == nil || l.schema.Types[variable.Type.Name()] == nil:
+		case given:
+			found = l.checkValue(variable.Type, value)
+		case variable.Type.NonNull && variable.DefaultValue == nil:
+			found = missing(variable.Type)
+		}
+		if found != nil {
+			return badInput("the variable %.80s %s", "$"+variable.Variable+found.place, found.what)
+		}
+	}
+	return nil
+}
+
+func (l *Limits) checkValue(typ *ast.Type, value any) *wrong {
+	if value == nil {
+		if typ.NonNull {
+			return amiss("of type "+typ.String(), value)
+		}
+		return nil
+	}
+	if typ.Elem != nil {
+		list, isList := value.([]any)
+		if !isList {
+			return l.checkValue(typ.Elem, value) // a list of one
+		}
+		for i, entry := range list {
+			if found := l.checkValue(typ.Elem, entry); found != nil {
+				return found.in("[" + strconv.Itoa(i) + "]")
+			}
+		}
+		return nil
+	}
+	switch definition := l.schema.Types[typ.NamedType]; {
+	case definition == nil:
+	case definition.Kind == ast.Enum:
+		name, isText := value.(string)
+		if !isText || definition.EnumValues.ForName(name) == nil {
+			return amiss("one of "+namesOf(definition), value)
+		}
+	case definition.Kind == ast.InputObject:
+		return l.checkObject(definition, value)
+	case !isScalar(typ.NamedType, value):
+		want := "of type " + typ.NamedType
+		if typ.NamedType == "Int" {
+			want += " (a whole number of 32 bits)"
+		}
+		return amiss(want, value)
+	}
+	return nil
+}
+
+func (l *Limits) checkObject(definition *ast.Definition, value any) *wrong {
+	members, isObject := value.(map[string]any)
+	if !isObject {
+		return amiss("of type "+definition.Name, value)
+	}
+	known := 0
+	for _, field := range definition.Fields {
+		member, given := members[field.Name]
+		var found *wrong
+		switch {
+		case given:
+			known++
+			found = l.checkValue(field.Type, member)
+		case field.Type.NonNull && field.DefaultValue == nil:
+			found = missing(field.Type)
+		}
+		if found != nil {
+			return found.in("." + field.Name)
+		}
+	}
+	if known == len(members) {
+		return nil
+	}
+	var unknown []string
+	for name := range members {
+		if definition.Fields.ForName(name) == nil {
+			unknown = append(unknown, name)
+		}
+	}
+	return &wrong{what: fmt.Sprintf("has a member %.40q, which %s has not", slices.Min(unknown), definition.Name)}
+}
+
+// isScalar reports whether a value from JSON is one of a scalar type. Types
+// of this schema's own check theirs themselves.
+func isScalar(name string, value any) bool {
+	number, isNumber := value.(json.Number)
+	switch name {
+	case "Int":
+		_, err := strconv.ParseInt(number.String(), 10, 32)
+		return isNumber && err == nil
+	case "Float":
+		return isNumber
+	case "String":
+		_, is := value.(string)
+		return is
+	case "Boolean":
+		_, is := value.(bool)
+		return is
+	case "ID":
+		_, isText := value.(string)
+		return isText || isNumber && !strings.ContainsAny(number.String(), ".eE")
+	}
+	switch value.(type) {
+	case []any, map[string]any:
+		return false
+	}
+	return true
+}
+
+func missing(typ *ast.Type) *wrong {
+	return &wrong{what: "is missing; it must be of type " + typ.String()}
+}
+
+func amiss(want string, value any) *wrong {
+	return &wrong{what: "must be " + want + ", not " + kindOf(value)}
+}
+
+// kindOf names a value from JSON.
+func kindOf(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(value)
+	case string:
+		return fmt.Sprintf("the string %.40q", value)
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return fmt.Sprintf("%.40v", value)
+}
+
+// namesOf lists the values of an enum.
+func namesOf(definition *ast.Definition) string {
+	names := make([]string, len(definition.EnumValues))
+	for i, value := range definition.EnumValues {
+		names[i] = value.Name
+	}
+	return strings.Join(names, ", ")
+}
