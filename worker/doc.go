@@ -8,7 +8,7 @@
 // hands it to the batcher, which publishes what is in flight as one message
 // per partition and replies when the queue has made it durable. A Worker takes
 // messages, persists them many at a time and exactly once, and acknowledges
-// them.
+// them. Folders deletes folders, part by part.
 //
 // The queue is a contract (Publisher, Consumer) with one conformance suite,
 // worker/queuetest; worker/local is the one that lives in this process. The
@@ -18,12 +18,49 @@
 //
 // # Invariants
 //
-//   - I1 Acknowledged is durable: Recorder.Record returns nil only after the
-//     queue has confirmed; a Worker acknowledges only after the commit.
-//   - I3 Once: a redelivered message changes nothing (the inbox of
-//     storage.Persister), and an action that changes nothing is not published.
-//   - I4 Read your writes: what is confirmed is shown before the reply, and
-//     marks are made before the commit.
+// I1 Acknowledged is durable:
+//
+//   - Record returns nil only after the queue has confirmed, and a Worker
+//     acknowledges only after the commit: TestAcknowledgedActionIsInTheStore,
+//     TestMarksComeBeforeTheCommitAndTheAckAfterIt.
+//   - An action once accepted is published whatever its caller does, and
+//     before Close returns: TestHangUpStillShowsAndPersists,
+//     TestCloseSendsTheBacklog.
+//   - A Worker that stops finishes what it has in hand and gives back the
+//     rest: TestStopFinishesTheBatchInHand,
+//     TestStopGivesUpABatchThatTakesTooLong, TestStopEndsTheTries.
+//
+// I2 and I3, exact and once:
+//
+//   - An action that changes nothing is not published:
+//     TestNothingIsPublishedWhenNothingChanges.
+//   - Actions on one state take turns, and each is newer than what was seen
+//     before it: TestActionsOnOneStateTakeTurns,
+//     TestVersionRisesAboveWhatWasSeen.
+//   - A redelivered message counts once: TestRedeliveredMessageCountsOnce.
+//   - All together, with failing stores and dying workers:
+//     TestEveryUserEndsWithTheLastAcknowledgedAction.
+//
+// I4 Read your writes: what is confirmed is shown before the reply, nothing
+// else is, and marks are made before the commit:
+// TestHangUpStillShowsAndPersists, TestNothingIsShownThatIsNotConfirmed,
+// TestMarksComeBeforeTheCommitAndTheAckAfterIt.
+//
+// I6 Degrade, and say so:
+//
+//   - A state that cannot be looked at does not keep an action from the queue,
+//     nor does one that cannot be shown fail it: TestWhatCannotBeKnownIsPublished,
+//     TestFailedShowFailsNobody.
+//   - What cannot be made durable in time is storage.ErrUnavailable:
+//     TestPublishThatTakesTooLongIsUnavailable.
+//   - A Worker waits for a store or a mirror that is unavailable, and a message
+//     that fails for itself holds up no other: TestUnavailableIsTriedAgain,
+//     TestPoisonIsIsolated.
+//
+// I7 Bounded: a lone action leaves at once, those in flight share messages, and
+// a full backlog makes callers wait no longer than they want:
+// TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
+// TestFullBacklogHonoursTheContext.
 //
 // This package imports storage and nothing else of this module.
 package worker

@@ -99,8 +99,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("consume: the queue went away: %w", ErrClosed)
 	}
 	stopConsuming()
-	for d := range deliveries {
-		w.settled("requeue", d.Requeue())
+	for range deliveries { // the queue takes back what was not begun
 	}
 	return nil
 }

@@ -74,10 +74,12 @@ func partitionHasOneConsumerAtATime(t *trial) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := consume(t)
 	published := publishInOrder(t, each)
-	owner := map[int]int{}
-	for range each * t.q.Partitions() {
+	d := receive(t, first)
+	second := consume(t) // comes when the first is at work
+	owner := map[int]int{partitionOf(t, d): 1}
+	ack(t, d)
+	for range each*t.q.Partitions() - 1 {
 		d, from := receiveFrom(t, first, second)
 		p := partitionOf(t, d)
 		if before, known := owner[p]; known && before != from {

@@ -1,0 +1,201 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+// No time passes for a lone action: there is no timer to wait for.
+func TestLoneActionLeavesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+		start := time.Now()
+		for i := range 10 {
+			record(t, r, react(user(i), movie, storage.Like))
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("ten actions waited %v", took)
+		}
+	})
+}
+
+// While one message is on its way, all that comes makes the next, in parts of
+// MaxBatch.
+func TestActionsInFlightShareAMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		held := &tap{Publisher: queue, gate: make(chan struct{})}
+		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBatch: 100})
+
+		const actions = 500
+		answers := make([]<-chan answered, actions)
+		for i := range answers {
+			answers[i] = background(r, t.Context(), react(user(i), movie, storage.Like))
+			if i == 0 {
+				synctest.Wait() // the first is on its way
+			}
+		}
+		synctest.Wait()
+		close(held.gate)
+		for _, answer := range answers {
+			if got := <-answer; got.err != nil {
+				t.Error(got.err)
+			}
+		}
+		messages := held.seen()
+		sizes := make([]int, 0, len(messages))
+		ids := map[string]bool{}
+		for _, m := range messages {
+			sizes = append(sizes, len(m.Actions))
+			ids[m.ID] = true
+		}
+		if len(sizes) != 6 || sizes[0] != 1 || sizes[1] != 100 || sizes[5] != 99 || len(ids) != 6 {
+			t.Errorf("%d actions left in %d different messages of %v actions", actions, len(ids), sizes)
+		}
+		if c := countsOf(t, store, movie); c.LikeCount != actions {
+			t.Errorf("%d likes are counted, want %d", c.LikeCount, actions)
+		}
+	})
+}
+
+func TestMessageHoldsOnePartition(t *testing.T) {
+	const partitions = 4
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		held := &tap{Publisher: queue, partitions: partitions, gate: make(chan struct{})}
+		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxInFlight: 2})
+		answers := make([]<-chan answered, 100)
+		for i := range answers {
+			answers[i] = background(r, t.Context(), react(alice, video(strconv.Itoa(i)), storage.Like))
+		}
+		synctest.Wait()
+		if n := len(held.seen()); n != 2*partitions {
+			t.Errorf("%d messages of %d partitions are in flight, want 2 of each", n, partitions)
+		}
+		close(held.gate)
+		for _, answer := range answers {
+			if got := <-answer; got.err != nil {
+				t.Error(got.err)
+			}
+		}
+		for i, m := range held.seen() {
+			for _, a := range m.Actions {
+				if p := worker.PartitionOf(a.Subject, partitions); p != held.put[i] {
+					t.Errorf("an action of partition %d was published to %d", p, held.put[i])
+				}
+			}
+		}
+	})
+}
+
+// The numbers were computed by another program; queued messages rely on them.
+func TestPartitionsNeverChange(t *testing.T) {
+	for _, c := range []struct {
+		subject    storage.Subject
+		partitions int
+		want       int
+	}{
+		{storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}, 1, 0},
+		{storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}, 16, 15},
+		{storage.Subject{Tenant: "default", Biz: "video", BizID: "43"}, 16, 6},
+		{storage.Subject{Tenant: "acme", Biz: "video", BizID: "42"}, 1000, 650},
+		{storage.Subject{Tenant: "acme", Biz: "vide", BizID: "o42"}, 1000, 456},
+	} {
+		if got := worker.PartitionOf(c.subject, c.partitions); got != c.want {
+			t.Errorf("%+v lies in partition %d of %d, want %d", c.subject, got, c.partitions, c.want)
+		}
+	}
+}
+
+func TestFullBacklogHonoursTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		held := &tap{Publisher: queue, gate: make(chan struct{})}
+		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBacklog: 2})
+
+		first := background(r, t.Context(), react(user(1), movie, storage.Like))
+		second := background(r, t.Context(), react(user(2), movie, storage.Like))
+		synctest.Wait()
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.Record(impatient, react(user(3), movie, storage.Like)); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("the third with a deadline was answered %v", err)
+		}
+		hungUp, hangUp := context.WithCancel(t.Context())
+		fourth := background(r, hungUp, react(user(4), movie, storage.Like))
+		synctest.Wait()
+		hangUp()
+		if got := <-fourth; !errors.Is(got.err, context.Canceled) {
+			t.Errorf("the fourth, hung up, was answered %v", got.err)
+		}
+		fifth := background(r, t.Context(), react(user(5), movie, storage.Like))
+		synctest.Wait()
+		close(held.gate)
+		for _, answer := range []<-chan answered{first, second, fifth} {
+			if got := <-answer; got.err != nil {
+				t.Error(got.err)
+			}
+		}
+		if c := countsOf(t, store, movie); c.LikeCount != 3 {
+			t.Errorf("%d likes are counted, want 3: those that got in", c.LikeCount)
+		}
+	})
+}
+
+func TestCloseSendsTheBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		held := &tap{Publisher: queue, gate: make(chan struct{})}
+		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxBatch: 10, MaxBacklog: 50})
+		answers := make([]<-chan answered, 50)
+		for i := range answers {
+			answers[i] = background(r, t.Context(), react(user(i), movie, storage.Like))
+		}
+		synctest.Wait()
+		late := background(r, t.Context(), react(user(99), movie, storage.Like))
+		synctest.Wait() // it waits for room
+
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.Close(impatient); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close returned %v before the backlog was sent", err)
+		}
+		if got := <-late; !errors.Is(got.err, worker.ErrClosed) {
+			t.Errorf("what waited for room was answered %v", got.err)
+		}
+		if _, err := r.Record(t.Context(), react(user(98), movie, storage.Like)); !errors.Is(err, worker.ErrClosed) {
+			t.Errorf("Record after Close returned %v", err)
+		}
+		close(held.gate)
+		if err := r.Close(t.Context()); err != nil {
+			t.Errorf("the second Close returned %v", err)
+		}
+		if c := countsOf(t, store, movie); c.LikeCount != 50 {
+			t.Errorf("%d likes are counted, want 50", c.LikeCount)
+		}
+		for _, answer := range answers {
+			if got := <-answer; got.err != nil {
+				t.Error(got.err)
+			}
+		}
+	})
+}

@@ -1,0 +1,287 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+func TestAcknowledgedActionIsInTheStore(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := local.Mirror{Reader: store}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+
+	for _, a := range []storage.Action{
+		react(alice, movie, storage.Like),
+		collect(alice, movie, storage.DefaultFolderID),
+		{User: alice, Subject: movie, Kind: storage.KindRead},
+		{User: alice, Subject: movie, Kind: storage.KindRead, Times: 4},
+		{User: storage.User{Tenant: alice.Tenant}, Subject: movie, Kind: storage.KindRead},
+	} {
+		if got := record(t, r, a); got != (worker.Recorded{Changed: true, Durability: storage.Persisted}) {
+			t.Errorf("%+v was answered %+v", a, got)
+		}
+	}
+	got := countsOf(t, store, movie)
+	got.Version = 0
+	if want := (storage.Counts{ReadCount: 6, LikeCount: 1, CollectCount: 1}); got != want {
+		t.Errorf("the counts are %+v, want %+v", got, want)
+	}
+	if s := statesOf(t, store, alice, movie); s.Liked == nil || s.Collected == nil || s.Read == nil || s.Read.Times != 5 {
+		t.Errorf("the states are %+v", s)
+	}
+}
+
+func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := local.Mirror{Reader: store}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	watched := &tap{Publisher: queue}
+	r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
+
+	for _, step := range []struct {
+		name    string
+		action  storage.Action
+		changed bool
+	}{
+		{"clear no reaction", react(alice, movie, storage.NoReaction), false},
+		{"uncollect what is not collected", collect(alice, movie, ""), false},
+		{"like", react(alice, movie, storage.Like), true},
+		{"like again", react(alice, movie, storage.Like), false},
+		{"dislike", react(alice, movie, storage.Dislike), true},
+		{"dislike again", react(alice, movie, storage.Dislike), false},
+		{"clear the reaction", react(alice, movie, storage.NoReaction), true},
+		{"clear it again", react(alice, movie, storage.NoReaction), false},
+		{"collect", collect(alice, movie, storage.DefaultFolderID), true},
+		{"collect into the same folder", collect(alice, movie, storage.DefaultFolderID), false},
+		{"uncollect", collect(alice, movie, ""), true},
+		{"uncollect again", collect(alice, movie, ""), false},
+		{"somebody else's like", react(user(1), movie, storage.Like), true},
+	} {
+		before := len(watched.seen())
+		got := record(t, r, step.action)
+		if got.Changed != step.changed || got.Durability != storage.Persisted {
+			t.Errorf("%s: answered %+v", step.name, got)
+		}
+		if published := len(watched.seen()) - before; (published == 1) != step.changed {
+			t.Errorf("%s: %d messages were published", step.name, published)
+		}
+	}
+}
+
+func TestUnreactClearsOnlyTheReactionNamed(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := local.Mirror{Reader: store}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+
+	record(t, r, react(alice, movie, storage.Dislike))
+	for _, step := range []struct {
+		clears  storage.Reaction
+		changed bool
+	}{{storage.Like, false}, {storage.Dislike, true}, {storage.Dislike, false}} {
+		got, err := r.Unreact(t.Context(), alice, movie, step.clears)
+		if err != nil || got.Changed != step.changed || got.Durability != storage.Persisted {
+			t.Errorf("taking back reaction %d was answered %+v, %v", step.clears, got, err)
+		}
+	}
+	if s := statesOf(t, store, alice, movie); s.Liked != nil {
+		t.Errorf("the reaction is %+v, want none", s.Liked)
+	}
+}
+
+func TestWhatCannotBeKnownIsPublished(t *testing.T) {
+	for name, look := range map[string]func() (storage.Durability, error){
+		"not sure":    func() (storage.Durability, error) { return "", nil },
+		"unavailable": func() (storage.Durability, error) { return "", storage.ErrUnavailable },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, queue := openStore(t), newQueue(t)
+			mirror := &spy{Mirror: local.Mirror{Reader: store}, look: look}
+			startWorker(t, queue, store, mirror, worker.Options{})
+			watched := &tap{Publisher: queue}
+			r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
+			for range 2 {
+				if got := record(t, r, react(alice, movie, storage.Like)); !got.Changed {
+					t.Errorf("answered %+v", got)
+				}
+			}
+			if n := len(watched.seen()); n != 2 {
+				t.Errorf("%d messages were published, want 2", n)
+			}
+			if c := countsOf(t, store, movie); c.LikeCount != 1 {
+				t.Errorf("%d likes are counted, want 1", c.LikeCount)
+			}
+		})
+	}
+}
+
+func TestFailingLookIsTold(t *testing.T) {
+	queue := newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, look: func() (storage.Durability, error) { return "", errBroken }}
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	if _, err := r.Record(t.Context(), react(alice, movie, storage.Like)); !errors.Is(err, errBroken) {
+		t.Errorf("Record returned %v", err)
+	}
+}
+
+func TestInvalidActionIsRefused(t *testing.T) {
+	r := newRecorder(t, newQueue(t), local.Mirror{Reader: openStore(t)}, worker.RecorderOptions{})
+	for _, a := range []storage.Action{
+		{},
+		react(storage.User{Tenant: alice.Tenant}, movie, storage.Like),
+		react(alice, video("\x00"), storage.Like),
+		react(alice, storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}, storage.Like),
+		react(alice, movie, 3),
+	} {
+		if _, err := r.Record(t.Context(), a); !errors.Is(err, storage.ErrInvalid) {
+			t.Errorf("%+v was answered %v", a, err)
+		}
+	}
+}
+
+// A clock that runs behind must not make an action older than what its user
+// saw before.
+func TestVersionRisesAboveWhatWasSeen(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := local.Mirror{Reader: store}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	now := time.Now()
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Now: func() time.Time { return now }})
+
+	record(t, r, react(alice, movie, storage.Like))
+	now = now.Add(-time.Hour)
+	record(t, r, react(alice, movie, storage.Dislike))
+	record(t, r, react(alice, movie, storage.NoReaction))
+	s := statesOf(t, store, alice, movie)
+	if want := storage.Micros(now.Add(time.Hour)) + 2; s.Liked != nil || s.ReactionVersion != want {
+		t.Errorf("the reaction is %+v of version %d, want none of %d", s.Liked, s.ReactionVersion, want)
+	}
+}
+
+// The first of two actions on a state is still on its way when the second
+// comes: the second waits and sees what the first did.
+func TestActionsOnOneStateTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		held := &tap{Publisher: queue, gate: make(chan struct{})}
+		r := newRecorder(t, held, mirror, worker.RecorderOptions{})
+
+		hungUp, hangUp := context.WithCancel(t.Context())
+		first := background(r, hungUp, react(alice, movie, storage.Like))
+		synctest.Wait()
+		again := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		back := background(r, t.Context(), react(alice, movie, storage.NoReaction))
+		synctest.Wait()
+		impatient, giveUp := context.WithTimeout(t.Context(), time.Second)
+		defer giveUp()
+		if _, err := r.Record(impatient, react(alice, movie, storage.Dislike)); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("the impatient action was answered %v", err)
+		}
+		hangUp()
+		if got := <-first; !errors.Is(got.err, context.Canceled) {
+			t.Errorf("the action that was hung up was answered %v", got.err)
+		}
+		close(held.gate)
+		if got := <-again; got.err != nil || got.Changed {
+			t.Errorf("the double click was answered %+v", got)
+		}
+		if got := <-back; got.err != nil || !got.Changed {
+			t.Errorf("taking it back was answered %+v", got)
+		}
+		if s := statesOf(t, store, alice, movie); s.Liked != nil {
+			t.Errorf("the reaction is %+v, want none", s.Liked)
+		}
+	})
+}
+
+func TestHangUpStillShowsAndPersists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		shown := make(chan []storage.Action, 1)
+		mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func(a []storage.Action) error { shown <- a; return nil }}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		held := &tap{Publisher: queue, gate: make(chan struct{})}
+		r := newRecorder(t, held, mirror, worker.RecorderOptions{})
+
+		ctx, hangUp := context.WithCancel(t.Context())
+		answer := background(r, ctx, react(alice, movie, storage.Like))
+		synctest.Wait()
+		hangUp()
+		if got := <-answer; !errors.Is(got.err, context.Canceled) {
+			t.Errorf("answered %+v", got)
+		}
+		close(held.gate)
+		if actions := <-shown; len(actions) != 1 || actions[0].User != alice {
+			t.Errorf("shown was %+v", actions)
+		}
+		if c := countsOf(t, store, movie); c.LikeCount != 1 {
+			t.Errorf("%d likes are counted, want 1", c.LikeCount)
+		}
+	})
+}
+
+func TestFailedShowFailsNobody(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { return errBroken }}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	record(t, r, react(alice, movie, storage.Like))
+	if c := countsOf(t, store, movie); c.LikeCount != 1 {
+		t.Errorf("%d likes are counted, want 1", c.LikeCount)
+	}
+}
+
+func TestNothingIsShownThatIsNotConfirmed(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error {
+		t.Error("an action that was rejected is shown")
+		return nil
+	}}
+	startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+		return errBroken
+	}}, mirror, worker.Options{MaxTries: 1})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	_, err := r.Record(t.Context(), react(alice, movie, storage.Like))
+	if !errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) {
+		t.Errorf("Record returned %v, want ErrRejected with the reason", err)
+	}
+}
+
+func TestPublishThatTakesTooLongIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder(t, newQueue(t), local.Mirror{Reader: openStore(t)}, worker.RecorderOptions{})
+		start := time.Now()
+		_, err := r.Record(t.Context(), react(alice, movie, storage.Like))
+		if !errors.Is(err, storage.ErrUnavailable) || time.Since(start) != 10*time.Second {
+			t.Errorf("Record returned %v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// answered is what Record returned.
+type answered struct {
+	worker.Recorded
+
+	err error
+}
+
+// background records the action in a goroutine of its own.
+func background(r *worker.Recorder, ctx context.Context, a storage.Action) <-chan answered { //nolint:revive // who, when, what
+	answer := make(chan answered, 1)
+	go func() {
+		recorded, err := r.Record(ctx, a)
+		answer <- answered{recorded, err}
+	}()
+	return answer
+}

@@ -1,0 +1,236 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+	"ovation/storage/sqlite"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// quiet is a logger for what is meant to go wrong.
+var quiet = slog.New(slog.DiscardHandler)
+
+// openStore opens a new store that is closed with the test.
+func openStore(tb testing.TB) *sqlite.Store {
+	tb.Helper()
+	store, err := sqlite.Open(tb.Context(), sqlite.Options{Path: filepath.Join(tb.TempDir(), "ovation.db")})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// newQueue makes a queue that is closed with the test.
+func newQueue(tb testing.TB) *local.Queue {
+	tb.Helper()
+	q := local.NewQueue(local.Options{})
+	tb.Cleanup(func() { _ = q.Close() })
+	return q
+}
+
+// newRecorder makes a recorder that is closed with the test.
+func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker.RecorderOptions) *worker.Recorder {
+	tb.Helper()
+	opts.Logger = quiet
+	r := worker.NewRecorder(p, m, opts)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := r.Close(ctx); err != nil {
+			tb.Errorf("close the recorder: %v", err)
+		}
+	})
+	return r
+}
+
+// startWorker runs a worker until the test ends or stop is called, which
+// returns what Run returned.
+func startWorker(tb testing.TB, c worker.Consumer, p storage.Persister, m worker.Mirror, opts worker.Options) (stop func() error) {
+	tb.Helper()
+	opts.Logger = quiet
+	w := worker.New(c, p, m, opts)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- w.Run(ctx) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-ran })
+	tb.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// tap is a publisher that counts and may hold what passes. The messages it
+// has seen are its own.
+type tap struct {
+	worker.Publisher
+
+	partitions int           // those of the publisher if 0
+	gate       chan struct{} // nothing passes before it is closed, if it is set
+
+	mu       sync.Mutex
+	messages []storage.Message
+	put      []int // the partition of each
+}
+
+func (p *tap) Partitions() int { return max(p.partitions, p.Publisher.Partitions()) }
+
+func (p *tap) Publish(ctx context.Context, partition int, m storage.Message) (storage.Durability, error) {
+	p.mu.Lock()
+	p.messages = append(p.messages, m)
+	p.put = append(p.put, partition)
+	p.mu.Unlock()
+	if p.gate != nil {
+		select {
+		case <-p.gate:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	return p.Publisher.Publish(ctx, min(partition, p.Publisher.Partitions()-1), m)
+}
+
+func (p *tap) seen() []storage.Message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]storage.Message(nil), p.messages...)
+}
+
+// hooks is a store that something happens to before and after it persists.
+type hooks struct {
+	storage.Persister
+
+	before func(ctx context.Context, messages []storage.Message) error
+	after  func() error
+	prune  func(before time.Time)
+}
+
+func (h *hooks) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	if h.before != nil {
+		if err := h.before(ctx, messages); err != nil {
+			return storage.Outcome{}, err
+		}
+	}
+	outcome, err := h.Persister.Persist(ctx, messages, mark)
+	if err == nil && h.after != nil {
+		err = h.after()
+	}
+	return outcome, err
+}
+
+func (h *hooks) Prune(ctx context.Context, before time.Time) (int64, error) {
+	if h.prune != nil {
+		h.prune(before)
+	}
+	return h.Persister.Prune(ctx, before)
+}
+
+// spy is a mirror over the local one whose every call can be watched and made
+// to fail.
+type spy struct {
+	local.Mirror
+
+	look     func() (storage.Durability, error) // in place of what the mirror says
+	show     func([]storage.Action) error
+	takeBack func([]storage.Action) error
+	mark     func(storage.Outcome) error
+	publish  func([]storage.SubjectCounts) error
+}
+
+func (s *spy) Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
+	states, known, err := s.Mirror.Look(ctx, keys, kinds)
+	if s.look != nil {
+		known, err = s.look()
+	}
+	return states, known, err
+}
+
+func (s *spy) Show(_ context.Context, actions []storage.Action) error { return call(s.show, actions) }
+
+func (s *spy) TakeBack(_ context.Context, actions []storage.Action) error {
+	return call(s.takeBack, actions)
+}
+
+func (s *spy) Mark(_ context.Context, outcome storage.Outcome) error { return call(s.mark, outcome) }
+
+func (s *spy) Publish(_ context.Context, counts []storage.SubjectCounts) error {
+	return call(s.publish, counts)
+}
+
+func call[T any](f func(T) error, with T) error {
+	if f == nil {
+		return nil
+	}
+	return f(with)
+}
+
+var (
+	alice     = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	movie     = video("movie")
+	errBroken = errors.New("broken")
+)
+
+func video(id string) storage.Subject {
+	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}
+}
+
+func user(i int) storage.User {
+	return storage.User{Tenant: storage.DefaultTenant, UserID: "user-" + strconv.Itoa(i)}
+}
+
+func react(u storage.User, s storage.Subject, r storage.Reaction) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, Reaction: r}
+}
+
+func collect(u storage.User, s storage.Subject, folder string) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder}
+}
+
+// record wants the action to be recorded.
+func record(tb testing.TB, r *worker.Recorder, a storage.Action) worker.Recorded {
+	tb.Helper()
+	recorded, err := r.Record(tb.Context(), a)
+	if err != nil {
+		tb.Fatalf("record %+v: %v", a, err)
+	}
+	return recorded
+}
+
+// countsOf are the counts in the store.
+func countsOf(t rapid.TB, store storage.Reader, s storage.Subject) storage.Counts {
+	t.Helper()
+	found, err := store.Interactives(context.Background(), storage.User{Tenant: s.Tenant}, []storage.Subject{s}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[0].Counts
+}
+
+// statesOf is what the store knows of a user and a subject.
+func statesOf(t rapid.TB, store storage.Reader, u storage.User, s storage.Subject) storage.States {
+	t.Helper()
+	found, err := store.States(context.Background(), []storage.StateKey{{User: u, Subject: s}}, storage.AllKinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[0]
+}
+
+// message makes one like by user i, as number i, of its own subject.
+func message(i int) storage.Message {
+	a := react(user(i), video(strconv.Itoa(i)), storage.Like)
+	a.Version = int64(i + 1)
+	return storage.Message{ID: "message-" + strconv.Itoa(i), Actions: []storage.Action{a}}
+}
