@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
 	gqlhandler "github.com/99designs/gqlgen/graphql/handler"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,6 +81,13 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 	srv := gqlhandler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root{}}))
 	srv.AddTransport(transport.HTTP{})
 	srv.Use(extension.Introspection{})
+	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		response := next(ctx)
+		if response != nil && response.Data == nil {
+			t.Error("something goes around an operation that is not executed")
+		}
+		return response
+	})
 	return around(t, srv, cfg)
 }
 

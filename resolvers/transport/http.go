@@ -30,8 +30,9 @@ func (HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecuto
 	operation, errs := exec.CreateOperationContext(r.Context(), params)
 	recordOf(r.Context()).see(operation)
 	if errs != nil {
-		ctx := graphql.WithOperationContext(r.Context(), operation)
-		respondWithout(w, r, exec.DispatchError(ctx, coded(errs)))
+		// Not by way of exec.DispatchError: what goes around responses would
+		// take the operation for one that is executed.
+		respondWithout(w, r, &graphql.Response{Errors: coded(errs)})
 		return
 	}
 	switch kind := operation.Operation.Operation; {

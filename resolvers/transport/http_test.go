@@ -213,10 +213,6 @@ func (e executor) DispatchOperation(ctx context.Context, _ *graphql.OperationCon
 	return graphql.OneShot(e.response), ctx
 }
 
-func (e executor) DispatchError(_ context.Context, errs gqlerror.List) *graphql.Response {
-	return &graphql.Response{Errors: errs}
-}
-
 func TestWhatTheExecutorSaysBecomesAStatus(t *testing.T) {
 	coded := func(code string) gqlerror.List {
 		return gqlerror.List{{Message: "no", Extensions: map[string]any{"code": code}}}
