@@ -13,9 +13,10 @@
 //
 //   - Every list reads its index and neither sorts nor scans:
 //     TestListsUseTheirIndex.
-//   - A call ends in one of the errors of package storage, an error of its
-//     context or a fault, never in a half-written batch:
-//     TestErrorsOfTheDatabase, TestCancelledPersistLeavesNothing.
+//   - A failed call leaves nothing half-written and the connection fit for
+//     the next: TestFailedCallsLeaveNothing, TestKilledProcessLosesNothing.
+//   - Counts and states of one answer are of one moment:
+//     TestCountsAndStatesAreOfOneMoment.
 //
 // It imports package storage and nothing else of this module.
 package sqlite

@@ -45,9 +45,11 @@ SELECT version, biz, biz_id, times, first_read FROM user_read
 WHERE tenant = ? AND user_id = ? AND user_id <> '' AND (version, biz, biz_id) < (?, ?, ?)
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 
+	// The plus keeps SQLite from taking biz for a constant, and so for no part
+	// of the order.
 	selectHistoryOfBiz = `
 SELECT version, biz, biz_id, times, first_read FROM user_read
-WHERE tenant = ?1 AND user_id = ?2 AND user_id <> '' AND biz = ?3 AND (version, biz, biz_id) < (?4, ?3, ?5)
+WHERE tenant = ?1 AND user_id = ?2 AND user_id <> '' AND +biz = ?3 AND (version, biz, biz_id) < (?4, ?3, ?5)
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?6`
 )
 

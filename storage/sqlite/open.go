@@ -35,6 +35,7 @@ type Options struct {
 
 // Store is a storage.Store in one SQLite file.
 type Store struct {
+	path   string
 	now    func() time.Time
 	db     *sql.DB
 	writer chan *conn // holds the one connection that writes
@@ -68,13 +69,18 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open database %q: %w", path, err)
 	}
 	s := &Store{
+		path:   path,
 		now:    options.Now,
 		db:     db,
 		writer: make(chan *conn, 1),
 		reader: make(chan *conn, readers),
 	}
 	s.close = sync.OnceValue(s.shut)
-	if err := errors.Join(migrate(ctx, db), s.connect(ctx)); err != nil {
+	err = migrate(ctx, db)
+	if err == nil {
+		err = s.connect(ctx)
+	}
+	if err != nil {
 		_ = s.Close() // the first error tells more
 		return nil, wrap(ctx, fmt.Sprintf("open database %q", path), err)
 	}
@@ -104,7 +110,7 @@ func (s *Store) shut() error {
 		}
 	}
 	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("close database: %w", err)
+		return fmt.Errorf("close database %q: %w", s.path, err)
 	}
 	return nil
 }
@@ -161,7 +167,9 @@ func dsn(path string) string {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date.
+// migrate brings the tables up to date. Other processes may do so at the same
+// time: a try that fails because another one was faster finds more done when
+// it is repeated.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -172,6 +180,15 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
+	for range 3 {
+		if err = migrateOnce(ctx, provider); err == nil || errors.Is(err, storage.ErrNewerSchema) {
+			break
+		}
+	}
+	return err
+}
+
+func migrateOnce(ctx context.Context, provider *goose.Provider) error {
 	current, known, err := provider.GetVersions(ctx)
 	if err != nil {
 		return err

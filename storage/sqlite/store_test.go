@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,7 +12,13 @@ import (
 	"ovation/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(killed); path != "" {
+		fmt.Fprintln(os.Stderr, persistUntilKilled(path))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestStore(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storagetest.Database {

@@ -171,8 +171,10 @@ func wrap(ctx context.Context, what string, err error) error {
 				err = ctx.Err()
 			}
 		case codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_FULL, codes.SQLITE_IOERR,
-			codes.SQLITE_NOMEM, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY, codes.SQLITE_PERM:
+			codes.SQLITE_NOMEM:
 			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+		case codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY, codes.SQLITE_PERM:
+			err = fmt.Errorf("%w: the file and its folder must be writable: %w", storage.ErrUnavailable, err)
 		}
 	}
 	return fmt.Errorf("%s: %w", what, err)

@@ -242,8 +242,9 @@ func (m *modelled) folderKey() storage.FolderKey {
 
 // folderIDs are the ids of all folders of all users, those that are gone too.
 func (m *modelled) folderIDs() []string {
-	var ids []string
-	for _, key := range append(m.folderKeys(), m.gone...) {
+	keys := append(m.folderKeys(), m.gone...)
+	ids := make([]string, 0, len(keys))
+	for _, key := range keys {
 		ids = append(ids, key.FolderID)
 	}
 	slices.Sort(ids)

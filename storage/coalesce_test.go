@@ -1,0 +1,88 @@
+package storage_test
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+)
+
+// one draws an action on one of few states, so that they meet.
+func one(t *rapid.T) storage.Action {
+	tenant := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant")
+	a := storage.Action{
+		User:    storage.User{Tenant: tenant, UserID: rapid.SampledFrom([]string{"", "ann", "bea"}).Draw(t, "user")},
+		Subject: storage.Subject{Tenant: tenant, Biz: rapid.SampledFrom([]string{"v", "w"}).Draw(t, "biz"), BizID: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "bizId")},
+		Kind:    storage.Kind(rapid.IntRange(1, 3).Draw(t, "kind")),
+		Version: rapid.Int64Range(1, 9).Draw(t, "version"),
+	}
+	switch a.Kind {
+	case storage.KindReaction:
+		a.Reaction = storage.Reaction(rapid.IntRange(0, 2).Draw(t, "reaction"))
+	case storage.KindCollection:
+		a.FolderID = rapid.SampledFrom([]string{"", "default", "x"}).Draw(t, "folder")
+	case storage.KindRead:
+		a.Times, a.First = rapid.Int64Range(1, 3).Draw(t, "times"), rapid.Int64Range(1, a.Version).Draw(t, "first")
+	}
+	return a
+}
+
+type stateID struct {
+	user    storage.User
+	subject storage.Subject
+	kind    storage.Kind
+}
+
+func idOf(a storage.Action) stateID { return stateID{a.User, a.Subject, a.Kind} }
+
+func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		actions := rapid.SliceOfN(rapid.Custom(one), 0, 40).Draw(t, "actions")
+		before := slices.Clone(actions)
+		got := storage.Coalesce(actions)
+		if !reflect.DeepEqual(actions, before) {
+			t.Fatal("the argument was changed")
+		}
+
+		want := make(map[stateID]storage.Action)
+		for _, a := range actions {
+			latest, known := want[idOf(a)]
+			switch {
+			case known && a.Kind == storage.KindRead:
+				latest.Times += a.Times
+				latest.First, latest.Version = min(latest.First, a.First), max(latest.Version, a.Version)
+				want[idOf(a)] = latest
+			case !known || latest.Version < a.Version:
+				want[idOf(a)] = a
+			}
+		}
+		ordered := slices.SortedFunc(maps.Values(want), inKeyOrder)
+		if len(got)+len(ordered) > 0 && !reflect.DeepEqual(got, ordered) {
+			t.Fatalf("got %+v, want %+v", got, ordered)
+		}
+	})
+}
+
+// In parts and then together is the same as at once, whatever the parts.
+func TestCoalesceInParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		actions := rapid.SliceOfN(rapid.Custom(one), 0, 40).Draw(t, "actions")
+		cut := rapid.IntRange(0, len(actions)).Draw(t, "cut")
+		parts := slices.Concat(storage.Coalesce(actions[:cut]), storage.Coalesce(actions[cut:]))
+		if got, want := storage.Coalesce(parts), storage.Coalesce(actions); !reflect.DeepEqual(got, want) {
+			t.Fatalf("in parts %+v, at once %+v", got, want)
+		}
+	})
+}
+
+func inKeyOrder(a, b storage.Action) int {
+	return cmp.Or(
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Subject.Tenant, b.Subject.Tenant), cmp.Compare(a.User.UserID, b.User.UserID),
+		cmp.Compare(a.Subject.Biz, b.Subject.Biz), cmp.Compare(a.Subject.BizID, b.Subject.BizID),
+	)
+}

@@ -1,0 +1,247 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// with runs a pragma on the connection that writes.
+func with(t *testing.T, s *Store, pragma string) {
+	t.Helper()
+	c := <-s.writer
+	defer func() { s.writer <- c }()
+	if _, err := c.ExecContext(t.Context(), "PRAGMA "+pragma); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endless is a query that only an interrupt ends.
+const endless = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c`
+
+func TestFailedCallsLeaveNothing(t *testing.T) {
+	message := newTraffic().message("message", 1000)
+	persist := func(t *testing.T, s *Store) error {
+		t.Helper()
+		_, err := s.Persist(t.Context(), []storage.Message{message}, nil)
+		return err
+	}
+	for name, c := range map[string]struct {
+		fail func(t *testing.T, s *Store) error // returns the error of a call
+		mend func(t *testing.T, s *Store)
+		want error
+	}{
+		"the disk is full": {
+			fail: func(t *testing.T, s *Store) error {
+				t.Helper()
+				with(t, s, "max_page_count = 1")
+				return persist(t, s)
+			},
+			mend: func(t *testing.T, s *Store) {
+				t.Helper()
+				with(t, s, "max_page_count = 1000000")
+			},
+			want: storage.ErrUnavailable,
+		},
+		"another process writes": {
+			fail: func(t *testing.T, s *Store) (err error) {
+				t.Helper()
+				with(t, s, "busy_timeout = 0")
+				other := openAt(t, s.path)
+				_ = other.write(t.Context(), "hold the lock", func(tx) error {
+					err = persist(t, s)
+					return nil
+				})
+				return err
+			},
+			want: storage.ErrUnavailable,
+		},
+		"the context ends while a statement writes": {
+			fail: func(t *testing.T, s *Store) error {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				return s.write(ctx, "write without end", func(x tx) error {
+					if _, _, err := x.receive([]storage.Message{message}, 1); err != nil {
+						return err
+					}
+					_, err := x.exec(`INSERT INTO secret (name, value) ` + strings.Replace(endless, "SELECT count(*)", "SELECT n, x'00'", 1))
+					return err
+				})
+			},
+			want: context.DeadlineExceeded,
+		},
+		"the context ends while a statement reads": {
+			fail: func(t *testing.T, s *Store) error {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				return s.read(ctx, "read without end", func(x tx) error {
+					return x.query(endless, nil, func(func(...any) error) error { return nil })
+				})
+			},
+			want: context.DeadlineExceeded,
+		},
+		"the context ends while others write": {
+			fail: func(t *testing.T, s *Store) (err error) {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				_ = s.write(t.Context(), "hold the lock", func(tx) error {
+					_, err = s.Prune(ctx, time.Now())
+					return nil
+				})
+				return err
+			},
+			want: context.DeadlineExceeded,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			if err := c.fail(t, s); !errors.Is(err, c.want) {
+				t.Fatalf("got the error %v, want %v", err, c.want)
+			}
+			if c.mend != nil {
+				c.mend(t, s)
+			}
+			seen, err := s.Seen(t.Context(), []string{"message"})
+			if err != nil || seen[0] {
+				t.Errorf("after the failure: seen %v, error %v", seen, err)
+			}
+			if err := persist(t, s); err != nil {
+				t.Error(err)
+			}
+			differences := 0
+			n, err := s.Verify(t.Context(), false, func(storage.Difference) error {
+				differences++
+				return nil
+			})
+			if n == 0 || differences != 0 || err != nil {
+				t.Errorf("of %d counts %d differ, error %v", n, differences, err)
+			}
+		})
+	}
+}
+
+func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
+	s := open(t)
+	alice := storage.User{Tenant: "default", UserID: "alice"}
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for n := int64(1); ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			a := storage.Action{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Reaction(n % 2), Version: n}
+			if _, err := s.Persist(t.Context(), []storage.Message{{ID: fmt.Sprint(n), Actions: []storage.Action{a}}}, nil); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 300 {
+		got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if liked := got[0].Liked != nil; liked != (got[0].LikeCount == 1) {
+			t.Errorf("liked: %v, likes: %d", liked, got[0].LikeCount)
+		}
+	}
+	close(stop)
+	group.Wait()
+}
+
+const killed = "OVATION_TEST_PERSIST_INTO"
+
+// persistUntilKilled is the life of a process that is killed: it tells each
+// message that it was promised.
+func persistUntilKilled(path string) error {
+	s, err := Open(context.Background(), Options{Path: path})
+	if err != nil {
+		return err
+	}
+	g := newTraffic()
+	for n := 0; ; n++ {
+		id := fmt.Sprint("message-", n)
+		if _, err := s.Persist(context.Background(), []storage.Message{g.message(id, 50)}, nil); err != nil {
+			return err
+		}
+		fmt.Println(id)
+	}
+}
+
+func TestKilledProcessLosesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	process := exec.CommandContext(t.Context(), os.Args[0])
+	process.Env = append(os.Environ(), killed+"="+path)
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var promised []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if promised = append(promised, lines.Text()); len(promised) == 40 {
+			if err := process.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = process.Wait() // it was killed
+	if len(promised) < 40 {
+		t.Fatalf("the process said only %q", promised)
+	}
+
+	s := openAt(t, path)
+	seen, err := s.Seen(t.Context(), promised)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, yes := range seen {
+		if !yes {
+			t.Errorf("%s is lost", promised[i])
+		}
+	}
+	if _, err := s.Verify(t.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A text of any bytes reaches SQLite unchanged, so that no key turns into
+// another.
+func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
+	for _, text := range []string{"", "a", `"\/`, "\x00", "\x1f\x7f", "\xff\xfe", "é👩‍👩", "\u2028", `\u0041`, "[1]"} {
+		f.Add(text)
+	}
+	s := open(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		var rows tuples
+		rows.add([]string{text, "next"}, 7)
+		var got, next string
+		var number int
+		err := s.read(t.Context(), "echo", func(x tx) error {
+			return x.query(`SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`, []any{rows.json()},
+				func(scan func(...any) error) error { return scan(&got, &next, &number) })
+		})
+		if err != nil || got != text || next != "next" || number != 7 {
+			t.Errorf("%q came back as %q, %q, %d, error %v", text, got, next, number, err)
+		}
+	})
+}

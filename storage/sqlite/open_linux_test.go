@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ovation/storage"
+)
+
+// asNobody gives up the rights of root, where the tests run as root, until
+// the test ends. It is a matter of one thread, which the test keeps.
+func asNobody(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	runtime.LockOSThread()
+	if err := syscall.Setfsuid(nobody); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Setfsuid(0); err != nil {
+			t.Error(err)
+		}
+		runtime.UnlockOSThread()
+	})
+}
+
+func TestOpenSaysWhatIsReadOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, folder os.FileMode
+		missing      bool
+	}{
+		"the file":                    {file: 0o444, folder: 0o777},
+		"the folder of a new file":    {folder: 0o555, missing: true},
+		"the folder of an older file": {file: 0o666, folder: 0o555},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { // let nobody pass
+				t.Fatal(err)
+			}
+			path := filepath.Join(folder, "x.db")
+			s := openAt(t, path)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if c.missing {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := os.Chmod(path, c.file); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(folder, c.folder); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(folder, 0o700) }) // so that it can be removed
+			asNobody(t)
+			s, err := Open(t.Context(), Options{Path: path})
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("it opened")
+			}
+			t.Log(err)
+			if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

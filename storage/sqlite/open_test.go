@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"ovation/storage"
+)
+
+func TestOpenMakesFolderAndFileForTheOwnerAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "folder", "what? 100% #1.db")
+	s := openAt(t, path)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]os.FileMode{
+		filepath.Dir(path): 0o700 | os.ModeDir, path: 0o600, path + "-wal": 0o600,
+	} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+		}
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	folder := t.TempDir()
+	path := func(name string) string { return filepath.Join(folder, name) }
+	write := func(name string, content []byte) string {
+		if err := os.WriteFile(path(name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path(name)
+	}
+	newer := path("newer.db")
+	s := openAt(t, newer)
+	if _, err := s.db.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		path string
+		says string
+		is   error
+	}{
+		"no path":           {"", "no path is given", storage.ErrUnavailable},
+		"a folder":          {folder, "is a directory", storage.ErrUnavailable},
+		"in a file":         {filepath.Join(write("file", nil), "x.db"), "not a directory", storage.ErrUnavailable},
+		"no database":       {write("text.db", bytes.Repeat([]byte("no database "), 1000)), "not a database", nil},
+		"of a newer schema": {newer, "version 99, this release knows versions up to 1; run the release that made it", storage.ErrNewerSchema},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(t.Context(), Options{Path: c.path})
+			if err == nil {
+				t.Fatal("it opened")
+			}
+			t.Log(err)
+			if c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("it is no %v", c.is)
+			}
+			for _, part := range []string{c.says, c.path} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("it does not say %q", part)
+				}
+			}
+		})
+	}
+}
+
+func TestOpenEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, Options{Path: filepath.Join(t.TempDir(), "x.db")}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got the error %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			s, err := Open(t.Context(), Options{Path: path})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestCloseLeavesOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	s := openAt(t, path)
+	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 100)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 {
+		t.Errorf("files %v, error %v", files, err)
+	}
+}
+
+func TestEveryCommitIsSynced(t *testing.T) {
+	s := open(t)
+	c := <-s.writer
+	defer func() { s.writer <- c }()
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "page_size": "8192"} {
+		var got string
+		if err := c.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", pragma, got, want)
+		}
+	}
+}

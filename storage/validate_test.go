@@ -1,0 +1,152 @@
+package storage_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"ovation/storage"
+)
+
+func TestKeysOutOfBoundsAreNamed(t *testing.T) {
+	subject := func(tenant, biz, id string) error {
+		return storage.Subject{Tenant: tenant, Biz: biz, BizID: id}.Validate()
+	}
+	user := func(tenant, id string) error { return storage.User{Tenant: tenant, UserID: id}.Validate() }
+	change := func(name, description string) error {
+		return storage.FolderChange{Name: &name, Description: &description}.Validate()
+	}
+	for name, c := range map[string]struct {
+		err   error
+		field string // empty: valid
+	}{
+		"a subject":                              {subject("default", "video", "42"), ""},
+		"the shortest names":                     {subject("0", "v", " "), ""},
+		"the longest names":                      {subject(strings.Repeat("t", 63), strings.Repeat("b", 32), strings.Repeat("é", 64)), ""},
+		"names with signs":                       {subject("a-b_c", "short_video-2", "é/👩 x"), ""},
+		"no tenant":                              {subject("", "video", "1"), "tenant"},
+		"a tenant too long":                      {subject(strings.Repeat("t", 64), "video", "1"), "tenant"},
+		"a tenant in capitals":                   {subject("Default", "video", "1"), "tenant"},
+		"a tenant that begins with a sign":       {subject("-a", "video", "1"), "tenant"},
+		"no biz":                                 {subject("default", "", "1"), "biz"},
+		"a biz too long":                         {subject("default", strings.Repeat("b", 33), "1"), "biz"},
+		"a biz that begins with a digit":         {subject("default", "2video", "1"), "biz"},
+		"a biz with a colon":                     {subject("default", "video:x", "1"), "biz"},
+		"no bizId":                               {subject("default", "video", ""), "bizId"},
+		"a bizId of 129 bytes":                   {subject("default", "video", strings.Repeat("x", 129)), "bizId"},
+		"a bizId with a control character":       {subject("default", "video", "a\x00b"), "bizId"},
+		"a bizId with a line break":              {subject("default", "video", "a\nb"), "bizId"},
+		"a bizId that is no UTF-8":               {subject("default", "video", "\xff"), "bizId"},
+		"a user":                                 {user("default", "alice@example.org"), ""},
+		"the anonymous":                          {user("default", ""), ""},
+		"the anonymous of nowhere":               {user("", ""), "tenant"},
+		"a userId too long":                      {user("default", strings.Repeat("x", 129)), "userId"},
+		"a userId that turns the text":           {user("default", "a\u202eb"), "userId"},
+		"a folder":                               {change("Films", "to\nsee"), ""},
+		"a folder named with an emoji":           {change("👩\u200d👩", ""), ""},
+		"the longest folder name":                {change(strings.Repeat("é", 100), strings.Repeat("é", 1000)), ""},
+		"no folder name":                         {change("", ""), "name"},
+		"a folder name too long":                 {change(strings.Repeat("é", 101), ""), "name"},
+		"a folder name that begins with a space": {change(" Films", ""), "name"},
+		"a folder name of two lines":             {change("a\nb", ""), "name"},
+		"a description too long":                 {change("a", strings.Repeat("é", 1001)), "description"},
+		"a description that is no UTF-8":         {change("a", "\xff"), "description"},
+		"no change":                              {storage.FolderChange{}.Validate(), ""},
+	} {
+		t.Run(name, func(t *testing.T) { wantField(t, c.err, c.field) })
+	}
+}
+
+func TestActionsOutOfBoundsAreNamed(t *testing.T) {
+	alice := storage.User{Tenant: "default", UserID: "alice"}
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+	good := storage.Action{
+		User: alice, Subject: subject, Kind: storage.KindRead, Times: 1, First: 5, Version: 5,
+	}
+	for name, c := range map[string]struct {
+		change func(*storage.Action)
+		field  string
+	}{
+		"as it is":                 {func(*storage.Action) {}, ""},
+		"a read of the anonymous":  {func(a *storage.Action) { a.User.UserID = "" }, ""},
+		"of two tenants":           {func(a *storage.Action) { a.User.Tenant = "other" }, "tenant"},
+		"without a tenant":         {func(a *storage.Action) { a.User.Tenant = "" }, "tenant"},
+		"without a subject":        {func(a *storage.Action) { a.Subject = storage.Subject{} }, "tenant"},
+		"without a version":        {func(a *storage.Action) { a.Version = 0 }, "version"},
+		"read no times":            {func(a *storage.Action) { a.Times = 0 }, "times"},
+		"read never":               {func(a *storage.Action) { a.First = 0 }, "times"},
+		"read last before first":   {func(a *storage.Action) { a.First = 6 }, "times"},
+		"of no kind":               {func(a *storage.Action) { a.Kind = 0 }, "kind"},
+		"of an unknown kind":       {func(a *storage.Action) { a.Kind = 4 }, "kind"},
+		"a dislike":                {func(a *storage.Action) { a.Kind, a.Reaction = storage.KindReaction, storage.Dislike }, ""},
+		"an unknown reaction":      {func(a *storage.Action) { a.Kind, a.Reaction = storage.KindReaction, 3 }, "reaction"},
+		"a like of the anonymous":  {func(a *storage.Action) { a.User.UserID, a.Kind = "", storage.KindReaction }, "userId"},
+		"an uncollect":             {func(a *storage.Action) { a.Kind = storage.KindCollection }, ""},
+		"into a folder of any id":  {func(a *storage.Action) { a.Kind, a.FolderID = storage.KindCollection, "gone" }, ""},
+		"into a folder too long":   {func(a *storage.Action) { a.Kind, a.FolderID = storage.KindCollection, strings.Repeat("x", 37) }, "folderId"},
+		"a collect of the unknown": {func(a *storage.Action) { a.User.UserID, a.Kind = "", storage.KindCollection }, "userId"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := good
+			c.change(&a)
+			wantField(t, a.Validate(), c.field)
+			wantField(t, storage.Message{ID: "1", Actions: []storage.Action{good, a}}.Validate(), c.field)
+		})
+	}
+	for _, id := range []string{"", "a b", "é", "a\n", strings.Repeat("x", 65)} {
+		wantField(t, storage.Message{ID: id, Actions: []storage.Action{good}}.Validate(), "message id")
+	}
+}
+
+func wantField(t *testing.T, err error, field string) {
+	t.Helper()
+	if err == nil {
+		if field != "" {
+			t.Errorf("it is valid, want an error of %s", field)
+		}
+		return
+	}
+	invalid, ok := errors.AsType[*storage.InvalidError](err)
+	if !ok || !errors.Is(err, storage.ErrInvalid) || invalid.Field != field || invalid.Reason == "" {
+		t.Errorf("got %#v, want an InvalidError of %q", err, field)
+	}
+}
+
+func TestFolderNamesThatDifferInCaseAreTheSame(t *testing.T) {
+	for a, b := range map[string]string{"Films": "fILMS", "Ö": "ö", "Straße": "STRASSE", "Σ": "ς", "K": "\u212a", "ǅ": "ǆ"} {
+		same := storage.FolderNameKey(a) == storage.FolderNameKey(b)
+		if want := a != "Straße"; same != want { // simple folding: ß is not ss
+			t.Errorf("%q and %q: same is %v", a, b, same)
+		}
+	}
+}
+
+// What passes can be stored: bounded, valid UTF-8, without a control
+// character, and on one line where a line is wanted.
+func FuzzValidTextsCanBeStored(f *testing.F) {
+	for _, text := range []string{"", "a", "video", " ", "\x00", "\xff", "é", "👩\u200d👩", "\u202e", "\u00a0", strings.Repeat("é", 101)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		fits := func(most int) bool {
+			return text != "" && utf8.ValidString(text) && utf8.RuneCountInString(text) <= most && !strings.ContainsAny(text, "\x00\n\r\t\x7f\u2028")
+		}
+		for name, c := range map[string]struct {
+			err  error
+			most int // characters
+		}{
+			"tenant": {storage.ValidateTenant(text), storage.MaxTenantBytes},
+			"biz":    {storage.ValidateBiz(text), storage.MaxBizBytes},
+			"user":   {storage.ValidateUserID(text), storage.MaxIDBytes},
+			"folder": {storage.ValidateFolderName(text), storage.MaxFolderNameRunes},
+		} {
+			if c.err == nil && !fits(c.most) {
+				t.Errorf("%q passes as %s", text, name)
+			}
+		}
+		if storage.ValidateFolderName(text) == nil && storage.FolderNameKey(storage.FolderNameKey(text)) != storage.FolderNameKey(text) {
+			t.Errorf("the key of the key of %q differs", text)
+		}
+	})
+}
