@@ -30,7 +30,7 @@ type devCommand struct {
 	JWKS               string   `help:"File or URL of a key set that verifies RS256 and ES256 tokens."               name:"jwks"                                          variable:"OVATION_JWKS"`
 	Issuer             string   `help:"What the iss claim of a token must be; anything if empty."                    variable:"OVATION_ISSUER"`
 	Audience           string   `help:"What the aud claim of a token must hold; anything if empty."                  variable:"OVATION_AUDIENCE"`
-	AllowedOrigins     []origin `help:"Other web sites that may call the API, comma-separated."                      variable:"OVATION_ALLOWED_ORIGINS"`
+	AllowedOrigins     []origin `help:"Other web sites that may call the API, comma-separated; * is all."            variable:"OVATION_ALLOWED_ORIGINS"`
 	Introspection      bool     `default:"true"                                                                      help:"Answer questions about the schema."            negatable:""                  variable:"OVATION_INTROSPECTION"`
 	InsecureDevHeaders bool     `help:"Believe X-Ovation-User even where other machines can connect."                variable:"OVATION_INSECURE_DEV_HEADERS"`
 	LogLevel           level    `default:"info"                                                                      help:"What to log: debug, info, warn or error."      variable:"OVATION_LOG_LEVEL"`
@@ -162,6 +162,8 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	if err != nil {
 		err = errors.Join(fmt.Errorf("finish the requests under way: %w", err), server.Close())
 	}
-	<-served // that it was shut down
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("serve: %w", end))
+	}
 	return err
 }

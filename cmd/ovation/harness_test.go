@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // binary is the built command.
@@ -37,7 +39,13 @@ func buildAndTest(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	client.CloseIdleConnections()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 func must(t *testing.T, err error) {
@@ -93,7 +101,10 @@ type server struct {
 	url    string
 	banner string
 	stop   func() ended
-	kill   func() // only of a process of its own
+	// Only of a process of its own:
+	kill   func()
+	signal func()        // tells it to stop
+	ended  chan struct{} // closed when it has
 }
 
 // watch is a writer that hands over what was written once it holds all of the
@@ -152,15 +163,22 @@ func serveBinary(t *testing.T, data string, flags ...string) *server {
 	command.Env = []string{}
 	command.Stdout, command.Stderr = stdout, stderr
 	must(t, command.Start())
-	wait := sync.OnceValue(command.Wait)
+	over := make(chan struct{})
+	go func() {
+		_ = command.Wait() // the code tells
+		close(over)
+	}()
+	signal := func() { _ = command.Process.Signal(os.Interrupt) } // unless it has ended
 	s := &server{
+		signal: signal,
+		ended:  over,
 		kill: func() {
 			must(t, command.Process.Kill())
-			_ = wait() // it says that it was killed
+			<-over
 		},
 		stop: func() ended {
-			_ = command.Process.Signal(os.Interrupt) // unless it has ended
-			_ = wait()                               // the code tells
+			signal()
+			<-over
 			return ended{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 		},
 	}

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 )
 
@@ -88,14 +88,13 @@ func (a address) loopback() bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// origin is a web site, as browsers name it.
+// origin is a web site, as browsers name it, or * for all.
 type origin string
 
 // UnmarshalText refuses what no browser sends.
 func (o *origin) UnmarshalText(text []byte) error {
-	u, err := url.Parse(string(text))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != string(text) {
-		return fmt.Errorf("%q is not an origin: write scheme://host or scheme://host:port, for example https://app.example.com", text)
+	if err := transport.CheckOrigin(string(text)); err != nil {
+		return err
 	}
 	*o = origin(text)
 	return nil
