@@ -2,25 +2,17 @@ package viewer
 
 import (
 	"context"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
 	"log/slog"
 	"maps"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,38 +74,6 @@ func request(header ...string) *http.Request {
 		r.Header.Add(header[i], header[i+1])
 	}
 	return r
-}
-
-func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
-
-func jwk(kid string, key crypto.PublicKey, more map[string]any) map[string]any {
-	fields := map[string]any{"kid": kid}
-	switch key := key.(type) {
-	case *rsa.PublicKey:
-		maps.Copy(fields, map[string]any{"kty": "RSA", "n": b64(key.N.Bytes()), "e": b64(big.NewInt(int64(key.E)).Bytes())})
-	case *ecdsa.PublicKey:
-		point, _ := key.Bytes()
-		maps.Copy(fields, map[string]any{"kty": "EC", "crv": "P-256", "x": b64(point[1:33]), "y": b64(point[33:])})
-	}
-	maps.Copy(fields, more)
-	return fields
-}
-
-func jwks(keys ...map[string]any) []byte {
-	text, err := json.Marshal(map[string]any{"keys": keys})
-	if err != nil {
-		panic(err)
-	}
-	return text
-}
-
-func jwksFile(t *testing.T, text []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "jwks.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestTheViewerOfAContext(t *testing.T) {
@@ -323,128 +283,6 @@ func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
 				t.Errorf("%v, %v", got, err)
 			}
 		})
-	}
-}
-
-func TestKeysAreNotConfused(t *testing.T) {
-	public := &keys().rsa.PublicKey
-	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := jwksFile(t, jwks(
-		jwk("r", public, nil),
-		jwk("e", &keys().ec.PublicKey, nil),
-		jwk("enc", &keys().otherRSA.PublicKey, map[string]any{"use": "enc"}),
-		map[string]any{"kty": "oct", "kid": "o", "k": b64(secret)},
-		map[string]any{"kty": "unheard of", "kid": "u"},
-	))
-	onlyKeys := newAuthenticator(t, Config{JWKS: file})
-	both := newAuthenticator(t, Config{JWKS: file, Secret: secret})
-	hs, rs, es := jwt.SigningMethodHS256, jwt.SigningMethodRS256, jwt.SigningMethodES256
-	tests := map[string]struct {
-		token          string
-		onlyKeys, both bool
-	}{
-		"RS256 by kid":                     {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "r"}), true, true},
-		"RS256 without kid":                {sign(t, rs, keys().rsa, claims(nil), nil), true, true},
-		"ES256 by kid":                     {sign(t, es, keys().ec, claims(nil), map[string]any{"kid": "e"}), true, true},
-		"ES256 without kid":                {sign(t, es, keys().ec, claims(nil), nil), true, true},
-		"HS256":                            {sign(t, hs, secret, claims(nil), nil), false, true},
-		"HS256 with a symmetric JWK":       {sign(t, hs, secret, claims(nil), map[string]any{"kid": "o"}), false, true},
-		"HS256 with the public key as DER": {sign(t, hs, der, claims(nil), map[string]any{"kid": "r"}), false, false},
-		"HS256 with the public key as PEM": {
-			sign(t, hs, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), claims(nil), map[string]any{"kid": "r"}), false, false,
-		},
-		"HS256 with the modulus":    {sign(t, hs, public.N.Bytes(), claims(nil), map[string]any{"kid": "r"}), false, false},
-		"RS256 of another's key":    {sign(t, rs, keys().otherRSA, claims(nil), map[string]any{"kid": "r"}), false, false},
-		"RS256 of a key to encrypt": {sign(t, rs, keys().otherRSA, claims(nil), map[string]any{"kid": "enc"}), false, false},
-		"RS256 with the kid of EC":  {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "e"}), false, false},
-		"RS384":                     {sign(t, jwt.SigningMethodRS384, keys().rsa, claims(nil), map[string]any{"kid": "r"}), false, false},
-		"PS256":                     {sign(t, jwt.SigningMethodPS256, keys().rsa, claims(nil), map[string]any{"kid": "r"}), false, false},
-		"unknown kid":               {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "x"}), false, false},
-		"kid is a number":           {sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": 1}), false, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, _, err := onlyKeys.Token(t.Context(), test.token); (err == nil) != test.onlyKeys {
-				t.Errorf("with the JWKS: %v", err)
-			}
-			if _, _, err := both.Token(t.Context(), test.token); (err == nil) != test.both {
-				t.Errorf("with secret and JWKS: %v", err)
-			}
-		})
-	}
-}
-
-// endpoint serves a JWKS that can be changed, and counts.
-func endpoint(t *testing.T, text []byte) (server *httptest.Server, set func([]byte), reads *atomic.Int64) {
-	t.Helper()
-	var current atomic.Pointer[[]byte]
-	current.Store(&text)
-	reads = new(atomic.Int64)
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		reads.Add(1)
-		text := *current.Load()
-		if text == nil {
-			w.WriteHeader(http.StatusBadGateway)
-		}
-		_, _ = w.Write(text)
-	}))
-	t.Cleanup(server.Close)
-	return server, func(text []byte) { current.Store(&text) }, reads
-}
-
-func TestAKeyThatIsNewIsFetched(t *testing.T) {
-	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	a := newAuthenticator(t, Config{JWKS: server.URL})
-	a.tokens.keys.pause = 0
-	first := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), map[string]any{"kid": "1"})
-	second := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
-	good := func(token string) bool {
-		_, _, err := a.Token(t.Context(), token)
-		return err == nil
-	}
-	if !good(first) || good(second) {
-		t.Error("before the rotation")
-	}
-	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
-	if !good(second) || good(first) {
-		t.Error("after the rotation")
-	}
-	before := reads.Load()
-	if !good(second) || reads.Load() != before {
-		t.Error("a known key is not fetched again")
-	}
-	set(nil)
-	if good(first) || !good(second) || reads.Load() == before {
-		t.Error("when the endpoint fails, the known keys stay")
-	}
-}
-
-func TestUnknownKeysDoNotFloodTheEndpoint(t *testing.T) {
-	server, _, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	a := newAuthenticator(t, Config{JWKS: server.URL})
-	forged := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() { _, _, _ = a.Token(t.Context(), forged) })
-	}
-	all.Wait()
-	if got := reads.Load(); got != 1 {
-		t.Errorf("%d reads", got)
-	}
-}
-
-func TestAFileIsReadAgainForANewKey(t *testing.T) {
-	path := jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	a := newAuthenticator(t, Config{JWKS: path})
-	a.tokens.keys.pause = 0
-	if err := os.WriteFile(path, jwks(jwk("2", &keys().ec.PublicKey, map[string]any{"alg": "ES256", "use": "sig"})), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodES256, keys().ec, claims(nil), map[string]any{"kid": "2"})); err != nil {
-		t.Error(err)
 	}
 }
 
