@@ -31,9 +31,10 @@ type Reader interface {
 	// Interactives returns the counts of each subject and, of the kinds asked,
 	// what the viewer did to it. The anonymous viewer did nothing. An unknown
 	// subject has zero counts. Subjects may repeat; all are of the viewer's
-	// tenant.
+	// tenant, anything else is ErrInvalid.
 	Interactives(ctx context.Context, viewer User, subjects []Subject, kinds Kinds) ([]Interactive, error)
 	// States returns what each user did to each subject, of the kinds asked.
+	// A key of two tenants is ErrInvalid.
 	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
 	// FoldersOf returns each folder, nil where there is none. A default folder
 	// that is not made yet is returned as it would be made now. Visibility is
@@ -121,9 +122,12 @@ type SubjectCounts struct {
 // Outcome is what one transaction did.
 type Outcome struct {
 	// Applied has an entry for each state of KindReaction and KindCollection
-	// that an action was meant for, changed or not: the latest word on it.
+	// that an action of a new message was meant for, changed or not: the latest
+	// word on it. They are in the order of Coalesce; the old state of one that
+	// did not change is the present one.
 	Applied []StateChange
-	// Counts are the new counts of each subject of which a state changed.
+	// Counts are the new counts of each subject of which a state changed, in
+	// the order of tenant, biz and bizId.
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
@@ -168,7 +172,7 @@ type Folders interface {
 	// transaction as Persist does, each with the version
 	// max(at, its version + 1). It returns how many items it took; fewer than
 	// limit means that the folder is empty. Errors: ErrNotFound for either
-	// folder.
+	// folder, ErrInvalid if they are the same.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
 	// DeleteFolder removes an empty folder. Errors: ErrNotFound,
 	// ErrDefaultFolder, ErrFolderNotEmpty.

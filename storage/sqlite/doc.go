@@ -6,7 +6,9 @@
 // rows go to SQLite as one JSON array per statement, so a batch costs the same
 // few statements whatever its size. Every commit is synced to the disk
 // (synchronous = FULL): with batches the price is small, and what was
-// acknowledged survives a power cut.
+// acknowledged survives a power cut. What is called within a transaction, the
+// mark of Persist and the report of Verify, must not write to the same store:
+// it would wait for itself.
 //
 // The package keeps the invariants of package storage, proven by the suite in
 // storage/storagetest. Its own:

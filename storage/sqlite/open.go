@@ -148,14 +148,14 @@ func makeFile(given, path string) error {
 	return f.Close()
 }
 
-// dsn says how each connection is set up. Larger pages and a longer log than
-// usual (32 MiB) mean fewer writes for the same rows.
+// dsn says how each connection is set up. A longer log than usual (32 MiB)
+// means that a page is written into the database once for several commits.
 func dsn(path string) string {
 	query := url.Values{
 		"mode":          {"rw"},
 		"_busy_timeout": {"5000"}, // milliseconds, for other processes; this one has one writer
 		"_txlock":       {"immediate"},
-		"_pragma":       {"page_size(8192)", "wal_autocheckpoint(4000)", "cache_size(-16384)", "trusted_schema(0)"},
+		"_pragma":       {"wal_autocheckpoint(8000)", "cache_size(-16384)", "trusted_schema(0)"},
 		"_journal_mode": {"WAL"},
 		"_synchronous":  {"FULL"},
 		"_dqs":          {"0"},

@@ -127,7 +127,7 @@ func TestEveryCommitIsSynced(t *testing.T) {
 	s := open(t)
 	c := <-s.writer
 	defer func() { s.writer <- c }()
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "page_size": "8192"} {
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2"} {
 		var got string
 		if err := c.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package storagetest
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -70,10 +69,12 @@ func folderNamesAreUnique(w *world) {
 
 func foldersAreBounded(w *world) {
 	alice := user("alice")
-	var last *storage.Folder
-	for i := range storage.MaxFolders - 1 { // and the default one
-		last = w.newFolder(alice, fmt.Sprint("Folder ", i))
-	}
+	w.newFolder(alice, "First") // and the default one
+	w.db.Edit(w.T, `INSERT INTO folder
+		(tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < `+strconv.Itoa(storage.MaxFolders-3)+`)
+		SELECT 'default', 'alice', 'folder-' || i, 'Folder ' || i, 'folder ' || i, '', FALSE, 0, i, i FROM n`)
+	last := w.newFolder(alice, "Last")
 	_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: "One more", Created: 1})
 	w.wantError(err, storage.ErrTooManyFolders)
 	w.newFolder(user("bob"), "One more")
