@@ -262,5 +262,5 @@ func (s *server) like(t *testing.T, user, id string) {
 // verified runs ovation verify, which must find nothing.
 func verified(t *testing.T, data string) {
 	t.Helper()
-	call(t, environment(), "verify", "--data="+data).wants(t, 0, "0 differences; ")
+	runBinary(t, "verify", "--data="+data).wants(t, 0, "0 differences; ")
 }

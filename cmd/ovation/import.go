@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -174,6 +175,8 @@ func verdict(r importer.Result, err error) error {
 	switch {
 	case strict:
 		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
+	case errors.Is(err, context.Canceled):
+		return errors.New("the import was stopped; what the summary tells of is imported, and the same command goes on from there")
 	case err != nil && r.Rows == 0:
 		return fmt.Errorf("import: %w", err)
 	case err != nil:

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -67,6 +69,28 @@ func TestDeskdropIsImportedInSeconds(t *testing.T) {
 		verified(t, data)
 		runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop).wants(t, 0, "already there 69294")
 	}
+}
+
+// stopping cancels a context when it is read to its end.
+type stopping struct {
+	text io.Reader
+	stop context.CancelFunc
+}
+
+func (s *stopping) Read(p []byte) (int, error) {
+	n, err := s.text.Read(p)
+	if err != nil {
+		s.stop()
+	}
+	return n, err
+}
+
+func TestStoppedImportSaysHowToGoOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stdin := &stopping{strings.NewReader(csvOf(1)), cancel}
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"import", "--data=" + t.TempDir(), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &stdout, &stderr)
+	ended{code, stdout.String(), stderr.String()}.wants(t, 1, "rows          1", "the import was stopped", "goes on from there")
 }
 
 func csvOf(rows int) string {
