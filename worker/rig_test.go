@@ -134,7 +134,7 @@ func (h *hooks) Prune(ctx context.Context, before time.Time) (int64, error) {
 	if h.prune != nil {
 		h.prune(before)
 	}
-	return h.Persister.Prune(context.WithoutCancel(ctx), before) // whole, whenever the worker stops
+	return h.Persister.Prune(ctx, before)
 }
 
 // spy is a mirror over the local one whose every call can be watched and made

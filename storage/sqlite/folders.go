@@ -32,7 +32,8 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	f := folder
 	f.FolderID, f.ItemCount, f.Updated = id.String(), 0, folder.Created
 	err = s.write(ctx, "create folder", func(t tx) error {
-		if err := t.makeDefaults(map[storage.User]int64{f.Owner: f.Created}); err != nil {
+		// The default folder is the older one in every list.
+		if err := t.makeDefaults(map[storage.User]int64{f.Owner: f.Created - 1}); err != nil {
 			return err
 		}
 		if n, err := t.countFolders(f.Owner); err != nil || n >= storage.MaxFolders {

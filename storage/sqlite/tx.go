@@ -132,12 +132,12 @@ func (s *Store) enter() bool {
 }
 
 func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
-	if _, err := (tx{ctx, c}).exec(begin); err != nil {
-		return err
-	}
-	// From here on the end of the transaction must not be cut short: the
+	// The beginning and the end of the transaction must not be cut short: the
 	// connection would stay in it.
 	end := tx{context.WithoutCancel(ctx), c}
+	if _, err := end.exec(begin); err != nil {
+		return err
+	}
 	committed := false
 	defer func() {
 		if !committed {

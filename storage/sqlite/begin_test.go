@@ -1,0 +1,34 @@
+package sqlite_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"ovation/storage/sqlite"
+)
+
+// A call that is cancelled while its transaction begins leaves the connection
+// ready for the next one.
+func TestCancelledBeginLeavesTheConnectionReady(t *testing.T) {
+	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for i := range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() { _, _ = store.Prune(ctx, time.Now()) })
+		}
+		time.AfterFunc(time.Duration(i%100)*5*time.Microsecond, cancel)
+		all.Wait()
+		cancel()
+		if _, err := store.Prune(t.Context(), time.Now()); err != nil {
+			t.Fatalf("after %d rounds of cancelled calls: %v", i+1, err)
+		}
+	}
+}
