@@ -245,3 +245,31 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 		}
 	})
 }
+
+// Repair works in bounded pieces: more than one of them is wrong here.
+func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
+	s := open(t)
+	m := storage.Message{ID: "1"}
+	for n := range 2*repairBatch + 10 {
+		subject := storage.Subject{Tenant: "default", Biz: "video", BizID: fmt.Sprint(n)}
+		m.Actions = append(m.Actions, storage.Action{
+			User: storage.User{Tenant: "default"}, Subject: subject, Kind: storage.KindRead, Times: 3, First: 1, Version: 1,
+		})
+	}
+	if _, err := s.Persist(t.Context(), []storage.Message{m}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.ExecContext(t.Context(), `DELETE FROM interactive`); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{len(m.Actions), 0} {
+		got := 0
+		n, err := s.Verify(t.Context(), true, func(storage.Difference) error {
+			got++
+			return nil
+		})
+		if got != want || n != int64(4*len(m.Actions)) || err != nil {
+			t.Errorf("%d of %d counts differ, want %d, error %v", got, n, want, err)
+		}
+	}
+}
