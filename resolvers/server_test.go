@@ -89,7 +89,7 @@ func TestProbesAndMetrics(t *testing.T) {
 		t.Errorf("an unknown path answers %d", status)
 	}
 	log := s.logged()
-	for _, want := range []string{`"operation":"Applaud"`, `"user":"alice"`, `"tenant":"default"`, `"code":"UNAUTHENTICATED"`, `"duration":`} {
+	for _, want := range []string{`"operation":"Applaud"`, `"user":"alice"`, `"tenant":"default"`, `"code":"UNAUTHENTICATED"`, `"duration_ms":`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log has no %s: %s", want, log)
 		}

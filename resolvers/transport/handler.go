@@ -87,7 +87,7 @@ func (h *handler) end(ctx context.Context, rec *record, out *countingWriter) {
 		slog.String("kind", rec.kind),
 		slog.String("user", rec.user.UserID),
 		slog.String("tenant", rec.user.Tenant),
-		slog.Duration("duration", took),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 		slog.Int("status", out.status),
 		slog.String("code", rec.code),
 		slog.Int64("bytes", out.bytes),

@@ -96,7 +96,7 @@ func TestARequestIsLoggedInOneLine(t *testing.T) {
 					t.Errorf("%s: %v", key, line[key])
 				}
 			}
-			if line["level"] != "INFO" || line["bytes"] != float64(len(got.body)) || line["duration"].(float64) <= 0 {
+			if line["level"] != "INFO" || line["bytes"] != float64(len(got.body)) || line["duration_ms"].(float64) <= 0 {
 				t.Errorf("%v", line)
 			}
 			if n := strings.Count(s.log.text.String(), "\n"); n != 1 || strings.Contains(s.log.text.String(), "secret") {

@@ -37,15 +37,17 @@ try {
   await inContext('light', { ...desktop, colorScheme: 'light' }, wholeVisit);
   await inContext('dark', { ...desktop, colorScheme: 'dark' }, shortVisit);
   await inContext('phone', { ...phone, colorScheme: 'light' }, shortVisit);
-  await inContext('links', desktop, followLinks);
+  // It types a token that is none, which the server refuses.
+  await inContext('links', desktop, followLinks, /status of 401/);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
   await browser.close();
 }
 
 // inContext runs a visit in a fresh browser profile and fails if the page
-// logged an error, or asked anything of another origin.
-async function inContext(name, options, visit) {
+// logged an error, unless it is one of the expected, or asked anything of
+// another origin.
+async function inContext(name, options, visit, expected) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
@@ -66,7 +68,7 @@ async function inContext(name, options, visit) {
     error.message = `${name}: ${error.message}\n${faults.join('\n')}`;
     throw error;
   }
-  assert.deepEqual(faults, [], `${name}: the page has faults`);
+  assert.deepEqual(faults.filter((fault) => !expected?.test(fault)), [], `${name}: the page has faults`);
   await context.close();
   console.log(`ok: ${name}`);
 }
