@@ -126,8 +126,10 @@ type Outcome struct {
 	// word on it. They are in the order of Coalesce; the old state of one that
 	// did not change is the present one.
 	Applied []StateChange
-	// Counts are the new counts of each subject of which a state changed, in
-	// the order of tenant, biz and bizId.
+	// Counts are the new counts of each subject of which a state changed, and
+	// the present ones of the subjects of skipped messages: whoever persisted
+	// those may have died before anyone was told. They are in the order of
+	// tenant, biz and bizId.
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int

@@ -27,7 +27,10 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
-		outcome.Skipped = skipped
+		outcome.Skipped = len(skipped)
+		if outcome.Counts, err = t.recall(outcome.Counts, skipped); err != nil {
+			return err
+		}
 		return call(ctx, mark, outcome)
 	})
 	if err != nil {
@@ -49,8 +52,8 @@ SELECT value ->> 0, nullif(value ->> 1, 0) FROM json_each(?) WHERE true
 ON CONFLICT DO NOTHING RETURNING id`
 
 // receive puts the messages into the inbox and returns the actions of those
-// that were not there.
-func (t tx) receive(messages []storage.Message, now int64) (actions []storage.Action, skipped int, err error) {
+// that were not there, and the others.
+func (t tx) receive(messages []storage.Message, now int64) (actions []storage.Action, skipped []storage.Message, err error) {
 	var rows tuples
 	for _, m := range messages {
 		persisted := now
@@ -71,10 +74,40 @@ func (t tx) receive(messages []storage.Message, now int64) (actions []storage.Ac
 			actions = append(actions, m.Actions...)
 			delete(fresh, m.ID) // a second one of the same call is a repeat
 		} else {
-			skipped++
+			skipped = append(skipped, m)
 		}
 	}
 	return actions, skipped, err
+}
+
+// recall adds the counts of the subjects of skipped messages.
+func (t tx) recall(counts []storage.SubjectCounts, skipped []storage.Message) ([]storage.SubjectCounts, error) {
+	known := make(map[storage.Subject]bool, len(counts))
+	for i := range counts {
+		known[counts[i].Subject] = true
+	}
+	var missing []storage.Interactive
+	for _, m := range skipped {
+		for i := range m.Actions {
+			if subject := m.Actions[i].Subject; !known[subject] {
+				known[subject] = true
+				missing = append(missing, storage.Interactive{Subject: subject})
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return counts, nil
+	}
+	if err := t.counts(missing); err != nil {
+		return nil, err
+	}
+	for i := range missing {
+		if missing[i].Version > 0 {
+			counts = append(counts, storage.SubjectCounts{Subject: missing[i].Subject, Counts: missing[i].Counts})
+		}
+	}
+	slices.SortFunc(counts, func(a, b storage.SubjectCounts) int { return bySubject(a.Subject, b.Subject) })
+	return counts, nil
 }
 
 // apply writes coalesced actions and moves the counts by what they change.

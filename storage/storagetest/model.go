@@ -76,11 +76,14 @@ func (m *modelled) persist() {
 	outcome, err := m.w.s.Persist(m.w.Context(), messages, nil)
 	m.wantError(err, nil)
 
-	skipped := 0
+	skipped, recalled := 0, make(map[storage.Subject]bool)
 	meant := make(map[string]bool) // the states that have a latest word
 	for _, message := range messages {
 		if _, seen := m.inbox[message.ID]; seen {
 			skipped++
+			for _, a := range message.Actions {
+				recalled[a.Subject] = true
+			}
 			continue
 		}
 		m.inbox[message.ID] = message
@@ -93,7 +96,7 @@ func (m *modelled) persist() {
 	}
 	m.equal("skipped", outcome.Skipped, skipped)
 	m.equal("states told", len(outcome.Applied), len(meant))
-	m.told(outcome)
+	m.told(outcome, recalled)
 }
 
 func (m *modelled) action() storage.Action {
@@ -196,7 +199,7 @@ func (m *modelled) emptyFolder() {
 			FolderID: moveTo, Version: max(at, s.CollectionVersion+1),
 		})
 	}
-	m.told(outcome)
+	m.told(outcome, nil)
 }
 
 func (m *modelled) deleteFolder() {

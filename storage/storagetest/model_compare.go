@@ -66,8 +66,9 @@ func (m *modelled) folderKeys() []storage.FolderKey {
 	})
 }
 
-// told compares what an outcome says with the model.
-func (m *modelled) told(outcome storage.Outcome) {
+// told compares what an outcome says with the model. Of recalled subjects the
+// counts are told even where they have not changed.
+func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bool) {
 	for _, change := range outcome.Applied {
 		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
 		if change.Kind == storage.KindReaction {
@@ -77,12 +78,16 @@ func (m *modelled) told(outcome storage.Outcome) {
 		}
 	}
 	for _, c := range outcome.Counts {
-		if c.Version <= m.versions[c.Subject] {
+		if c.Version < m.versions[c.Subject] || c.Version == m.versions[c.Subject] && !recalled[c.Subject] {
 			m.Fatalf("the version of %v went from %d to %d", c.Subject, m.versions[c.Subject], c.Version)
 		}
 		m.versions[c.Subject] = c.Version
 		c.Version = 0
 		m.equal("the counts told", c.Counts, m.counts(c.Subject))
+		delete(recalled, c.Subject)
+	}
+	for subject := range recalled {
+		m.equal("the version of a subject not recalled", m.versions[subject], int64(0))
 	}
 }
 

@@ -181,7 +181,10 @@ func redeliveredMessageCountsOnce(w *world) {
 	w.equal("skipped of two new", w.persistMessages(first, second).Skipped, 0)
 	w.wantCounts(s, 5, 0, 1, 0)
 	again := w.persistMessages(second)
-	w.equal("an outcome of nothing new", again, storage.Outcome{Skipped: 1})
+	present := storage.Counts{ReadCount: 5, DislikeCount: 1, Version: 1}
+	w.equal("an outcome of nothing new", again, storage.Outcome{
+		Counts: []storage.SubjectCounts{{Subject: s, Counts: present}}, Skipped: 1,
+	})
 	w.wantCounts(s, 5, 0, 1, 0)
 	w.equal("skipped in other company", w.persistMessages(first, third, second).Skipped, 2)
 	w.wantCounts(s, 10, 0, 1, 0)
