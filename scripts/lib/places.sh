@@ -1,0 +1,55 @@
+# shellcheck shell=bash
+# Folders, ports and who owns what. Reads $dir and $names of scripts/services.
+
+: "${dir:?}" "${names:?}" "${clean:?}"
+
+# prepare: make the folders. A checkout that nobody cannot enter (/root) keeps
+# its servers' data under TMPDIR, and a link to it.
+prepare() {
+	local name
+	[ -e "$dir/.ours" ] || [ -z "$(ls -A "$dir" 2>/dev/null)" ] || die "$dir holds something else"
+	mkdir -p "$dir/users"
+	: >"$dir/.ours"
+	if [ ! -d "$dir/data" ]; then
+		rm -f "$dir/data"
+		if "${clean[@]}" test -x "$dir"; then
+			mkdir "$dir/data"
+		else
+			ln -s "$(mktemp -d "${TMPDIR:-/tmp}/ovation-services.XXXXXX")" "$dir/data"
+		fi
+	fi
+	chmod 711 "$dir/data/"
+	for name in $names; do
+		[ -d "$dir/data/$name" ] && continue
+		mkdir "$dir/data/$name"
+		chmod 700 "$dir/data/$name"
+		[ "$(id -u)" != 0 ] || chown "nobody:$(id -g nobody)" "$dir/data/$name"
+	done
+}
+
+folder() { (cd "$dir/data/$1" && pwd -P); }
+random() { LC_ALL=C od -An -N12 -tx1 /dev/urandom | tr -d ' \n'; }
+
+# listens HOST PORT: does something accept connections there?
+listens() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
+
+# keep FILE COMMAND...: print what FILE holds; the first time, what COMMAND says.
+keep() {
+	local file=$1
+	shift
+	[ -s "$file" ] || "$@" >"$file"
+	cat "$file"
+}
+
+# port: a port that nothing listens on, below those that the system hands out.
+port() {
+	local port
+	while port=$((20000 + RANDOM % 12000)) && listens 127.0.0.1 "$port"; do :; done
+	echo "$port"
+}
+
+# own FILE...: root made them, nobody's server reads and writes them.
+own() {
+	[ "$(id -u)" != 0 ] || chown "nobody:$(id -g nobody)" "$@"
+	chmod go= "$@"
+}

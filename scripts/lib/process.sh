@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# Processes that outlive the script: started, found again, stopped. And the lock.
+
+# Root hands the servers to nobody: Postgres and RabbitMQ refuse root, and
+# nobody owns no file that a mistake could hurt.
+drop=()
+if [ "$(id -u)" = 0 ]; then
+	command -v setpriv >/dev/null || die 'as root, setpriv (util-linux) is needed'
+	drop=(setpriv --reuid=nobody "--regid=$(id -g nobody)" --clear-groups)
+fi
+# The environment of a server holds nothing of the caller's (PG*, RABBITMQ_*).
+clean=(${drop[@]+"${drop[@]}"} env -i "PATH=$PATH" LANG=C.UTF-8)
+
+# birth PID: when the process began, in whatever unit the system has; fails
+# when there is none, or only its zombie.
+birth() {
+	if [ -r /proc/self/stat ]; then
+		local stat
+		{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+		# shellcheck disable=SC2086 # the words after the name in parentheses
+		set -- ${stat##*) }
+		[ "$1" != Z ] && echo "${20}"
+	else
+		LC_ALL=C ps -o lstart= -p "$1"
+	fi
+}
+
+# alive FILE: does the process of this pid file run? Sets pid.
+alive() {
+	local began
+	pid=
+	[ -f "$1" ] && read -r pid began <"$1" && [ "$(birth "$pid")" = "$began" ]
+}
+
+# note FILE: write the pid file of the shell that calls.
+note() {
+	local me
+	me=$(exec sh -c 'echo $PPID')
+	printf '%s %s\n' "$me" "$(birth "$me")" >"$1.new" && mv "$1.new" "$1"
+}
+
+# launch FOLDER COMMAND...: start a server in the background, its output in
+# FOLDER/log. It writes its pid file before it becomes the server, so that one
+# is never without; and it has its own process group, out of Ctrl-C's reach.
+launch() {
+	local folder=$1
+	shift
+	rm -f "$folder/pid"
+	set -m
+	(
+		exec 9<&-
+		note "$folder/pid"
+		cd "$folder" || exit
+		exec "${clean[@]}" HOME="$folder" "$@"
+	) </dev/null >>"$folder/log" 2>&1 &
+	set +m
+	while [ ! -f "$folder/pid" ] && kill -0 $! 2>/dev/null; do sleep 0.01; done
+}
+
+# stop FOLDER SIGNAL: end the process, by force if it does not follow.
+stop() {
+	local i pid
+	alive "$1/pid" || return 0
+	kill -s "$2" "$pid" 2>/dev/null || true
+	for ((i = 0; i < 100; i++)); do
+		alive "$1/pid" || return 0
+		sleep 0.05
+	done
+	kill -s KILL "$pid" 2>/dev/null || true
+	while alive "$1/pid"; do sleep 0.05; done
+}
+
+# lock: one up or down at a time. The lock is this file itself, so there is
+# nothing to clean up, and it ends with its holder however that ends.
+lock() {
+	exec 9<"${BASH_SOURCE[0]}"
+	if command -v flock >/dev/null; then
+		flock -n 9 || { say 'waiting for another up or down' && flock 9; }
+	else
+		perl -MFcntl=:flock -e 'open(my $f, "<&=", 9) && flock($f, LOCK_EX) or die $!'
+	fi
+}
+unlock() { exec 9<&-; }

@@ -1,0 +1,141 @@
+# shellcheck shell=bash
+# The three servers as installed here. Of each: NAME_found prints its program,
+# NAME_start starts it, NAME_answers FOLDER PID tells whether it takes clients.
+
+: "${clean:?}"
+
+# --- Postgres ----------------------------------------------------------------
+
+postgres_found() {
+	local bin found='' path
+	path=$(command -v postgres || true)
+	for bin in "${path%/*}" /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin \
+		/usr/pgsql-*/bin /usr/lib/postgresql/*/bin; do
+		[ ! -x "$bin/initdb" ] || [ ! -x "$bin/postgres" ] || found=$bin
+	done
+	[ -n "$found" ] && echo "$found"
+}
+
+postgres_start() {
+	local at bin port password
+	at=$(folder postgres)
+	bin=$(postgres_found)
+	port=$(keep "$at/port" port)
+	password=$(keep "$at/password" random)
+	own "$at/port" "$at/password"
+	[ -d "$at/data" ] || postgres_init "$at" "$bin" >>"$at/log" 2>&1 || return 1
+	echo "postgres://ovation:$password@127.0.0.1:$port/ovation?sslmode=disable" >"$at/url"
+	launch "$at" "$bin/postgres" -D "$at/data" -p "$port"
+}
+
+# postgres_init FOLDER BIN: make the database, under another name until it is whole.
+postgres_init() {
+	rm -rf "$1/data.new"
+	"${clean[@]}" "$2/initdb" -D "$1/data.new" -U ovation -A scram-sha-256 --pwfile="$1/password" \
+		-E UTF8 --locale=C --no-sync || return 1
+	echo 'create database ovation' | "${clean[@]}" "$2/postgres" --single -D "$1/data.new" postgres || return 1
+	# Memory in files: nothing is left in /dev/shm when the server is killed.
+	cat >>"$1/data.new/postgresql.conf" <<-END
+		listen_addresses = '127.0.0.1'
+		unix_socket_directories = ''
+		max_connections = 200
+		dynamic_shared_memory_type = mmap
+	END
+	mv "$1/data.new" "$1/data"
+}
+
+# Line 8 of its own pid file says whether it has recovered and takes clients.
+postgres_answers() {
+	local lines
+	lines=$(cat "$1/data/postmaster.pid" 2>/dev/null) || return 1
+	[ "$(sed -n 1p <<<"$lines")" = "$2" ] && [[ $(sed -n 8p <<<"$lines") == ready* ]]
+}
+
+# --- Redis -------------------------------------------------------------------
+
+redis_found() { command -v redis-server; }
+
+redis_start() {
+	local at port password
+	at=$(folder redis)
+	port=$(keep "$at/port" port)
+	password=$(keep "$at/password" random)
+	cat >"$at/redis.conf" <<-END
+		bind 127.0.0.1
+		port $port
+		requirepass $password
+		save ""
+		maxmemory 512mb
+		maxmemory-policy allkeys-lru
+	END
+	own "$at/redis.conf"
+	echo "redis://default:$password@127.0.0.1:$port" >"$at/url"
+	launch "$at" "$(redis_found)" "$at/redis.conf"
+}
+
+redis_answers() {
+	local answer
+	exec 3<>"/dev/tcp/127.0.0.1/$(<"$1/port")" || return 1
+	printf 'AUTH %s\r\nPING\r\n' "$(<"$1/password")" >&3
+	read -r -t 5 answer <&3 && read -r -t 5 answer <&3
+	exec 3<&-
+	[[ ${answer:-} == +PONG* ]]
+} 2>/dev/null
+
+# --- RabbitMQ ----------------------------------------------------------------
+
+# Debian's /usr/sbin/rabbitmq-server runs as the system's own user only, so the
+# server's own script behind it comes first.
+rabbitmq_found() {
+	local bin
+	command -v epmd >/dev/null || return 1
+	for bin in /usr/lib/rabbitmq/bin /opt/homebrew/opt/rabbitmq/sbin /usr/local/opt/rabbitmq/sbin \
+		"$(dirname "$(command -v rabbitmq-server || echo /-/)")"; do
+		[ -x "$bin/rabbitmq-server" ] && echo "$bin/rabbitmq-server" && return
+	done
+	return 1
+}
+
+# It has its own node name, cookie (in HOME), ports and name service (epmd).
+rabbitmq_start() {
+	local at port password epmd
+	at=$(folder rabbitmq)
+	port=$(keep "$at/port" port)
+	password=$(keep "$at/password" random)
+	mkdir -p "$at/epmd"
+	epmd=$(keep "$at/epmd/port" port)
+	cat >"$at/rabbitmq.conf" <<-END
+		listeners.tcp.1 = 127.0.0.1:$port
+		default_user = ovation
+		default_pass = $password
+		vm_memory_high_watermark.absolute = 1GB
+		disk_free_limit.absolute = 64MB
+		raft.wal_max_size_bytes = 67108864
+	END
+	echo '[].' >"$at/plugins"
+	own "$at/rabbitmq.conf" "$at/plugins" "$at/epmd"
+	echo "amqp://ovation:$password@127.0.0.1:$port/" >"$at/url"
+	alive "$at/epmd/pid" || launch "$at/epmd" epmd -address 127.0.0.1 -port "$epmd"
+	until listens 127.0.0.1 "$epmd"; do
+		alive "$at/epmd/pid" || return 1
+		sleep 0.02
+	done
+	launch "$at" ERL_EPMD_PORT="$epmd" ERL_EPMD_ADDRESS=127.0.0.1 \
+		RABBITMQ_NODENAME=ovation@localhost RABBITMQ_DIST_PORT="$(port)" \
+		RABBITMQ_CONF_ENV_FILE=/dev/null RABBITMQ_CONFIG_FILE="$at/rabbitmq.conf" \
+		RABBITMQ_ADVANCED_CONFIG_FILE="$at/none.config" RABBITMQ_ENABLED_PLUGINS_FILE="$at/plugins" \
+		RABBITMQ_MNESIA_BASE="$at/data" RABBITMQ_GENERATED_CONFIG_DIR="$at/generated" \
+		RABBITMQ_LOG_BASE="$at" RABBITMQ_LOGS=- RUNNING_UNDER_SYSTEMD=true \
+		RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}' \
+		"$(rabbitmq_found)"
+}
+
+# It answers the protocol's header with a frame, whose first byte is 1.
+rabbitmq_answers() {
+	local answer
+	exec 3<>"/dev/tcp/127.0.0.1/$(<"$1/port")" || return 1
+	printf 'AMQP\0\0\11\1' >&3
+	IFS= read -r -t 5 -n 1 answer <&3
+	exec 3<&-
+	[ "${answer:-}" = $'\1' ]
+} 2>/dev/null
