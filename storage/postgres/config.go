@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ovation/storage"
+)
+
+// settings are made on every connection unless the URL says otherwise. The
+// time-outs keep a stuck statement, lock or transaction from holding up others
+// for long.
+var settings = map[string]string{
+	"application_name":                    "ovation",
+	"statement_timeout":                   "30s",
+	"lock_timeout":                        "10s",
+	"idle_in_transaction_session_timeout": "30s",
+
+	"plan_cache_mode":   "force_generic_plan",
+	"enable_seqscan":    "off",
+	"enable_bitmapscan": "off",
+	"enable_hashjoin":   "off",
+	"enable_mergejoin":  "off",
+	"jit":               "off",
+}
+
+// configure reads the URL and adds the settings.
+func configure(from string) (*pgxpool.Config, error) {
+	u, err := url.Parse(from)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		// What is wrong may be a part of the password: nothing of it is told.
+		return nil, &storage.InvalidError{Field: "URL", Reason: "of Postgres cannot be read: want " +
+			"postgres://USER:PASSWORD@HOST:PORT/DATABASE, in the password %XX for each special character"}
+	}
+	cfg, err := pgxpool.ParseConfig(from)
+	if err != nil {
+		return nil, &storage.InvalidError{Field: "URL", Reason: "of Postgres cannot be used: " + conceal(err.Error(), u)}
+	}
+	for name, value := range settings {
+		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {
+			cfg.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	if !u.Query().Has("connect_timeout") {
+		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
+	}
+	if !u.Query().Has("pool_max_conns") {
+		cfg.MaxConns = defaultMaxConns
+	}
+	return cfg, nil
+}
+
+// conceal takes the passwords of a URL out of a text.
+func conceal(text string, u *url.URL) string {
+	password, _ := u.User.Password()
+	for _, secret := range []string{password, u.Query().Get("password"), u.Query().Get("sslpassword")} {
+		if secret != "" {
+			text = strings.NewReplacer(secret, "***", url.QueryEscape(secret), "***", url.PathEscape(secret), "***").Replace(text)
+		}
+	}
+	return text
+}
+
+// name is what messages call the database.
+func name(cfg *pgxpool.Config) string {
+	c := cfg.ConnConfig
+	return fmt.Sprintf("%q of user %q at %s:%d", c.Database, c.User, c.Host, c.Port)
+}

@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+)
+
+// tally is by how much the counts of subjects move. Subjects in it get a new
+// count version even if no count moves: a state behind the counts has changed.
+type tally struct {
+	subjects map[storage.Subject]*storage.Counts
+	folders  map[storage.FolderKey]int64
+}
+
+func newTally() tally {
+	return tally{map[storage.Subject]*storage.Counts{}, map[storage.FolderKey]int64{}}
+}
+
+// subject returns the counts to add to.
+func (m tally) subject(s storage.Subject) *storage.Counts {
+	counts := m.subjects[s]
+	if counts == nil {
+		counts = new(storage.Counts)
+		m.subjects[s] = counts
+	}
+	return counts
+}
+
+// state adds what a changed state changes.
+func (m tally) state(c *storage.StateChange) {
+	if c.OldReaction == c.Reaction && c.OldFolderID == c.FolderID {
+		return
+	}
+	counts := m.subject(c.Subject)
+	m.reaction(counts, c.OldReaction, -1)
+	m.reaction(counts, c.Reaction, +1)
+	if c.OldFolderID != "" {
+		counts.CollectCount--
+		m.folders[storage.FolderKey{Owner: c.User, FolderID: c.OldFolderID}]--
+	}
+	if c.FolderID != "" {
+		counts.CollectCount++
+		m.folders[storage.FolderKey{Owner: c.User, FolderID: c.FolderID}]++
+	}
+}
+
+func (m tally) reaction(counts *storage.Counts, r storage.Reaction, by int64) {
+	switch r {
+	case storage.Like:
+		counts.LikeCount += by
+	case storage.Dislike:
+		counts.DislikeCount += by
+	case storage.NoReaction:
+	}
+}
+
+// settle moves the counts and returns the new ones of each subject and the
+// present ones of those of skipped messages, in the order of tenant, biz and
+// bizId.
+func (t *tx) settle(by tally, skipped []storage.Message) ([]storage.SubjectCounts, error) {
+	b := t.batch()
+	moveItemCounts(b, by.folders)
+	var out []storage.SubjectCounts
+	row := func(row pgx.Rows) error {
+		var c storage.SubjectCounts
+		err := row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
+			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version)
+		out = append(out, c)
+		return err
+	}
+	moveCounts(b, by.subjects, row)
+	recall(b, by.subjects, skipped, row)
+	if b.Len() == 0 {
+		return nil, nil
+	}
+	err := t.send(b)
+	slices.SortFunc(out, func(a, b storage.SubjectCounts) int { return bySubject(a.Subject, b.Subject) })
+	return out, err
+}
+
+const upsertCounts = `
+INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
+SELECT k.tenant, k.biz, k.biz_id, k.reads, k.likes, k.dislikes, k.collects, 1
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, reads, likes, dislikes, collects, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET
+    read_count = i.read_count + excluded.read_count,
+    like_count = i.like_count + excluded.like_count,
+    dislike_count = i.dislike_count + excluded.dislike_count,
+    collect_count = i.collect_count + excluded.collect_count,
+    version = i.version + 1
+RETURNING tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version`
+
+func moveCounts(b *pgx.Batch, by map[storage.Subject]*storage.Counts, row func(pgx.Rows) error) {
+	if len(by) == 0 {
+		return
+	}
+	rows := newColumns(3, 4, len(by))
+	for _, s := range slices.SortedFunc(maps.Keys(by), bySubject) {
+		c := by[s]
+		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount)
+	}
+	b.Queue(upsertCounts, rows.args()...).Query(each(row))
+}
+
+const selectPresentCounts = `
+SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.version
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
+JOIN interactive i ON i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id`
+
+// recall looks up the counts of the subjects of skipped messages that do not
+// move.
+func recall(b *pgx.Batch, moving map[storage.Subject]*storage.Counts, skipped []storage.Message, row func(pgx.Rows) error) {
+	missing := make(map[storage.Subject]bool)
+	for _, m := range skipped {
+		for i := range m.Actions {
+			if subject := m.Actions[i].Subject; moving[subject] == nil {
+				missing[subject] = true
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	keys := newColumns(3, 0, len(missing))
+	for s := range missing {
+		keys.add([]string{s.Tenant, s.Biz, s.BizID})
+	}
+	b.Queue(selectPresentCounts, keys.args()...).Query(each(row))
+}
+
+const (
+	// An UPDATE takes its locks in no order that could be chosen: they are
+	// taken before it.
+	lockFolders = `
+SELECT FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, folder_id, items, ord)
+JOIN folder f ON f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id
+ORDER BY k.ord FOR NO KEY UPDATE OF f`
+
+	updateItemCounts = `
+UPDATE folder f SET item_count = f.item_count + k.items
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS k (tenant, user_id, folder_id, items)
+WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id`
+)
+
+func moveItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
+	if len(by) == 0 {
+		return
+	}
+	rows := newColumns(3, 1, len(by))
+	for _, k := range slices.SortedFunc(maps.Keys(by), byFolder) {
+		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID}, by[k])
+	}
+	b.Queue(lockFolders, rows.args()...)
+	b.Queue(updateItemCounts, rows.args()...)
+}
+
+func bySubject(a, b storage.Subject) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Biz, b.Biz), cmp.Compare(a.BizID, b.BizID))
+}
+
+// byFolder puts the default folder before the others of its owner.
+func byFolder(a, b storage.FolderKey) int {
+	first := func(k storage.FolderKey) int {
+		if k.FolderID == storage.DefaultFolderID {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(a.Owner.Tenant, b.Owner.Tenant), cmp.Compare(a.Owner.UserID, b.Owner.UserID),
+		cmp.Compare(first(a), first(b)), cmp.Compare(a.FolderID, b.FolderID))
+}

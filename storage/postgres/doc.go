@@ -1,0 +1,49 @@
+// Package postgres is the storage.Store of the distributed way to run: a
+// PostgreSQL database that many nodes and workers share.
+//
+// Many rows go to Postgres as one array per column and come out of unnest, so
+// that a batch costs the same few statements and round trips whatever its
+// size. What a call reads is of one moment, since it is one statement. What it
+// writes is one transaction of READ COMMITTED, in which the order of the locks
+// stands for isolation.
+//
+// # Locks
+//
+// Every transaction takes its row locks in this order, and rows of one table
+// in the order of their keys. So none ever waits for one that waits for it.
+//
+//  1. inbox
+//  2. folders, against their removal (FOR KEY SHARE), which nobody waits for
+//     but DeleteFolder; then default folders that are made
+//  3. user_reaction, user_collection, user_read
+//  4. folders, to change them (FOR NO KEY UPDATE): by owner, of each the
+//     default folder first, then by id
+//  5. interactive
+//
+// Who changes an owner's folders (CreateFolder, UpdateFolder) holds the
+// default folder first. DeleteFolder waits for one lock and takes no other.
+//
+// # Plans
+//
+// Each statement is planned once a connection, for keys of any value, and by
+// its indexes alone: sequential scans, hash and merge joins are off except
+// where everything is recounted. A plan therefore does not turn with the
+// statistics of a growing table, and a test can ask for the one that runs.
+//
+// The package keeps the invariants of package storage, proven by the suite in
+// storage/storagetest. Its own:
+//
+//   - No deadlock and no serialization failure, whoever writes what at the
+//     same time: TestWritersNeverDeadlock.
+//   - Every list reads its index and neither sorts nor scans, and every key is
+//     found by an index: TestListsUseTheirIndex, TestBatchesSearchByKey.
+//   - A failed call leaves nothing half-written, and what a later call may
+//     cure is storage.ErrUnavailable: TestFailedCallsLeaveNothing.
+//   - Counts and states of one answer are of one moment:
+//     TestCountsAndStatesAreOfOneMoment.
+//   - Repair is exact while others write: TestRepairIsExactUnderWriters.
+//   - New counts of a subject touch no index: TestCountsStayHeapOnly.
+//   - No message holds the password of the URL: TestOpenSaysWhatIsWrong.
+//
+// It imports package storage and nothing else of this module.
+package postgres

@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ovation/storage"
+)
+
+// errNoAnswer ends a call that has taken callTimeout.
+var errNoAnswer = fmt.Errorf("no answer within %v", callTimeout)
+
+// Classes of the server's error codes that say nothing about the values of a
+// call: it may succeed later, once somebody has seen to the server.
+var passing = map[string]bool{
+	"08": true, // connection
+	"25": true, // state of the transaction, read-only among them
+	"28": true, // user, password
+	"3D": true, // no such database
+	"3F": true, // no such schema
+	"40": true, // deadlock, serialization
+	"42": true, // tables, columns, privileges
+	"53": true, // disk, memory, connections
+	"55": true, // locks
+	"57": true, // shutdown, time-outs
+	"58": true, // input and output of the server
+}
+
+const (
+	readOnly        = "25006"
+	serialization   = "40001"
+	deadlock        = "40P01"
+	lockTimeout     = "55P03"
+	uniqueViolation = "23505"
+)
+
+// advice says what to do about an error.
+var advice = map[string]string{
+	readOnly:    "the database is read-only: connect to the primary server (target_session_attrs=read-write in the URL finds it), or see to default_transaction_read_only",
+	"28000":     "check the user in the URL and the server's pg_hba.conf",
+	"28P01":     "check the user and the password in the URL",
+	"3D000":     "make the database with: createdb",
+	"3F000":     "check search_path in the URL",
+	"42501":     "grant the user of the URL what it lacks; in a schema made for Ovation it needs CREATE and USAGE",
+	"42P01":     "run: ovation migrate",
+	"53100":     "the disk of the server is full: make room on it",
+	"53300":     "raise max_connections of the server, or lower pool_max_conns in the URL",
+	lockTimeout: "another transaction kept a row or table locked for longer than lock_timeout",
+	"57014":     "a statement took longer than statement_timeout, or an administrator ended it",
+}
+
+// fault finds the error of package storage, or of the context, that an error
+// of the driver amounts to. closed tells that the connection is lost with it.
+func fault(ctx context.Context, err error, closed bool) error {
+	if err == nil {
+		return nil
+	}
+	if context.Cause(ctx) == errNoAnswer { //nolint:errorlint // the very one
+		return fmt.Errorf("%w: %w", storage.ErrUnavailable, errNoAnswer)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && len(e.Code) == 5 {
+		switch todo := advice[e.Code]; {
+		case !passing[e.Code[:2]]:
+			return err
+		case todo != "":
+			return fmt.Errorf("%w: %w: %s", storage.ErrUnavailable, err, todo)
+		}
+		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	}
+	if closed || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
+		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	}
+	return err
+}
+
+// is reports whether the server answered with one of the codes.
+func is(err error, codes ...string) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	for _, code := range codes {
+		if ok && e.Code == code {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,258 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+)
+
+const (
+	// lockFolder is taken of the default folder by whoever changes the folders
+	// of an owner, so that there is one at a time.
+	lockFolder = `
+SELECT folder_id, name, description, public, item_count, created, updated FROM folder
+WHERE tenant = $1 AND user_id = $2 AND folder_id = $3 FOR NO KEY UPDATE`
+
+	insertFolder = `
+INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
+SELECT $1, $2, $3, $4, $5, $6, $7, 0, $8::bigint, $8
+WHERE (SELECT count(*) FROM folder WHERE tenant = $1 AND user_id = $2) < $9`
+)
+
+// CreateFolder makes a folder with an id that sorts by time.
+func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
+	if err := validateOwner(folder.Owner); err != nil {
+		return nil, err
+	}
+	change := storage.FolderChange{Name: &folder.Name, Description: &folder.Description}
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	f := folder
+	f.FolderID, f.ItemCount, f.Updated = id.String(), 0, folder.Created
+	err = s.write(ctx, "create folder", func(t *tx) error {
+		b := t.batch()
+		// The default folder is the older one in every list.
+		makeDefaults(b, map[storage.User]int64{f.Owner: f.Created - 1})
+		b.Queue(lockFolder, f.Owner.Tenant, f.Owner.UserID, storage.DefaultFolderID)
+		var made int64
+		b.Queue(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID, f.Name, storage.FolderNameKey(f.Name),
+			f.Description, f.Public, f.Created, storage.MaxFolders).Exec(count(&made))
+		if err := t.send(b); err != nil {
+			return nameTaken(err)
+		}
+		if made == 0 {
+			return storage.ErrTooManyFolders
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+const updateFolder = `
+UPDATE folder SET name = $4, name_key = $5, description = $6, public = $7, updated = $8
+WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
+
+// UpdateFolder changes what is set in the change.
+func (s *Store) UpdateFolder(
+	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
+) (*storage.Folder, error) {
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	if err := validateOwner(key.Owner); err != nil {
+		return nil, err
+	}
+	if !storable(key.FolderID) {
+		return nil, storage.ErrNotFound
+	}
+	var f storage.Folder
+	err := s.write(ctx, "update folder", func(t *tx) error {
+		f = storage.Folder{}
+		b := t.batch()
+		if key.FolderID == storage.DefaultFolderID {
+			makeDefaults(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
+		} else {
+			b.Queue(lockFolder, key.Owner.Tenant, key.Owner.UserID, storage.DefaultFolderID)
+		}
+		b.Queue(lockFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Query(each(func(row pgx.Rows) error {
+			f.Owner = key.Owner
+			return row.Scan(&f.FolderID, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
+		}))
+		if err := t.send(b); err != nil {
+			return err
+		}
+		before := f
+		if f.FolderID == "" {
+			return storage.ErrNotFound
+		}
+		set(&f.Name, change.Name)
+		set(&f.Description, change.Description)
+		set(&f.Public, change.Public)
+		if f == before {
+			return nil
+		}
+		f.Updated = storage.Micros(at)
+		b = t.batch()
+		b.Queue(updateFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID,
+			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Updated)
+		return nameTaken(t.send(b))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+// EmptyFolder moves or uncollects up to limit items.
+func (s *Store) EmptyFolder(
+	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
+) (int, storage.Outcome, error) {
+	if moveTo == key.FolderID {
+		return 0, storage.Outcome{}, &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
+	}
+	var outcome storage.Outcome
+	err := s.write(ctx, "empty folder", func(t *tx) (err error) {
+		if err := t.mustExist(key.Owner, at, key.FolderID, moveTo); err != nil {
+			return err
+		}
+		if outcome, err = t.take(key, moveTo, storage.Micros(at), limit); err != nil {
+			return err
+		}
+		return call(t.ctx, mark, outcome)
+	})
+	if err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	return len(outcome.Applied), outcome, nil
+}
+
+// mustExist keeps the folders of those ids from being removed, but for the
+// empty id. The default folder is made if need be. Errors:
+// storage.ErrNotFound.
+func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) error {
+	b := t.batch()
+	var keys []storage.FolderKey
+	for _, id := range ids {
+		if id == "" {
+			continue
+		}
+		keys = append(keys, storage.FolderKey{Owner: owner, FolderID: id})
+		if id == storage.DefaultFolderID && !owner.Anonymous() && storable(owner.Tenant+owner.UserID) {
+			makeDefaults(b, map[storage.User]int64{owner: storage.Micros(at)})
+		}
+	}
+	existing := hold(b, keys)
+	if err := t.send(b); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if !existing[key] {
+			return storage.ErrNotFound
+		}
+	}
+	return nil
+}
+
+// The limit counts rows that are locked and still in the folder.
+const takeItems = `
+WITH taken AS (
+    SELECT biz, biz_id FROM user_collection
+    WHERE tenant = $3 AND user_id = $4 AND state = $5 AND state <> ''
+    ORDER BY biz, biz_id LIMIT $6 FOR NO KEY UPDATE)
+UPDATE user_collection AS s SET prev_state = s.state, state = $1, version = greatest($2::bigint, s.version + 1)
+FROM taken WHERE s.tenant = $3 AND s.user_id = $4 AND s.biz = taken.biz AND s.biz_id = taken.biz_id
+RETURNING s.biz, s.biz_id, s.version`
+
+// take moves up to limit items of a folder, and the counts with them.
+func (t *tx) take(key storage.FolderKey, moveTo string, at int64, limit int) (outcome storage.Outcome, err error) {
+	moved := newTally()
+	b := t.batch()
+	args := []any{moveTo, at, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
+	b.Queue(takeItems, args...).Query(each(func(row pgx.Rows) error {
+		c := storage.StateChange{
+			User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,
+		}
+		c.Subject.Tenant = key.Owner.Tenant
+		err := row.Scan(&c.Subject.Biz, &c.Subject.BizID, &c.Version)
+		moved.state(&c)
+		outcome.Applied = append(outcome.Applied, c)
+		return err
+	}))
+	if err := t.send(b); err != nil {
+		return outcome, err
+	}
+	slices.SortFunc(outcome.Applied, func(a, b storage.StateChange) int { return bySubject(a.Subject, b.Subject) })
+	outcome.Counts, err = t.settle(moved, nil)
+	return outcome, err
+}
+
+const (
+	// holdAlone waits for everyone who is putting something into the folder,
+	// and keeps others from it.
+	holdAlone    = `SELECT FROM folder WHERE tenant = $1 AND user_id = $2 AND folder_id = $3 FOR UPDATE`
+	holdsItems   = `SELECT FROM user_collection WHERE tenant = $1 AND user_id = $2 AND state = $3 AND state <> '' LIMIT 1`
+	deleteFolder = `DELETE FROM folder WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
+)
+
+// DeleteFolder removes an empty folder.
+func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
+	switch {
+	case key.FolderID == storage.DefaultFolderID:
+		return storage.ErrDefaultFolder
+	case !storable(key.FolderID) || !storable(key.Owner.Tenant+key.Owner.UserID):
+		return storage.ErrNotFound
+	}
+	return s.write(ctx, "delete folder", func(t *tx) error {
+		var items, deleted int64
+		b := t.batch()
+		for _, step := range []struct {
+			statement string
+			rows      *int64
+		}{{holdAlone, new(int64)}, {holdsItems, &items}, {deleteFolder, &deleted}} {
+			b.Queue(step.statement, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(step.rows))
+		}
+		switch err := t.send(b); {
+		case err != nil:
+			return err
+		case deleted == 0:
+			return storage.ErrNotFound
+		case items > 0:
+			return storage.ErrFolderNotEmpty // and the deletion is rolled back
+		}
+		return nil
+	})
+}
+
+func validateOwner(owner storage.User) error {
+	if err := owner.Validate(); err != nil {
+		return err
+	}
+	return storage.ValidateUserID(owner.UserID)
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// nameTaken knows the error of the only unique key that a caller can hit.
+func nameTaken(err error) error {
+	if is(err, uniqueViolation) {
+		return storage.ErrNameTaken
+	}
+	return err
+}

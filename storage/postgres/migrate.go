@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"ovation/storage"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrate brings the tables of a database up to this release, each step in a
+// transaction. Several processes may call it at the same time: one works under
+// an advisory lock, the others wait. It changes nothing in a database that is
+// up to date. Errors: as of Open, except ErrNotMigrated.
+func Migrate(ctx context.Context, url string) error {
+	cfg, err := configure(url)
+	if err != nil {
+		return fmt.Errorf("migrate database: %w", err)
+	}
+	// The planner's settings are for keyed statements, and an index over a large
+	// table takes its time. The time-out of locks stays: the queue behind a
+	// table that is to be changed must not grow.
+	params := cfg.ConnConfig.RuntimeParams
+	for name, value := range settings {
+		if name != "application_name" && name != "lock_timeout" && params[name] == value {
+			delete(params, name)
+		}
+	}
+	if err := migrate(ctx, cfg.ConnConfig); err != nil {
+		return fmt.Errorf("migrate database %s: %w", name(cfg), err)
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
+	known, err := knownVersion()
+	if err != nil {
+		return err
+	}
+	c, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return fault(ctx, err, true)
+	}
+	current, err := func() (int64, error) {
+		defer func() { _ = c.Close(context.WithoutCancel(ctx)) }() // nothing is lost
+		if err := suits(c); err != nil {
+			return 0, err
+		}
+		current, err := schemaVersion(ctx, c)
+		return current, fault(ctx, err, c.IsClosed())
+	}()
+	switch {
+	case err != nil:
+		return err
+	case current > known:
+		return newer(current, known)
+	case current == known:
+		return nil
+	}
+	db := stdlib.OpenDB(*cfg)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	provider, err := newProvider(db, cfg.RuntimeParams["search_path"])
+	if err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fault(ctx, err, false)
+	}
+	return nil
+}
+
+func newProvider(db *sql.DB, schema string) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	// Advisory locks are those of a database: each schema in it has its own.
+	id := fnv.New32a()
+	_, _ = id.Write([]byte("ovation migrate " + schema)) // never fails
+	const second, patience = 1, 600
+	locker, err := lock.NewPostgresSessionLocker(
+		lock.WithLockID(int64(id.Sum32())), lock.WithLockTimeout(second, patience))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker),
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+}
+
+// knownVersion is the version of the tables that this release works with.
+func knownVersion() (known int64, err error) {
+	files, err := migrations.ReadDir("migrations")
+	for _, f := range files {
+		version, bad := goose.NumericComponent(f.Name())
+		known, err = max(known, version), errors.Join(err, bad)
+	}
+	return known, err
+}
+
+// schemaVersion is the version of the tables of a database, 0 where there are
+// none.
+func schemaVersion(ctx context.Context, c *pgx.Conn) (version int64, err error) {
+	err = c.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&version)
+	const undefinedTable = "42P01"
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == undefinedTable {
+		return 0, nil
+	}
+	return version, err
+}
+
+func newer(current, known int64) error {
+	return fmt.Errorf("%w: its tables have version %d, this release knows versions up to %d; "+
+		"run the release that made it or a newer one, or give another database",
+		storage.ErrNewerSchema, current, known)
+}

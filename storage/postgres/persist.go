@@ -1,0 +1,181 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+)
+
+// Persist applies what is new of the messages in one transaction: one round
+// trip for the inbox, one for the states, one for the counts and one to
+// commit, and now and then one for default folders and for states that stay.
+func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	for _, m := range messages {
+		if err := m.Validate(); err != nil {
+			return storage.Outcome{}, fmt.Errorf("persist message %q: %w", m.ID, err)
+		}
+	}
+	var outcome storage.Outcome
+	err := s.write(ctx, "persist", func(t *tx) (err error) {
+		outcome, err = t.persist(messages, storage.Micros(s.now()))
+		if err != nil {
+			return err
+		}
+		return call(t.ctx, mark, outcome)
+	})
+	if err != nil {
+		return storage.Outcome{}, err
+	}
+	return outcome, nil
+}
+
+func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Outcome, err error) {
+	if len(messages) == 0 {
+		return outcome, nil
+	}
+	b := t.batch()
+	fresh := receive(b, messages, now)
+	folders := holdFolders(b, messages)
+	if err := t.send(b); err != nil {
+		return outcome, err
+	}
+	var actions []storage.Action
+	var skipped []storage.Message
+	for _, m := range messages {
+		if fresh[m.ID] {
+			actions = append(actions, m.Actions...)
+			delete(fresh, m.ID) // a second one of the same call is a repeat
+		} else {
+			skipped = append(skipped, m)
+		}
+	}
+	actions = storage.Coalesce(actions)
+	outcome.Skipped = len(skipped)
+	if err := t.place(actions, folders); err != nil {
+		return outcome, err
+	}
+	changed := newTally()
+	if outcome.Applied, err = t.apply(actions, changed); err != nil {
+		return outcome, err
+	}
+	outcome.Counts, err = t.settle(changed, skipped)
+	return outcome, err
+}
+
+const insertInbox = `
+INSERT INTO inbox (id, persisted)
+SELECT k.id, nullif(k.persisted, 0) FROM unnest($1::text[], $2::bigint[]) AS k (id, persisted) ORDER BY k.id COLLATE "C"
+ON CONFLICT DO NOTHING RETURNING id`
+
+// receive puts the messages into the inbox. Once the batch is sent, it holds
+// the ids of those that were not there.
+func receive(b *pgx.Batch, messages []storage.Message, now int64) map[string]bool {
+	rows := newColumns(1, 1, len(messages))
+	for _, m := range messages {
+		persisted := now
+		if m.Forever {
+			persisted = 0
+		}
+		rows.add([]string{m.ID}, persisted)
+	}
+	fresh := make(map[string]bool, len(messages))
+	b.Queue(insertInbox, rows.args()...).Query(each(func(row pgx.Rows) error {
+		var id string
+		err := row.Scan(&id)
+		fresh[id] = true
+		return err
+	}))
+	return fresh
+}
+
+// apply writes coalesced actions, adds to the tally what they change, and
+// returns the latest word on the state of each but the reads.
+func (t *tx) apply(actions []storage.Action, changed tally) ([]storage.StateChange, error) {
+	if len(actions) == 0 {
+		return nil, nil
+	}
+	reactions, rest := cut(actions, storage.KindReaction)
+	collections, reads := cut(rest, storage.KindCollection)
+
+	b := t.batch()
+	reacted := react(b, reactions)
+	collected := collect(b, collections)
+	addReads(b, reads)
+	if err := t.send(b); err != nil {
+		return nil, err
+	}
+	if err := t.lookUp(reacted, collected); err != nil {
+		return nil, err
+	}
+	applied := slices.Concat(reacted.changes, collected.changes)
+	for i := range applied {
+		changed.state(&applied[i])
+	}
+	for i := range reads {
+		changed.subject(reads[i].Subject).ReadCount += reads[i].Times
+	}
+	return applied, nil
+}
+
+// cut splits off the leading actions of a kind.
+func cut(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {
+	n := slices.IndexFunc(actions, func(a storage.Action) bool { return a.Kind != kind })
+	if n < 0 {
+		n = len(actions)
+	}
+	return actions[:n], actions[n:]
+}
+
+const selectSeen = `
+SELECT k.ord FROM unnest($1::text[]) WITH ORDINALITY AS k (id, ord) JOIN inbox i ON i.id = k.id`
+
+// Seen looks the ids up in the inbox.
+func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
+	out := make([]bool, len(ids))
+	keys := newColumns(1, 0, len(ids))
+	for _, id := range ids {
+		keys.add([]string{id})
+	}
+	err := s.read(ctx, "look up messages", selectSeen, keys.args(), func(row pgx.Rows) error {
+		var i int
+		err := row.Scan(&i)
+		out[i-1] = true
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// pruneBatch is how many messages are forgotten in one transaction.
+const pruneBatch = 10_000
+
+// Whom another one is forgetting already is left to that one.
+const deleteInbox = `
+DELETE FROM inbox WHERE id = ANY (ARRAY(
+    SELECT id FROM inbox WHERE persisted < $1 ORDER BY persisted LIMIT $2 FOR UPDATE SKIP LOCKED))`
+
+// Prune forgets old messages, in transactions of a bounded size.
+func (s *Store) Prune(ctx context.Context, before time.Time) (total int64, err error) {
+	for {
+		var n int64
+		err := s.write(ctx, "prune the inbox", func(t *tx) error {
+			b := t.batch()
+			b.Queue(deleteInbox, storage.Micros(before), pruneBatch).Exec(count(&n))
+			return t.send(b)
+		})
+		if err != nil {
+			return total, err
+		}
+		total += n
+		if n < pruneBatch {
+			return total, nil
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ovation/storage"
+)
+
+// written are actions of one kind under way to the states.
+type written struct {
+	changes []storage.StateChange
+	// left are those not written yet: in the end, because what is stored is
+	// newer.
+	left map[storage.StateKey]int
+}
+
+func newWritten(actions []storage.Action) written {
+	w := written{make([]storage.StateChange, len(actions)), make(map[storage.StateKey]int, len(actions))}
+	for i := range actions {
+		a := &actions[i]
+		w.changes[i] = storage.StateChange{
+			User: a.User, Subject: a.Subject, Kind: a.Kind,
+			Reaction: a.Reaction, FolderID: a.FolderID, Version: a.Version,
+		}
+		w.left[storage.StateKey{User: a.User, Subject: a.Subject}] = i
+	}
+	return w
+}
+
+// take returns the change that a returned row is of.
+func (w written) take(key storage.StateKey) *storage.StateChange {
+	key.Subject.Tenant = key.User.Tenant
+	i := w.left[key]
+	delete(w.left, key)
+	return &w.changes[i]
+}
+
+// keys are the keys of what was not written, and where its change stands.
+func (w written) keys() (columns, []int) {
+	rows, at := newColumns(4, 0, len(w.left)), make([]int, 0, len(w.left))
+	for key, i := range w.left {
+		rows.add(stateKey(key))
+		at = append(at, i)
+	}
+	return rows, at
+}
+
+const upsertReactions = `
+INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
+SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, state, version, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
+WHERE s.version < excluded.version
+RETURNING tenant, user_id, biz, biz_id, prev_state`
+
+// react applies actions of KindReaction.
+func react(b *pgx.Batch, actions []storage.Action) written {
+	w := newWritten(actions)
+	if len(actions) == 0 {
+		return w
+	}
+	rows := newColumns(4, 2, len(actions))
+	for i := range actions {
+		a := &actions[i]
+		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, int64(a.Reaction), a.Version)
+	}
+	b.Queue(upsertReactions, rows.args()...).Query(each(func(row pgx.Rows) error {
+		var key storage.StateKey
+		var old storage.Reaction
+		err := row.Scan(&key.User.Tenant, &key.User.UserID, &key.Subject.Biz, &key.Subject.BizID, &old)
+		w.take(key).OldReaction = old
+		return err
+	}))
+	return w
+}
+
+const upsertCollections = `
+INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
+SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, '', k.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, state, version, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
+WHERE s.version < excluded.version
+RETURNING tenant, user_id, biz, biz_id, prev_state`
+
+// collect applies actions of KindCollection, whose folders exist.
+func collect(b *pgx.Batch, actions []storage.Action) written {
+	w := newWritten(actions)
+	if len(actions) == 0 {
+		return w
+	}
+	rows := newColumns(5, 1, len(actions))
+	for i := range actions {
+		a := &actions[i]
+		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, a.FolderID}, a.Version)
+	}
+	b.Queue(upsertCollections, rows.args()...).Query(each(func(row pgx.Rows) error {
+		var key storage.StateKey
+		var old string
+		err := row.Scan(&key.User.Tenant, &key.User.UserID, &key.Subject.Biz, &key.Subject.BizID, &old)
+		w.take(key).OldFolderID = old
+		return err
+	}))
+	return w
+}
+
+const (
+	selectReactions = `
+SELECT k.ord, s.state, s.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
+JOIN user_reaction s ON s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id`
+
+	selectCollections = `
+SELECT k.ord, s.state, s.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
+JOIN user_collection s ON s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id`
+)
+
+// lookUp fills in the latest word on the states that were not written. They
+// are locked: the upsert locks what it leaves as it is, too.
+func (t *tx) lookUp(reacted, collected written) error {
+	if len(reacted.left)+len(collected.left) == 0 {
+		return nil
+	}
+	b := t.batch()
+	if len(reacted.left) > 0 {
+		keys, at := reacted.keys()
+		b.Queue(selectReactions, keys.args()...).Query(each(func(row pgx.Rows) error {
+			var i int
+			var state storage.Reaction
+			var version int64
+			err := row.Scan(&i, &state, &version)
+			c := &reacted.changes[at[i-1]]
+			c.OldReaction, c.Reaction, c.Version = state, state, version
+			return err
+		}))
+	}
+	if len(collected.left) > 0 {
+		keys, at := collected.keys()
+		b.Queue(selectCollections, keys.args()...).Query(each(func(row pgx.Rows) error {
+			var i int
+			var state string
+			var version int64
+			err := row.Scan(&i, &state, &version)
+			c := &collected.changes[at[i-1]]
+			c.OldFolderID, c.FolderID, c.Version = state, state, version
+			return err
+		}))
+	}
+	return t.send(b)
+}
+
+const upsertReads = `
+INSERT INTO user_read AS s (tenant, user_id, biz, biz_id, times, first_read, version)
+SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.times, k.first_read, k.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, times, first_read, version, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET times = s.times + excluded.times,
+    first_read = least(s.first_read, excluded.first_read), version = greatest(s.version, excluded.version)`
+
+// addReads applies actions of KindRead.
+func addReads(b *pgx.Batch, actions []storage.Action) {
+	if len(actions) == 0 {
+		return
+	}
+	rows := newColumns(4, 3, len(actions))
+	for i := range actions {
+		a := &actions[i]
+		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, a.Times, a.First, a.Version)
+	}
+	b.Queue(upsertReads, rows.args()...)
+}
+
+func stateKey(k storage.StateKey) []string {
+	return []string{k.User.Tenant, k.User.UserID, k.Subject.Biz, k.Subject.BizID}
+}
+
+// count makes a function that notes how many rows a statement changed.
+func count(n *int64) func(pgconn.CommandTag) error {
+	return func(tag pgconn.CommandTag) error {
+		*n = tag.RowsAffected()
+		return nil
+	}
+}
