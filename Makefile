@@ -25,8 +25,12 @@ build: web ## Build bin/ovation, the web page included
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ovation ./cmd/ovation
 
 .PHONY: test
-test: web ## Run every test, with the race detector
-	go test -race -cover -timeout 15m $(GO_TEST_FLAGS) ./...
+test: web ## Run every test, with the race detector; gets Postgres, Redis and RabbitMQ for it
+	scripts/services run go test -race -cover -timeout 15m $(GO_TEST_FLAGS) ./...
+
+.PHONY: test-services
+test-services: ## Test scripts/services where the servers are installed: start, kill, revive, stop
+	scripts/services_test
 
 .PHONY: load
 load: ## Double-click with 1,000 clients for 30 s, then kill the process under load

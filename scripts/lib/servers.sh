@@ -24,6 +24,13 @@ postgres_start() {
 	password=$(keep "$at/password" random)
 	own "$at/port" "$at/password"
 	[ -d "$at/data" ] || postgres_init "$at" "$bin" >>"$at/log" 2>&1 || return 1
+	# A killed server that nobody has reaped yet would keep the next one out: name
+	# a pid that cannot be. What else Postgres checks there still holds.
+	if [ -f "$at/data/postmaster.pid" ]; then
+		{ echo 99999999 && sed 1d "$at/data/postmaster.pid"; } >"$at/data/postmaster.new"
+		own "$at/data/postmaster.new"
+		mv "$at/data/postmaster.new" "$at/data/postmaster.pid"
+	fi
 	echo "postgres://ovation:$password@127.0.0.1:$port/ovation?sslmode=disable" >"$at/url"
 	launch "$at" "$bin/postgres" -D "$at/data" -p "$port"
 }
@@ -96,14 +103,14 @@ rabbitmq_found() {
 	return 1
 }
 
-# It has its own node name, cookie (in HOME), ports and name service (epmd).
+# It has its own cookie (in HOME), ports and name service (epmd), which it starts
+# by itself, and anew should that die.
 rabbitmq_start() {
 	local at port password epmd
 	at=$(folder rabbitmq)
 	port=$(keep "$at/port" port)
 	password=$(keep "$at/password" random)
-	mkdir -p "$at/epmd"
-	epmd=$(keep "$at/epmd/port" port)
+	epmd=$(keep "$at/epmd-port" port)
 	cat >"$at/rabbitmq.conf" <<-END
 		listeners.tcp.1 = 127.0.0.1:$port
 		default_user = ovation
@@ -113,21 +120,29 @@ rabbitmq_start() {
 		raft.wal_max_size_bytes = 67108864
 	END
 	echo '[].' >"$at/plugins"
-	own "$at/rabbitmq.conf" "$at/plugins" "$at/epmd"
+	own "$at/rabbitmq.conf" "$at/plugins"
 	echo "amqp://ovation:$password@127.0.0.1:$port/" >"$at/url"
-	alive "$at/epmd/pid" || launch "$at/epmd" epmd -address 127.0.0.1 -port "$epmd"
-	until listens 127.0.0.1 "$epmd"; do
-		alive "$at/epmd/pid" || return 1
-		sleep 0.02
-	done
 	launch "$at" ERL_EPMD_PORT="$epmd" ERL_EPMD_ADDRESS=127.0.0.1 \
 		RABBITMQ_NODENAME=ovation@localhost RABBITMQ_DIST_PORT="$(port)" \
 		RABBITMQ_CONF_ENV_FILE=/dev/null RABBITMQ_CONFIG_FILE="$at/rabbitmq.conf" \
 		RABBITMQ_ADVANCED_CONFIG_FILE="$at/none.config" RABBITMQ_ENABLED_PLUGINS_FILE="$at/plugins" \
 		RABBITMQ_MNESIA_BASE="$at/data" RABBITMQ_GENERATED_CONFIG_DIR="$at/generated" \
 		RABBITMQ_LOG_BASE="$at" RABBITMQ_LOGS=- RUNNING_UNDER_SYSTEMD=true \
-		RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}' \
+		RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}' \
 		"$(rabbitmq_found)"
+}
+
+# rabbitmq_gone FOLDER: end its name service too. One that still has a node, so
+# another's by mistake, refuses; so does ours until it has seen the node go.
+rabbitmq_gone() {
+	local port i
+	[ -f "$1/epmd-port" ] || return 0
+	port=$(<"$1/epmd-port")
+	for ((i = 0; i < 40; i++)); do
+		listens 127.0.0.1 "$port" || return 0
+		epmd -port "$port" -kill >/dev/null 2>&1 || true
+		sleep 0.05
+	done
 }
 
 # It answers the protocol's header with a frame, whose first byte is 1.
