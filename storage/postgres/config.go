@@ -23,8 +23,6 @@ var settings = map[string]string{
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_seqscan":    "off",
 	"enable_bitmapscan": "off",
-	"enable_hashjoin":   "off",
-	"enable_mergejoin":  "off",
 	"jit":               "off",
 }
 

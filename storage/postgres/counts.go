@@ -112,7 +112,8 @@ func moveCounts(b *pgx.Batch, by map[storage.Subject]*storage.Counts, row func(p
 const selectPresentCounts = `
 SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.version
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
-JOIN interactive i ON i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id`
+CROSS JOIN LATERAL (SELECT * FROM interactive i
+    WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
 // recall looks up the counts of the subjects of skipped messages that do not
 // move.
@@ -135,20 +136,17 @@ func recall(b *pgx.Batch, moving map[storage.Subject]*storage.Counts, skipped []
 	b.Queue(selectPresentCounts, keys.args()...).Query(each(row))
 }
 
-const (
-	// An UPDATE takes its locks in no order that could be chosen: they are
-	// taken before it.
-	lockFolders = `
-SELECT FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+// All the folders exist, so that nothing is inserted: unlike an UPDATE, this
+// takes its locks in the order given.
+const updateItemCounts = `
+INSERT INTO folder AS f (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
+SELECT o.tenant, o.user_id, o.folder_id, o.name, o.name_key, o.description, o.public, k.items, o.created, o.updated
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
     WITH ORDINALITY AS k (tenant, user_id, folder_id, items, ord)
-JOIN folder f ON f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id
-ORDER BY k.ord FOR NO KEY UPDATE OF f`
-
-	updateItemCounts = `
-UPDATE folder f SET item_count = f.item_count + k.items
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS k (tenant, user_id, folder_id, items)
-WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id`
-)
+CROSS JOIN LATERAL (SELECT * FROM folder o
+    WHERE o.tenant = k.tenant AND o.user_id = k.user_id AND o.folder_id = k.folder_id LIMIT 1 FOR KEY SHARE) o
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = f.item_count + excluded.item_count`
 
 func moveItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 	if len(by) == 0 {
@@ -158,7 +156,6 @@ func moveItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 	for _, k := range slices.SortedFunc(maps.Keys(by), byFolder) {
 		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID}, by[k])
 	}
-	b.Queue(lockFolders, rows.args()...)
 	b.Queue(updateItemCounts, rows.args()...)
 }
 

@@ -13,8 +13,8 @@ import (
 const holdExisting = `
 SELECT f.tenant, f.user_id, f.folder_id
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, user_id, folder_id)
-JOIN folder f ON f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id
-FOR KEY SHARE OF f`
+CROSS JOIN LATERAL (SELECT * FROM folder f
+    WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id LIMIT 1 FOR KEY SHARE) f`
 
 // holdFolders keeps the folders that the messages collect into from being
 // removed. Once the batch is sent, it holds those that exist.
@@ -74,13 +74,10 @@ func (t *tx) place(actions []storage.Action, existing map[storage.FolderKey]bool
 // folder gets a suffix, for it must exist.
 const insertDefaults = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
-SELECT k.tenant, k.user_id, $4, $5 || k.suffix, $6 || k.suffix, '', FALSE, 0, k.at, k.at
-FROM (
-    SELECT k.*, CASE WHEN EXISTS (SELECT FROM folder f
-        WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.name_key = $6 AND f.name_key <> '')
-    THEN $7 ELSE '' END AS suffix
-    FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS k (tenant, user_id, at, ord)
-) k
+SELECT k.tenant, k.user_id, $4, $5 || suffix, $6 || suffix, '', FALSE, 0, k.at, k.at
+FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS k (tenant, user_id, at, ord)
+CROSS JOIN LATERAL (SELECT coalesce((SELECT $7 FROM folder f
+    WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.name_key = $6 AND f.name_key <> '' LIMIT 1), '') AS suffix) x
 ORDER BY k.ord
 ON CONFLICT DO NOTHING`
 

@@ -26,9 +26,11 @@
 // # Plans
 //
 // Each statement is planned once a connection, for keys of any value, and by
-// its indexes alone: sequential scans, hash and merge joins are off except
-// where everything is recounted. A plan therefore does not turn with the
-// statistics of a growing table, and a test can ask for the one that runs.
+// its indexes alone: it looks up one key after the other (LATERAL … LIMIT 1,
+// which Postgres never turns into another kind of join), and sequential scans
+// are off except where everything is recounted. A plan made while a table was
+// empty is therefore right when it has grown, and a test can ask for the plan
+// that runs.
 //
 // The package keeps the invariants of package storage, proven by the suite in
 // storage/storagetest. Its own:

@@ -166,15 +166,18 @@ func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) error {
 	return nil
 }
 
-// The limit counts rows that are locked and still in the folder.
+// The limit counts rows that are locked and still in the folder. All of them
+// exist, so that nothing is inserted: what follows the locks finds each by its
+// key.
 const takeItems = `
-WITH taken AS (
+INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
+SELECT $3, $4, biz, biz_id, $1, '', 0 FROM (
     SELECT biz, biz_id FROM user_collection
     WHERE tenant = $3 AND user_id = $4 AND state = $5 AND state <> ''
-    ORDER BY biz, biz_id LIMIT $6 FOR NO KEY UPDATE)
-UPDATE user_collection AS s SET prev_state = s.state, state = $1, version = greatest($2::bigint, s.version + 1)
-FROM taken WHERE s.tenant = $3 AND s.user_id = $4 AND s.biz = taken.biz AND s.biz_id = taken.biz_id
-RETURNING s.biz, s.biz_id, s.version`
+    ORDER BY biz, biz_id LIMIT $6 FOR NO KEY UPDATE) taken
+ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET
+    prev_state = s.state, state = excluded.state, version = greatest($2::bigint, s.version + 1)
+RETURNING biz, biz_id, version`
 
 // take moves up to limit items of a folder, and the counts with them.
 func (t *tx) take(key storage.FolderKey, moveTo string, at int64, limit int) (outcome storage.Outcome, err error) {

@@ -55,7 +55,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::
     WITH ORDINALITY AS k (tenant, user_id, id, created, entries, public_only, ord)
 CROSS JOIN LATERAL (
     (SELECT * FROM folder f
-    WHERE k.public_only = 0 AND f.tenant = k.tenant AND f.user_id = k.user_id AND (f.created, f.folder_id) < (k.created, k.id)
+    WHERE k.public_only = 0 AND f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id <> '' AND (f.created, f.folder_id) < (k.created, k.id)
     ORDER BY f.created DESC, f.folder_id DESC LIMIT k.entries)
     UNION ALL
     (SELECT * FROM folder f

@@ -132,7 +132,8 @@ func cut(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action
 }
 
 const selectSeen = `
-SELECT k.ord FROM unnest($1::text[]) WITH ORDINALITY AS k (id, ord) JOIN inbox i ON i.id = k.id`
+SELECT k.ord FROM unnest($1::text[]) WITH ORDINALITY AS k (id, ord)
+CROSS JOIN LATERAL (SELECT FROM inbox i WHERE i.id = k.id LIMIT 1) i`
 
 // Seen looks the ids up in the inbox.
 func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {

@@ -13,8 +13,7 @@ var (
 	errKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
 )
 
-// A state is joined where its kind is asked for. Without it, the key is NULL
-// and the index is not even touched. The anonymous visitor has read nothing:
+// A state is looked up where its kind is asked for. The anonymous visitor has read nothing:
 // the reads remembered under that name are everyone's.
 const (
 	stateColumns = `
@@ -25,19 +24,21 @@ const (
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)`
 
 	stateJoins = `
-LEFT JOIN user_reaction r ON r.tenant = CASE WHEN $5 THEN k.tenant END
-    AND r.user_id = k.user_id AND r.biz = k.biz AND r.biz_id = k.biz_id
-LEFT JOIN user_collection c ON c.tenant = CASE WHEN $6 THEN k.tenant END
-    AND c.user_id = k.user_id AND c.biz = k.biz AND c.biz_id = k.biz_id
-LEFT JOIN user_read d ON d.tenant = CASE WHEN $7 AND k.user_id <> '' THEN k.tenant END
-    AND d.user_id = k.user_id AND d.biz = k.biz AND d.biz_id = k.biz_id`
+LEFT JOIN LATERAL (SELECT state, version FROM user_reaction s
+    WHERE $5 AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) r ON TRUE
+LEFT JOIN LATERAL (SELECT state, version FROM user_collection s
+    WHERE $6 AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) c ON TRUE
+LEFT JOIN LATERAL (SELECT times, first_read, version FROM user_read s
+    WHERE $7 AND k.user_id <> '' AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id
+    LIMIT 1) d ON TRUE`
 
 	selectStates = `SELECT k.ord,` + stateColumns + fromKeys + stateJoins
 
 	selectInteractives = `
 SELECT k.ord, coalesce(i.read_count, 0), coalesce(i.like_count, 0), coalesce(i.dislike_count, 0),
     coalesce(i.collect_count, 0), coalesce(i.version, 0),` + stateColumns + fromKeys + `
-LEFT JOIN interactive i ON i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id` + stateJoins
+LEFT JOIN LATERAL (SELECT * FROM interactive s
+    WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) i ON TRUE` + stateJoins
 )
 
 // Interactives looks up counts and the viewer's states by one statement.
@@ -131,7 +132,8 @@ func (r *stateRow) of(key storage.StateKey) storage.States {
 const selectFoldersByKey = `
 SELECT k.ord, f.name, f.description, f.public, f.item_count, f.created, f.updated
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, folder_id, ord)
-JOIN folder f ON f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id`
+CROSS JOIN LATERAL (SELECT * FROM folder f
+    WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id LIMIT 1) f`
 
 // FoldersOf looks up folders by one statement.
 func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {

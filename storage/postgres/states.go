@@ -112,12 +112,14 @@ const (
 	selectReactions = `
 SELECT k.ord, s.state, s.version
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
-JOIN user_reaction s ON s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id`
+CROSS JOIN LATERAL (SELECT state, version FROM user_reaction s
+    WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) s`
 
 	selectCollections = `
 SELECT k.ord, s.state, s.version
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
-JOIN user_collection s ON s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id`
+CROSS JOIN LATERAL (SELECT state, version FROM user_collection s
+    WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) s`
 )
 
 // lookUp fills in the latest word on the states that were not written. They

@@ -38,8 +38,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`)
 		}
 		for _, setting := range []string{
-			"statement_timeout = 0", "idle_in_transaction_session_timeout = 0", "plan_cache_mode = auto", "enable_seqscan = on", "enable_bitmapscan = on",
-			"enable_hashjoin = on", "enable_mergejoin = on", "work_mem = '64MB'",
+			"statement_timeout = 0", "idle_in_transaction_session_timeout = 0",
+			"enable_seqscan = on", "enable_bitmapscan = on", "work_mem = '64MB'",
 		} {
 			b.Queue("SET LOCAL " + setting)
 		}

@@ -85,7 +85,9 @@ CREATE TABLE folder (
 -- renaming a folder does not wait for those who put something into it.
 CREATE UNIQUE INDEX folder_names ON folder (tenant, user_id, name_key) WHERE name_key <> '';
 
-CREATE INDEX folders        ON folder (tenant, user_id, created, folder_id);
+-- The first condition is always true: it keeps the index for the list, where
+-- the key would serve a look-up better.
+CREATE INDEX folders        ON folder (tenant, user_id, created, folder_id) WHERE folder_id <> '';
 CREATE INDEX folders_public ON folder (tenant, user_id, created, folder_id) WHERE public;
 
 -- The messages that were persisted. persisted is NULL for those that are kept
