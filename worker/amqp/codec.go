@@ -1,0 +1,203 @@
+package amqp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"ovation/storage"
+)
+
+// A message travels in a binary form of its own, about a quarter of the size
+// of JSON. Its first byte is the version of the form; everything behind it
+// belongs to that version. Version 1, where a number is a varint as in
+// encoding/binary and a signed one is zigzag:
+//
+//	version   byte      1
+//	flags     byte      1: the id is kept forever
+//	at        signed    when it was published, microseconds since 1970
+//	id        text
+//	n         unsigned  how many actions follow
+//	n times:
+//	  kind      byte
+//	  reaction  byte
+//	  tenant    text    of the user
+//	  userId    text
+//	  tenant    text    of the subject
+//	  biz       text
+//	  bizId     text
+//	  folder    text
+//	  times     signed
+//	  first     signed
+//	  version   signed  the difference from the action before
+//
+// A text is 0, its length in bytes and its bytes; or, where it was there
+// before, 1 + its place among the different texts so far, of which the empty
+// one is the first.
+const formatVersion = 1
+
+const flagForever = 1
+
+// maxBody bounds a message in bytes: what every RabbitMQ takes by default.
+const maxBody = 16 << 20
+
+// encode returns the form of a message that is published at the given time.
+func encode(m storage.Message, at time.Time) []byte {
+	e := encoder{
+		out:    make([]byte, 0, 64+48*len(m.Actions)),
+		places: map[string]uint64{"": 1},
+	}
+	flags := byte(0)
+	if m.Forever {
+		flags |= flagForever
+	}
+	e.out = append(e.out, formatVersion, flags)
+	e.signed(storage.Micros(at))
+	e.text(m.ID)
+	e.out = binary.AppendUvarint(e.out, uint64(len(m.Actions)))
+	version := int64(0)
+	for _, a := range m.Actions {
+		e.out = append(e.out, byte(a.Kind), byte(a.Reaction))
+		for _, s := range [...]string{a.User.Tenant, a.User.UserID, a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.FolderID} {
+			e.text(s)
+		}
+		e.signed(a.Times)
+		e.signed(a.First)
+		e.signed(a.Version - version)
+		version = a.Version
+	}
+	return e.out
+}
+
+type encoder struct {
+	out    []byte
+	places map[string]uint64
+}
+
+func (e *encoder) signed(n int64) { e.out = binary.AppendVarint(e.out, n) }
+
+func (e *encoder) text(s string) {
+	place, known := e.places[s]
+	e.out = binary.AppendUvarint(e.out, place) // 0 for a new one
+	if !known {
+		e.places[s] = uint64(len(e.places)) + 1
+		e.out = binary.AppendUvarint(e.out, uint64(len(s)))
+		e.out = append(e.out, s...)
+	}
+}
+
+// errForm is why bytes cannot be read.
+var errForm = errors.New("the message is damaged")
+
+// decode reads what encode wrote, of any version that was ever released, and
+// returns the message and when it was published.
+func decode(body []byte) (storage.Message, time.Time, error) {
+	d := decoder{rest: string(body), texts: []string{""}}
+	version := d.byte()
+	if d.err != nil {
+		return storage.Message{}, time.Time{}, fmt.Errorf("%w: it is empty", errForm)
+	}
+	if version != formatVersion {
+		return storage.Message{}, time.Time{}, fmt.Errorf(
+			"the message has version %d; this release reads version %d", version, formatVersion)
+	}
+	flags := d.byte()
+	at := storage.Time(d.signed())
+	m := storage.Message{ID: d.text(), Forever: flags&flagForever != 0}
+	if flags&^flagForever != 0 {
+		d.fail("unknown flags")
+	}
+	m.Actions = d.actions()
+	if d.rest != "" {
+		d.fail("bytes follow its end")
+	}
+	if d.err != nil {
+		return storage.Message{}, time.Time{}, d.err
+	}
+	return m, at, nil
+}
+
+// decoder reads from the front of rest. After an error it reads zeroes.
+type decoder struct {
+	rest  string
+	texts []string
+	err   error
+}
+
+func (d *decoder) fail(why string) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: %s", errForm, why)
+	}
+	d.rest = ""
+}
+
+func (d *decoder) actions() []storage.Action {
+	const least = 11 // bytes of an action
+	n := d.unsigned()
+	if n > uint64(len(d.rest)/least) {
+		d.fail("it holds fewer actions than it says")
+		return nil
+	}
+	actions := make([]storage.Action, n)
+	version := int64(0)
+	for i := range actions {
+		a := &actions[i]
+		a.Kind, a.Reaction = storage.Kind(d.byte()), storage.Reaction(d.byte())
+		for _, s := range [...]*string{&a.User.Tenant, &a.User.UserID, &a.Subject.Tenant, &a.Subject.Biz, &a.Subject.BizID, &a.FolderID} {
+			*s = d.text()
+		}
+		a.Times, a.First = d.signed(), d.signed()
+		version += d.signed()
+		a.Version = version
+	}
+	return actions
+}
+
+func (d *decoder) byte() byte {
+	if d.rest == "" {
+		d.fail("it ends too early")
+		return 0
+	}
+	b := d.rest[0]
+	d.rest = d.rest[1:]
+	return b
+}
+
+func (d *decoder) unsigned() uint64 {
+	var n uint64
+	for shift := 0; shift < 64; shift += 7 {
+		b := d.byte()
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n
+		}
+	}
+	d.fail("a number is too large")
+	return 0
+}
+
+func (d *decoder) signed() int64 {
+	n := d.unsigned()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+func (d *decoder) text() string {
+	place := d.unsigned()
+	if place > uint64(len(d.texts)) {
+		d.fail("a text is missing")
+		return ""
+	}
+	if place > 0 {
+		return d.texts[place-1]
+	}
+	n := d.unsigned()
+	if n > uint64(len(d.rest)) {
+		d.fail("it ends too early")
+		return ""
+	}
+	s := d.rest[:n]
+	d.rest = d.rest[n:]
+	d.texts = append(d.texts, s)
+	return s
+}

@@ -1,0 +1,116 @@
+package amqp
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+)
+
+// anyMessage makes messages of any content, valid or not.
+func anyMessage() *rapid.Generator[storage.Message] {
+	return rapid.Custom(func(t *rapid.T) storage.Message {
+		text := rapid.OneOf(rapid.SampledFrom([]string{"", "default", "video", "alice"}), rapid.String())
+		user := rapid.Custom(func(t *rapid.T) storage.User {
+			return storage.User{Tenant: text.Draw(t, "tenant"), UserID: text.Draw(t, "user")}
+		})
+		subject := rapid.Custom(func(t *rapid.T) storage.Subject {
+			return storage.Subject{Tenant: text.Draw(t, "tenant"), Biz: text.Draw(t, "biz"), BizID: text.Draw(t, "id")}
+		})
+		action := rapid.Custom(func(t *rapid.T) storage.Action {
+			return storage.Action{
+				User: user.Draw(t, "user"), Subject: subject.Draw(t, "subject"),
+				Kind: storage.Kind(rapid.Byte().Draw(t, "kind")), Reaction: storage.Reaction(rapid.Byte().Draw(t, "reaction")),
+				FolderID: text.Draw(t, "folder"), Times: rapid.Int64().Draw(t, "times"),
+				First: rapid.Int64().Draw(t, "first"), Version: rapid.Int64().Draw(t, "version"),
+			}
+		})
+		return storage.Message{
+			ID: text.Draw(t, "id"), Forever: rapid.Bool().Draw(t, "forever"),
+			Actions: rapid.SliceOfN(action, 0, 20).Draw(t, "actions"),
+		}
+	})
+}
+
+func TestMessageIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := anyMessage().Draw(t, "message")
+		at := storage.Time(rapid.Int64Range(0, 1<<60).Draw(t, "at"))
+		got, gotAt, err := decode(encode(want, at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) && len(got.Actions)+len(want.Actions) > 0 || got.ID != want.ID {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+		if !gotAt.Equal(at) {
+			t.Errorf("it was published at %v, want %v", gotAt, at)
+		}
+	})
+}
+
+// The form of version 1 is fixed: such messages lie in queues.
+func TestFormOfVersion1(t *testing.T) {
+	want := []byte("\x01\x01\x04\x00\x02m1\x02" +
+		"\x01\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
+		"\x03\x00\x03\x01\x03\x05\x06\x01\x04\x0a\x02")
+	user := storage.User{Tenant: "default", UserID: "alice"}
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}
+	m := storage.Message{ID: "m1", Forever: true, Actions: []storage.Action{
+		{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Dislike, Version: 10},
+		{User: storage.User{Tenant: "default"}, Subject: subject, Kind: storage.KindRead, Times: 2, First: 5, Version: 11},
+	}}
+	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestDamagedMessageIsAnError(t *testing.T) {
+	whole := encode(message("m"), time.Now())
+	for n := range whole {
+		if _, _, err := decode(whole[:n]); !errors.Is(err, errForm) {
+			t.Errorf("the first %d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+	if _, _, err := decode(append(bytes.Clone(whole), 0)); !errors.Is(err, errForm) {
+		t.Errorf("a byte too many: %v", err)
+	}
+	newer := bytes.Clone(whole)
+	newer[0] = 7
+	if _, _, err := decode(newer); err == nil || !strings.Contains(err.Error(), "version 7") {
+		t.Errorf("a newer version: %v", err)
+	}
+}
+
+func TestMessageIsCompact(t *testing.T) {
+	m := storage.Message{ID: "0193c7e2-1111-7222-8333-444444444444"}
+	for i := range 1000 {
+		a := message("video-" + strings.Repeat("1", i%7)).Actions[0]
+		a.User.UserID, a.Version = "user-"+strings.Repeat("2", i%11), 1_700_000_000_000_000+int64(i)*100
+		m.Actions = append(m.Actions, a)
+	}
+	if got := len(encode(m, time.Now())) / len(m.Actions); got > 16 {
+		t.Errorf("an action of few users and subjects takes %d bytes", got)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encode(message("m"), time.Now()))
+	f.Add([]byte{1, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, at, err := decode(body)
+		if err != nil {
+			return
+		}
+		again, _, err := decode(encode(m, at))
+		if err != nil || !reflect.DeepEqual(again, m) {
+			t.Errorf("read %+v, and again %+v: %v", m, again, err)
+		}
+	})
+}

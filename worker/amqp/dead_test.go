@@ -1,0 +1,216 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+func ids(letters []Letter) []string {
+	var ids []string
+	for _, l := range letters {
+		ids = append(ids, l.ID)
+	}
+	return ids
+}
+
+func list(t *testing.T, d *Dead, limit int) []Letter {
+	t.Helper()
+	letters, err := d.List(t.Context(), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return letters
+}
+
+// bury has a worker reject messages, one after the other.
+func bury(t *testing.T, q *Queue, ids ...string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	deliveries, err := q.Consume(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		publish(t, q, worker.PartitionOf(message(id).Actions[0].Subject, q.Partitions()), id)
+		if err := receive(t, deliveries).Reject(errors.New("no " + id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	for range deliveries {
+	}
+}
+
+func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
+	opts := options(t)
+	q := open(t, opts)
+	bury(t, q, "a", "b", "c", "d")
+	dead := openDead(t, opts)
+	for range 2 { // looking changes nothing
+		if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+			t.Fatalf("the list is %v", got)
+		}
+	}
+	if got := ids(list(t, dead, 2)); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the two oldest are %v", got)
+	}
+	l, err := dead.Show(t.Context(), "c")
+	if err != nil || l.Reason != "no c" || !strings.HasPrefix(l.Queue, opts.Prefix) || time.Since(l.At) > time.Minute ||
+		l.Unreadable != nil || l.Message.Actions[0] != message("c").Actions[0] {
+		t.Errorf("shown was %+v, %v", l, err)
+	}
+	if _, err := dead.Show(t.Context(), "x"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("what is not there is shown as %v", err)
+	}
+
+	replayed, left, err := dead.Replay(t.Context(), func(l Letter) bool { return l.ID == "b" || l.ID == "c" })
+	if err != nil || replayed != 2 || left != 0 {
+		t.Errorf("replayed %d, left %d, %v", replayed, left, err)
+	}
+	deliveries := consume(t, q)
+	for range 2 {
+		d := receive(t, deliveries)
+		m := d.Message()
+		if m.ID != "b" && m.ID != "c" || d.(*delivery).partition != worker.PartitionOf(m.Actions[0].Subject, q.Partitions()) {
+			t.Errorf("message %s was replayed to partition %d", m.ID, d.(*delivery).partition)
+		}
+		if err := d.Ack(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := dead.Drop(t.Context(), func(l Letter) bool { return l.ID == "a" }); n != 1 || err != nil {
+		t.Errorf("dropped %d, %v", n, err)
+	}
+	if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"d"}) {
+		t.Errorf("in the end there is %v", got)
+	}
+}
+
+func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
+	opts := options(t)
+	q := open(t, opts)
+	for _, m := range []amqp091.Publishing{
+		{MessageId: "future", Body: []byte("\x09whatever the future brings")},
+		{Body: []byte("\x01")},
+		{MessageId: "empty"},
+	} {
+		if err := q.send(t.Context(), q.opts.queue(0), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(t, q, 0, "next")
+	deliveries := consume(t, q)
+	d := receive(t, deliveries)
+	if d.Message().ID != "next" {
+		t.Errorf("got message %q", d.Message().ID)
+	}
+	if err := d.Ack(); err != nil {
+		t.Error(err)
+	}
+
+	dead := openDead(t, opts)
+	letters := list(t, dead, 10)
+	if len(letters) != 3 {
+		t.Fatalf("put aside are %v", ids(letters))
+	}
+	for i, want := range []struct{ id, reason string }{{"future", "version 9"}, {"#", "damaged"}, {"empty", "empty"}} {
+		l := letters[i]
+		if !strings.HasPrefix(l.ID, want.id) || !strings.Contains(l.Reason, want.reason) || l.Unreadable == nil {
+			t.Errorf("letter %d is %+v", i, l)
+		}
+	}
+	if string(letters[0].Body) != "\x09whatever the future brings" {
+		t.Errorf("the body became %q", letters[0].Body)
+	}
+	replayed, left, err := dead.Replay(t.Context(), func(Letter) bool { return true })
+	if replayed != 0 || left != 3 || err != nil {
+		t.Errorf("replayed %d, left %d, %v", replayed, left, err)
+	}
+	if n, err := dead.Drop(t.Context(), func(l Letter) bool { return l.Unreadable != nil }); n != 3 || err != nil {
+		t.Errorf("dropped %d, %v", n, err)
+	}
+}
+
+func TestMessageThatIsNeverSettledIsPutAsideByTheBroker(t *testing.T) {
+	opts := options(t)
+	opts.DeliveryLimit = 2
+	q := open(t, opts)
+	publish(t, q, 0, "deadly")
+	deliveries := consume(t, q)
+	for range 3 {
+		if err := receive(t, deliveries).Requeue(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := openDead(t, opts)
+	eventually(t, "the message is put aside", func() bool { return len(list(t, dead, 1)) == 1 })
+	l := list(t, dead, 1)[0]
+	if l.ID != "deadly" || !strings.Contains(l.Reason, "delivered too often") || l.Queue != opts.Prefix+".0" || l.At.IsZero() {
+		t.Errorf("put aside was %+v", l)
+	}
+}
+
+func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
+	opts := options(t)
+	opts.Window, opts.IOTimeout = 1, time.Second
+	q := open(t, opts)
+	publish(t, q, 0, "bad")
+	d := receive(t, consume(t, q))
+	q.window <- struct{}{} // no message can be published
+	err := d.Reject(errors.New("for the log only"))
+	<-q.window
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := openDead(t, opts)
+	eventually(t, "the broker puts it aside", func() bool { return len(list(t, dead, 1)) == 1 })
+	if l := list(t, dead, 1)[0]; l.ID != "bad" || !strings.Contains(l.Reason, "in the worker's log") {
+		t.Errorf("put aside was %+v", l)
+	}
+}
+
+func TestDeadLettersHonourTheContext(t *testing.T) {
+	p, opts := through(t, options(t))
+	bury(t, open(t, opts), "a")
+	dead := openDead(t, opts)
+	p.stall()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := dead.List(ctx, 1); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("List over a stalled connection returned %v", err)
+	}
+}
+
+func TestManyDeadLetters(t *testing.T) {
+	opts := options(t)
+	q := open(t, opts)
+	var want []string
+	for i := range 300 {
+		want = append(want, fmt.Sprint(i))
+		sealed, err := seal(message(want[i]), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.send(t.Context(), q.opts.dead(), sealed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := openDead(t, opts)
+	if got := ids(list(t, dead, 1000)); !slices.Equal(got, want) {
+		t.Errorf("the list has %d entries, or another order", len(got))
+	}
+	if n, err := dead.Drop(t.Context(), func(Letter) bool { return true }); n != 300 || err != nil {
+		t.Errorf("dropped %d, %v", n, err)
+	}
+}

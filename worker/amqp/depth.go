@@ -1,0 +1,35 @@
+package amqp
+
+import "github.com/rabbitmq/amqp091-go"
+
+// inspect measures how much waits in the queues.
+func (q *Queue) inspect(s *session) {
+	err := s.within(func() error {
+		channel, err := s.conn.Channel()
+		if err != nil {
+			return err
+		}
+		for partition := range q.opts.Partitions {
+			n, err := depth(channel, q.opts.queue(partition))
+			if err != nil {
+				return err
+			}
+			q.opts.Metrics.depth(partition, n)
+		}
+		n, err := depth(channel, q.opts.dead())
+		if err != nil {
+			return err
+		}
+		q.opts.Metrics.dead.Set(float64(n))
+		return channel.Close()
+	})
+	if err != nil {
+		q.opts.Logger.Debug("queues not measured", "error", err)
+	}
+}
+
+// depth is how many messages of a queue no consumer has.
+func depth(channel *amqp091.Channel, queue string) (int, error) {
+	state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+	return state.Messages, err
+}

@@ -1,0 +1,260 @@
+package amqp
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// brokerURL is the broker that all tests share.
+func brokerURL(tb testing.TB) string {
+	tb.Helper()
+	at := os.Getenv("OVATION_RABBITMQ_URL")
+	switch {
+	case at != "":
+	case os.Getenv("CI") != "":
+		tb.Fatal("OVATION_RABBITMQ_URL is not set: run make test")
+	default:
+		tb.Skip("OVATION_RABBITMQ_URL is not set: run make test")
+	}
+	return at
+}
+
+// options are those of queues of the test's own, which go away with it.
+func options(tb testing.TB) Options {
+	tb.Helper()
+	opts := Options{
+		URL: brokerURL(tb), Prefix: "test-" + strings.ToLower(rand.Text()[:12]), Partitions: 3,
+		DeliveryLimit: 10_000, MinBackoff: 20 * time.Millisecond, MaxBackoff: 200 * time.Millisecond,
+		Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+	}
+	tb.Cleanup(func() { deleteQueues(tb, opts) })
+	return opts
+}
+
+// deleteQueues removes whatever a test has left at the broker.
+func deleteQueues(tb testing.TB, opts Options) {
+	tb.Helper()
+	s := dialed(tb, opts)
+	defer s.close()
+	ch, err := s.conn.Channel()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	opts = opts.withDefaults()
+	opts.Partitions = 8 // as many as any test has; the broker minds none that is not there
+	for _, queue := range topology(opts) {
+		if _, err := ch.QueueDelete(queue.name, false, false, false); err != nil {
+			tb.Errorf("delete queue %s: %v", queue.name, err)
+		}
+	}
+}
+
+func dialed(tb testing.TB, opts Options) *session {
+	tb.Helper()
+	s, err := dial(context.Background(), opts.withDefaults(), "test")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func open(tb testing.TB, opts Options) *Queue {
+	tb.Helper()
+	q, err := Open(tb.Context(), opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := q.Close(); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+	return q
+}
+
+func openDead(tb testing.TB, opts Options) *Dead {
+	tb.Helper()
+	d, err := OpenDead(tb.Context(), opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+func message(id string) storage.Message {
+	return storage.Message{ID: id, Actions: []storage.Action{{
+		User:    storage.User{Tenant: storage.DefaultTenant, UserID: "alice"},
+		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id},
+		Kind:    storage.KindReaction, Reaction: storage.Like, Version: 1,
+	}}}
+}
+
+func publish(tb testing.TB, q *Queue, partition int, id string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := q.Publish(ctx, partition, message(id)); err != nil {
+		tb.Fatalf("publish %s: %v", id, err)
+	}
+}
+
+// consume starts a consumer, which takes a while where the broker has just
+// gone away.
+func consume(tb testing.TB, q *Queue) <-chan worker.Delivery {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	tb.Cleanup(cancel)
+	late := time.Now().Add(patience)
+	for {
+		deliveries, err := q.Consume(ctx)
+		if err == nil {
+			return deliveries
+		}
+		if time.Now().After(late) {
+			tb.Fatal(err)
+		}
+	}
+}
+
+func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
+	tb.Helper()
+	select {
+	case d, open := <-deliveries:
+		if !open {
+			tb.Fatal("the channel of deliveries is closed")
+		}
+		return d
+	case <-time.After(patience):
+		tb.Fatal("no message came")
+	}
+	return nil
+}
+
+// eventually asks again and again, with a growing wait, until it is so.
+func eventually(tb testing.TB, what string, so func() bool) {
+	tb.Helper()
+	late := time.After(patience)
+	for wait := time.Millisecond; !so(); wait = min(2*wait, 100*time.Millisecond) {
+		select {
+		case <-time.After(wait):
+		case <-late:
+			tb.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// proxy stands between a Queue and the broker.
+type proxy struct {
+	listener net.Listener
+	target   string
+	all      sync.WaitGroup
+
+	mu      sync.Mutex
+	stalled chan struct{} // closed when bytes may flow; nil while they do
+	conns   []net.Conn
+}
+
+// through returns the options for a way through a new proxy.
+func through(tb testing.TB, opts Options) (*proxy, Options) {
+	tb.Helper()
+	at, err := url.Parse(opts.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &proxy{listener: listener, target: at.Host}
+	p.all.Go(p.accept)
+	tb.Cleanup(func() {
+		_ = listener.Close()
+		p.resume()
+		p.kill()
+		p.all.Wait()
+	})
+	at.Host = listener.Addr().String()
+	opts.URL = at.String()
+	return p, opts
+}
+
+func (p *proxy) accept() {
+	for {
+		near, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, near, far)
+		p.mu.Unlock()
+		p.all.Go(func() { p.copy(near, far) })
+		p.all.Go(func() { p.copy(far, near) })
+	}
+}
+
+func (p *proxy) copy(to, from net.Conn) {
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		p.mu.Lock()
+		stalled := p.stalled
+		p.mu.Unlock()
+		if stalled != nil {
+			<-stalled
+		}
+		if _, bad := to.Write(buf[:n]); err != nil || bad != nil {
+			return
+		}
+	}
+}
+
+// stall keeps connections open and forwards nothing.
+func (p *proxy) stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stalled = make(chan struct{})
+}
+
+func (p *proxy) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stalled != nil {
+		close(p.stalled)
+		p.stalled = nil
+	}
+}
+
+// kill cuts every connection.
+func (p *proxy) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}

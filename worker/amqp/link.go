@@ -1,0 +1,252 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// link keeps a connection to the broker up: when one is lost it makes the
+// next, after waits that grow. It has one session at a time.
+type link struct {
+	purpose string
+	opts    Options
+	prepare func(*session) error // readies a new session
+	every   func(*session)       // is called every few seconds, if set by its owner
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+
+	mu      sync.Mutex
+	current *session      // nil while there is none
+	alarm   bool          // the broker takes no messages
+	reason  error         // why there is none, or the alarm
+	changed chan struct{} // closed at the next change of these three
+}
+
+// What a connection is for.
+const (
+	toPublish = "publish"
+	toConsume = "consume"
+)
+
+// inspectEvery is the time between two calls of link.every.
+const inspectEvery = 5 * time.Second
+
+func newLink(purpose string, opts Options, prepare func(*session) error) *link {
+	return &link{
+		purpose: purpose, opts: opts, prepare: prepare,
+		stopped: make(chan struct{}), changed: make(chan struct{}),
+		reason: errors.New("it is not connected yet"),
+	}
+}
+
+// start supervises until end is called, beginning with the session if there
+// is one.
+func (l *link) start(first *session) {
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	if first != nil {
+		l.set(first, false, nil)
+	}
+	go l.supervise(ctx, first)
+}
+
+// end closes the connection and waits until it is gone.
+func (l *link) end() {
+	l.stop()
+	<-l.stopped
+}
+
+// connect makes a session with all queues in place.
+func (l *link) connect(ctx context.Context) (*session, error) {
+	s, err := dial(ctx, l.opts, l.purpose)
+	if err != nil {
+		return nil, err
+	}
+	release := context.AfterFunc(ctx, s.abort)
+	defer release()
+	err = s.within(func() error { return s.declare(l.opts) })
+	if err == nil {
+		err = l.prepare(s)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (l *link) supervise(ctx context.Context, s *session) {
+	defer close(l.stopped)
+	for {
+		if s != nil {
+			why := l.watch(ctx, s)
+			l.set(nil, false, why)
+			s.close()
+			if ctx.Err() != nil {
+				return
+			}
+			l.opts.Logger.Warn("connection to RabbitMQ lost", "purpose", l.purpose, "error", why)
+		}
+		if s = l.reconnect(ctx, s != nil); s == nil {
+			return
+		}
+		l.set(s, false, nil)
+	}
+}
+
+// watch returns when the session has ended, and why, or when ctx has.
+func (l *link) watch(ctx context.Context, s *session) error {
+	var tick <-chan time.Time
+	if l.every != nil {
+		ticker := time.NewTicker(inspectEvery)
+		defer ticker.Stop()
+		tick = ticker.C
+		l.every(s)
+	}
+	for {
+		select {
+		case alarm, open := <-s.alarms:
+			if !open {
+				s.alarms = nil // the end is told through another channel
+				continue
+			}
+			l.alarmed(s, alarm)
+		case err := <-s.ended:
+			return lost(err)
+		case <-tick:
+			l.every(s)
+		case <-ctx.Done():
+			return worker.ErrClosed
+		}
+	}
+}
+
+// lost makes an error of what the client library says of an end. An end
+// without an error is our own doing.
+func lost(err *amqp091.Error) error {
+	if err == nil {
+		return errors.New("the connection was given up")
+	}
+	return err
+}
+
+// alarmed notes that the broker takes no messages, or takes them again.
+func (l *link) alarmed(s *session, alarm amqp091.Blocking) {
+	if !alarm.Active {
+		l.opts.Logger.Info("RabbitMQ takes messages again")
+		l.set(s, false, nil)
+		return
+	}
+	l.opts.Logger.Warn("RabbitMQ takes no messages: an alarm is on", "reason", alarm.Reason)
+	l.set(s, true, fmt.Errorf("it takes no messages: %s", alarm.Reason))
+}
+
+// reconnect tries until there is a session, or returns nil when ctx has ended.
+// It tells of the first failure and of each that differs from the one before.
+func (l *link) reconnect(ctx context.Context, again bool) *session {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = l.opts.MinBackoff, l.opts.MaxBackoff, 2
+	told, since := "", time.Now()
+	for {
+		if again {
+			select {
+			case <-time.After(wait.NextBackOff()):
+			case <-ctx.Done():
+				return nil
+			}
+			l.opts.Metrics.reconnected(l.purpose)
+		}
+		s, err := l.connect(ctx)
+		if err == nil {
+			l.opts.Logger.Info("connected to RabbitMQ", "purpose", l.purpose, "after", time.Since(since).Round(time.Millisecond))
+			return s
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		again = true
+		l.set(nil, false, err)
+		if told != err.Error() {
+			told = err.Error()
+			l.opts.Logger.Warn("no connection to RabbitMQ; trying on", "purpose", l.purpose, "error", err)
+		}
+	}
+}
+
+func (l *link) set(s *session, alarm bool, reason error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current, l.alarm, l.reason = s, alarm, reason
+	close(l.changed)
+	l.changed = make(chan struct{})
+	l.opts.Metrics.connection(l.purpose, s != nil, alarm)
+}
+
+// alarmOn reports whether the broker takes no messages just now.
+func (l *link) alarmOn() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.alarm
+}
+
+// ready returns the session as soon as it is of use, or after some time
+// storage.ErrUnavailable with the reason. It ends earlier with ctx, or with
+// worker.ErrClosed when closing is closed.
+func (l *link) ready(ctx context.Context, closing <-chan struct{}, patience time.Duration) (*session, error) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		l.mu.Lock()
+		s, alarm, reason, changed := l.current, l.alarm, l.reason, l.changed
+		l.mu.Unlock()
+		if s != nil && !alarm {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return nil, fmt.Errorf("RabbitMQ: %w: %w", storage.ErrUnavailable, reason)
+		case <-closing:
+			return nil, worker.ErrClosed
+		case <-ctx.Done():
+			return nil, ended(ctx, "wait for RabbitMQ")
+		}
+	}
+}
+
+// ended tells that the context ended while something was done. A deadline that
+// passed is storage.ErrUnavailable: the broker was too slow.
+func ended(ctx context.Context, doing string) error {
+	err := context.Cause(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w: %w", doing, storage.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// cut gives up the present session.
+func (l *link) cut() {
+	l.mu.Lock()
+	s := l.current
+	l.mu.Unlock()
+	if s != nil {
+		s.abort()
+	}
+}
+
+// up reports whether there is a session.
+func (l *link) up() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.current != nil
+}

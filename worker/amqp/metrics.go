@@ -1,0 +1,159 @@
+package amqp
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics measures a Queue. A nil *Metrics measures nothing.
+type Metrics struct {
+	published  *prometheus.CounterVec
+	confirms   prometheus.Gauge
+	returns    prometheus.Counter
+	reconnects *prometheus.CounterVec
+	connected  *prometheus.GaugeVec
+	alarm      prometheus.Gauge
+	waiting    *prometheus.GaugeVec
+	dead       prometheus.Gauge
+
+	mu   sync.Mutex
+	held map[*delivery]time.Time // when each was published
+}
+
+// NewMetrics registers the collectors of the queue. It panics where they are
+// registered already.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	m := &Metrics{
+		held: map[*delivery]time.Time{},
+		published: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ovation_queue_published_total",
+			Help: "Messages published by outcome (confirmed, write, no queue, no confirm).",
+		}, []string{"outcome"}),
+		confirms: gauge("ovation_queue_confirms_in_flight", "Messages published and not yet confirmed by the broker."),
+		returns: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ovation_queue_returned_messages_total", Help: "Messages that the broker returned because their queue was not there.",
+		}),
+		reconnects: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ovation_queue_reconnects_total", Help: "Tries to connect to the broker again, by purpose (publish, consume).",
+		}, []string{"purpose"}),
+		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ovation_queue_connected", Help: "1 while there is a connection to the broker, by purpose (publish, consume).",
+		}, []string{"purpose"}),
+		alarm: gauge("ovation_queue_alarm", "1 while the broker takes no messages because of an alarm."),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ovation_queue_waiting_messages", Help: "Messages of each partition that no worker has yet, as of the last seconds.",
+		}, []string{"partition"}),
+		dead: gauge("ovation_queue_dead_messages", "Messages put aside, as of the last seconds."),
+	}
+	reg.MustRegister(m.published, m.confirms, m.returns, m.reconnects, m.connected, m.alarm, m.waiting, m.dead,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "ovation_queue_unsettled_messages", Help: "Messages that this process was given and has not settled.",
+		}, func() float64 { return float64(m.unsettled()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "ovation_queue_lag_seconds",
+			Help: "Age of the oldest message that this process was given and has not settled; 0 if there is none. " +
+				"A partition is delivered in order, so that nothing older waits in those that this process serves.",
+		}, func() float64 { return m.lag(time.Now()).Seconds() }),
+	)
+	return m
+}
+
+func (m *Metrics) inFlight(n float64) {
+	if m != nil {
+		m.confirms.Add(n)
+	}
+}
+
+func (m *Metrics) outcome(how string) {
+	if m != nil {
+		m.published.WithLabelValues(how).Inc()
+	}
+}
+
+func (m *Metrics) returned() {
+	if m != nil {
+		m.returns.Inc()
+	}
+}
+
+func (m *Metrics) reconnected(purpose string) {
+	if m != nil {
+		m.reconnects.WithLabelValues(purpose).Inc()
+	}
+}
+
+func (m *Metrics) connection(purpose string, up, alarm bool) {
+	if m == nil {
+		return
+	}
+	m.connected.WithLabelValues(purpose).Set(asNumber(up))
+	if purpose == toPublish {
+		m.alarm.Set(asNumber(alarm))
+	}
+}
+
+func asNumber(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (m *Metrics) depth(partition, messages int) {
+	m.waiting.WithLabelValues(strconv.Itoa(partition)).Set(float64(messages))
+}
+
+// took notes a delivery and when its message was published.
+func (m *Metrics) took(d *delivery, at time.Time) {
+	if m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.held[d] = at
+	}
+}
+
+func (m *Metrics) settled(d *delivery) {
+	if m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.held, d)
+	}
+}
+
+// forget drops what a consumption held when it ended.
+func (m *Metrics) forget(c *consumption) {
+	if m != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for d := range m.held {
+			if d.from == c {
+				delete(m.held, d)
+			}
+		}
+	}
+}
+
+func (m *Metrics) unsettled() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.held)
+}
+
+// lag is the age of the oldest message held.
+func (m *Metrics) lag(now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	oldest := now
+	for _, at := range m.held {
+		if at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return now.Sub(oldest)
+}

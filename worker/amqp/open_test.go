@@ -1,0 +1,122 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+)
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	good := options(t)
+	open(t, good)
+	with := func(change func(*url.URL)) func(*Options) {
+		return func(o *Options) {
+			at, err := url.Parse(o.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(at)
+			o.URL = at.String()
+		}
+	}
+	for name, c := range map[string]struct {
+		change      func(*Options)
+		says        string
+		unavailable bool
+	}{
+		"nobody there":      {with(func(u *url.URL) { u.Host = nobodyThere(t) }), "connection refused", true},
+		"no broker":         {with(func(u *url.URL) { u.Host = silent(t) }), "no answer in time", true},
+		"wrong password":    {with(func(u *url.URL) { u.User = url.UserPassword("ovation", "wrong") }), "password", false},
+		"no such vhost":     {with(func(u *url.URL) { u.Path = "/nowhere" }), "virtual host does not exist", false},
+		"no URL":            {func(o *Options) { o.URL = "" }, "must be amqp://", false},
+		"another protocol":  {func(o *Options) { o.URL = "http://localhost" }, "must be amqp://", false},
+		"unreadable URL":    {func(o *Options) { o.URL = "amqp://u:sec%ret@localhost" }, "%XX", false},
+		"prefix":            {func(o *Options) { o.Prefix = "a b" }, "prefix must be", false},
+		"partitions":        {func(o *Options) { o.Partitions = 257 }, "must be 1 to 256", false},
+		"fewer partitions":  {func(o *Options) { o.Partitions = 2 }, "made for another number of partitions than 2", false},
+		"more partitions":   {func(o *Options) { o.Partitions = 4 }, "made for another number of partitions than 4", false},
+		"another argument":  {func(o *Options) { o.DeliveryLimit = 7 }, "of another type or with other arguments", false},
+		"window too large":  {func(o *Options) { o.Window = 1001 }, "window is 1001", false},
+		"prefetch negative": {func(o *Options) { o.Prefetch = -1 }, "prefetch is -1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := good
+			if c.unavailable {
+				opts.IOTimeout = 500 * time.Millisecond
+			}
+			c.change(&opts)
+			_, err := Open(t.Context(), opts)
+			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "sec") {
+				t.Errorf("got %v; it should say %q and no password", err, c.says)
+			}
+			if errors.Is(err, storage.ErrUnavailable) != c.unavailable {
+				t.Errorf("unavailable is %v: %v", !c.unavailable, err)
+			}
+		})
+	}
+}
+
+// nobodyThere is an address at which nothing listens.
+func nobodyThere(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// silent is an address at which someone listens and never says a word.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+func TestOpenHonoursItsContext(t *testing.T) {
+	opts := Options{URL: "amqp://" + silent(t), IOTimeout: time.Hour}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Open(ctx, opts); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("Open returned %v", err)
+	}
+}
+
+func TestOldBrokerIsRefused(t *testing.T) {
+	for version, old := range map[string]bool{"3.9.29": true, "2.8.0": true, "3.10.0": false, "3.13.7": false, "4.1.0": false, "": false} {
+		err := tooOld(amqp091.Table{"product": "RabbitMQ", "version": version})
+		if (err != nil) != old {
+			t.Errorf("RabbitMQ %q: %v", version, err)
+		}
+	}
+}
+
+func TestAnotherTypeOfQueueIsRefused(t *testing.T) {
+	opts := options(t)
+	s := dialed(t, opts)
+	defer s.close()
+	ch, err := s.conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDeclare(opts.queue(0), true, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), opts)
+	if err == nil || !strings.Contains(err.Error(), opts.queue(0)) || !strings.Contains(err.Error(), "use another prefix") {
+		t.Errorf("a classic queue in the way: %v", err)
+	}
+}

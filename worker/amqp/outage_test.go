@@ -1,0 +1,259 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// collector consumes again and again, acknowledges everything and notes it.
+type collector struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func collect(t *testing.T, q *Queue) *collector {
+	t.Helper()
+	c := &collector{ids: map[string]bool{}}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	t.Cleanup(func() { stop(); <-done })
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			deliveries, err := q.Consume(ctx)
+			if errors.Is(err, worker.ErrClosed) {
+				return
+			}
+			if err != nil {
+				continue // has waited
+			}
+			for d := range deliveries {
+				if d.Ack() == nil {
+					c.mu.Lock()
+					c.ids[d.Message().ID] = true
+					c.mu.Unlock()
+				}
+			}
+		}
+	}()
+	return c
+}
+
+func (c *collector) has(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ids[id]
+}
+
+// load publishes numbered messages from several callers, calls confirmed after
+// each and returns when all are confirmed. What fails is not tried again: it
+// may or may not be in the queue.
+func load(t *testing.T, q *Queue, callers, each int, confirmed func(id string)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for caller := range callers {
+		all.Go(func() {
+			for i := range each {
+				id := fmt.Sprintf("%d-%d", caller, i)
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				_, err := q.Publish(ctx, i%q.Partitions(), message(id))
+				cancel()
+				switch {
+				case err == nil:
+					confirmed(id)
+				case !errors.Is(err, storage.ErrUnavailable):
+					t.Errorf("publish %s: %v", id, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
+	p, opts := through(t, options(t))
+	q := open(t, opts)
+	got := collect(t, q)
+	var mu sync.Mutex
+	confirmed := map[string]bool{}
+	load(t, q, 8, 100, func(id string) {
+		mu.Lock()
+		defer mu.Unlock()
+		confirmed[id] = true
+		if len(confirmed)%150 == 0 {
+			p.kill()
+		}
+	})
+	if len(confirmed) < 400 {
+		t.Errorf("only %d messages of 800 were confirmed", len(confirmed))
+	}
+	for id := range confirmed {
+		eventually(t, "message "+id, func() bool { return got.has(id) })
+	}
+}
+
+func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
+	p, opts := through(t, options(t))
+	opts.ConfirmTimeout, opts.IOTimeout, opts.Window = 300*time.Millisecond, 300*time.Millisecond, 20
+	q := open(t, opts)
+	publish(t, q, 0, "before")
+	p.stall()
+	// More bytes than the buffers on the way take, so that writes block.
+	large := message("large")
+	for range 20_000 {
+		large.Actions = append(large.Actions, message(fmt.Sprintf("%0128d", len(large.Actions))).Actions...)
+	}
+	var all sync.WaitGroup
+	begin := time.Now()
+	for range 30 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if _, err := q.Publish(ctx, 0, large); !errors.Is(err, storage.ErrUnavailable) {
+				t.Errorf("Publish over a stalled connection returned %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the callers were held up for %v", took)
+	}
+	eventually(t, "the connection is given up", func() bool { return !q.publishing.up() })
+	p.resume()
+	eventually(t, "a new connection", func() bool {
+		_, err := q.Publish(t.Context(), 0, message("after"))
+		return err == nil
+	})
+}
+
+func TestCloseEndsOverAStalledConnection(t *testing.T) {
+	p, opts := through(t, options(t))
+	opts.IOTimeout = 300 * time.Millisecond
+	q := open(t, opts)
+	publish(t, q, 0, "held")
+	held := receive(t, consume(t, q))
+	p.stall()
+	done := make(chan error, 1)
+	go func() {
+		_, err := q.Publish(context.Background(), 0, message("waits"))
+		done <- err
+	}()
+	if err := q.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("Publish succeeded over a stalled connection")
+	}
+	if err := held.Ack(); !errors.Is(err, worker.ErrSettled) {
+		t.Errorf("Ack after Close returned %v", err)
+	}
+}
+
+func TestStaleDeliverySettlesNothing(t *testing.T) {
+	for how, settle := range map[string]func(worker.Delivery) error{
+		"ack":     worker.Delivery.Ack,
+		"requeue": worker.Delivery.Requeue,
+		"reject":  func(d worker.Delivery) error { return d.Reject(errors.New("never mind")) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			p, opts := through(t, options(t))
+			q := open(t, opts)
+			for i := range 3 {
+				publish(t, q, 0, fmt.Sprint(i))
+			}
+			first := consume(t, q)
+			var stale []worker.Delivery
+			for range 3 {
+				stale = append(stale, receive(t, first))
+			}
+			p.kill()
+			for range first { // ends with the session
+			}
+			second := consume(t, q)
+			var fresh []worker.Delivery
+			for range 3 {
+				fresh = append(fresh, receive(t, second))
+			}
+			for _, d := range stale { // the same numbers, of another session
+				if err := settle(d); !errors.Is(err, worker.ErrSettled) {
+					t.Errorf("%s of a lost session returned %v", how, err)
+				}
+			}
+			for i, d := range fresh {
+				if d.Message().ID != fmt.Sprint(i) || !d.Redelivered() {
+					t.Errorf("message %s, redelivered %v, came as number %d", d.Message().ID, d.Redelivered(), i)
+				}
+				if err := d.Ack(); err != nil {
+					t.Errorf("ack message %d: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
+	opts := options(t)
+	opts.Metrics = NewMetrics(prometheus.NewRegistry())
+	q := open(t, opts)
+	s := dialed(t, opts)
+	defer s.close()
+	ch, err := s.conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDelete(q.opts.queue(1), false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Publish(t.Context(), 1, message("lost")); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("Publish to a queue that is gone returned %v", err)
+	}
+	if n := testutil.ToFloat64(opts.Metrics.returns); n != 1 {
+		t.Errorf("%v messages were returned", n)
+	}
+	eventually(t, "the queue is declared again", func() bool {
+		_, err := q.Publish(t.Context(), 1, message("kept"))
+		return err == nil
+	})
+	if d := receive(t, consume(t, q)); d.Message().ID != "kept" {
+		t.Errorf("got message %s", d.Message().ID)
+	}
+}
+
+func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
+	opts := options(t)
+	opts.Metrics = NewMetrics(prometheus.NewRegistry())
+	q := open(t, opts)
+	begin := time.Now()
+	publish(t, q, 0, "1")
+	deliveries := consume(t, q)
+	first := receive(t, deliveries)
+	between := time.Now()
+	publish(t, q, 1, "2")
+	second := receive(t, deliveries)
+	now := time.Now()
+	if lag := opts.Metrics.lag(now); lag > now.Sub(begin)+time.Millisecond || lag < now.Sub(between) {
+		t.Errorf("the lag is %v of %v", lag, now.Sub(begin))
+	}
+	if err := first.Ack(); err != nil {
+		t.Fatal(err)
+	}
+	if lag := opts.Metrics.lag(now); lag > now.Sub(between)+time.Millisecond {
+		t.Errorf("the lag is %v after the older one was acknowledged %v after the younger", lag, now.Sub(between))
+	}
+	if err := second.Ack(); err != nil {
+		t.Fatal(err)
+	}
+	if n := opts.Metrics.unsettled(); n != 0 || opts.Metrics.lag(time.Now()) != 0 {
+		t.Errorf("%d messages are unsettled in the end", n)
+	}
+}

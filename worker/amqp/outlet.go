@@ -1,0 +1,117 @@
+package amqp
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+)
+
+// outlet publishes over one session. It is safe for concurrent use.
+type outlet struct {
+	session *session
+	channel *amqp091.Channel
+	opts    Options
+	alarmOn func() bool
+	last    atomic.Uint64 // numbers what is published
+
+	// A message that no queue took is returned and then confirmed all the
+	// same. The reader of the connection has put the return into this channel
+	// before the confirm can be seen, so that whoever sees the confirm finds it
+	// here or, if somebody else has emptied the channel, in the set. There is
+	// room for as many as can be outstanding: the reader never waits.
+	returns chan amqp091.Return
+	mu      sync.Mutex
+	back    map[string]bool // by number
+}
+
+// newOutlet opens a channel to publish on. At most Window messages may be
+// published through it at a time.
+func newOutlet(s *session, opts Options, alarmOn func() bool) (*outlet, error) {
+	channel, err := s.conn.Channel()
+	if err != nil {
+		return nil, fmt.Errorf("open a channel: %w", err)
+	}
+	if err := channel.Confirm(false); err != nil {
+		return nil, fmt.Errorf("ask for confirms: %w", err)
+	}
+	return &outlet{
+		session: s, channel: channel, opts: opts, alarmOn: alarmOn,
+		returns: channel.NotifyReturn(make(chan amqp091.Return, opts.Window)),
+		back:    map[string]bool{},
+	}, nil
+}
+
+// publish returns when the broker has made the message durable. It returns at
+// the latest when the session ends. Errors: storage.ErrUnavailable, and the
+// outcome is unknown.
+func (o *outlet) publish(queue string, message amqp091.Publishing) error {
+	o.opts.Metrics.inFlight(1)
+	defer o.opts.Metrics.inFlight(-1)
+	message.CorrelationId = strconv.FormatUint(o.last.Add(1), 36)
+	message.DeliveryMode = amqp091.Persistent
+	confirm, err := o.channel.PublishWithDeferredConfirm("", queue, true, false, message)
+	if err != nil {
+		o.session.abort() // a channel that fails is of no use to anyone
+		return o.failed("write", err)
+	}
+	o.await(confirm)
+	if o.cameBack(message.CorrelationId) {
+		o.opts.Metrics.returned()
+		o.session.abort() // the next session declares the queue again
+		return o.failed("no queue", fmt.Errorf("queue %s does not exist", queue))
+	}
+	if !confirm.Acked() {
+		return o.failed("no confirm", fmt.Errorf("queue %s has not confirmed the message", queue))
+	}
+	o.opts.Metrics.outcome("confirmed")
+	return nil
+}
+
+func (o *outlet) failed(how string, err error) error {
+	o.opts.Metrics.outcome(how)
+	return fmt.Errorf("RabbitMQ: %w: %w", storage.ErrUnavailable, err)
+}
+
+// await waits for the confirm and gives the session up where it does not come.
+func (o *outlet) await(confirm *amqp091.DeferredConfirmation) {
+	timer := time.NewTimer(o.opts.ConfirmTimeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-confirm.Done(): // comes with the end of the session, too
+			return
+		case <-timer.C:
+			if !o.alarmOn() {
+				o.session.abort()
+			}
+			timer.Reset(o.opts.ConfirmTimeout)
+		}
+	}
+}
+
+// cameBack reports whether the message of this number was returned. It is
+// asked once, after the confirm.
+func (o *outlet) cameBack(number string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		select {
+		case r, open := <-o.returns:
+			if open {
+				o.back[r.CorrelationId] = true
+				continue
+			}
+		default:
+		}
+		break
+	}
+	was := o.back[number]
+	delete(o.back, number)
+	return was
+}
