@@ -42,6 +42,30 @@ type Reader interface {
 	FoldersOf(ctx context.Context, keys []FolderKey) ([]*Folder, error)
 }
 
+// WindowKey names what one user did to subjects of one biz.
+type WindowKey struct {
+	User User
+	Biz  string
+}
+
+// Window is all of that, reads excepted.
+type Window struct {
+	// Complete is false where there is more than was asked for. States is then
+	// nil.
+	Complete bool
+	// States holds, by bizId, every subject that the user ever reacted to or
+	// collected, also where there is nothing left of it but its version.
+	States map[string]States
+}
+
+// Windows looks up all that users did at once, for whoever keeps a copy. Every
+// database is one; a store that keeps a copy itself is not.
+type Windows interface {
+	// Windows returns each window that holds at most limit reactions and
+	// collections, in total.
+	Windows(ctx context.Context, keys []WindowKey, limit int) ([]Window, error)
+}
+
 // Position is a place in a list: of the entry with this Version (or, for
 // folders, creation time) and these tie-breakers. The zero Position is the
 // place before the first entry.

@@ -1,0 +1,303 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+)
+
+func text(n int64) string { return strconv.FormatInt(n, 10) }
+
+// countFields is the order in which counts are read.
+var countFields = []string{"v", "r", "l", "d", "c"}
+
+// parseCounts reads a reply of HMGET. It returns false where there are none.
+func parseCounts(reply rueidis.RedisResult) (c storage.Counts, found bool, err error) {
+	values, err := reply.ToArray()
+	if err != nil {
+		return c, false, err
+	}
+	if len(values) != len(countFields) {
+		return c, false, errors.New("counts are incomplete")
+	}
+	to := [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount}
+	for i := range values {
+		if values[i].IsNil() {
+			return storage.Counts{}, false, nil
+		}
+		if *to[i], err = values[i].AsInt64(); err != nil {
+			return storage.Counts{}, false, fmt.Errorf("counts: %w", err)
+		}
+	}
+	return c, true, nil
+}
+
+// counted are the counts of a subject, known or not.
+type counted struct {
+	storage.Counts
+
+	known bool
+}
+
+// counts reads counts: through the client's cache, or past it. What Redis does
+// not have comes from the database and is left unknown where that is down.
+// Errors: storage.ErrUnavailable, where Redis is; the context's.
+func (s *Store) counts(ctx context.Context, subjects []storage.Subject, cached bool) ([]counted, error) {
+	var out []counted
+	err := s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
+		out, err = s.copiedCounts(ctx, subjects, cached)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var missing []int
+	for i := range out {
+		if !out[i].known {
+			missing = append(missing, i)
+		}
+	}
+	if len(missing) == 0 {
+		return out, nil
+	}
+	found, err := s.flights.load(ctx, pick(subjects, missing), s.loadCounts)
+	switch {
+	case err == nil:
+		for i, at := range missing {
+			out[at] = counted{found[i], true}
+		}
+	case !errors.Is(err, storage.ErrUnavailable):
+		return nil, err
+	}
+	return out, nil
+}
+
+// copiedCounts reads what Redis has. Where the client's cache is behind what
+// this process has seen, it reads past it.
+func (s *Store) copiedCounts(ctx context.Context, subjects []storage.Subject, cached bool) ([]counted, error) {
+	out, err := s.readCounts(ctx, subjects, cached)
+	if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
+		out, err = s.readCounts(ctx, subjects, cached)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var behind []int
+	for i := range out {
+		switch {
+		case !cached && out[i].known:
+			s.floors.raise(subjects[i], out[i].Version)
+		case cached && s.floors.above(subjects[i], out[i].Version):
+			behind = append(behind, i)
+		}
+	}
+	if len(behind) == 0 {
+		return out, nil
+	}
+	again, err := s.readCounts(ctx, pick(subjects, behind), false)
+	for i := range again {
+		out[behind[i]] = again[i]
+	}
+	return out, err
+}
+
+func (s *Store) readCounts(ctx context.Context, subjects []storage.Subject, cached bool) ([]counted, error) {
+	out := make([]counted, len(subjects))
+	var replies []rueidis.RedisResult
+	if cached {
+		commands := make([]rueidis.CacheableTTL, len(subjects))
+		for i, subject := range subjects {
+			commands[i] = rueidis.CT(s.client.B().Hmget().Key(s.countsKey(subject)).Field(countFields...).Cache(), localLife)
+		}
+		replies = s.client.DoMultiCache(ctx, commands...)
+	} else {
+		commands := make([]rueidis.Completed, len(subjects))
+		for i, subject := range subjects {
+			commands[i] = s.client.B().Hmget().Key(s.countsKey(subject)).Field(countFields...).Build()
+		}
+		replies = s.client.DoMulti(ctx, commands...)
+	}
+	for i := range replies {
+		var err error
+		if out[i].Counts, out[i].known, err = parseCounts(replies[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// loadCounts reads counts from the database and fills Redis with them.
+func (s *Store) loadCounts(ctx context.Context, subjects []storage.Subject) ([]storage.Counts, error) {
+	losses := s.losses.Load()
+	out := make([]storage.Counts, len(subjects))
+	fill := make([]storage.SubjectCounts, len(subjects))
+	for tenant, at := range byTenant(subjects) {
+		of := pick(subjects, at)
+		found, err := ask(ctx, s, "read counts", func(ctx context.Context) ([]storage.Interactive, error) {
+			return s.Store.Interactives(ctx, storage.User{Tenant: tenant}, of, 0)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			out[at[i]] = found[i].Counts
+			fill[at[i]] = storage.SubjectCounts{Subject: of[i], Counts: found[i].Counts}
+		}
+	}
+	// After a loss the counts may be older than what was published meanwhile.
+	if losses == s.losses.Load() {
+		if err := s.Publish(ctx, fill); err != nil {
+			s.opts.Logger.Debug("counts not filled", "subjects", len(fill), "error", err)
+		}
+	}
+	return out, nil
+}
+
+// Publish makes counts visible to everyone, where they are newer than what is.
+// Errors: storage.ErrUnavailable, the context's.
+func (s *Store) Publish(ctx context.Context, counts []storage.SubjectCounts) error {
+	calls := make([]call, len(counts))
+	for i := range counts {
+		c, life := &counts[i], s.opts.Life
+		if c.Version == 0 {
+			life = min(life, unknownLife)
+		}
+		calls[i] = call{countsScript, s.countsKey(c.Subject), []string{
+			text(c.Version), text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount), spread(life),
+		}}
+	}
+	err := s.runAll(ctx, "publish counts", calls, nil)
+	for i := range counts {
+		if err == nil && counts[i].Version > 0 {
+			s.floors.raise(counts[i].Subject, counts[i].Version)
+		}
+	}
+	return err
+}
+
+// pipeline is how many scripts are sent at once. Each of them is short; a
+// longer pipeline would make others wait.
+const pipeline = 500
+
+// runAll runs scripts, a pipeline after the other, and hands each reply on.
+func (s *Store) runAll(ctx context.Context, what string, calls []call, reply func(i int, m *rueidis.RedisMessage) error) error {
+	for from := 0; from < len(calls); from += pipeline {
+		some := calls[from:min(from+pipeline, len(calls))]
+		err := s.inRedis(ctx, what, func(ctx context.Context) error {
+			replies, err := s.run(ctx, some)
+			for i := range replies {
+				if reply != nil && err == nil {
+					err = reply(from+i, &replies[i])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flights let one of those who miss the same counts at the same time ask for
+// all of them.
+type flights struct {
+	mu sync.Mutex
+	of map[storage.Subject]*flight
+}
+
+type flight struct {
+	done   chan struct{}
+	counts storage.Counts
+	err    error
+}
+
+// load returns the counts of each subject: those that nobody else is loading
+// by one call of f, which no caller's going away cuts short, and the others
+// when they come.
+func (f *flights) load(
+	ctx context.Context, subjects []storage.Subject,
+	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
+) ([]storage.Counts, error) {
+	all := make([]*flight, len(subjects))
+	var mine []storage.Subject
+	var own []*flight
+	f.mu.Lock()
+	if f.of == nil {
+		f.of = make(map[storage.Subject]*flight)
+	}
+	for i, subject := range subjects {
+		if all[i] = f.of[subject]; all[i] == nil {
+			all[i] = &flight{done: make(chan struct{})}
+			f.of[subject] = all[i]
+			mine, own = append(mine, subject), append(own, all[i])
+		}
+	}
+	f.mu.Unlock()
+	if len(mine) > 0 {
+		f.fly(ctx, mine, own, load)
+	}
+	out := make([]storage.Counts, len(all))
+	for i, one := range all {
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if one.err != nil {
+			return nil, one.err
+		}
+		out[i] = one.counts
+	}
+	return out, nil
+}
+
+// flightTime bounds a flight that its caller no longer bounds.
+const flightTime = 5 * time.Second
+
+func (f *flights) fly(
+	ctx context.Context, subjects []storage.Subject, own []*flight,
+	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
+) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
+	defer cancel()
+	var counts []storage.Counts
+	err := errors.New("counts were not loaded") // where load panics
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for i, one := range own {
+			if one.err = err; err == nil {
+				one.counts = counts[i]
+			}
+			delete(f.of, subjects[i])
+			close(one.done)
+		}
+	}()
+	counts, err = load(ctx, subjects)
+}
+
+// byTenant groups the indices of subjects.
+func byTenant(subjects []storage.Subject) map[string][]int {
+	out := make(map[string][]int, 1)
+	for i := range subjects {
+		out[subjects[i].Tenant] = append(out[subjects[i].Tenant], i)
+	}
+	return out
+}
+
+// pick returns the elements at the indices.
+func pick[E any](list []E, at []int) []E {
+	out := make([]E, len(at))
+	for i, n := range at {
+		out[i] = list[n]
+	}
+	return out
+}

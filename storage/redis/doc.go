@@ -1,0 +1,62 @@
+// Package redis keeps a copy of counts and of users' states in Redis or Redis
+// Cluster, in front of any database. A Store is two things:
+//
+//   - a storage.Store that answers from the copy what it can, and from the
+//     database behind it what it must;
+//   - the mirror of the write path (worker.Mirror): Look, Show, TakeBack, Mark
+//     and Publish.
+//
+// # What lies in Redis
+//
+//	PREFIX:c:{TENANT:BIZ:BIZID}    counts of a subject: a hash of version and four counts
+//	PREFIX:w:{TENANT:u:USER}:BIZ   a window: a user's states on subjects of one biz
+//
+// Counts are read through the client's own cache, which Redis invalidates.
+// They are written by Publish and by fills, never over a version as new.
+//
+// A window holds an entry for each state of a reaction or a collection: the
+// latest word, its version, and a history of what the counts included of it.
+// A window that holds all the user's states is marked so: what is absent from
+// it is known to be none, without asking the database. A user with more than a
+// thousand states in one biz has a window of those that were asked for lately.
+// Reads are not kept; they come from the database.
+//
+// Every script is a file in lua, touches one key and may be repeated. Every
+// key has a maximum age, spread so that keys made together do not end
+// together. No key grows with how many like a subject.
+//
+// # Own action, exact count
+//
+// What a viewer sees is
+//
+//	count + own state − own state in the history at the newest version not above the count's
+//
+// Counts may be a moment old; entries are always read fresh and after the
+// counts. Where the history does not reach back to the count's version, counts
+// are read past the client's cache, and in the end from the database, together
+// with the states there. The order of the write path (marks under the row
+// locks before the commit) is what makes this exact.
+//
+// A fill takes a lease before it reads the database. Every write to the window
+// takes the lease away, and a fill without its lease is dropped. A mark of
+// something absent also keeps everyone from filling for a while: the
+// transaction that marks has not committed yet.
+//
+// # Invariants
+//
+//   - The package passes the suite of package storage: TestStore.
+//   - I4: TestInterleavings, and TestMarksAfterTheCommitAreCaught, which breaks
+//     the order and is found out.
+//   - I5: TestCountsNeverGoBack.
+//   - A fill never brings back the past: TestStaleFillIsDropped,
+//     TestFillDuringATransactionIsDropped. What is shown and not committed
+//     outlives a reload: TestShownOutlivesAReload.
+//   - I6: TestWithoutRedisTheDatabaseAnswers,
+//     TestWithoutTheDatabaseWhatIsWarmIsServed,
+//     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle.
+//   - I7: TestRoundTrips. Memory is bounded: TestWindowsAreBounded,
+//     TestEveryKeyHasAnAge.
+//   - Redis Cluster: TestCluster.
+//
+// It imports package storage and nothing else of this module.
+package redis

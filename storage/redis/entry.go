@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"ovation/storage"
+)
+
+// entry is what is known of one state of one user. The zero entry is not known.
+type entry struct {
+	known   bool
+	shown   bool  // confirmed by the queue and not in the database yet
+	version int64 // of the latest action, 0 if there was none
+	state   string
+	history history
+}
+
+// history tells what the counts include of a state, the oldest first. It is
+// empty where that is not known.
+type history []mark
+
+// mark says that counts of this version, and later ones, include this share.
+type mark struct {
+	version int64
+	share   byte
+}
+
+// knownNone is the entry of what is known never to have been.
+var knownNone = entry{known: true, state: none, history: history{{}}}
+
+// at returns the share that counts of a version include, and false where the
+// history does not reach back so far.
+func (h history) at(version int64) (share byte, known bool) {
+	for _, m := range h {
+		if m.version > version {
+			break
+		}
+		share, known = m.share, true
+	}
+	return share, known
+}
+
+// parseEntry reads an entry as the scripts write it.
+func parseEntry(text string) (e entry, err error) {
+	words := strings.Split(text, " ")
+	if len(words) != 5 {
+		return entry{}, fmt.Errorf("%q is no entry of a window", text)
+	}
+	e = entry{known: true, shown: words[1] == "q", state: words[3]}
+	if e.version, err = strconv.ParseInt(words[0], 10, 64); err != nil {
+		return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+	}
+	if words[4] == "-" {
+		return e, nil
+	}
+	for pair := range strings.SplitSeq(words[4], ",") {
+		version, share, ok := strings.Cut(pair, ":")
+		v, err := strconv.ParseInt(version, 10, 64)
+		if err != nil || !ok || len(share) != 1 || share[0] < '0' || share[0] > '2' {
+			return entry{}, fmt.Errorf("%q is no entry of a window", text)
+		}
+		e.history = append(e.history, mark{v, share[0] - '0'})
+	}
+	return e, nil
+}
+
+// stored is the entry of a state as the database has it.
+func stored(s *storage.States, kind storage.Kind) entry {
+	e := entry{known: true, state: none}
+	if kind == storage.KindReaction {
+		e.version = s.ReactionVersion
+		if s.Liked != nil {
+			e.state = reactionState(s.Liked.Reaction)
+		}
+	} else {
+		e.version = s.CollectionVersion
+		if s.Collected != nil {
+			e.state = collectionState(s.Collected.FolderID)
+		}
+	}
+	e.history = history{{0, share(e.state)}}
+	return e
+}
+
+// entries are those of one user on one subject, in the order of windowKinds.
+type entries [len(windowKinds)]entry
+
+// states are the entries as states of the kinds asked.
+func (es *entries) states(key storage.StateKey, kinds storage.Kinds) (out storage.States) {
+	if e := &es[reaction]; kinds.Has(storage.KindReaction) {
+		out.ReactionVersion = e.version
+		if r := share(e.state); r != 0 {
+			out.Liked = &storage.Liked{User: key.User, Subject: key.Subject, Reaction: storage.Reaction(r), Version: e.version}
+		}
+	}
+	if e := &es[collection]; kinds.Has(storage.KindCollection) {
+		out.CollectionVersion = e.version
+		if share(e.state) != 0 {
+			id, err := url.QueryUnescape(e.state[1:])
+			if err != nil { // somebody has edited it by hand
+				id = storage.DefaultFolderID
+			}
+			out.Collected = &storage.Collected{User: key.User, Subject: key.Subject, FolderID: id, Version: e.version}
+		}
+	}
+	return out
+}
+
+// correct gives the counts the user's own latest states in place of those they
+// include. It returns false, and leaves the counts as they are, where it is not
+// known what they include.
+func (es *entries) correct(c *storage.Counts) bool {
+	var included [len(windowKinds)]byte
+	for i := range es {
+		share, known := es[i].history.at(c.Version)
+		if !known {
+			return false
+		}
+		included[i] = share
+	}
+	for i := range es {
+		es[i].replace(i, included[i], c)
+	}
+	return true
+}
+
+// replace takes what the counts include of one state out of them, and adds the
+// state as it is.
+func (e *entry) replace(kind int, included byte, c *storage.Counts) {
+	for _, change := range [...]struct {
+		share byte
+		by    int64
+	}{{included, -1}, {share(e.state), 1}} {
+		switch {
+		case change.share == 0:
+		case kind == collection:
+			c.CollectCount += change.by
+		case change.share == byte(storage.Like):
+			c.LikeCount += change.by
+		default:
+			c.DislikeCount += change.by
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package redis
+
+import (
+	"net/url"
+
+	"ovation/storage"
+)
+
+// countsKey names the counts of a subject. What stands in braces decides where
+// a cluster puts the key. Neither a tenant nor a biz holds a colon, so that no
+// two subjects share a key.
+func (s *Store) countsKey(of storage.Subject) string {
+	return s.opts.Prefix + ":c:{" + of.Tenant + ":" + of.Biz + ":" + of.BizID + "}"
+}
+
+// windowKey names the window. All of a user's lie in one place.
+func (s *Store) windowKey(of storage.WindowKey) string {
+	return s.opts.Prefix + ":w:{" + of.User.Tenant + ":u:" + of.User.UserID + "}:" + of.Biz
+}
+
+// The kinds of state that windows hold, in the order in which they are read.
+var windowKinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection}
+
+const (
+	reaction   = 0 // in windowKinds
+	collection = 1
+)
+
+// field names an entry of a window.
+func field(kind storage.Kind, bizID string) string {
+	if kind == storage.KindReaction {
+		return "r" + bizID
+	}
+	return "c" + bizID
+}
+
+// none is the state of who has none, of both kinds.
+const none = "-"
+
+// reactionState writes a reaction as the state of an entry.
+func reactionState(r storage.Reaction) string {
+	if r == storage.NoReaction {
+		return none
+	}
+	return string('0' + rune(r))
+}
+
+// collectionState writes a folder as the state of an entry. A folder's id may
+// hold anything, a state is one word.
+func collectionState(folderID string) string {
+	if folderID == "" {
+		return none
+	}
+	return "=" + url.QueryEscape(folderID)
+}
+
+// share is what counts include of a state: 0, or 1 for a like or a collection,
+// or 2 for a dislike.
+func share(state string) byte {
+	switch {
+	case state == none || state == "":
+		return 0
+	case state[0] == '=':
+		return 1
+	}
+	return state[0] - '0'
+}
+
+// shareText is a share as scripts take it.
+func shareText(state string) string { return string('0' + rune(share(state))) }

@@ -1,0 +1,77 @@
+-- What the scripts of windows share; it stands before each of them.
+--
+-- A window is a hash. A field is a letter for the kind (r: reaction,
+-- c: collection) and the bizId; its value is one entry, five words:
+--
+--   version  of the latest action, microseconds since 1970; 0: none ever
+--   shown    q: confirmed by the queue, not in the database yet; -: persisted
+--   touched  when it was last written or looked at, seconds since 1970
+--   state    as the user sees it
+--   history  V:share,V:share…, oldest first: what the counts of version V and
+--            later include of it; -: not known
+--
+-- Fields that begin with ~ tell of the window:
+--
+--   ~b  when it was loaded from the database, seconds since 1970
+--   ~f  1: what is absent is known to be none
+--   ~l  the lease: who fills must bring it, and every write takes it away
+--   ~g  no lease before this time, milliseconds since 1970
+--   ~n  how many entries are shown
+--
+-- Numbers stay text: as numbers, Lua would print them rounded.
+local window = KEYS[1]
+local clock = redis.call('TIME')
+local now = tonumber(clock[1])
+
+local function entry(field)
+  local value = redis.call('HGET', window, field)
+  if not value then return nil end
+  local version, shown, touched, state, history = value:match('^(%d+) ([q-]) (%d+) (%S+) (%S+)$')
+  return {version = version, shown = shown, touched = touched, state = state, history = history}
+end
+
+-- known_none is the entry of what is absent from a window that holds all.
+local function known_none()
+  if redis.call('HGET', window, '~f') ~= '1' then return nil end
+  return {version = '0', shown = '-', touched = '0', state = '-', history = '0:0'}
+end
+
+local function put(field, e)
+  redis.call('HSET', window, field, table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' '))
+end
+
+-- newer tells whether version a is above version b.
+local function newer(a, b) return tonumber(a) > tonumber(b) end
+
+local function set_shown(e, shown)
+  if e.shown ~= shown then
+    e.shown = shown
+    redis.call('HINCRBY', window, '~n', shown == 'q' and 1 or -1)
+  end
+end
+
+local function anything_shown()
+  return tonumber(redis.call('HGET', window, '~n') or '0') > 0
+end
+
+-- live sets how long the window lives: longer while something is shown.
+local function live(life, shown_life)
+  redis.call('PEXPIRE', window, anything_shown() and shown_life or life)
+end
+
+-- trim drops what was not touched for longest, once there is a quarter more
+-- than the limit. What is shown stays.
+local function trim(limit)
+  limit = tonumber(limit)
+  if redis.call('HLEN', window) <= limit + limit / 4 then return end
+  local all, oldest = redis.call('HGETALL', window), {}
+  for i = 1, #all, 2 do
+    local shown, touched = all[i + 1]:match('^%d+ ([q-]) (%d+) ')
+    if all[i]:sub(1, 1) ~= '~' and shown == '-' then
+      oldest[#oldest + 1] = {all[i], tonumber(touched)}
+    end
+  end
+  table.sort(oldest, function(a, b) return a[2] < b[2] end)
+  for i = 1, math.min(#oldest, #all / 2 - limit) do redis.call('HDEL', window, oldest[i][1]) end
+  redis.call('HDEL', window, '~f')
+end

@@ -1,0 +1,41 @@
+-- look reads entries of a window, gives a lease where some are not known, and
+-- renews the life of the window and of the entries if asked.
+--
+-- KEYS[1] the window
+-- ARGV[1] a random token: the lease, unless there is one to share
+-- ARGV[2] life of the window, in milliseconds
+-- ARGV[3] life of the window while something is shown, in milliseconds
+-- ARGV[4] 1: renew
+-- ARGV[5] how long a window lasts after it was loaded, in seconds
+-- ARGV[6…] fields
+-- Returns ~b, ~f, the lease (empty: none is needed, or none is given now) and
+-- the values in the order of the fields. ~b is false for a window that is not
+-- loaded or has lasted long enough.
+local born, full = redis.call('HGET', window, '~b'), redis.call('HGET', window, '~f')
+if born and now - tonumber(born) >= tonumber(ARGV[5]) then born = false end
+local reply = {born, full, ''}
+local missing = not born
+for i = 6, #ARGV do
+  local e = entry(ARGV[i])
+  if not e then
+    missing = missing or not full
+    reply[i - 2] = false
+  else
+    if ARGV[4] == '1' and now - tonumber(e.touched) >= 10 then
+      e.touched = clock[1]
+      put(ARGV[i], e)
+    end
+    reply[i - 2] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
+  end
+end
+if missing then
+  local guard = tonumber(redis.call('HGET', window, '~g') or '0')
+  if now * 1000 >= guard then
+    redis.call('HSETNX', window, '~l', ARGV[1])
+    reply[3] = redis.call('HGET', window, '~l')
+  end
+end
+if ARGV[4] == '1' or redis.call('PTTL', window) == -1 then
+  if redis.call('EXISTS', window) == 1 then live(ARGV[2], ARGV[3]) end
+end
+return reply

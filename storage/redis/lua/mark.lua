@@ -1,0 +1,57 @@
+-- mark notes what the counts of the transaction under way include of a user's
+-- states.
+--
+-- KEYS[1] the window
+-- ARGV[1] life of the window, in milliseconds
+-- ARGV[2] life of the window while something is shown, in milliseconds
+-- ARGV[3] how many entries it holds at most
+-- ARGV[4] how long nobody fills what was absent, in milliseconds: longer than
+--         a transaction takes to commit
+-- ARGV[5…] of each state: field, version, state, share, V; V is 0 where the
+--         counts have not changed
+-- Returns how many of the states were there.
+local keep = 4 -- how many entries a history holds
+
+local function remember(history, version, share)
+  local kept, last = {}, nil
+  for v, s in history:gmatch('(%d+):(%d+)') do
+    if newer(version, v) then
+      kept[#kept + 1] = v .. ':' .. s
+      last = s
+    end
+  end
+  if last ~= share then
+    while #kept >= keep do table.remove(kept, 1) end
+    kept[#kept + 1] = version .. ':' .. share
+  end
+  return table.concat(kept, ',')
+end
+
+local present, absent = 0, false
+for i = 5, #ARGV, 5 do
+  local field, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local e = entry(field) or known_none()
+  if e then
+    present = present + 1
+    if v ~= '0' then e.history = remember(e.history, v, share) end
+    if not newer(e.version, version) then
+      e.version, e.state = version, state
+      set_shown(e, '-')
+    end
+    e.touched = clock[1]
+    put(field, e)
+  else
+    absent = true
+  end
+end
+redis.call('HDEL', window, '~l')
+if absent then
+  redis.call('HSET', window, '~g', string.format('%.0f', now * 1000 + ARGV[4]))
+end
+if present > 0 then
+  trim(ARGV[3])
+  live(ARGV[1], ARGV[2])
+elseif redis.call('PTTL', window) == -1 then
+  redis.call('PEXPIRE', window, ARGV[4])
+end
+return present

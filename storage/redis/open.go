@@ -1,0 +1,186 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+)
+
+// Database is what lies behind.
+type Database interface {
+	storage.Store
+	storage.Windows
+}
+
+// Options say where Redis is and what lies behind it. URL and Database are
+// needed; the zero value of everything else is a good choice.
+type Options struct {
+	// URL is redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS. Of
+	// a cluster it names one node, or more with ?addr=HOST:PORT&addr=….
+	URL string
+	// Database is the store behind. It is closed with this one.
+	Database Database
+	// Prefix begins every key: "ovation" if empty. Braces are not allowed.
+	Prefix string
+
+	// RedisTimeout bounds a call of Redis; 250 ms if 0.
+	RedisTimeout time.Duration
+	// DatabaseTimeout bounds a read of the database; 2 s if 0. While the
+	// database may be down it is 400 ms at most.
+	DatabaseTimeout time.Duration
+	// BreakerPause is how long a part that failed five times in a row is left
+	// alone before it is tried again; 1 s if 0.
+	BreakerPause time.Duration
+	// MaxReads is how many reads ask the database at the same time; 32 if 0.
+	MaxReads int
+	// Window is how many states a window holds; 1,000 if 0.
+	Window int
+	// Life is how long a key lives, windows since they were last used by a
+	// write, spread by a tenth; 1 hour if 0. A window is loaded again after
+	// half of it.
+	Life time.Duration
+	// ShownLife is how long a window lives that holds what is not committed; 7
+	// days if 0. It must be longer than any message may stay queued.
+	ShownLife time.Duration
+	// Guard is how long nobody fills a window after a transaction has marked
+	// what is absent from it; 5 s if 0. It must be longer than the commit of a
+	// transaction may take.
+	Guard time.Duration
+	// Doubt is how long states are not trusted to be the latest word after
+	// Redis may have lost data; 1 minute if 0. It should be longer than an
+	// action stays queued.
+	Doubt time.Duration
+	// Logger takes what goes wrong without failing a caller; slog.Default() if
+	// nil.
+	Logger *slog.Logger
+}
+
+const (
+	trialTimeout = 400 * time.Millisecond
+	localCache   = 32 << 20 // bytes of the client's cache, for each connection
+	localLife    = 10 * time.Minute
+	unknownLife  = time.Minute // of the zero counts of a subject nobody has touched
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Database == nil {
+		return o, errors.New("no database is given")
+	}
+	o.Prefix = cmp.Or(o.Prefix, "ovation")
+	if strings.ContainsAny(o.Prefix, "{}") {
+		return o, &storage.InvalidError{Field: "prefix", Reason: "must not hold braces"}
+	}
+	o.RedisTimeout = cmp.Or(o.RedisTimeout, 250*time.Millisecond)
+	o.DatabaseTimeout = cmp.Or(o.DatabaseTimeout, 2*time.Second)
+	o.BreakerPause = cmp.Or(o.BreakerPause, time.Second)
+	o.MaxReads = cmp.Or(o.MaxReads, 32)
+	o.Window = cmp.Or(o.Window, 1000)
+	o.Life = cmp.Or(o.Life, time.Hour)
+	o.ShownLife = cmp.Or(o.ShownLife, 7*24*time.Hour)
+	o.Guard = cmp.Or(o.Guard, 5*time.Second)
+	o.Doubt = cmp.Or(o.Doubt, time.Minute)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o, nil
+}
+
+// Store is a storage.Store over another one, and the mirror of the write path.
+// It is safe for concurrent use.
+//
+// Its Persist and EmptyFolder mark and publish what they change. A worker does
+// that itself, by Mark and Publish: give it the database behind.
+type Store struct {
+	storage.Store // the database behind, for what is passed on
+
+	opts     Options
+	client   rueidis.Client
+	redis    *part
+	database *part
+	flights  flights
+	floors   floors
+
+	closed atomic.Bool
+	close  func() error
+
+	losses atomic.Int64 // how often Redis may have lost data
+	lostAt atomic.Int64 // when it last may have, in nanoseconds since 1970
+}
+
+var _ storage.Store = (*Store)(nil)
+
+// Open connects to Redis. Errors: storage.ErrUnavailable where it cannot be
+// reached or refuses; storage.ErrInvalid for an option that cannot be used.
+// None holds the password. The database stays open after an error.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open Redis: %w", err)
+	}
+	client, err := rueidis.ParseURL(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("open Redis: %w", &storage.InvalidError{
+			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)"})
+	}
+	s := &Store{Store: o.Database, opts: o}
+	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
+	s.database = newPart("database", o.DatabaseTimeout, trialTimeout, o.MaxReads, &o)
+	client.CacheSizeEachConn = localCache
+	client.Dialer.Timeout = time.Second
+	client.Dialer.KeepAlive = time.Second // how often an idle connection is tried
+	client.ConnWriteTimeout = 2 * time.Second
+	client.ClientName = "ovation"
+	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
+		if keys == nil { // the connection is lost, or all keys are
+			s.lose()
+		}
+	}
+	where := "open Redis at " + strings.Join(client.InitAddress, ", ")
+	if s.client, err = rueidis.NewClient(client); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
+	}
+	if err := s.client.Do(ctx, s.client.B().Ping().Build()).Error(); err != nil {
+		s.client.Close()
+		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
+	}
+	s.lostAt.Store(0)
+	s.close = sync.OnceValue(func() error {
+		s.closed.Store(true)
+		s.client.Close()
+		return s.Store.Close()
+	})
+	return s, nil
+}
+
+// Close closes the connections and the database behind.
+func (s *Store) Close() error { return s.close() }
+
+var errClosed = fmt.Errorf("%w: the store is closed", storage.ErrUnavailable)
+
+// lose notes that Redis may have lost data.
+func (s *Store) lose() {
+	s.losses.Add(1)
+	s.lostAt.Store(time.Now().UnixNano())
+}
+
+// inDoubt reports whether Redis may lack actions that are still queued.
+func (s *Store) inDoubt() bool {
+	at := s.lostAt.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < s.opts.Doubt
+}
+
+// spread returns the duration in milliseconds, longer or shorter by a tenth at
+// most, so that keys made together do not end together.
+func spread(d time.Duration) string {
+	ms := d.Milliseconds()
+	return text(max(1, ms-ms/10+rand.Int64N(ms/5+1))) //nolint:gosec // nobody gains by guessing it
+}

@@ -1,0 +1,317 @@
+package redis
+
+import (
+	"context"
+	"errors"
+
+	"ovation/storage"
+)
+
+var (
+	errViewersTenant = &storage.InvalidError{Field: "tenant", Reason: "must be the viewer's for every subject"}
+	errKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
+)
+
+// Interactives looks up counts and the viewer's states. The viewer's own
+// actions are in both, once they are acknowledged, while Redis is up.
+//
+// It does not fail because a part is down: counts that cannot be known are
+// zeros and storage.Unavailable. They are storage.Stale where Redis is down
+// and the database has answered, since it lacks what is still queued; where the
+// database is down and Redis has answered; and where the viewer's states could
+// not be known.
+func (s *Store) Interactives(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	for i := range subjects {
+		if subjects[i].Tenant != viewer.Tenant {
+			return nil, errViewersTenant
+		}
+	}
+	if err := s.ready(ctx); err != nil || len(subjects) == 0 {
+		return []storage.Interactive{}, err
+	}
+	out, err := s.fromRedis(ctx, viewer, subjects, kinds)
+	if err == nil || !errors.Is(err, storage.ErrUnavailable) {
+		return out, err
+	}
+	return s.fromDatabase(ctx, viewer, subjects, kinds)
+}
+
+// ready returns an error where the caller has gone or the store is closed.
+func (s *Store) ready(ctx context.Context) error {
+	if s.closed.Load() {
+		return errClosed
+	}
+	return ctx.Err()
+}
+
+// fromDatabase answers without Redis.
+func (s *Store) fromDatabase(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	out, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
+		return s.Store.Interactives(ctx, viewer, subjects, kinds)
+	})
+	freshness := storage.Stale
+	if err != nil {
+		if !errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil {
+			return nil, err
+		}
+		freshness = storage.Unavailable
+		out = make([]storage.Interactive, len(subjects))
+	}
+	for i := range out {
+		out[i].Subject, out[i].Freshness = subjects[i], freshness
+	}
+	return out, nil
+}
+
+// fromRedis answers from Redis and asks the database for what is missing. The
+// counts are read before the states. Errors: storage.ErrUnavailable, where
+// Redis is; the context's.
+func (s *Store) fromRedis(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	counts, err := s.counts(ctx, subjects, true)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]storage.Interactive, len(subjects))
+	freshness := storage.Live
+	if !s.database.healthy() {
+		freshness = storage.Stale
+	}
+	for i := range out {
+		out[i] = storage.Interactive{Subject: subjects[i], Counts: counts[i].Counts, Freshness: freshness}
+		if !counts[i].known {
+			out[i].Freshness = storage.Unavailable
+		}
+	}
+	if viewer.Anonymous() {
+		return out, nil
+	}
+	if err := s.addOwn(ctx, viewer, out, kinds); err != nil {
+		return nil, err
+	}
+	if kinds.Has(storage.KindRead) {
+		err = s.addReads(ctx, viewer, subjects, out)
+	}
+	return out, err
+}
+
+// addOwn adds the viewer's states, and the viewer's part of the counts.
+func (s *Store) addOwn(ctx context.Context, viewer storage.User, out []storage.Interactive, kinds storage.Kinds) error {
+	keys := make([]storage.StateKey, len(out))
+	for i := range out {
+		keys[i] = storage.StateKey{User: viewer, Subject: out[i].Subject}
+	}
+	own, err := s.entries(ctx, keys, false)
+	if err != nil {
+		return err
+	}
+	var older []int // than what the history remembers
+	for i := range out {
+		if !own[i].show(&out[i], keys[i], kinds) {
+			older = append(older, i)
+		}
+	}
+	if len(older) == 0 {
+		return nil
+	}
+	return s.readAgain(ctx, viewer, older, out, kinds)
+}
+
+// show puts the entries into an answer. It returns false where it is not known
+// what the counts include of them.
+func (es *entries) show(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
+	states := es.states(key, kinds)
+	to.Liked, to.Collected = states.Liked, states.Collected
+	for i := range es {
+		if !es[i].known && to.Freshness == storage.Live {
+			to.Freshness = storage.Stale
+		}
+	}
+	if to.Freshness == storage.Unavailable || !es[reaction].known || !es[collection].known {
+		return true
+	}
+	return es.correct(&to.Counts)
+}
+
+// readAgain reads the given ones past the client's cache, and from the
+// database where that is not enough.
+func (s *Store) readAgain(ctx context.Context, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds) error {
+	subjects := make([]storage.Subject, len(older))
+	keys := make([]storage.StateKey, len(older))
+	for i, at := range older {
+		subjects[i] = out[at].Subject
+		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
+	}
+	counts, err := s.counts(ctx, subjects, false)
+	if err != nil {
+		return err
+	}
+	own, err := s.entries(ctx, keys, false)
+	if err != nil {
+		return err
+	}
+	var still []int // indices of older
+	for i, at := range older {
+		out[at].Counts, out[at].Freshness = counts[i].Counts, storage.Live
+		if !counts[i].known {
+			out[at].Freshness = storage.Unavailable
+		}
+		if !own[i].show(&out[at], keys[i], kinds) {
+			still = append(still, i)
+		}
+	}
+	if len(still) == 0 {
+		return nil
+	}
+	// Counts and states of one moment tell what the counts include.
+	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
+		return s.Store.Interactives(ctx, viewer, pick(subjects, still), windowStates)
+	})
+	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
+		return err
+	}
+	for i, n := range still {
+		to := &out[older[n]]
+		if err != nil { // counts that may lack what the viewer did
+			to.Freshness = storage.Stale
+			continue
+		}
+		now := own[n]
+		now.since(&found[i])
+		to.Counts = found[i].Counts
+		now.show(to, keys[n], kinds)
+	}
+	return nil
+}
+
+// since gives each entry a history of what the answer of the database
+// includes, and its state where that is newer.
+func (es *entries) since(inDatabase *storage.Interactive) {
+	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected}
+	if states.Liked != nil {
+		states.ReactionVersion = states.Liked.Version
+	}
+	if states.Collected != nil {
+		states.CollectionVersion = states.Collected.Version
+	}
+	for i, kind := range windowKinds {
+		there := stored(&states, kind)
+		es[i].history = there.history
+		if there.version > es[i].version {
+			es[i] = there
+		}
+	}
+}
+
+// addReads adds what the viewer read. Reads are not kept in Redis.
+func (s *Store) addReads(ctx context.Context, viewer storage.User, subjects []storage.Subject, out []storage.Interactive) error {
+	keys := make([]storage.StateKey, len(subjects))
+	for i := range subjects {
+		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
+	}
+	states, err := s.reads(ctx, keys)
+	for i := range out {
+		switch {
+		case err == nil:
+			out[i].Read = states[i].Read
+		case out[i].Freshness == storage.Live:
+			out[i].Freshness = storage.Stale
+		}
+	}
+	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
+		return err
+	}
+	return nil
+}
+
+func (s *Store) reads(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
+	return ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+		return s.Store.States(ctx, keys, storage.KindsOf(storage.KindRead))
+	})
+}
+
+// States looks up states as of the latest acknowledged action while Redis is
+// up, and as the database has them otherwise.
+func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	out, _, err := s.look(ctx, keys, kinds, false)
+	return out, err
+}
+
+// look looks up states. It also tells where they are, as Look does.
+func (s *Store) look(
+	ctx context.Context, keys []storage.StateKey, kinds storage.Kinds, renew bool,
+) (out []storage.States, where storage.Durability, err error) {
+	var named []int // keys of users who are not anonymous
+	for i := range keys {
+		if keys[i].User.Tenant != keys[i].Subject.Tenant {
+			return nil, "", errKeysTenant
+		}
+		if !keys[i].User.Anonymous() {
+			named = append(named, i)
+		}
+	}
+	if err := s.ready(ctx); err != nil {
+		return nil, "", err
+	}
+	out, where = make([]storage.States, len(keys)), storage.Persisted
+	if len(named) > 0 && kinds&windowStates != 0 {
+		if where, err = s.lookAt(ctx, keys, named, out, kinds, renew); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(named) > 0 && kinds.Has(storage.KindRead) {
+		states, err := s.reads(ctx, pick(keys, named))
+		if err != nil {
+			return nil, "", err
+		}
+		for i, at := range named {
+			out[at].Read = states[i].Read
+		}
+	}
+	return out, where, nil
+}
+
+// lookAt looks up reactions and collections.
+func (s *Store) lookAt(
+	ctx context.Context, keys []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds, renew bool,
+) (storage.Durability, error) {
+	where := storage.Persisted
+	own, err := s.entries(ctx, pick(keys, named), renew)
+	if errors.Is(err, storage.ErrUnavailable) {
+		states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+			return s.Store.States(ctx, pick(keys, named), kinds&windowStates)
+		})
+		if err != nil {
+			return "", err
+		}
+		for i, at := range named {
+			out[at] = states[i]
+		}
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	doubt := s.inDoubt()
+	for i, at := range named {
+		for n, kind := range windowKinds {
+			e := &own[i][n]
+			switch {
+			case !kinds.Has(kind):
+			case !e.known:
+				return "", storage.ErrUnavailable
+			case !e.shown && doubt:
+				where = ""
+			case e.shown && where != "":
+				where = storage.Queued
+			}
+		}
+		out[at] = own[i].states(keys[at], kinds)
+	}
+	return where, nil
+}

@@ -1,0 +1,184 @@
+package redis_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/goleak"
+
+	"ovation/storage/redis"
+	"ovation/storage/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// server is a redis-server that belongs to one test.
+type server struct {
+	tb   testing.TB
+	port int
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+}
+
+// startServer starts a redis-server, empty, on a free port. It keeps nothing on
+// disk unless the arguments say so.
+func startServer(tb testing.TB, args ...string) *server {
+	tb.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("CI") != "" {
+			tb.Fatal("redis-server is not in PATH")
+		}
+		tb.Skip("redis-server is not in PATH: install it, or run make test")
+	}
+	s := &server{tb: tb, port: freePort(tb), dir: tb.TempDir(), args: args}
+	s.start()
+	tb.Cleanup(s.kill)
+	return s
+}
+
+func (s *server) start() {
+	s.tb.Helper()
+	args := append([]string{
+		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
+		"--loglevel", "warning", "--logfile", filepath.Join(s.dir, "log"),
+	}, s.args...)
+	s.cmd = exec.CommandContext(context.Background(), "redis-server", args...)
+	if err := s.cmd.Start(); err != nil {
+		s.tb.Fatal(err)
+	}
+	eventually(s.tb, "redis-server answers", func() bool { return ping(s.port) })
+}
+
+func ping(port int) bool {
+	conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	return err == nil && line == "+PONG\r\n"
+}
+
+// kill ends the server as a crash would.
+func (s *server) kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Signal(syscall.SIGCONT)
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// hang stops the server's process until resume, while its port stays open.
+func (s *server) hang()   { s.signal(syscall.SIGSTOP) }
+func (s *server) resume() { s.signal(syscall.SIGCONT) }
+
+func (s *server) signal(sig syscall.Signal) {
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+func (s *server) url() string { return fmt.Sprintf("redis://127.0.0.1:%d", s.port) }
+
+// client is a plain client of the server.
+func (s *server) client() rueidis.Client {
+	s.tb.Helper()
+	c, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{fmt.Sprintf("127.0.0.1:%d", s.port)}, DisableCache: true, ForceSingleClient: true,
+	})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.tb.Cleanup(c.Close)
+	return c
+}
+
+// command runs a command on the server.
+func (s *server) command(words ...string) rueidis.RedisResult {
+	s.tb.Helper()
+	c := s.client()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return c.Do(ctx, c.B().Arbitrary(words...).Build())
+}
+
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// eventually waits until something holds.
+func eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			tb.Fatalf("never came true: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// openDatabase opens an empty SQLite database.
+func openDatabase(tb testing.TB) *sqlite.Store {
+	tb.Helper()
+	return openDatabaseAt(tb, filepath.Join(tb.TempDir(), "ovation.db"))
+}
+
+func openDatabaseAt(tb testing.TB, path string) *sqlite.Store {
+	tb.Helper()
+	db, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+var prefixes atomic.Int64
+
+// prefix returns one that no other test has.
+func prefix() string { return fmt.Sprintf("test%d", prefixes.Add(1)) }
+
+// open opens a store, which is closed in the end.
+func open(tb testing.TB, o redis.Options) *redis.Store {
+	tb.Helper()
+	if o.Logger == nil {
+		o.Logger = quiet
+	}
+	s, err := redis.Open(context.Background(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}

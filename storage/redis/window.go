@@ -1,0 +1,306 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+)
+
+const windowStates = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection)
+
+// window is what is asked of one window, and what it answers.
+type window struct {
+	storage.WindowKey
+
+	key    string
+	asked  []int    // indices of the keys asked
+	fields []string // of each of them in turn, one of each kind
+	loaded bool
+	full   bool   // what is absent is known to be none
+	lease  string // empty: there is none
+}
+
+// windowsOf groups keys by window.
+func (s *Store) windowsOf(keys []storage.StateKey) []*window {
+	var out []*window
+	at := make(map[storage.WindowKey]*window, 1)
+	for i := range keys {
+		key := storage.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
+		w := at[key]
+		if w == nil {
+			w = &window{WindowKey: key, key: s.windowKey(key)}
+			at[key] = w
+			out = append(out, w)
+		}
+		w.asked = append(w.asked, i)
+		for _, kind := range windowKinds {
+			w.fields = append(w.fields, field(kind, keys[i].Subject.BizID))
+		}
+	}
+	return out
+}
+
+// entries reads what Redis knows of states, always afresh, and the rest from
+// the database. What neither can tell is left unknown. renew keeps alive what
+// is read. No user is anonymous. Errors: storage.ErrUnavailable, where Redis
+// is; the context's.
+func (s *Store) entries(ctx context.Context, keys []storage.StateKey, renew bool) ([]entries, error) {
+	out := make([]entries, len(keys))
+	windows := s.windowsOf(keys)
+	if !renew {
+		if err := s.readWindows(ctx, windows, out); err != nil {
+			return nil, err
+		}
+		windows = lacking(windows, out)
+	}
+	if len(windows) > 0 {
+		if err := s.lookInto(ctx, windows, out, renew); err != nil {
+			return nil, err
+		}
+		windows = lacking(windows, out)
+	}
+	if len(windows) > 0 {
+		err := s.load(ctx, windows, keys, out)
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
+			return nil, err
+		}
+	}
+	// Without the database, an old copy is better than none.
+	for _, w := range windows {
+		if w.full {
+			w.knowNone(out)
+		}
+	}
+	return out, nil
+}
+
+// lacking returns the windows that have to be loaded, or that lack some of
+// what was asked.
+func lacking(windows []*window, out []entries) (left []*window) {
+	for _, w := range windows {
+		switch {
+		case !w.loaded:
+			left = append(left, w)
+		case w.full:
+			w.knowNone(out)
+		case w.lacks(out):
+			left = append(left, w)
+		}
+	}
+	return left
+}
+
+func (w *window) lacks(out []entries) bool {
+	for _, i := range w.asked {
+		for kind := range windowKinds {
+			if !out[i][kind].known {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// knowNone makes everything that is absent known to be none.
+func (w *window) knowNone(out []entries) {
+	for _, i := range w.asked {
+		for kind := range windowKinds {
+			if !out[i][kind].known {
+				out[i][kind] = knownNone
+			}
+		}
+	}
+}
+
+// take reads the values of the fields of a window.
+func (w *window) take(values []rueidis.RedisMessage, out []entries) error {
+	if len(values) != len(w.fields) {
+		return errors.New("a window has not answered every field")
+	}
+	for i := range values {
+		to := &out[w.asked[i/len(windowKinds)]][i%len(windowKinds)]
+		if values[i].IsNil() {
+			*to = entry{}
+			continue
+		}
+		value, err := values[i].ToString()
+		if err != nil {
+			return err
+		}
+		if *to, err = parseEntry(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWindows reads without writing.
+func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries) error {
+	return s.inRedis(ctx, "read states", func(ctx context.Context) error {
+		commands := make([]rueidis.Completed, len(windows))
+		for i, w := range windows {
+			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f").Field(w.fields...).Build()
+		}
+		for i, reply := range s.client.DoMulti(ctx, commands...) {
+			values, err := reply.ToArray()
+			if err != nil {
+				return err
+			}
+			w := windows[i]
+			if len(values) < 2 {
+				return errors.New("a window has not answered")
+			}
+			if !values[0].IsNil() {
+				born, err := values[0].AsInt64()
+				if err != nil {
+					return err
+				}
+				w.loaded = time.Since(time.Unix(born, 0)) < s.opts.Life/2
+			}
+			w.full = !values[1].IsNil()
+			if err := w.take(values[2:], out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// lookInto reads by the script that gives leases.
+func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, renew bool) error {
+	calls := make([]call, len(windows))
+	flag := "0"
+	if renew {
+		flag = "1"
+	}
+	for i, w := range windows {
+		calls[i] = call{lookScript, w.key, append([]string{
+			rand.Text(), spread(s.opts.Life), spread(s.opts.ShownLife), flag, text(int64(s.opts.Life.Seconds() / 2)),
+		}, w.fields...)}
+	}
+	return s.runAll(ctx, "look at states", calls, func(i int, m *rueidis.RedisMessage) error {
+		values, err := m.ToArray()
+		if err != nil {
+			return err
+		}
+		if len(values) < 3 {
+			return errors.New("a window has not answered")
+		}
+		w := windows[i]
+		w.loaded, w.full = !values[0].IsNil(), !values[1].IsNil()
+		if w.lease, err = values[2].ToString(); err != nil {
+			return err
+		}
+		return w.take(values[3:], out)
+	})
+}
+
+// load reads from the database what the windows lack, and fills them.
+func (s *Store) load(ctx context.Context, windows []*window, keys []storage.StateKey, out []entries) error {
+	contents, err := s.loadWindows(ctx, windows)
+	if err != nil {
+		return err
+	}
+	var missing []int // indices of keys
+	for i, w := range windows {
+		if !contents[i].Complete {
+			missing = append(missing, w.asked...)
+		}
+	}
+	found := make(map[int]storage.States, len(missing))
+	if len(missing) > 0 {
+		states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+			return s.Store.States(ctx, pick(keys, missing), windowStates)
+		})
+		if err != nil {
+			return err
+		}
+		for i, at := range missing {
+			found[at] = states[i]
+		}
+	}
+	var calls []call
+	for i, w := range windows {
+		args := []string{w.lease, "entries", spread(s.opts.Life), spread(s.opts.ShownLife), text(int64(s.opts.Window))}
+		switch {
+		case contents[i].Complete:
+			args[1] = "all"
+			for bizID, states := range contents[i].States {
+				args = appendStates(args, bizID, &states, false)
+			}
+		case !w.loaded:
+			args[1] = "some"
+		}
+		for _, at := range w.asked {
+			states, bizID := found[at], keys[at].Subject.BizID
+			if contents[i].Complete {
+				states = contents[i].States[bizID]
+			} else {
+				args = appendStates(args, bizID, &states, true)
+			}
+			out[at].learn(&states)
+		}
+		if w.lease != "" {
+			calls = append(calls, call{fillScript, w.key, args})
+		}
+	}
+	if err := s.runAll(ctx, "fill states", calls, nil); err != nil {
+		s.opts.Logger.Debug("states not filled", "windows", len(calls), "error", err)
+	}
+	return nil
+}
+
+// loadWindows reads everything of the windows that are not loaded. The answer
+// has a place for each window.
+func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]storage.Window, error) {
+	out := make([]storage.Window, len(windows))
+	var keys []storage.WindowKey
+	var at []int
+	for i, w := range windows {
+		if !w.loaded {
+			keys, at = append(keys, w.WindowKey), append(at, i)
+		}
+	}
+	if len(keys) == 0 {
+		return out, nil
+	}
+	found, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]storage.Window, error) {
+		return s.opts.Database.Windows(ctx, keys, s.opts.Window)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		out[at[i]] = found[i]
+	}
+	return out, nil
+}
+
+// appendStates appends the arguments of fill for the states of one subject;
+// those that were never set only where all are wanted.
+func appendStates(args []string, bizID string, states *storage.States, all bool) []string {
+	for _, kind := range windowKinds {
+		if e := stored(states, kind); all || e.version > 0 {
+			args = append(args, field(kind, bizID), text(e.version), e.state, shareText(e.state))
+		}
+	}
+	return args
+}
+
+// learn takes what the database holds, where Redis does not know better.
+func (es *entries) learn(states *storage.States) {
+	for i, kind := range windowKinds {
+		e, inDatabase := &es[i], stored(states, kind)
+		switch {
+		case !e.known || e.version < inDatabase.version:
+			*e = inDatabase
+		case len(e.history) == 0:
+			e.history = inDatabase.history
+		}
+	}
+}
