@@ -1,0 +1,40 @@
+# The image holds the binary, certificates and an empty data folder, nothing else:
+# no shell, no package manager, no user but 65532. It runs with a read-only root
+# and without any capability; only `dev` writes, into /data.
+#
+#   docker build --build-arg VERSION=$(git describe --tags --always) -t ovation .
+#   docker run --rm --read-only --cap-drop ALL -p 8080:8080 -v ovation:/data ovation dev
+#
+# Health is asked over HTTP, at /healthz (it runs) and /readyz (send it requests):
+# a balancer or an orchestrator does so from outside. There is no HEALTHCHECK here
+# because nothing in the image could ask.
+
+FROM --platform=$BUILDPLATFORM node:22-alpine AS web
+WORKDIR /src/web
+COPY web/package.json web/package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY web ./
+RUN npm run build
+
+FROM --platform=$BUILDPLATFORM golang:1.26-alpine AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+COPY --from=web /src/web/dist web/dist
+ARG VERSION=devel TARGETOS TARGETARCH
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/ovation ./cmd/ovation \
+    && mkdir -m 700 /out/data
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build --chown=65532:65532 /out/data /data
+COPY --from=build /out/ovation /ovation
+USER 65532:65532
+ENV OVATION_ADDR=0.0.0.0:8080 OVATION_DATA=/data
+EXPOSE 8080
+VOLUME /data
+ENTRYPOINT ["/ovation"]
+CMD ["serve"]
