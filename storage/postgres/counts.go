@@ -137,41 +137,27 @@ func recall(b *pgx.Batch, moving map[storage.Subject]*storage.Counts, skipped []
 }
 
 // All the folders exist, so that nothing is inserted: unlike an UPDATE, this
-// takes its locks in the order given.
+// always finds each by its key.
 const updateItemCounts = `
 INSERT INTO folder AS f (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT o.tenant, o.user_id, o.folder_id, o.name, o.name_key, o.description, o.public, k.items, o.created, o.updated
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
-    WITH ORDINALITY AS k (tenant, user_id, folder_id, items, ord)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS k (tenant, user_id, folder_id, items)
 CROSS JOIN LATERAL (SELECT * FROM folder o
-    WHERE o.tenant = k.tenant AND o.user_id = k.user_id AND o.folder_id = k.folder_id LIMIT 1 FOR KEY SHARE) o
-ORDER BY k.ord
+    WHERE o.tenant = k.tenant AND o.user_id = k.user_id AND o.folder_id = k.folder_id LIMIT 1) o
 ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = f.item_count + excluded.item_count`
 
+// moveItemCounts needs the owners to be guarded.
 func moveItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 	if len(by) == 0 {
 		return
 	}
 	rows := newColumns(3, 1, len(by))
-	for _, k := range slices.SortedFunc(maps.Keys(by), byFolder) {
-		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID}, by[k])
+	for k, n := range by {
+		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID}, n)
 	}
 	b.Queue(updateItemCounts, rows.args()...)
 }
 
 func bySubject(a, b storage.Subject) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Biz, b.Biz), cmp.Compare(a.BizID, b.BizID))
-}
-
-// byFolder puts the default folder before the others of its owner.
-func byFolder(a, b storage.FolderKey) int {
-	first := func(k storage.FolderKey) int {
-		if k.FolderID == storage.DefaultFolderID {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(
-		cmp.Compare(a.Owner.Tenant, b.Owner.Tenant), cmp.Compare(a.Owner.UserID, b.Owner.UserID),
-		cmp.Compare(first(a), first(b)), cmp.Compare(a.FolderID, b.FolderID))
 }

@@ -13,15 +13,13 @@
 // in the order of their keys. So none ever waits for one that waits for it.
 //
 //  1. inbox
-//  2. folders, against their removal (FOR KEY SHARE), which nobody waits for
-//     but DeleteFolder; then default folders that are made
+//  2. the default folders of all whose collections or folders it touches; they
+//     are made where they are missing
 //  3. user_reaction, user_collection, user_read
-//  4. folders, to change them (FOR NO KEY UPDATE): by owner, of each the
-//     default folder first, then by id
-//  5. interactive
+//  4. interactive
 //
-// Who changes an owner's folders (CreateFolder, UpdateFolder) holds the
-// default folder first. DeleteFolder waits for one lock and takes no other.
+// A default folder guards its owner: whoever holds it is alone with the
+// owner's folders and with what lies in them, and needs no order among those.
 //
 // # Plans
 //

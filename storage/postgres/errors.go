@@ -30,11 +30,10 @@ var passing = map[string]bool{
 }
 
 const (
-	readOnly        = "25006"
-	serialization   = "40001"
-	deadlock        = "40P01"
-	lockTimeout     = "55P03"
-	uniqueViolation = "23505"
+	readOnly      = "25006"
+	serialization = "40001"
+	deadlock      = "40P01"
+	lockTimeout   = "55P03"
 )
 
 // advice says what to do about an error.

@@ -12,16 +12,12 @@ import (
 )
 
 const (
-	// lockFolder is taken of the default folder by whoever changes the folders
-	// of an owner, so that there is one at a time.
-	lockFolder = `
-SELECT folder_id, name, description, public, item_count, created, updated FROM folder
-WHERE tenant = $1 AND user_id = $2 AND folder_id = $3 FOR NO KEY UPDATE`
+	selectNames = `
+SELECT count(*), coalesce(bool_or(name_key = $3 AND folder_id <> $4), FALSE) FROM folder WHERE tenant = $1 AND user_id = $2`
 
 	insertFolder = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
-SELECT $1, $2, $3, $4, $5, $6, $7, 0, $8::bigint, $8
-WHERE (SELECT count(*) FROM folder WHERE tenant = $1 AND user_id = $2) < $9`
+VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)`
 )
 
 // CreateFolder makes a folder with an id that sorts by time.
@@ -42,18 +38,21 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	err = s.write(ctx, "create folder", func(t *tx) error {
 		b := t.batch()
 		// The default folder is the older one in every list.
-		makeDefaults(b, map[storage.User]int64{f.Owner: f.Created - 1})
-		b.Queue(lockFolder, f.Owner.Tenant, f.Owner.UserID, storage.DefaultFolderID)
-		var made int64
-		b.Queue(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID, f.Name, storage.FolderNameKey(f.Name),
-			f.Description, f.Public, f.Created, storage.MaxFolders).Exec(count(&made))
+		guard(b, map[storage.User]int64{f.Owner: f.Created - 1})
+		folders, taken := lookUpName(b, f.Key(), f.Name)
 		if err := t.send(b); err != nil {
-			return nameTaken(err)
+			return err
 		}
-		if made == 0 {
+		switch {
+		case *folders >= storage.MaxFolders:
 			return storage.ErrTooManyFolders
+		case *taken:
+			return storage.ErrNameTaken
 		}
-		return nil
+		b = t.batch()
+		b.Queue(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID,
+			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Created, f.Updated)
+		return t.send(b)
 	})
 	if err != nil {
 		return nil, err
@@ -61,9 +60,24 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	return &f, nil
 }
 
-const updateFolder = `
+// lookUpName tells, once the batch is sent, how many folders the owner of the
+// folder has, and whether another one has that name.
+func lookUpName(b *pgx.Batch, key storage.FolderKey, name string) (folders *int, taken *bool) {
+	folders, taken = new(int), new(bool)
+	b.Queue(selectNames, key.Owner.Tenant, key.Owner.UserID, storage.FolderNameKey(name), key.FolderID).
+		QueryRow(func(row pgx.Row) error { return row.Scan(folders, taken) })
+	return folders, taken
+}
+
+const (
+	selectFolder = `
+SELECT folder_id, name, description, public, item_count, created, updated FROM folder
+WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
+
+	updateFolder = `
 UPDATE folder SET name = $4, name_key = $5, description = $6, public = $7, updated = $8
 WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
+)
 
 // UpdateFolder changes what is set in the change.
 func (s *Store) UpdateFolder(
@@ -82,33 +96,35 @@ func (s *Store) UpdateFolder(
 	err := s.write(ctx, "update folder", func(t *tx) error {
 		f = storage.Folder{}
 		b := t.batch()
-		if key.FolderID == storage.DefaultFolderID {
-			makeDefaults(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
-		} else {
-			b.Queue(lockFolder, key.Owner.Tenant, key.Owner.UserID, storage.DefaultFolderID)
-		}
-		b.Queue(lockFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Query(each(func(row pgx.Rows) error {
+		guard(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
+		b.Queue(selectFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Query(each(func(row pgx.Rows) error {
 			f.Owner = key.Owner
 			return row.Scan(&f.FolderID, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
 		}))
+		taken := new(bool)
+		if change.Name != nil {
+			_, taken = lookUpName(b, key, *change.Name)
+		}
 		if err := t.send(b); err != nil {
 			return err
 		}
 		before := f
-		if f.FolderID == "" {
-			return storage.ErrNotFound
-		}
 		set(&f.Name, change.Name)
 		set(&f.Description, change.Description)
 		set(&f.Public, change.Public)
-		if f == before {
+		switch {
+		case f.FolderID == "":
+			return storage.ErrNotFound
+		case *taken:
+			return storage.ErrNameTaken
+		case f == before:
 			return nil
 		}
 		f.Updated = storage.Micros(at)
 		b = t.batch()
 		b.Queue(updateFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID,
 			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Updated)
-		return nameTaken(t.send(b))
+		return t.send(b)
 	})
 	if err != nil {
 		return nil, err
@@ -139,47 +155,46 @@ func (s *Store) EmptyFolder(
 	return len(outcome.Applied), outcome, nil
 }
 
-// mustExist keeps the folders of those ids from being removed, but for the
-// empty id. The default folder is made if need be. Errors:
-// storage.ErrNotFound.
+// mustExist guards the owner. Errors: storage.ErrNotFound where one of the
+// folders of those ids, but for the empty one, does not exist.
 func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) error {
-	b := t.batch()
+	if validateOwner(owner) != nil {
+		return storage.ErrNotFound
+	}
 	var keys []storage.FolderKey
 	for _, id := range ids {
-		if id == "" {
-			continue
-		}
-		keys = append(keys, storage.FolderKey{Owner: owner, FolderID: id})
-		if id == storage.DefaultFolderID && !owner.Anonymous() && storable(owner.Tenant+owner.UserID) {
-			makeDefaults(b, map[storage.User]int64{owner: storage.Micros(at)})
+		if id != "" {
+			keys = append(keys, storage.FolderKey{Owner: owner, FolderID: id})
 		}
 	}
-	existing := hold(b, keys)
+	b := t.batch()
+	guard(b, map[storage.User]int64{owner: storage.Micros(at)})
+	found := existing(b, keys)
 	if err := t.send(b); err != nil {
 		return err
 	}
 	for _, key := range keys {
-		if !existing[key] {
+		if !found[key] {
 			return storage.ErrNotFound
 		}
 	}
 	return nil
 }
 
-// The limit counts rows that are locked and still in the folder. All of them
-// exist, so that nothing is inserted: what follows the locks finds each by its
-// key.
+// All the items exist, so that nothing is inserted: unlike an UPDATE, this
+// always finds each by its key.
 const takeItems = `
 INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
 SELECT $3, $4, biz, biz_id, $1, '', 0 FROM (
     SELECT biz, biz_id FROM user_collection
     WHERE tenant = $3 AND user_id = $4 AND state = $5 AND state <> ''
-    ORDER BY biz, biz_id LIMIT $6 FOR NO KEY UPDATE) taken
+    ORDER BY biz, biz_id LIMIT $6) taken
 ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET
     prev_state = s.state, state = excluded.state, version = greatest($2::bigint, s.version + 1)
 RETURNING biz, biz_id, version`
 
-// take moves up to limit items of a folder, and the counts with them.
+// take moves up to limit items of a folder of a guarded owner, and the counts
+// with them.
 func (t *tx) take(key storage.FolderKey, moveTo string, at int64, limit int) (outcome storage.Outcome, err error) {
 	moved := newTally()
 	b := t.batch()
@@ -203,30 +218,24 @@ func (t *tx) take(key storage.FolderKey, moveTo string, at int64, limit int) (ou
 }
 
 const (
-	// holdAlone waits for everyone who is putting something into the folder,
-	// and keeps others from it.
-	holdAlone    = `SELECT FROM folder WHERE tenant = $1 AND user_id = $2 AND folder_id = $3 FOR UPDATE`
 	holdsItems   = `SELECT FROM user_collection WHERE tenant = $1 AND user_id = $2 AND state = $3 AND state <> '' LIMIT 1`
 	deleteFolder = `DELETE FROM folder WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
 )
 
 // DeleteFolder removes an empty folder.
 func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
-	switch {
-	case key.FolderID == storage.DefaultFolderID:
+	if key.FolderID == storage.DefaultFolderID {
 		return storage.ErrDefaultFolder
-	case !storable(key.FolderID) || !storable(key.Owner.Tenant+key.Owner.UserID):
+	}
+	if validateOwner(key.Owner) != nil || !storable(key.FolderID) {
 		return storage.ErrNotFound
 	}
 	return s.write(ctx, "delete folder", func(t *tx) error {
 		var items, deleted int64
 		b := t.batch()
-		for _, step := range []struct {
-			statement string
-			rows      *int64
-		}{{holdAlone, new(int64)}, {holdsItems, &items}, {deleteFolder, &deleted}} {
-			b.Queue(step.statement, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(step.rows))
-		}
+		guard(b, map[storage.User]int64{key.Owner: storage.Micros(s.now())})
+		b.Queue(holdsItems, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&items))
+		b.Queue(deleteFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&deleted))
 		switch err := t.send(b); {
 		case err != nil:
 			return err
@@ -250,12 +259,4 @@ func set[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value
 	}
-}
-
-// nameTaken knows the error of the only unique key that a caller can hit.
-func nameTaken(err error) error {
-	if is(err, uniqueViolation) {
-		return storage.ErrNameTaken
-	}
-	return err
 }

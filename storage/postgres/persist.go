@@ -12,8 +12,8 @@ import (
 )
 
 // Persist applies what is new of the messages in one transaction: one round
-// trip for the inbox, one for the states, one for the counts and one to
-// commit, and now and then one for default folders and for states that stay.
+// trip for inbox and folders, one for the states, one for the counts and one to
+// commit, and one more where something newer is stored already.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	for _, m := range messages {
 		if err := m.Validate(); err != nil {
@@ -40,7 +40,7 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 	}
 	b := t.batch()
 	fresh := receive(b, messages, now)
-	folders := holdFolders(b, messages)
+	folders := guardCollections(b, messages)
 	if err := t.send(b); err != nil {
 		return outcome, err
 	}
@@ -56,9 +56,7 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 	}
 	actions = storage.Coalesce(actions)
 	outcome.Skipped = len(skipped)
-	if err := t.place(actions, folders); err != nil {
-		return outcome, err
-	}
+	place(actions, folders)
 	changed := newTally()
 	if outcome.Applied, err = t.apply(actions, changed); err != nil {
 		return outcome, err

@@ -64,8 +64,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 }
 
 // damage is what a recount found wrong: by how much counts must move, the
-// owners who lack a default folder that holds items, and other folders that do
-// not exist and hold items.
+// owners of folders whose counts must move, and folders that do not exist and
+// yet hold items, but for default ones, which are made.
 type damage struct {
 	tally
 
@@ -179,14 +179,11 @@ func (v *verification) folders(t *tx) error {
 		if made == 0 {
 			d.Count = "folder"
 		}
-		switch {
-		case made == 0 && d.Folder.FolderID != storage.DefaultFolderID:
+		if made == 0 && d.Folder.FolderID != storage.DefaultFolderID {
 			v.damage.homeless = append(v.damage.homeless, d.Folder)
-		case made == 0:
+		} else {
 			v.damage.owners[d.Folder.Owner] = v.now
-			fallthrough
-		default:
-			v.damage.tally.folders[d.Folder] += d.Counted - d.Stored
+			v.damage.tally.folders[d.Folder] = d.Counted - d.Stored
 		}
 		if err := v.report(d); err != nil {
 			return err
@@ -209,12 +206,10 @@ func (v *verification) flush() error {
 // folders of their owners.
 func (s *Store) repair(ctx context.Context, d *damage) error {
 	err := s.write(ctx, "repair counts", func(t *tx) error {
-		if len(d.owners) > 0 {
-			b := t.batch()
-			makeDefaults(b, d.owners)
-			if err := t.send(b); err != nil {
-				return err
-			}
+		b := t.batch()
+		guard(b, d.owners)
+		if err := t.send(b); err != nil {
+			return err
 		}
 		_, err := t.settle(d.tally, nil)
 		return err
@@ -223,7 +218,7 @@ func (s *Store) repair(ctx context.Context, d *damage) error {
 		for n := repairBatch; err == nil && n == repairBatch; {
 			err = s.write(ctx, "move items of a folder that does not exist", func(t *tx) error {
 				b := t.batch()
-				makeDefaults(b, map[storage.User]int64{key.Owner: storage.Micros(s.now())})
+				guard(b, map[storage.User]int64{key.Owner: storage.Micros(s.now())})
 				if err := t.send(b); err != nil {
 					return err
 				}

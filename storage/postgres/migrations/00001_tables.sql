@@ -79,13 +79,13 @@ CREATE TABLE folder (
     created     bigint NOT NULL,
     updated     bigint NOT NULL,
     PRIMARY KEY (tenant, user_id, folder_id)
-) WITH (fillfactor = 85);
+) WITH (fillfactor = 50);
 
--- The condition is always true. With it a new name is no new key to Postgres:
--- renaming a folder does not wait for those who put something into it.
-CREATE UNIQUE INDEX folder_names ON folder (tenant, user_id, name_key) WHERE name_key <> '';
+-- The names of default folders are looked after by those who change folders:
+-- an upsert can mind one unique key alone.
+CREATE UNIQUE INDEX folder_names ON folder (tenant, user_id, name_key) WHERE folder_id <> 'default';
 
--- The first condition is always true: it keeps the index for the list, where
+-- The condition is always true: it keeps the index for the list, where
 -- the key would serve a look-up better.
 CREATE INDEX folders        ON folder (tenant, user_id, created, folder_id) WHERE folder_id <> '';
 CREATE INDEX folders_public ON folder (tenant, user_id, created, folder_id) WHERE public;

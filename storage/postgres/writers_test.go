@@ -1,0 +1,233 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"ovation/storage"
+)
+
+// complaints fails the test for every transaction that is tried again.
+type complaints struct{ t *testing.T }
+
+func (c complaints) Write(line []byte) (int, error) {
+	c.t.Errorf("%s", line)
+	return len(line), nil
+}
+
+// crowd writes to a few users, subjects and folders, so that everyone is in
+// everyone's way.
+type crowd struct {
+	stores  []*Store
+	version atomic.Int64
+	folders sync.Map // storage.FolderKey, of all that were ever made
+}
+
+func newCrowd(t *testing.T, at string) *crowd {
+	t.Helper()
+	c := new(crowd)
+	for range 2 {
+		c.stores = append(c.stores, openAt(t, Options{URL: at, Logger: slog.New(slog.NewTextHandler(complaints{t}, nil))}))
+	}
+	return c
+}
+
+func (c *crowd) user(random *rand.Rand) storage.User {
+	return storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", random.IntN(5))}
+}
+
+// folder is any folder of the user, perhaps one that is gone.
+func (c *crowd) folder(random *rand.Rand, owner storage.User) storage.FolderKey {
+	chosen := storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}
+	c.folders.Range(func(key, _ any) bool {
+		if key := key.(storage.FolderKey); key.Owner == owner {
+			chosen = key
+		}
+		return chosen.FolderID == storage.DefaultFolderID || random.IntN(4) > 0
+	})
+	return chosen
+}
+
+func (c *crowd) action(random *rand.Rand) storage.Action {
+	v := c.version.Add(1)
+	a := storage.Action{
+		User:    c.user(random),
+		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: strconv.Itoa(random.IntN(12))},
+		Version: v,
+	}
+	switch random.IntN(4) {
+	case 0:
+		a.Kind, a.Times, a.First = storage.KindRead, 1, v
+	case 1:
+		a.Kind, a.Reaction = storage.KindReaction, storage.Reaction(random.IntN(3))
+	case 2:
+		a.Kind = storage.KindCollection
+	default:
+		a.Kind, a.FolderID = storage.KindCollection, c.folder(random, a.User).FolderID
+	}
+	return a
+}
+
+// step does one random thing. What others may have been faster at is no error.
+func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string) (err error) {
+	owner := c.user(random)
+	switch random.IntN(8) {
+	case 0:
+		var made *storage.Folder
+		name := "Folder " + strconv.Itoa(random.IntN(6))
+		made, err = s.CreateFolder(ctx, storage.Folder{Owner: owner, Name: name, Created: c.version.Add(1)})
+		if err == nil {
+			c.folders.Store(made.Key(), true)
+		}
+	case 1:
+		name := "Folder " + strconv.Itoa(random.IntN(6))
+		_, err = s.UpdateFolder(ctx, c.folder(random, owner), storage.FolderChange{Name: &name}, storage.Time(c.version.Add(1)))
+	case 2:
+		from, to := c.folder(random, owner), []string{"", storage.DefaultFolderID, c.folder(random, owner).FolderID}[random.IntN(3)]
+		_, _, err = s.EmptyFolder(ctx, from, to, storage.Time(c.version.Add(1)), 1+random.IntN(5), nil)
+	case 3:
+		err = s.DeleteFolder(ctx, c.folder(random, owner))
+	default:
+		messages := make([]storage.Message, 1+random.IntN(3))
+		for i := range messages {
+			messages[i].ID = fmt.Sprint(id, "-", i)
+			for range random.IntN(25) {
+				messages[i].Actions = append(messages[i].Actions, c.action(random))
+			}
+		}
+		if _, err = s.Persist(ctx, messages, nil); err == nil && random.IntN(4) == 0 {
+			_, err = s.Persist(ctx, messages, nil) // delivered again
+		}
+	}
+	for _, fine := range []error{
+		storage.ErrNameTaken, storage.ErrNotFound, storage.ErrFolderNotEmpty, storage.ErrDefaultFolder, storage.ErrInvalid,
+	} {
+		if errors.Is(err, fine) {
+			return nil
+		}
+	}
+	return err
+}
+
+// write lets so many writers take so many steps each.
+func (c *crowd) write(t *testing.T, writers, steps int) {
+	t.Helper()
+	var group sync.WaitGroup
+	for n := range writers {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(n), 7))
+			for i := range steps {
+				if err := c.step(t.Context(), c.stores[n%len(c.stores)], random, fmt.Sprint(n, "-", i)); err != nil {
+					t.Errorf("writer %d, step %d: %v", n, i, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestWritersNeverDeadlock(t *testing.T) {
+	at := database(t)
+	c := newCrowd(t, at)
+	c.write(t, 8, 300)
+	verified(t, c.stores[0])
+}
+
+// What is wrong before is mended, and what is right stays so, while writers
+// move the same counts.
+func TestRepairIsExactUnderWriters(t *testing.T) {
+	at := database(t)
+	c := newCrowd(t, at)
+	c.write(t, 4, 30)
+	edit(t, at,
+		`UPDATE interactive SET like_count = like_count + 7, read_count = 0 WHERE biz_id < '3'`,
+		`DELETE FROM interactive WHERE biz_id = '5'`,
+		`UPDATE folder SET item_count = item_count - 3`)
+	var group sync.WaitGroup
+	group.Go(func() { c.write(t, 6, 60) })
+	for range 4 {
+		if _, err := c.stores[0].Verify(t.Context(), true, func(storage.Difference) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	group.Wait()
+	verified(t, c.stores[1])
+}
+
+func TestOneRepairAtATime(t *testing.T) {
+	s := open(t)
+	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic(1).message("1", 10)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, s.pool.Config().ConnString(), `UPDATE interactive SET read_count = read_count + 1`)
+	asked := false
+	_, err := s.Verify(t.Context(), true, func(storage.Difference) error {
+		if asked {
+			return nil
+		}
+		asked = true
+		if _, err := s.Verify(t.Context(), true, nil); !errors.Is(err, ErrRepairing) {
+			t.Errorf("got the error %v, want %v", err, ErrRepairing)
+		}
+		_, err := s.Verify(t.Context(), false, func(storage.Difference) error { return nil })
+		return err
+	})
+	if err != nil || !asked {
+		t.Errorf("asked %v, error %v", asked, err)
+	}
+	verified(t, s)
+}
+
+// Repair works in bounded pieces: more than one of them is wrong here.
+func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
+	s := open(t)
+	at := s.pool.Config().ConnString()
+	const many = 2*repairBatch + 10
+	edit(t, at,
+		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', '', 'video', i, 3, 1, 1 FROM generate_series(1, %d) i`, many),
+		fmt.Sprintf(`INSERT INTO user_collection SELECT 'default', 'alice', 'video', i, 'gone', '', 1 FROM generate_series(1, %d) i`, many),
+		`INSERT INTO user_collection VALUES ('default', 'bob', 'video', '1', 'default', '', 1)`)
+	for _, want := range []int{2*many + 2, 0} {
+		got := 0
+		_, err := s.Verify(t.Context(), true, func(storage.Difference) error {
+			got++
+			return nil
+		})
+		if got != want || err != nil {
+			t.Errorf("%d counts differ, want %d, error %v", got, want, err)
+		}
+	}
+	if n := ask[int](t, at, `SELECT sum(item_count)::int FROM folder WHERE folder_id = 'default'`); n != many+1 {
+		t.Errorf("%d items in the default folders, want %d", n, many+1)
+	}
+}
+
+// New counts stay on the page of the old ones, so that no index is written.
+func TestCountsStayHeapOnly(t *testing.T) {
+	at := database(t)
+	s := openAt(t, Options{URL: at})
+	g := newTraffic(1)
+	for i := range 60 {
+		if _, err := s.Persist(t.Context(), []storage.Message{g.message(strconv.Itoa(i), 500)}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil { // with which its connections tell what they counted
+		t.Fatal(err)
+	}
+	for _, table := range []string{"interactive", "folder"} {
+		percent := ask[float64](t, at, `SELECT 100.0 * pg_stat_get_tuples_hot_updated(c) / greatest(pg_stat_get_tuples_updated(c), 1)
+			FROM (SELECT $1::regclass::oid AS c) t`, table)
+		t.Logf("%s: %.1f %% of the updates touch no index", table, percent)
+		if percent < 80 {
+			t.Errorf("%s: only %.1f %% of the updates touch no index", table, percent)
+		}
+	}
+}
