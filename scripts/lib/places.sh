@@ -7,7 +7,7 @@
 # its servers' data under TMPDIR, and a link to it.
 prepare() {
 	local name
-	[ -e "$dir/.ours" ] || [ -z "$(ls -A "$dir" 2>/dev/null)" ] || die "$dir holds something else"
+	[ -e "$dir/.ours" ] || [ -z "$(ls -A "$dir" 2>/dev/null)" ] || { say "$dir holds something else" && return 1; }
 	mkdir -p "$dir/users"
 	: >"$dir/.ours"
 	if [ ! -d "$dir/data" ]; then

@@ -21,7 +21,9 @@ birth() {
 		set -- ${stat##*) }
 		[ "$1" != Z ] && echo "${20}"
 	else
-		LC_ALL=C ps -o lstart= -p "$1"
+		# shellcheck disable=SC2046 # only the words, without the space around them
+		set -- $(LC_ALL=C ps -o state= -o lstart= -p "$1")
+		[[ ${1:-Z} != Z* ]] && echo "${@:2}"
 	fi
 }
 
@@ -77,7 +79,7 @@ lock() {
 	if command -v flock >/dev/null; then
 		flock -n 9 || { say 'waiting for another up or down' && flock 9; }
 	else
-		perl -MFcntl=:flock -e 'open(my $f, "<&=", 9) && flock($f, LOCK_EX) or die $!'
+		perl -MFcntl=:flock -e 'open(my $f, "<&=", 9) or die $!; flock($f, LOCK_EX) or die $!'
 	fi
 }
 unlock() { exec 9<&-; }

@@ -54,6 +54,7 @@ postgres_init() {
 # Line 8 of its own pid file says whether it has recovered and takes clients.
 postgres_answers() {
 	local lines
+	listens 127.0.0.1 "$(<"$1/port")" || return 1
 	lines=$(cat "$1/data/postmaster.pid" 2>/dev/null) || return 1
 	[ "$(sed -n 1p <<<"$lines")" = "$2" ] && [[ $(sed -n 8p <<<"$lines") == ready* ]]
 }
