@@ -49,8 +49,9 @@ type Options struct {
 	// IOTimeout bounds each connecting, each write and each request to the
 	// broker, and how long Consume waits for a broker that is away; 5 s if 0.
 	IOTimeout time.Duration
-	// Heartbeat is the time between two signs of life, in whole seconds; 5 s
-	// if 0. A connection that is silent three times as long is given up.
+	// Heartbeat is how long a connection may be silent before the broker gives
+	// it up, in whole seconds; 5 s if 0. This side gives it up after one and a
+	// half times as long.
 	Heartbeat time.Duration
 	// MinBackoff and MaxBackoff bound the wait between two tries to connect,
 	// which doubles each time and is spread by half; 100 ms and 5 s if 0.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,16 +104,24 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 }
 
 func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
+	for found, c := range map[string]struct{ confirm, io time.Duration }{
+		"by a write that blocks":   {time.Hour, 300 * time.Millisecond},
+		"by a confirm that is due": {300 * time.Millisecond, time.Hour},
+	} {
+		t.Run(found, func(t *testing.T) { stalledConnection(t, c.confirm, c.io) })
+	}
+}
+
+func stalledConnection(t *testing.T, confirm, io time.Duration) {
+	t.Helper()
 	p, opts := through(t, options(t))
-	opts.ConfirmTimeout, opts.IOTimeout, opts.Window = 300*time.Millisecond, 300*time.Millisecond, 20
+	opts.ConfirmTimeout, opts.IOTimeout, opts.Window = confirm, io, 20
 	q := open(t, opts)
 	publish(t, q, 0, "before")
 	p.stall()
 	// More bytes than the buffers on the way take, so that writes block.
 	large := message("large")
-	for range 20_000 {
-		large.Actions = append(large.Actions, message(fmt.Sprintf("%0128d", len(large.Actions))).Actions...)
-	}
+	large.Actions[0].FolderID = strings.Repeat("x", 1<<20)
 	var all sync.WaitGroup
 	begin := time.Now()
 	for range 30 {
@@ -129,6 +138,9 @@ func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
 		t.Errorf("the callers were held up for %v", took)
 	}
 	eventually(t, "the connection is given up", func() bool { return !q.publishing.up() })
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("only the heartbeat found the connection stalled, after %v", took)
+	}
 	p.resume()
 	eventually(t, "a new connection", func() bool {
 		_, err := q.Publish(t.Context(), 0, message("after"))

@@ -1,0 +1,253 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ovation/storage"
+)
+
+// broker is a RabbitMQ of the test's own, which may be hurt.
+type broker struct {
+	bin     string
+	env     []string
+	port    int
+	server  *exec.Cmd
+	stopped chan error
+}
+
+// startBroker starts one with an empty folder and waits until it answers.
+func startBroker(t *testing.T) *broker {
+	t.Helper()
+	brokerURL(t) // skips or fails where there are no servers
+	found, _ := filepath.Glob("/usr/lib/rabbitmq/bin/rabbitmq-server")
+	if path, err := exec.LookPath("rabbitmq-server"); err == nil {
+		found = append(found, path)
+	}
+	if len(found) == 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("rabbitmq-server is not installed")
+		}
+		t.Skip("rabbitmq-server is not installed: these tests hurt one of their own")
+	}
+	folder, ports := t.TempDir(), freePorts(t, 3)
+	b := &broker{bin: filepath.Dir(found[0]), port: ports[0]}
+	b.env = append(os.Environ(),
+		"HOME="+folder, // of the cookie
+		"RABBITMQ_NODENAME=test"+strconv.Itoa(ports[0])+"@localhost",
+		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", "RABBITMQ_NODE_PORT="+strconv.Itoa(ports[0]),
+		"RABBITMQ_DIST_PORT="+strconv.Itoa(ports[1]),
+		"ERL_EPMD_PORT="+strconv.Itoa(ports[2]), "ERL_EPMD_ADDRESS=127.0.0.1",
+		"RABBITMQ_MNESIA_BASE="+folder+"/data", "RABBITMQ_LOG_BASE="+folder+"/log",
+		"RABBITMQ_PID_FILE="+folder+"/pid",
+		"RABBITMQ_ENABLED_PLUGINS_FILE="+folder+"/plugins", "RABBITMQ_CONFIG_FILE="+folder+"/none",
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1",
+	)
+	names := exec.Command("epmd", "-address", "127.0.0.1", "-port", strconv.Itoa(ports[2])) // else it starts one that outlives it
+	if err := names.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = names.Process.Kill(), names.Wait() })
+	b.start(t)
+	t.Cleanup(func() { b.kill(t) })
+	return b
+}
+
+func freePorts(t *testing.T, n int) []int {
+	t.Helper()
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() //nolint:revive // held until all are found
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+func (b *broker) start(t *testing.T) {
+	t.Helper()
+	b.server = exec.Command(filepath.Join(b.bin, "rabbitmq-server"))
+	b.server.Env = b.env
+	b.server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := b.server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	b.stopped = stopped
+	server := b.server
+	go func() { stopped <- server.Wait() }()
+	late := time.Now().Add(time.Minute)
+	for {
+		s, err := dial(t.Context(), Options{URL: b.url()}.withDefaults(), "test")
+		if err == nil {
+			s.close()
+			return
+		}
+		select {
+		case err := <-stopped:
+			t.Fatalf("the broker ended: %v", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Now().After(late) {
+			t.Fatalf("the broker does not answer: %v", err)
+		}
+	}
+}
+
+// kill ends it at once, as a crash would.
+func (b *broker) kill(t *testing.T) {
+	t.Helper()
+	_ = syscall.Kill(-b.server.Process.Pid, syscall.SIGKILL)
+	<-b.stopped
+	b.stopped <- nil // it may be killed again
+}
+
+func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", b.port) }
+
+func (b *broker) ctl(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(b.bin, "rabbitmqctl"), args...)
+	cmd.Env = b.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("rabbitmqctl %v: %v\n%s", args, err, out)
+	}
+}
+
+func TestBrokerInTrouble(t *testing.T) {
+	b := startBroker(t)
+	t.Run("missing permissions are named", func(t *testing.T) { missingPermissions(t, b) })
+	t.Run("an alarm makes it unavailable", func(t *testing.T) { alarm(t, b) })
+	t.Run("a crash loses nothing confirmed", func(t *testing.T) { crash(t, b) })
+}
+
+// ownOptions are those for a broker of the test's own.
+func ownOptions(t *testing.T, b *broker) Options {
+	t.Helper()
+	opts := options(t)
+	opts.URL = b.url()
+	return opts
+}
+
+func missingPermissions(t *testing.T, b *broker) {
+	t.Helper()
+	b.ctl(t, "add_user", "poor", "poor")
+	b.ctl(t, "set_permissions", "poor", "^nothing$", "", "")
+	opts := ownOptions(t, b)
+	opts.URL = strings.Replace(opts.URL, "guest:guest", "poor:poor", 1)
+	_, err := Open(t.Context(), opts)
+	if err == nil || !strings.Contains(err.Error(), `needs the permissions to configure, write and read ^`+opts.Prefix+`\.`) {
+		t.Errorf("Open without permissions: %v", err)
+	}
+}
+
+func alarm(t *testing.T, b *broker) {
+	t.Helper()
+	opts := ownOptions(t, b)
+	opts.Grace, opts.ConfirmTimeout = 200*time.Millisecond, 100*time.Millisecond
+	opts.Metrics = NewMetrics(prometheus.NewRegistry())
+	log := &logged{}
+	opts.Logger = log.logger()
+	q := open(t, opts)
+	publish(t, q, 0, "before")
+	b.ctl(t, "set_vm_memory_high_watermark", "0")
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err := q.Publish(ctx, 0, message("during"))
+		cancel()
+		if !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("Publish during an alarm returned %v", err)
+		}
+	}
+	if n := testutil.ToFloat64(opts.Metrics.alarm); n != 1 {
+		t.Errorf("the gauge of the alarm says %v", n)
+	}
+	if got := receive(t, consume(t, q)); got.Message().ID != "before" { // what was confirmed can be worked off
+		t.Errorf("got message %s", got.Message().ID)
+	} else if err := got.Ack(); err != nil {
+		t.Error(err)
+	}
+	b.ctl(t, "set_vm_memory_high_watermark", "0.9")
+	eventually(t, "the alarm is over", func() bool {
+		_, err := q.Publish(t.Context(), 0, message("after"))
+		return err == nil
+	})
+	if n := log.count("an alarm is on"); n != 1 {
+		t.Errorf("the alarm was logged %d times", n)
+	}
+	if n := log.count("connection to RabbitMQ lost"); n != 0 {
+		t.Errorf("the connection was given up %d times", n)
+	}
+}
+
+func crash(t *testing.T, b *broker) {
+	t.Helper()
+	opts := ownOptions(t, b)
+	opts.Grace = 100 * time.Millisecond
+	q := open(t, opts)
+	got := collect(t, q)
+	var mu sync.Mutex
+	var confirmed []string
+	// The broker writes down half a second after it that a quorum queue was
+	// made. It does not know the queue again where it dies before.
+	const settled = 2 * time.Second
+	begin, half, once := time.Now(), make(chan struct{}), sync.Once{}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for round := 0; ; round++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			load(t, q, 4, 10, func(string) {}) // others at the same time
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			id := fmt.Sprint("round-", round)
+			if _, err := q.Publish(ctx, round%q.Partitions(), message(id)); err == nil {
+				mu.Lock()
+				confirmed = append(confirmed, id)
+				if time.Since(begin) > settled {
+					once.Do(func() { close(half) })
+				}
+				mu.Unlock()
+			}
+			cancel()
+		}
+	}()
+	<-half
+	b.kill(t)
+	if _, err := q.Publish(t.Context(), 0, message("nowhere")); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("Publish to a broker that is dead returned %v", err)
+	}
+	b.start(t)
+	mu.Lock()
+	before := len(confirmed)
+	mu.Unlock()
+	eventually(t, "messages are confirmed again", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(confirmed) > before+20
+	})
+	close(stop)
+	<-done
+	for _, id := range confirmed {
+		eventually(t, "message "+id, func() bool { return got.has(id) })
+	}
+}
