@@ -75,7 +75,7 @@ func freePorts(t *testing.T, n int) []int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() //nolint:revive // held until all are found
+		defer l.Close() // held until all are found
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports

@@ -46,8 +46,9 @@ const maxBody = 16 << 20
 func encode(m storage.Message, at time.Time) []byte {
 	e := encoder{
 		out:    make([]byte, 0, 64+48*len(m.Actions)),
-		places: map[string]uint64{"": 1},
+		places: make(map[string]uint64, 4+2*len(m.Actions)), // most users and subjects are new
 	}
+	e.places[""] = 1
 	flags := byte(0)
 	if m.Forever {
 		flags |= flagForever

@@ -37,6 +37,7 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 		lost: make(chan struct{}, q.opts.Partitions),
 	}
 	if err := s.within(c.open); err != nil {
+		c.finish()
 		return nil, fmt.Errorf("consume: RabbitMQ: %w: %w", storage.ErrUnavailable, err)
 	}
 	if !q.begin(func() { c.run(ctx) }) {
@@ -76,8 +77,6 @@ func (c *consumption) open() error {
 	for partition := range opts.Partitions {
 		deliveries, err := channel.Consume(opts.queue(partition), "", false, false, false, false, nil)
 		if err != nil {
-			_ = channel.Close()
-			c.forwarding.Wait()
 			return fmt.Errorf("consume %s: %w", opts.queue(partition), err)
 		}
 		c.forwarding.Go(func() { c.forward(partition, deliveries) })
@@ -100,7 +99,9 @@ func (c *consumption) finish() {
 	c.settling.Lock()
 	close(c.over)
 	c.settling.Unlock()
-	_ = c.session.within(c.channel.Close) // where it fails, the channel is gone already
+	if c.channel != nil {
+		_ = c.session.within(c.channel.Close) // where it fails, the channel is gone already
+	}
 	c.forwarding.Wait()
 	for drained := false; !drained; { // what lies there is in nobody's hands
 		select {

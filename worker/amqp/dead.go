@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rabbitmq/amqp091-go"
@@ -241,7 +242,7 @@ func deadCopy(raw amqp091.Delivery, queue string, reason error, at time.Time) am
 		ContentType: raw.ContentType,
 		Body:        raw.Body,
 		Headers: amqp091.Table{
-			headerReason: text[:min(len(text), maxReason)],
+			headerReason: strings.ToValidUTF8(text[:min(len(text), maxReason)], ""),
 			headerQueue:  queue,
 			headerAt:     storage.Micros(at),
 		},

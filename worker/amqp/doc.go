@@ -1,6 +1,40 @@
-// Package amqp is the queue in RabbitMQ, for several nodes and workers.
+// Package amqp is the queue in RabbitMQ, which many nodes publish to and many
+// workers consume.
 //
-// Each partition is a durable quorum queue with one active consumer; what
-// cannot be persisted is kept in one more queue. Publish returns storage.Queued
-// when the broker has confirmed the message.
+// Each partition is a durable quorum queue with one active consumer at a time.
+// Publish returns storage.Queued when the broker has confirmed the message;
+// the broker keeps it until a worker has acknowledged it. What cannot be
+// persisted or read is put aside in one more queue with its reason, where Dead
+// lists, shows, replays and drops it.
+//
+// A connection lives once: when it is lost another one is made, and what was
+// delivered over the old one can no longer be settled. One connection
+// publishes and another consumes, so that an alarm, during which the broker
+// stops reading from publishers, does not keep workers from acknowledging.
+//
+// # Invariants
+//
+//   - The queue keeps the contract of package worker: TestQueueContract.
+//   - I1 Acknowledged is durable: what was confirmed is delivered whatever
+//     becomes of connections and the broker's process:
+//     TestNothingConfirmedIsLostWhileConnectionsAreKilled,
+//     TestBrokerInTrouble. A message that no queue has taken is not confirmed:
+//     TestMessageWithoutAQueueIsNotConfirmed.
+//   - A delivery of a lost connection settles nothing, in particular no other
+//     delivery: TestStaleDeliverySettlesNothing.
+//   - I6 Degrade, and say so: no call hangs on a broker that is away, silent or
+//     takes no messages: TestStalledConnectionHoldsUpNobodyAndIsReplaced,
+//     TestCloseEndsOverAStalledConnection, TestBrokerInTrouble,
+//     TestOpenHonoursItsContext, TestDeadLettersHonourTheContext. What is wrong
+//     with the options or the broker is said: TestOpenSaysWhatIsWrong,
+//     TestAnotherTypeOfQueueIsRefused, TestOldBrokerIsRefused.
+//   - No message is thrown away, whatever is in it:
+//     TestUnreadableMessageIsPutAsideWithItsReason,
+//     TestMessageThatIsNeverSettledIsPutAsideByTheBroker,
+//     TestRejectWithoutRoomForACopyLosesNothing.
+//   - What one release has written every later one reads: TestFormOfVersion1.
+//   - I7 Bounded: the window bounds what is published, the prefetch what is
+//     delivered: ConsumerIsGivenABoundedNumber of the contract.
+//
+// This package imports worker and storage and nothing else of this module.
 package amqp
