@@ -112,7 +112,7 @@ func moveCounts(b *pgx.Batch, by map[storage.Subject]*storage.Counts, row func(p
 const selectPresentCounts = `
 SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.version
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
-CROSS JOIN LATERAL (SELECT * FROM interactive i
+CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
 // recall looks up the counts of the subjects of skipped messages that do not
@@ -142,7 +142,8 @@ const updateItemCounts = `
 INSERT INTO folder AS f (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT o.tenant, o.user_id, o.folder_id, o.name, o.name_key, o.description, o.public, k.items, o.created, o.updated
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS k (tenant, user_id, folder_id, items)
-CROSS JOIN LATERAL (SELECT * FROM folder o
+CROSS JOIN LATERAL (
+    SELECT tenant, user_id, folder_id, name, name_key, description, public, created, updated FROM folder o
     WHERE o.tenant = k.tenant AND o.user_id = k.user_id AND o.folder_id = k.folder_id LIMIT 1) o
 ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = f.item_count + excluded.item_count`
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -72,10 +74,24 @@ func fault(ctx context.Context, err error, closed bool) error {
 		}
 		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
+	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return fmt.Errorf("%w: %s; see that the server runs and that host, port and sslmode in the URL are right",
+			storage.ErrUnavailable, oneLine(e.Error()))
+	}
 	if closed || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
 		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	return err
+}
+
+// oneLine joins the lines of a text and leaves out those that repeat: the
+// driver tells of each way it tried to connect.
+func oneLine(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(slices.Compact(lines), " ")
 }
 
 // is reports whether the server answered with one of the codes.

@@ -54,11 +54,11 @@ SELECT k.ord, l.folder_id, l.name, l.description, l.public, l.item_count, l.crea
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
     WITH ORDINALITY AS k (tenant, user_id, id, created, entries, public_only, ord)
 CROSS JOIN LATERAL (
-    (SELECT * FROM folder f
+    (SELECT folder_id, name, description, public, item_count, created, updated FROM folder f
     WHERE k.public_only = 0 AND f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id <> '' AND (f.created, f.folder_id) < (k.created, k.id)
     ORDER BY f.created DESC, f.folder_id DESC LIMIT k.entries)
     UNION ALL
-    (SELECT * FROM folder f
+    (SELECT folder_id, name, description, public, item_count, created, updated FROM folder f
     WHERE k.public_only = 1 AND f.tenant = k.tenant AND f.user_id = k.user_id AND f.public AND (f.created, f.folder_id) < (k.created, k.id)
     ORDER BY f.created DESC, f.folder_id DESC LIMIT k.entries)) l`
 

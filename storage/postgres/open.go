@@ -50,8 +50,8 @@ type Store struct {
 
 var _ storage.Store = (*Store)(nil)
 
-// ErrNotMigrated: the database lacks tables of this release. Migrate makes
-// them.
+// ErrNotMigrated says that the database lacks tables of this release. Migrate
+// makes them.
 var ErrNotMigrated = errors.New("the database is not migrated")
 
 // Open connects to a database that Migrate has prepared. Errors:

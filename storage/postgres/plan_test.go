@@ -46,7 +46,7 @@ func databases(t *testing.T) map[string]*Store {
 		`INSERT INTO user_reaction SELECT 'default', i % 50, 'video', i, i % 3, 0, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO user_collection SELECT 'default', i % 50, 'video', i, 'default', '', i FROM generate_series(1, 5000) i`,
 		`INSERT INTO user_read SELECT 'default', i % 50, 'video', i, 1, i, i FROM generate_series(1, 5000) i`,
-		`INSERT INTO folder SELECT 'default', i % 50, i, i, i, '', i % 2 = 0, 1, i, i FROM generate_series(1, 2000) i`,
+		`INSERT INTO folder SELECT 'default', i % 50, i, 'Folder ' || i, 'folder ' || i, '', i % 2 = 0, 1, 1, i FROM generate_series(1, 2000) i`,
 		`INSERT INTO inbox SELECT i, i FROM generate_series(1, 5000) i`,
 		`ANALYZE`)
 	return map[string]*Store{"empty": open(t), "filled": openAt(t, Options{URL: at})}

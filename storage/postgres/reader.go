@@ -37,7 +37,7 @@ LEFT JOIN LATERAL (SELECT times, first_read, version FROM user_read s
 	selectInteractives = `
 SELECT k.ord, coalesce(i.read_count, 0), coalesce(i.like_count, 0), coalesce(i.dislike_count, 0),
     coalesce(i.collect_count, 0), coalesce(i.version, 0),` + stateColumns + fromKeys + `
-LEFT JOIN LATERAL (SELECT * FROM interactive s
+LEFT JOIN LATERAL (SELECT read_count, like_count, dislike_count, collect_count, version FROM interactive s
     WHERE s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) i ON TRUE` + stateJoins
 )
 
@@ -132,7 +132,7 @@ func (r *stateRow) of(key storage.StateKey) storage.States {
 const selectFoldersByKey = `
 SELECT k.ord, f.name, f.description, f.public, f.item_count, f.created, f.updated
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, folder_id, ord)
-CROSS JOIN LATERAL (SELECT * FROM folder f
+CROSS JOIN LATERAL (SELECT name, description, public, item_count, created, updated FROM folder f
     WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.folder_id = k.folder_id LIMIT 1) f`
 
 // FoldersOf looks up folders by one statement.

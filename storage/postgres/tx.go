@@ -69,7 +69,7 @@ func (s *Store) write(ctx context.Context, what string, do func(*tx) error) erro
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
 	defer cancel()
 	for try := 1; ; try++ {
-		err := s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}, do)
+		err := s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, do)
 		switch {
 		case err == nil:
 			return nil
@@ -95,10 +95,10 @@ func (s *Store) transact(ctx context.Context, options pgx.TxOptions, do func(*tx
 		err = ctx.Err()
 	}
 	if err != nil {
-		t.rollback()
+		t.rollback(ctx)
 		return err
 	}
-	return t.commit()
+	return t.commit(ctx)
 }
 
 // tx is a transaction under way. It begins with the first batch.
@@ -130,20 +130,20 @@ func (t *tx) send(b *pgx.Batch) error {
 
 // commit is not cut short by the end of the context: whether it took place
 // would not be known.
-func (t *tx) commit() error {
+func (t *tx) commit(ctx context.Context) error {
 	if t.begun == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(t.ctx), callTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), callTimeout, errNoAnswer)
 	defer cancel()
 	return fault(ctx, t.begun.Commit(ctx), t.conn.IsClosed())
 }
 
-func (t *tx) rollback() {
+func (t *tx) rollback(ctx context.Context) {
 	if t.begun == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), endTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	_ = t.begun.Rollback(ctx) // where it fails, the connection is closed
 }

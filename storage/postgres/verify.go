@@ -14,8 +14,8 @@ import (
 // they are repaired.
 const repairBatch = 1000
 
-// ErrRepairing: a repair is under way. Two of them at once would mend the same
-// count twice.
+// ErrRepairing says that a repair is under way. Two of them at once would mend
+// the same count twice.
 var ErrRepairing = errors.New("another repair of this database is under way; wait for it to end")
 
 // Verify recounts on a snapshot, while others read and write.
@@ -183,7 +183,7 @@ func (v *verification) folders(t *tx) error {
 			v.damage.homeless = append(v.damage.homeless, d.Folder)
 		} else {
 			v.damage.owners[d.Folder.Owner] = v.now
-			v.damage.tally.folders[d.Folder] = d.Counted - d.Stored
+			v.damage.folders[d.Folder] = d.Counted - d.Stored
 		}
 		if err := v.report(d); err != nil {
 			return err

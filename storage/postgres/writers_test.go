@@ -163,7 +163,7 @@ func TestRepairIsExactUnderWriters(t *testing.T) {
 
 func TestOneRepairAtATime(t *testing.T) {
 	s := open(t)
-	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic(1).message("1", 10)}, nil); err != nil {
+	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 10)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, s.pool.Config().ConnString(), `UPDATE interactive SET read_count = read_count + 1`)
@@ -213,7 +213,7 @@ func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 func TestCountsStayHeapOnly(t *testing.T) {
 	at := database(t)
 	s := openAt(t, Options{URL: at})
-	g := newTraffic(1)
+	g := newTraffic()
 	for i := range 60 {
 		if _, err := s.Persist(t.Context(), []storage.Message{g.message(strconv.Itoa(i), 500)}, nil); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,229 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+)
+
+// refuse lets every new message fail with an error code, as the server would
+// that has the fault.
+func refuse(tb testing.TB, at, code string) {
+	tb.Helper()
+	edit(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`'; END $$`,
+		`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
+}
+
+func accept(tb testing.TB, at string) {
+	tb.Helper()
+	edit(tb, at, `DROP TRIGGER IF EXISTS refuse ON inbox`)
+}
+
+func TestFailedCallsLeaveNothing(t *testing.T) {
+	message := newTraffic().message("message", 500)
+	persist := func(ctx context.Context, s *Store, mark storage.Mark) error {
+		_, err := s.Persist(ctx, []storage.Message{message}, mark)
+		return err
+	}
+	code := func(code string) func(*testing.T, *Store, string) error {
+		return func(t *testing.T, s *Store, at string) error {
+			t.Helper()
+			refuse(t, at, code)
+			return persist(t.Context(), s, nil)
+		}
+	}
+	for name, c := range map[string]struct {
+		fail func(t *testing.T, s *Store, at string) error // returns the error of a call
+		want error
+		says string
+	}{
+		"the disk is full":          {code("53100"), storage.ErrUnavailable, "make room"},
+		"no memory":                 {code("53200"), storage.ErrUnavailable, "refused"},
+		"a standby":                 {code("25006"), storage.ErrUnavailable, "read-only"},
+		"the server stops":          {code("57P01"), storage.ErrUnavailable, "refused"},
+		"no privilege":              {code("42501"), storage.ErrUnavailable, "grant"},
+		"deadlocks without end":     {code("40P01"), storage.ErrUnavailable, "refused"},
+		"a value it refuses":        {code("22000"), nil, "refused"},
+		"a database for reading":    {fail: failReadOnly(persist), want: storage.ErrUnavailable, says: "primary"},
+		"another transaction locks": {fail: failLocked(persist), want: storage.ErrUnavailable, says: "lock_timeout"},
+		"a statement takes too long": {func(t *testing.T, s *Store, at string) error {
+			t.Helper()
+			edit(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
+				`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
+			return persist(t.Context(), openAt(t, Options{URL: with(t, at, "statement_timeout", "100ms")}), nil)
+		}, storage.ErrUnavailable, "statement_timeout"},
+		"the connection is lost": {func(t *testing.T, s *Store, at string) error {
+			t.Helper()
+			// A connection is known by the table that its transaction locks.
+			terminate := `SELECT pg_terminate_backend(pid) FROM pg_locks
+				WHERE relation = 'interactive'::regclass AND pid <> pg_backend_pid()`
+			return persist(t.Context(), s, func(ctx context.Context, _ storage.Outcome) error {
+				c, err := pgx.Connect(ctx, at)
+				if err != nil {
+					return err
+				}
+				defer c.Close(ctx)
+				_, err = c.Exec(ctx, terminate)
+				return err
+			})
+		}, storage.ErrUnavailable, ""},
+		"the context ends while it writes": {func(t *testing.T, s *Store, at string) error {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			edit(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
+				`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
+			return persist(ctx, s, nil)
+		}, context.DeadlineExceeded, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := database(t)
+			s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
+			err := c.fail(t, s, at)
+			t.Log(err)
+			switch {
+			case err == nil:
+				t.Fatal("it worked")
+			case c.want != nil && !errors.Is(err, c.want), c.want == nil && errors.Is(err, storage.ErrUnavailable):
+				t.Fatalf("got the error %v, want %v", err, c.want)
+			case !strings.Contains(err.Error(), c.says):
+				t.Errorf("it does not say %q", c.says)
+			}
+			accept(t, at)
+			seen, err := s.Seen(t.Context(), []string{"message"})
+			if err != nil || seen[0] {
+				t.Errorf("after the failure: seen %v, error %v", seen, err)
+			}
+			if err := persist(t.Context(), s, nil); err != nil {
+				t.Error(err)
+			}
+			verified(t, s)
+		})
+	}
+}
+
+type persistFunc = func(context.Context, *Store, storage.Mark) error
+
+func failReadOnly(persist persistFunc) func(*testing.T, *Store, string) error {
+	return func(t *testing.T, _ *Store, at string) error {
+		t.Helper()
+		return persist(t.Context(), openAt(t, Options{URL: with(t, at, "default_transaction_read_only", "on")}), nil)
+	}
+}
+
+func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
+	return func(t *testing.T, _ *Store, at string) error {
+		t.Helper()
+		c, err := pgx.Connect(t.Context(), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(t.Context())
+		if _, err := c.Exec(t.Context(), `BEGIN; LOCK TABLE user_read`); err != nil {
+			t.Fatal(err)
+		}
+		return persist(t.Context(), openAt(t, Options{URL: with(t, at, "lock_timeout", "100ms")}), nil)
+	}
+}
+
+// A transaction that the server breaks off in favour of another one is tried
+// again, with a mark of its own.
+func TestBrokenOffTransactionsAreTriedAgain(t *testing.T) {
+	at := database(t)
+	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
+	edit(t, at, `CREATE SEQUENCE tries`, // it goes on after a rollback
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN IF nextval('tries') < 3 THEN RAISE EXCEPTION 'refused' USING ERRCODE = '40001'; END IF; RETURN NULL; END $$`,
+		`CREATE TRIGGER refuse AFTER INSERT ON interactive FOR EACH STATEMENT EXECUTE FUNCTION refuse()`)
+	marks := 0
+	_, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 100)},
+		func(context.Context, storage.Outcome) error {
+			marks++
+			return nil
+		})
+	if err != nil || marks != 1 {
+		t.Errorf("%d marks, error %v", marks, err)
+	}
+	verified(t, s)
+}
+
+func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
+	s := open(t)
+	alice := storage.User{Tenant: "default", UserID: "alice"}
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for n := int64(1); ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			a := storage.Action{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Reaction(n % 2), Version: n}
+			if _, err := s.Persist(t.Context(), []storage.Message{{ID: fmt.Sprint(n), Actions: []storage.Action{a}}}, nil); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 300 {
+		got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if liked := got[0].Liked != nil; liked != (got[0].LikeCount == 1) {
+			t.Errorf("liked: %v, likes: %d", liked, got[0].LikeCount)
+		}
+	}
+	close(stop)
+	group.Wait()
+}
+
+// A text that Postgres cannot hold is the key of nothing, and a collection into
+// a folder of such an id goes to the default folder.
+func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
+	s := open(t)
+	alice := storage.User{Tenant: "default", UserID: "alice"}
+	for i, text := range []string{"\x00", "\xff", "a\x00b"} {
+		key := storage.FolderKey{Owner: alice, FolderID: text}
+		subject := storage.Subject{Tenant: "default", Biz: "video", BizID: text}
+		a := storage.Action{
+			User: alice, Subject: storage.Subject{Tenant: "default", Biz: "video", BizID: "1"},
+			Kind: storage.KindCollection, FolderID: text, Version: int64(i + 1),
+		}
+		outcome, err := s.Persist(t.Context(), []storage.Message{{ID: fmt.Sprint(i), Actions: []storage.Action{a}}}, nil)
+		if err != nil || outcome.Applied[0].FolderID != storage.DefaultFolderID {
+			t.Errorf("collected into %q: %+v, error %v", text, outcome, err)
+		}
+		folders, err := s.FoldersOf(t.Context(), []storage.FolderKey{key})
+		if err != nil || folders[0] != nil {
+			t.Errorf("a folder %q: %v, error %v", text, folders[0], err)
+		}
+		got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
+		if err != nil || got[0].Version != 0 {
+			t.Errorf("a subject %q: %v, error %v", text, got, err)
+		}
+		if seen, err := s.Seen(t.Context(), []string{text}); err != nil || seen[0] {
+			t.Errorf("a message %q: %v, error %v", text, seen, err)
+		}
+		name := "Films"
+		_, renamed := s.UpdateFolder(t.Context(), key, storage.FolderChange{Name: &name}, time.Now())
+		_, _, emptied := s.EmptyFolder(t.Context(), key, text+"2", time.Now(), 1, nil)
+		for _, err := range []error{renamed, emptied, s.DeleteFolder(t.Context(), key)} {
+			if !errors.Is(err, storage.ErrNotFound) {
+				t.Errorf("a folder %q: got the error %v, want %v", text, err, storage.ErrNotFound)
+			}
+		}
+	}
+}

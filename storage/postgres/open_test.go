@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"ovation/storage"
+)
+
+// fakeServer takes connections and answers each as a server would that has the
+// version and encoding, or refuses it with the code. It returns its address.
+func fakeServer(t *testing.T, version, encoding, refusal string) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			greet(pgproto3.NewBackend(c, c), version, encoding, refusal)
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		serving.Wait()
+	})
+	return listener.Addr().String()
+}
+
+func greet(server *pgproto3.Backend, version, encoding, refusal string) {
+	if _, err := server.ReceiveStartupMessage(); err != nil {
+		return
+	}
+	if refusal != "" {
+		server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: refusal, Message: "refused"})
+		_ = server.Flush()
+		return
+	}
+	server.Send(&pgproto3.AuthenticationOk{})
+	server.Send(&pgproto3.ParameterStatus{Name: "server_version", Value: version})
+	server.Send(&pgproto3.ParameterStatus{Name: "server_encoding", Value: encoding})
+	server.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	_ = server.Flush()
+	_, _ = server.Receive() // until the client hangs up
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	const password = "s3cr%et&word"
+	fake := func(version, encoding, refusal string) string {
+		return "postgres://alice:s3cr%25et%26word@" + fakeServer(t, version, encoding, refusal) + "/ovation?sslmode=disable"
+	}
+	newer := database(t)
+	edit(t, newer, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`)
+	for name, c := range map[string]struct {
+		url, says string
+		is        error
+	}{
+		"no URL":                   {"", "want postgres://USER:PASSWORD@HOST:PORT/DATABASE", storage.ErrInvalid},
+		"another scheme":           {"mysql://alice:s3cr%25et%26word@localhost/x", "want postgres://", storage.ErrInvalid},
+		"a password as it is":      {"postgres://alice:" + password + "@localhost/x", "%XX for each special character", storage.ErrInvalid},
+		"a wrong port":             {"postgres://alice:s3cr%25et%26word@localhost:99999999/x", "port", storage.ErrInvalid},
+		"a wrong mode of TLS":      {"postgres://alice:s3cr%25et%26word@localhost/x?sslmode=perhaps", "sslmode", storage.ErrInvalid},
+		"a certificate not there":  {"postgres://alice@localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem&password=s3cr%25et%26word", "/no/ca.pem", storage.ErrInvalid},
+		"nobody listens":           {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; see that the server runs", storage.ErrUnavailable},
+		"no TLS where it must be":  {with(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
+		"a wrong password":         {fake("15.0", "UTF8", "28P01"), "check the user and the password", storage.ErrUnavailable},
+		"no such database":         {fake("15.0", "UTF8", "3D000"), "createdb", storage.ErrUnavailable},
+		"too many connections":     {fake("15.0", "UTF8", "53300"), "max_connections", storage.ErrUnavailable},
+		"starting up":              {fake("15.0", "UTF8", "57P03"), "refused", storage.ErrUnavailable},
+		"an older server":          {fake("9.6.24", "UTF8", ""), `PostgreSQL "9.6.24"; version 14 or newer`, nil},
+		"another encoding":         {fake("15.0", "LATIN1", ""), "ENCODING 'UTF8'", nil},
+		"tables not made":          {emptySchema(t), "run: ovation migrate", ErrNotMigrated},
+		"tables of a newer schema": {newer, "version 99, this release knows versions up to 1; run the release that made it", storage.ErrNewerSchema},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, opened := Open(t.Context(), Options{URL: c.url})
+			migrated := opened
+			if !errors.Is(c.is, ErrNotMigrated) {
+				migrated = Migrate(t.Context(), c.url)
+			}
+			for _, err := range []error{opened, migrated} {
+				if err == nil {
+					t.Fatal("it worked")
+				}
+				t.Log(err)
+				if c.is != nil && !errors.Is(err, c.is) {
+					t.Errorf("it is no %v", c.is)
+				}
+				if !strings.Contains(err.Error(), c.says) {
+					t.Errorf("it does not say %q", c.says)
+				}
+				for _, part := range []string{password, "s3cr", "et%26word", "et&word"} {
+					if strings.Contains(err.Error(), part) {
+						t.Errorf("it tells the password")
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestOpenEndsWithItsContext(t *testing.T) {
+	at := database(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, Options{URL: at}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got the error %v, want %v", err, context.Canceled)
+	}
+	if err := Migrate(ctx, at); !errors.Is(err, context.Canceled) {
+		t.Errorf("got the error %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestManyMigrateAtOnce(t *testing.T) {
+	at := emptySchema(t)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if err := Migrate(t.Context(), at); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if err := openAt(t, Options{URL: at}).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSettingsOfConnections(t *testing.T) {
+	at := with(t, database(t), "statement_timeout", "7s", "synchronous_commit", "off")
+	s := openAt(t, Options{URL: at, MaxConns: 1})
+	for setting, want := range map[string]string{
+		"statement_timeout":                   "7s", // as the URL says
+		"lock_timeout":                        "10s",
+		"idle_in_transaction_session_timeout": "30s",
+		"application_name":                    "ovation",
+		"synchronous_commit":                  "on", // whatever it says
+	} {
+		var got string
+		if err := s.pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("%s is %q, want %q", setting, got, want)
+		}
+	}
+	if n := s.pool.Config().MaxConns; n != minMaxConns {
+		t.Errorf("%d connections, want %d", n, minMaxConns)
+	}
+}
