@@ -48,15 +48,15 @@ type counted struct {
 
 // counts reads counts: through the client's cache, or past it. What Redis does
 // not have comes from the database and is left unknown where that is down.
-// Errors: storage.ErrUnavailable, where Redis is; the context's.
-func (s *Store) counts(ctx context.Context, subjects []storage.Subject, cached bool) ([]counted, error) {
-	var out []counted
-	err := s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
+// fills are scripts that put it into Redis, for the caller to run. Errors:
+// storage.ErrUnavailable, where Redis is; the context's.
+func (s *Store) counts(ctx context.Context, subjects []storage.Subject, cached bool) (out []counted, fills []call, err error) {
+	err = s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
 		out, err = s.copiedCounts(ctx, subjects, cached)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var missing []int
 	for i := range out {
@@ -65,18 +65,25 @@ func (s *Store) counts(ctx context.Context, subjects []storage.Subject, cached b
 		}
 	}
 	if len(missing) == 0 {
-		return out, nil
+		return out, nil, nil
 	}
-	found, err := s.flights.load(ctx, pick(subjects, missing), s.loadCounts)
+	losses := s.losses.Load()
+	found, own, err := s.flights.load(ctx, pick(subjects, missing), s.storedCounts)
 	switch {
 	case err == nil:
 		for i, at := range missing {
 			out[at] = counted{found[i], true}
 		}
+		// After a loss they may be older than what was published meanwhile.
+		if losses == s.losses.Load() {
+			for _, i := range own {
+				fills = append(fills, s.countsCall(subjects[missing[i]], found[i]))
+			}
+		}
 	case !errors.Is(err, storage.ErrUnavailable):
-		return nil, err
+		return nil, nil, err
 	}
-	return out, nil
+	return out, fills, nil
 }
 
 // copiedCounts reads what Redis has. Where the client's cache is behind what
@@ -133,31 +140,32 @@ func (s *Store) readCounts(ctx context.Context, subjects []storage.Subject, cach
 	return out, nil
 }
 
-// loadCounts reads counts from the database and fills Redis with them.
-func (s *Store) loadCounts(ctx context.Context, subjects []storage.Subject) ([]storage.Counts, error) {
-	losses := s.losses.Load()
+// storedCounts reads counts from the database.
+func (s *Store) storedCounts(ctx context.Context, subjects []storage.Subject) ([]storage.Counts, error) {
 	out := make([]storage.Counts, len(subjects))
-	fill := make([]storage.SubjectCounts, len(subjects))
 	for tenant, at := range byTenant(subjects) {
-		of := pick(subjects, at)
 		found, err := ask(ctx, s, "read counts", func(ctx context.Context) ([]storage.Interactive, error) {
-			return s.Store.Interactives(ctx, storage.User{Tenant: tenant}, of, 0)
+			return s.Store.Interactives(ctx, storage.User{Tenant: tenant}, pick(subjects, at), 0)
 		})
 		if err != nil {
 			return nil, err
 		}
 		for i := range found {
 			out[at[i]] = found[i].Counts
-			fill[at[i]] = storage.SubjectCounts{Subject: of[i], Counts: found[i].Counts}
-		}
-	}
-	// After a loss the counts may be older than what was published meanwhile.
-	if losses == s.losses.Load() {
-		if err := s.Publish(ctx, fill); err != nil {
-			s.opts.Logger.Debug("counts not filled", "subjects", len(fill), "error", err)
 		}
 	}
 	return out, nil
+}
+
+// countsCall writes counts where they are newer than what is there.
+func (s *Store) countsCall(of storage.Subject, c storage.Counts) call {
+	life := s.opts.Life
+	if c.Version == 0 {
+		life = min(life, unknownLife)
+	}
+	return call{countsScript, s.countsKey(of), []string{
+		text(c.Version), text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount), spread(life),
+	}}
 }
 
 // Publish makes counts visible to everyone, where they are newer than what is.
@@ -165,13 +173,7 @@ func (s *Store) loadCounts(ctx context.Context, subjects []storage.Subject) ([]s
 func (s *Store) Publish(ctx context.Context, counts []storage.SubjectCounts) error {
 	calls := make([]call, len(counts))
 	for i := range counts {
-		c, life := &counts[i], s.opts.Life
-		if c.Version == 0 {
-			life = min(life, unknownLife)
-		}
-		calls[i] = call{countsScript, s.countsKey(c.Subject), []string{
-			text(c.Version), text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount), spread(life),
-		}}
+		calls[i] = s.countsCall(counts[i].Subject, counts[i].Counts)
 	}
 	err := s.runAll(ctx, "publish counts", calls, nil)
 	for i := range counts {
@@ -220,15 +222,14 @@ type flight struct {
 }
 
 // load returns the counts of each subject: those that nobody else is loading
-// by one call of f, which no caller's going away cuts short, and the others
-// when they come.
+// by one call, which no caller's going away cuts short, and the others when
+// they come. own are the indices of the former.
 func (f *flights) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
-) ([]storage.Counts, error) {
+) (out []storage.Counts, own []int, err error) {
 	all := make([]*flight, len(subjects))
-	var mine []storage.Subject
-	var own []*flight
+	var mine []*flight
 	f.mu.Lock()
 	if f.of == nil {
 		f.of = make(map[storage.Subject]*flight)
@@ -237,26 +238,26 @@ func (f *flights) load(
 		if all[i] = f.of[subject]; all[i] == nil {
 			all[i] = &flight{done: make(chan struct{})}
 			f.of[subject] = all[i]
-			mine, own = append(mine, subject), append(own, all[i])
+			mine, own = append(mine, all[i]), append(own, i)
 		}
 	}
 	f.mu.Unlock()
 	if len(mine) > 0 {
-		f.fly(ctx, mine, own, load)
+		f.fly(ctx, pick(subjects, own), mine, load)
 	}
-	out := make([]storage.Counts, len(all))
+	out = make([]storage.Counts, len(all))
 	for i, one := range all {
 		select {
 		case <-one.done:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		}
 		if one.err != nil {
-			return nil, one.err
+			return nil, nil, one.err
 		}
 		out[i] = one.counts
 	}
-	return out, nil
+	return out, own, nil
 }
 
 // flightTime bounds a flight that its caller no longer bounds.

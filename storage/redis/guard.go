@@ -45,6 +45,14 @@ func newPart(name string, timeout, trial time.Duration, limit int, o *Options) *
 // healthy reports whether calls go through as usual.
 func (p *part) healthy() bool { return p.breaker.State() == gobreaker.StateClosed }
 
+// down returns storage.ErrUnavailable while calls are kept from the part.
+func (p *part) down() error {
+	if p.breaker.State() == gobreaker.StateOpen {
+		return fmt.Errorf("%w: %w", storage.ErrUnavailable, gobreaker.ErrOpenState)
+	}
+	return nil
+}
+
 // do calls f, unless the part is known to be down. Errors: what f returns, with
 // storage.ErrUnavailable where it took too long; the context's, where the
 // caller went away.

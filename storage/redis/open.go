@@ -129,7 +129,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client, err := rueidis.ParseURL(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("open Redis: %w", &storage.InvalidError{
-			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)"})
+			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
+		})
 	}
 	s := &Store{Store: o.Database, opts: o}
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)

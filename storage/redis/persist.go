@@ -94,7 +94,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		return n, err
 	}
 	for from := 0; from < len(subjects); from += pipeline {
-		if _, err := s.loadCounts(ctx, subjects[from:min(from+pipeline, len(subjects))]); err != nil {
+		if err := s.publishStored(ctx, subjects[from:min(from+pipeline, len(subjects))]); err != nil {
 			return n, fmt.Errorf("show what was repaired: %w", err)
 		}
 	}
@@ -106,11 +106,24 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	return n, nil
 }
 
+// publishStored publishes the counts that the database has.
+func (s *Store) publishStored(ctx context.Context, subjects []storage.Subject) error {
+	counts, err := s.storedCounts(ctx, subjects)
+	if err != nil {
+		return err
+	}
+	out := make([]storage.SubjectCounts, len(counts))
+	for i := range counts {
+		out[i] = storage.SubjectCounts{Subject: subjects[i], Counts: counts[i]}
+	}
+	return s.Publish(ctx, out)
+}
+
 // forgetItems drops the entries of all that lies in a folder.
 func (s *Store) forgetItems(ctx context.Context, folder storage.FolderKey) error {
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: pipeline}}
 	for {
-		lists, err := s.Store.Items(ctx, []storage.ItemsQuery{query})
+		lists, err := s.Items(ctx, []storage.ItemsQuery{query})
 		if err != nil {
 			return err
 		}

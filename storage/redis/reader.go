@@ -73,7 +73,7 @@ func (s *Store) fromDatabase(
 func (s *Store) fromRedis(
 	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
-	counts, err := s.counts(ctx, subjects, true)
+	counts, fills, err := s.counts(ctx, subjects, true)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +89,10 @@ func (s *Store) fromRedis(
 		}
 	}
 	if viewer.Anonymous() {
+		s.fill(ctx, fills)
 		return out, nil
 	}
-	if err := s.addOwn(ctx, viewer, out, kinds); err != nil {
+	if err := s.addOwn(ctx, viewer, out, kinds, fills); err != nil {
 		return nil, err
 	}
 	if kinds.Has(storage.KindRead) {
@@ -100,13 +101,22 @@ func (s *Store) fromRedis(
 	return out, err
 }
 
+// fill runs scripts whose failure harms nobody.
+func (s *Store) fill(ctx context.Context, fills []call) {
+	if err := s.runAll(ctx, "fill", fills, nil); err != nil {
+		s.opts.Logger.Debug("not filled", "keys", len(fills), "error", err)
+	}
+}
+
 // addOwn adds the viewer's states, and the viewer's part of the counts.
-func (s *Store) addOwn(ctx context.Context, viewer storage.User, out []storage.Interactive, kinds storage.Kinds) error {
+func (s *Store) addOwn(
+	ctx context.Context, viewer storage.User, out []storage.Interactive, kinds storage.Kinds, fills []call,
+) error {
 	keys := make([]storage.StateKey, len(out))
 	for i := range out {
 		keys[i] = storage.StateKey{User: viewer, Subject: out[i].Subject}
 	}
-	own, err := s.entries(ctx, keys, false)
+	own, err := s.entries(ctx, keys, false, fills)
 	if err != nil {
 		return err
 	}
@@ -147,11 +157,11 @@ func (s *Store) readAgain(ctx context.Context, viewer storage.User, older []int,
 		subjects[i] = out[at].Subject
 		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
 	}
-	counts, err := s.counts(ctx, subjects, false)
+	counts, fills, err := s.counts(ctx, subjects, false)
 	if err != nil {
 		return err
 	}
-	own, err := s.entries(ctx, keys, false)
+	own, err := s.entries(ctx, keys, false, fills)
 	if err != nil {
 		return err
 	}
@@ -281,7 +291,7 @@ func (s *Store) lookAt(
 	ctx context.Context, keys []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds, renew bool,
 ) (storage.Durability, error) {
 	where := storage.Persisted
-	own, err := s.entries(ctx, pick(keys, named), renew)
+	own, err := s.entries(ctx, pick(keys, named), renew, nil)
 	if errors.Is(err, storage.ErrUnavailable) {
 		states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
 			return s.Store.States(ctx, pick(keys, named), kinds&windowStates)

@@ -78,7 +78,7 @@ func (s *Store) run(ctx context.Context, calls []call) ([]rueidis.RedisMessage, 
 	}
 	results := s.client.DoMulti(ctx, commands...)
 	var unknown []int
-	commands = commands[:0]
+	commands = nil
 	for i := range results {
 		if fault, ok := rueidis.IsRedisErr(results[i].Error()); ok && fault.IsNoScript() {
 			unknown = append(unknown, i)

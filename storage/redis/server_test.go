@@ -1,4 +1,4 @@
-package redis_test
+package redis
 
 import (
 	"bufio"
@@ -18,7 +18,6 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"ovation/storage/redis"
 	"ovation/storage/sqlite"
 )
 
@@ -170,12 +169,12 @@ var prefixes atomic.Int64
 func prefix() string { return fmt.Sprintf("test%d", prefixes.Add(1)) }
 
 // open opens a store, which is closed in the end.
-func open(tb testing.TB, o redis.Options) *redis.Store {
+func open(tb testing.TB, o Options) *Store {
 	tb.Helper()
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	s, err := redis.Open(context.Background(), o)
+	s, err := Open(context.Background(), o)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package redis_test
+package redis
 
 import (
 	"database/sql"
@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	"ovation/storage"
-	"ovation/storage/redis"
 	"ovation/storage/storagetest"
 	"ovation/worker"
 )
 
-var _ worker.Mirror = (*redis.Store)(nil)
+var _ worker.Mirror = (*Store)(nil)
 
 func TestStore(t *testing.T) {
 	server := startServer(t)
@@ -27,7 +26,7 @@ func runSuite(t *testing.T, url string) {
 		return storagetest.Database{
 			Open: func(t *testing.T) storage.Store {
 				t.Helper()
-				return open(t, redis.Options{URL: url, Database: openDatabaseAt(t, path), Prefix: prefix})
+				return open(t, Options{URL: url, Database: openDatabaseAt(t, path), Prefix: prefix})
 			},
 			Edit: func(t *testing.T, statement string) {
 				t.Helper()

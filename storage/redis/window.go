@@ -47,19 +47,20 @@ func (s *Store) windowsOf(keys []storage.StateKey) []*window {
 
 // entries reads what Redis knows of states, always afresh, and the rest from
 // the database. What neither can tell is left unknown. renew keeps alive what
-// is read. No user is anonymous. Errors: storage.ErrUnavailable, where Redis
-// is; the context's.
-func (s *Store) entries(ctx context.Context, keys []storage.StateKey, renew bool) ([]entries, error) {
+// is read. fills are scripts that run along; where there are some, much is
+// likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
+// where Redis is; the context's.
+func (s *Store) entries(ctx context.Context, keys []storage.StateKey, renew bool, fills []call) ([]entries, error) {
 	out := make([]entries, len(keys))
 	windows := s.windowsOf(keys)
-	if !renew {
+	if !renew && len(fills) == 0 {
 		if err := s.readWindows(ctx, windows, out); err != nil {
 			return nil, err
 		}
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
-		if err := s.lookInto(ctx, windows, out, renew); err != nil {
+		if err := s.lookInto(ctx, windows, out, renew, fills); err != nil {
 			return nil, err
 		}
 		windows = lacking(windows, out)
@@ -171,19 +172,22 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 	})
 }
 
-// lookInto reads by the script that gives leases.
-func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, renew bool) error {
-	calls := make([]call, len(windows))
+// lookInto reads by the script that gives leases, after it has run the fills.
+func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, renew bool, fills []call) error {
+	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
 		flag = "1"
 	}
-	for i, w := range windows {
-		calls[i] = call{lookScript, w.key, append([]string{
+	for _, w := range windows {
+		calls = append(calls, call{lookScript, w.key, append([]string{
 			rand.Text(), spread(s.opts.Life), spread(s.opts.ShownLife), flag, text(int64(s.opts.Life.Seconds() / 2)),
-		}, w.fields...)}
+		}, w.fields...)})
 	}
 	return s.runAll(ctx, "look at states", calls, func(i int, m *rueidis.RedisMessage) error {
+		if i < len(fills) {
+			return nil
+		}
 		values, err := m.ToArray()
 		if err != nil {
 			return err
@@ -191,7 +195,7 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 		if len(values) < 3 {
 			return errors.New("a window has not answered")
 		}
-		w := windows[i]
+		w := windows[i-len(fills)]
 		w.loaded, w.full = !values[0].IsNil(), !values[1].IsNil()
 		if w.lease, err = values[2].ToString(); err != nil {
 			return err
@@ -249,9 +253,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 			calls = append(calls, call{fillScript, w.key, args})
 		}
 	}
-	if err := s.runAll(ctx, "fill states", calls, nil); err != nil {
-		s.opts.Logger.Debug("states not filled", "windows", len(calls), "error", err)
-	}
+	s.fill(ctx, calls)
 	return nil
 }
 

@@ -1,0 +1,405 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+	"ovation/storage/sqlite"
+)
+
+const (
+	interleavedUsers = 3
+	interleavedNodes = 2
+	interleavedSteps = 4000 // of one run
+	idleSteps        = 200  // after which a window may be evicted
+)
+
+var errCrash = errors.New("the worker dies")
+
+// word is the latest of one user on the subject.
+type word struct {
+	reaction  storage.Reaction
+	collected bool
+}
+
+// interleaving is one run: users act through nodes on one subject, a worker
+// persists, and every call of Redis or of the database is a step of its own.
+// Steps are taken in random order; nodes hear late of what has changed; keys
+// are evicted; the worker dies before and after its commit.
+type interleaving struct {
+	random *rand.Rand
+	crash  bool
+	naive  bool // marks after the commit
+
+	plain    rueidis.Client
+	database *sqlite.Store
+	caches   *localCaches
+	stores   [interleavedUsers][interleavedNodes]*Store
+	worker   *Store
+	subject  storage.Subject
+	users    [interleavedUsers]storage.User
+
+	now     int  // step
+	over    bool // the worker ends when it has nothing in hand
+	clock   int64
+	queue   []storage.Message
+	ids     int
+	again   int // messages of the queue that are redelivered
+	acked   [interleavedUsers]word
+	touched [interleavedUsers]int
+	rows    [interleavedUsers]word
+	include map[int64][interleavedUsers]word // what counts of a version include
+	found   []string
+}
+
+func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run string, random *rand.Rand) *interleaving {
+	in := &interleaving{
+		random: random, plain: plain, database: db, caches: newLocalCaches(interleavedNodes), clock: 1,
+		subject: storage.Subject{Tenant: run, Biz: "video", BizID: "1"},
+		include: map[int64][interleavedUsers]word{0: {}},
+	}
+	behind := steppedDatabase{db, chance(random, 0.3)}
+	opts := base.opts
+	opts.Database = behind
+	store := func(node int) *Store {
+		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database}
+		s.client = steppedClient{base.client, in.caches, node}
+		return s
+	}
+	for u := range in.users {
+		in.users[u] = storage.User{Tenant: run, UserID: strconv.Itoa(u)}
+		for node := range interleavedNodes {
+			in.stores[u][node] = store(node)
+		}
+	}
+	in.worker = store(0)
+	return in
+}
+
+func (in *interleaving) reportf(format string, args ...any) {
+	in.found = append(in.found, fmt.Sprintf("step %d: ", in.now)+fmt.Sprintf(format, args...))
+}
+
+func (in *interleaving) key(u int) storage.StateKey {
+	return storage.StateKey{User: in.users[u], Subject: in.subject}
+}
+
+func wordOf(liked *storage.Liked, collected *storage.Collected) (w word) {
+	if liked != nil {
+		w.reaction = liked.Reaction
+	}
+	w.collected = collected != nil
+	return w
+}
+
+// mutate is what a recorder does.
+func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
+	a := storage.Action{User: in.users[u], Subject: in.subject, Kind: storage.KindReaction}
+	want := in.acked[u]
+	if chance(in.random, 0.7) {
+		a.Reaction = storage.Reaction(in.random.IntN(3))
+		want.reaction = a.Reaction
+	} else {
+		a.Kind = storage.KindCollection
+		if want.collected = chance(in.random, 0.5); want.collected {
+			a.FolderID = storage.DefaultFolderID
+		}
+	}
+	states, known, err := s.Look(ctx, []storage.StateKey{in.key(u)}, storage.KindsOf(a.Kind))
+	if err != nil {
+		in.reportf("look: %v", err)
+		return
+	}
+	before, is := states[0], wordOf(states[0].Liked, states[0].Collected)
+	changes := is.reaction != want.reaction
+	version := before.ReactionVersion
+	if a.Kind == storage.KindCollection {
+		changes, version = is.collected != want.collected, before.CollectionVersion
+	}
+	if known == "" || changes {
+		in.clock += in.random.Int64N(3)
+		a.Version = max(in.clock, version+1)
+		step(ctx)
+		in.ids++
+		in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
+		step(ctx)
+		if err := s.Show(ctx, []storage.Action{a}); err != nil {
+			in.reportf("show: %v", err)
+		}
+		step(ctx)
+	}
+	in.acked[u] = want
+}
+
+// query is what a viewer sees.
+func (in *interleaving) query(ctx context.Context, u int, s *Store) {
+	want := in.acked[u]
+	got, err := s.Interactives(ctx, in.users[u], []storage.Subject{in.subject}, windowStates)
+	if err != nil || got[0].Freshness != storage.Live {
+		in.reportf("query: %v, %+v", err, got)
+		return
+	}
+	if is := wordOf(got[0].Liked, got[0].Collected); is != want {
+		in.reportf("user %d sees %+v, was acknowledged %+v", u, is, want)
+	}
+	words, ok := in.include[got[0].Version]
+	if !ok {
+		in.reportf("counts have version %d, which never was", got[0].Version)
+		return
+	}
+	words[u] = want
+	if counts := countWords(words); counts != withoutVersion(got[0].Counts) {
+		in.reportf("user %d sees the counts %+v of version %d, want %+v", u, got[0].Counts, got[0].Version, counts)
+	}
+}
+
+func countWords(words [interleavedUsers]word) (c storage.Counts) {
+	for _, w := range words {
+		switch w.reaction {
+		case storage.Like:
+			c.LikeCount++
+		case storage.Dislike:
+			c.DislikeCount++
+		case storage.NoReaction:
+		}
+		if w.collected {
+			c.CollectCount++
+		}
+	}
+	return c
+}
+
+func withoutVersion(c storage.Counts) storage.Counts {
+	c.Version = 0
+	return c
+}
+
+// work is a worker, and every worker that takes its place.
+func (in *interleaving) work(ctx context.Context) {
+	for !in.over {
+		step(ctx)
+		if len(in.queue) > 0 {
+			in.workOnce(ctx, in.queue[:min(len(in.queue), 1+in.random.IntN(4))])
+		}
+	}
+}
+
+func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
+	step(ctx)
+	if in.again > 0 {
+		var redelivered []storage.Action
+		for _, m := range in.queue[:in.again] {
+			redelivered = append(redelivered, m.Actions...)
+		}
+		if err := in.worker.TakeBack(ctx, redelivered); err != nil {
+			in.reportf("take back: %v", err)
+		}
+		in.again = 0
+	}
+	dies := func() bool { return in.crash && chance(in.random, 0.03) }
+	outcome, err := in.database.Persist(ctx, batch, func(ctx context.Context, outcome storage.Outcome) error {
+		if !in.naive {
+			if err := in.worker.Mark(ctx, outcome); err != nil {
+				return err
+			}
+		}
+		step(ctx)
+		if dies() {
+			return errCrash
+		}
+		return nil
+	})
+	if err != nil {
+		if !errors.Is(err, errCrash) {
+			in.reportf("persist: %v", err)
+		}
+		in.again = len(batch)
+		return
+	}
+	for _, c := range outcome.Applied {
+		u, _ := strconv.Atoi(c.User.UserID)
+		if c.Kind == storage.KindReaction {
+			in.rows[u].reaction = c.Reaction
+		} else {
+			in.rows[u].collected = c.FolderID != ""
+		}
+	}
+	for _, c := range outcome.Counts {
+		in.include[c.Version] = in.rows
+	}
+	step(ctx)
+	if dies() {
+		in.again = len(batch)
+		return
+	}
+	if in.naive {
+		if err := in.worker.Mark(ctx, outcome); err != nil {
+			in.reportf("mark: %v", err)
+		}
+	}
+	if err := in.worker.Publish(ctx, outcome.Counts); err != nil {
+		in.reportf("publish: %v", err)
+	}
+	step(ctx)
+	if dies() {
+		in.again = len(batch)
+		return
+	}
+	in.queue = in.queue[len(batch):]
+}
+
+// evict drops the counts, or a window that nobody has touched for a while. What
+// is shown is kept alive.
+func (in *interleaving) evict() {
+	ctx := context.Background()
+	if chance(in.random, 0.5) {
+		key := in.worker.countsKey(in.subject)
+		in.plain.Do(ctx, in.plain.B().Del().Key(key).Build())
+		in.caches.invalidate(key)
+		return
+	}
+	u := in.random.IntN(interleavedUsers)
+	if in.now-in.touched[u] <= idleSteps {
+		return
+	}
+	key := in.worker.windowKey(storage.WindowKey{User: in.users[u], Biz: in.subject.Biz})
+	if shown, _ := in.plain.Do(ctx, in.plain.B().Hget().Key(key).Field("~n").Build()).AsInt64(); shown == 0 {
+		in.plain.Do(ctx, in.plain.B().Del().Key(key).Build())
+	}
+}
+
+// run takes the steps, and returns what went wrong.
+func (in *interleaving) run(evict bool) []string {
+	worker := newActor(in.work)
+	var busy [interleavedUsers]*actor
+	for in.now = range interleavedSteps {
+		switch x := in.random.Float64(); {
+		case x < 0.25:
+			worker.next()
+		case x < 0.35:
+			in.caches.hear(in.random.IntN(interleavedNodes))
+		case x < 0.36 && evict:
+			in.evict()
+		default:
+			u := in.random.IntN(interleavedUsers)
+			if busy[u] == nil {
+				s := in.stores[u][in.random.IntN(interleavedNodes)]
+				do := in.query
+				if chance(in.random, 0.5) {
+					do = in.mutate
+				}
+				busy[u] = newActor(func(ctx context.Context) { do(ctx, u, s) })
+			}
+			in.touched[u] = in.now
+			if _, more := busy[u].next(); !more {
+				busy[u] = nil
+			}
+		}
+	}
+	for _, a := range busy {
+		for more := a != nil; more; {
+			_, more = a.next()
+		}
+	}
+	for len(in.queue) > 0 {
+		worker.next()
+	}
+	in.over = true
+	for more := true; more; {
+		_, more = worker.next()
+	}
+	in.atRest()
+	return in.found
+}
+
+// atRest compares database, Redis and what was acknowledged.
+func (in *interleaving) atRest() {
+	ctx := context.Background()
+	counts := countWords(in.acked)
+	there, err := in.database.Interactives(ctx, storage.User{Tenant: in.subject.Tenant}, []storage.Subject{in.subject}, 0)
+	if err != nil || withoutVersion(there[0].Counts) != counts {
+		in.reportf("at rest, the database counts %+v (%v), want %+v", there, err, counts)
+		return
+	}
+	copied, err := in.worker.readCounts(ctx, []storage.Subject{in.subject}, false)
+	if err != nil || copied[0].known && copied[0].Counts != there[0].Counts {
+		in.reportf("at rest, Redis counts %+v (%v), the database %+v", copied, err, there[0].Counts)
+	}
+	for u, want := range in.acked {
+		states, err := in.database.States(ctx, []storage.StateKey{in.key(u)}, windowStates)
+		if err != nil || wordOf(states[0].Liked, states[0].Collected) != want {
+			in.reportf("at rest, user %d is %+v in the database (%v), want %+v", u, states, err, want)
+		}
+		states, where, err := in.worker.Look(ctx, []storage.StateKey{in.key(u)}, windowStates)
+		if err != nil || wordOf(states[0].Liked, states[0].Collected) != want || where != storage.Persisted {
+			in.reportf("at rest, user %d is %+v, %s in Redis (%v), want %+v", u, states, where, err, want)
+		}
+	}
+}
+
+// interleave makes runs until there are so many steps, or something is found.
+// The seed makes the same choices again; Redis's clock is its own.
+func interleave(t *testing.T, steps int, naive bool) (taken int, found []string) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if given := os.Getenv("OVATION_SEED"); given != "" {
+		var err error
+		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := startServer(t)
+	db := openDatabase(t)
+	plain := server.client()
+	base := open(t, Options{
+		URL: server.url(), Database: db, Prefix: "steps",
+		RedisTimeout: time.Hour, DatabaseTimeout: time.Hour, Guard: time.Second,
+	})
+	for run := uint64(0); taken < steps && len(found) == 0; run++ {
+		random := rand.New(rand.NewPCG(seed, run))
+		in := newInterleaving(base, plain, db, fmt.Sprintf("run%d", run), random)
+		in.crash, in.naive = run%2 == 1, naive
+		found = in.run(run%4 >= 2)
+		taken += interleavedSteps
+		if len(found) > 0 {
+			found = append(found, fmt.Sprintf("run %d; again with OVATION_SEED=%d", run, seed))
+		}
+	}
+	t.Logf("%d steps, seed %d", taken, seed)
+	return taken, found
+}
+
+// The protocol of own writes, in the shape of its model: every reply shows the
+// viewer's own acknowledged action, and counts that include it once.
+func TestInterleavings(t *testing.T) {
+	steps := 100_000
+	if testing.Short() {
+		steps = 20_000
+	}
+	if given, err := strconv.Atoi(os.Getenv("OVATION_STEPS")); err == nil {
+		steps = given
+	}
+	_, found := interleave(t, steps, false)
+	for _, f := range found {
+		t.Error(f)
+	}
+}
+
+// The test above would notice: marks that come after the commit are found out.
+func TestMarksAfterTheCommitAreCaught(t *testing.T) {
+	taken, found := interleave(t, 400_000, true)
+	if len(found) == 0 {
+		t.Errorf("nothing was found in %d steps", taken)
+	} else {
+		t.Logf("after %d steps: %s", taken, found[0])
+	}
+}

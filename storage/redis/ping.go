@@ -1,0 +1,18 @@
+package redis
+
+import "context"
+
+// Ping reports whether Redis or the database answers: with one of them down
+// the other one serves.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	err := s.inRedis(ctx, "ping", func(ctx context.Context) error {
+		return s.client.Do(ctx, s.client.B().Ping().Build()).Error()
+	})
+	if err == nil {
+		return nil
+	}
+	return s.Store.Ping(ctx)
+}

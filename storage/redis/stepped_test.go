@@ -1,0 +1,139 @@
+package redis
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+	"ovation/storage/sqlite"
+)
+
+// actor does something step by step: it stops before every call of Redis or of
+// the database until it is its turn again.
+// It must be let come to its end.
+type actor struct{ next func() (struct{}, bool) }
+
+type stepKey struct{}
+
+func newActor(do func(ctx context.Context)) *actor {
+	next, _ := iter.Pull(func(yield func(struct{}) bool) {
+		do(context.WithValue(context.Background(), stepKey{}, func() { yield(struct{}{}) }))
+	})
+	return &actor{next}
+}
+
+// step lets others go first.
+func step(ctx context.Context) {
+	if yield, ok := ctx.Value(stepKey{}).(func()); ok {
+		yield()
+	}
+}
+
+// steppedDatabase stops around every read.
+type steppedDatabase struct {
+	*sqlite.Store
+
+	tooMuch bool // in every window
+}
+
+func (d steppedDatabase) Interactives(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	step(ctx)
+	defer step(ctx)
+	return d.Store.Interactives(ctx, viewer, subjects, kinds)
+}
+
+func (d steppedDatabase) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	step(ctx)
+	defer step(ctx)
+	return d.Store.States(ctx, keys, kinds)
+}
+
+func (d steppedDatabase) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
+	step(ctx)
+	defer step(ctx)
+	if d.tooMuch {
+		return make([]storage.Window, len(keys)), nil
+	}
+	return d.Store.Windows(ctx, keys, limit)
+}
+
+// localCaches are the client-side caches of some nodes. Each learns late of
+// what has changed.
+type localCaches struct {
+	of    []map[string]rueidis.RedisResult
+	stale []map[string]bool
+}
+
+func newLocalCaches(nodes int) *localCaches {
+	c := &localCaches{}
+	for range nodes {
+		c.of = append(c.of, map[string]rueidis.RedisResult{})
+		c.stale = append(c.stale, map[string]bool{})
+	}
+	return c
+}
+
+// invalidate is what Redis does when a key changes.
+func (c *localCaches) invalidate(key string) {
+	for node := range c.of {
+		if _, cached := c.of[node][key]; cached {
+			c.stale[node][key] = true
+		}
+	}
+}
+
+// hear lets a node learn of what has changed.
+func (c *localCaches) hear(node int) {
+	for key := range c.stale[node] {
+		delete(c.of[node], key)
+	}
+	clear(c.stale[node])
+}
+
+// steppedClient stops before every command, each of a pipeline too, and reads
+// through the cache of its node.
+type steppedClient struct {
+	rueidis.Client
+
+	caches *localCaches
+	node   int
+}
+
+func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
+	out := make([]rueidis.RedisResult, len(commands))
+	for i, command := range commands {
+		step(ctx)
+		words := append([]string(nil), command.Commands()...) // the client takes the command away
+		out[i] = c.Do(ctx, command)
+		if words[1] == countsScript.sha || words[1] == countsScript.text {
+			if written, err := out[i].AsInt64(); err == nil && written == 1 {
+				c.caches.invalidate(words[3])
+			}
+		}
+	}
+	return out
+}
+
+func (c steppedClient) DoMultiCache(ctx context.Context, commands ...rueidis.CacheableTTL) []rueidis.RedisResult {
+	out := make([]rueidis.RedisResult, len(commands))
+	for i := range commands {
+		step(ctx)
+		key := commands[i].Cmd.Commands()[1]
+		if cached, ok := c.caches.of[c.node][key]; ok {
+			out[i] = cached
+			continue
+		}
+		out[i] = c.Do(ctx, c.B().Hmget().Key(key).Field(countFields...).Build())
+		c.caches.of[c.node][key] = out[i]
+		delete(c.caches.stale[c.node], key)
+	}
+	return out
+}
+
+// chance is true with the given probability.
+func chance(r *rand.Rand, p float64) bool { return r.Float64() < p }
