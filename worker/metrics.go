@@ -19,6 +19,7 @@ type Metrics struct {
 	retries        prometheus.Counter
 	rejections     prometheus.Counter
 	mirrorFailures prometheus.Counter
+	bypasses       prometheus.Counter
 }
 
 // NewMetrics registers the collectors of the write path. It panics where they
@@ -53,9 +54,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		retries:        counter("ovation_worker_retries_total", "Tries of the worker that were repeated."),
 		rejections:     counter("ovation_worker_rejected_messages_total", "Messages that could not be persisted and were put aside."),
 		mirrorFailures: counter("ovation_mirror_failures_total", "Calls of the mirror that failed."),
+		bypasses:       counter("ovation_recorder_bypassed_messages_total", "Messages that were persisted without the queue, which was unavailable."),
 	}
 	reg.MustRegister(m.recorded, m.backlogActions, m.recorderSizes, m.workerActions, m.workerMessages,
-		m.persistSeconds, m.retries, m.rejections, m.mirrorFailures)
+		m.persistSeconds, m.retries, m.rejections, m.mirrorFailures, m.bypasses)
 	return m
 }
 
@@ -120,5 +122,11 @@ func (m *Metrics) rejected() {
 func (m *Metrics) mirrorFailed() {
 	if m != nil {
 		m.mirrorFailures.Inc()
+	}
+}
+
+func (m *Metrics) bypassed() {
+	if m != nil {
+		m.bypasses.Inc()
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // importCommand imports a file. Its flags change what the mapping says.
 type importCommand struct {
-	dataFlag `embed:""`
+	storeFlags `embed:""`
 
 	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
 
@@ -52,7 +52,7 @@ Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 imported except for bad rows.
 
 // Run imports the file and prints what it did.
 func (c *importCommand) Run(p *program) (err error) {
-	if err := embeddedOnly(p.getenv); err != nil {
+	if err := c.check(p.getenv); err != nil {
 		return err
 	}
 	mapping, err := c.mapping()

@@ -59,6 +59,10 @@ type program struct {
 // commandLine is all there is to say on the command line.
 type commandLine struct {
 	Dev     devCommand     `cmd:"" help:"Serve the API from this one process, with a database file and no other service."`
+	Serve   serveCommand   `cmd:"" help:"Serve the API from one of several nodes, over Postgres, Redis and RabbitMQ."`
+	Work    workCommand    `cmd:"" help:"Persist what the API nodes have queued."`
+	Migrate migrateCommand `cmd:"" help:"Bring the tables in Postgres up to this release."`
+	Dead    deadCommand    `cmd:"" help:"Look after messages that could not be persisted."`
 	Import  importCommand  `cmd:"" help:"Import what users did elsewhere from a CSV or NDJSON file."`
 	Verify  verifyCommand  `cmd:"" help:"Recount everything and print each count that is wrong."`
 	Token   tokenCommand   `cmd:"" help:"Print a token for a user, for development."`

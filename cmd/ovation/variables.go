@@ -56,7 +56,7 @@ var distributed = []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION
 func embeddedOnly(getenv func(string) string) error {
 	for _, name := range distributed {
 		if getenv(name) != "" {
-			return usage("%s is set, but this release runs embedded only: it keeps everything in the data folder. Unset %s.", name, name)
+			return usage("%s is set, but this command runs embedded only: it keeps everything in the data folder. Unset %s, or use ovation serve.", name, name)
 		}
 	}
 	return nil

@@ -10,14 +10,14 @@ import (
 
 // verifyCommand recounts everything.
 type verifyCommand struct {
-	dataFlag `embed:""`
+	storeFlags `embed:""`
 
 	Repair bool `help:"Set each wrong count to what was counted." variable:"OVATION_REPAIR"`
 }
 
 // Run prints each difference on a line of its own, then a summary.
 func (c *verifyCommand) Run(p *program) (err error) {
-	if err := embeddedOnly(p.getenv); err != nil {
+	if err := c.check(p.getenv); err != nil {
 		return err
 	}
 	store, err := c.open(p.ctx, false)
@@ -40,6 +40,9 @@ func (c *verifyCommand) Run(p *program) (err error) {
 		repaired = ", all repaired"
 	}
 	sayf(p.stdout, "%d differences%s; %d counts compared in %.2f s\n", differences, repaired, compared, time.Since(start).Seconds())
+	if c.PostgresURL != "" {
+		sayf(p.stdout, "What Redis shows was not compared.\n")
+	}
 	if differences > 0 && !c.Repair {
 		sayf(p.stdout, "ovation verify --repair sets them right.\n")
 		return &exitError{code: exitFailed}

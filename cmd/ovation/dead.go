@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker/amqp"
+)
+
+// deadCommand looks after the messages that could not be persisted.
+type deadCommand struct {
+	List   deadListCommand   `cmd:"" help:"List the oldest messages put aside, with the reason."`
+	Show   deadShowCommand   `cmd:"" help:"Show a message and what it says."`
+	Replay deadReplayCommand `cmd:"" help:"Queue a message once more, or all of them."`
+	Drop   deadDropCommand   `cmd:"" help:"Remove a message for good; its actions are lost."`
+}
+
+// deadFlags are those of all its commands.
+type deadFlags struct {
+	queueFlags `embed:""`
+	prefixFlag `embed:""`
+}
+
+// with opens the queue of messages put aside for as long as use takes.
+func (f deadFlags) with(ctx context.Context, use func(*amqp.Dead) error) (err error) {
+	if f.RabbitMQURL == "" {
+		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL. ovation dev puts no message aside.")
+	}
+	dead, err := amqp.OpenDead(ctx, f.options(f.Prefix, quietly))
+	if err != nil {
+		return blame(blameQueue, err)
+	}
+	defer func() { err = errors.Join(err, dead.Close()) }()
+	return use(dead)
+}
+
+// deadListCommand lists.
+type deadListCommand struct {
+	deadFlags `embed:""`
+
+	Limit int `default:"100" help:"How many to list at most." variable:"OVATION_DEAD_LIMIT"`
+}
+
+// Run prints a line for each message.
+func (c *deadListCommand) Run(p *program) error {
+	return c.with(p.ctx, func(dead *amqp.Dead) error {
+		letters, err := dead.List(p.ctx, c.Limit)
+		if err != nil {
+			return err
+		}
+		if len(letters) == 0 {
+			sayf(p.stdout, "No message is put aside.\n")
+			return nil
+		}
+		table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+		sayf(table, "ID\tPUT ASIDE\tQUEUE\tACTIONS\tREASON\n")
+		for i := range letters {
+			l := &letters[i]
+			sayf(table, "%s\t%s\t%s\t%s\t%q\n", l.ID, l.At.UTC().Format(time.RFC3339), l.Queue, actionsOf(l), l.Reason)
+		}
+		return table.Flush()
+	})
+}
+
+// actionsOf is how many actions a message holds, as far as it can be read.
+func actionsOf(l *amqp.Letter) string {
+	if l.Unreadable != nil {
+		return "unreadable"
+	}
+	return strconv.Itoa(len(l.Message.Actions))
+}
+
+// deadShowCommand shows.
+type deadShowCommand struct {
+	deadFlags `embed:""`
+
+	ID string `arg:"" help:"The message's id, as listed."`
+}
+
+// Run prints all that is known of the message.
+func (c *deadShowCommand) Run(p *program) error {
+	return c.with(p.ctx, func(dead *amqp.Dead) error {
+		l, err := dead.Show(p.ctx, c.ID)
+		if errors.Is(err, storage.ErrNotFound) {
+			return noLetter(c.ID)
+		}
+		if err != nil {
+			return err
+		}
+		show(p.stdout, &l)
+		return nil
+	})
+}
+
+func noLetter(id string) error {
+	return fmt.Errorf("no message %s is put aside; ovation dead list shows which are", id)
+}
+
+// show prints a message, whose strings may come from anywhere.
+func show(to io.Writer, l *amqp.Letter) {
+	sayf(to, "id         %s\nput aside  %s\nqueue      %s\nreason     %q\nbytes      %d\n",
+		l.ID, l.At.UTC().Format(time.RFC3339), l.Queue, l.Reason, len(l.Body))
+	if l.Unreadable != nil {
+		sayf(to, "unreadable %q\n%q\n", l.Unreadable.Error(), l.Body)
+		return
+	}
+	for _, a := range l.Message.Actions {
+		sayf(to, "%s  tenant %s, user %q, %s %q: %s\n", storage.Time(a.Version).Format(time.RFC3339Nano),
+			a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, done(&a))
+	}
+}
+
+// done says what an action does.
+func done(a *storage.Action) string {
+	switch {
+	case a.Kind == storage.KindRead:
+		return fmt.Sprintf("read %d times", a.Times)
+	case a.Kind == storage.KindCollection && a.FolderID == "":
+		return "uncollect"
+	case a.Kind == storage.KindCollection:
+		return fmt.Sprintf("collect into folder %q", a.FolderID)
+	case a.Reaction == storage.Like:
+		return "like"
+	case a.Reaction == storage.Dislike:
+		return "dislike"
+	}
+	return "clear the reaction"
+}
+
+// deadReplayCommand replays.
+type deadReplayCommand struct {
+	deadFlags `embed:""`
+
+	ID  string `arg:""                   help:"The message's id, as listed." optional:""`
+	All bool   `help:"All of them." variable:"OVATION_DEAD_ALL"`
+}
+
+// Run queues messages once more.
+func (c *deadReplayCommand) Run(p *program) error {
+	if (c.ID == "") != c.All {
+		return usage("name one message, or write --all")
+	}
+	return c.with(p.ctx, func(dead *amqp.Dead) error {
+		replayed, left, err := dead.Replay(p.ctx, func(l amqp.Letter) bool { return c.All || l.ID == c.ID })
+		if err == nil && !c.All && replayed+left == 0 {
+			return noLetter(c.ID)
+		}
+		sayf(p.stdout, "%d messages replayed\n", replayed)
+		if left > 0 {
+			return errors.Join(err, fmt.Errorf("%d messages cannot be read and stay; ovation dead show tells of them", left))
+		}
+		return err
+	})
+}
+
+// deadDropCommand drops.
+type deadDropCommand struct {
+	deadFlags `embed:""`
+
+	ID string `arg:"" help:"The message's id, as listed."`
+}
+
+// Run removes the message.
+func (c *deadDropCommand) Run(p *program) error {
+	return c.with(p.ctx, func(dead *amqp.Dead) error {
+		dropped, err := dead.Drop(p.ctx, func(l amqp.Letter) bool { return l.ID == c.ID })
+		if err == nil && dropped == 0 {
+			return noLetter(c.ID)
+		}
+		sayf(p.stdout, "%d messages dropped\n", dropped)
+		return err
+	})
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"ovation/storage"
+	"ovation/storage/postgres"
+	"ovation/storage/redis"
+	"ovation/worker/amqp"
+)
+
+// postgresFlag says where the database is.
+type postgresFlag struct {
+	PostgresURL string `help:"Database: postgres://user:password@host:port/name." name:"postgres-url" placeholder:"URL" variable:"OVATION_POSTGRES_URL"`
+}
+
+// openPostgres opens the database. Errors tell which flag is to blame.
+func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger) (*postgres.Store, error) {
+	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log})
+	return store, blame("--postgres-url or OVATION_POSTGRES_URL", err)
+}
+
+// prefixFlag keeps installations on the same servers apart.
+type prefixFlag struct {
+	Prefix string `default:"ovation" help:"Begins every key in Redis and every queue in RabbitMQ; the same for every process." variable:"OVATION_PREFIX"`
+}
+
+// redisFlag says where Redis is.
+type redisFlag struct {
+	RedisURL string `help:"Redis or Redis Cluster: redis://user:password@host:port/0." name:"redis-url" placeholder:"URL" variable:"OVATION_REDIS_URL"`
+}
+
+// queueFlags say where the queue is.
+type queueFlags struct {
+	RabbitMQURL string `help:"Queue: amqp://user:password@host:port/vhost."                              name:"rabbitmq-url"             placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
+	Partitions  int    `default:"8"                                         help:"Queues that share the load; the same for every process." variable:"OVATION_PARTITIONS"`
+}
+
+// options are those of the queue.
+func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
+	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: f.Partitions, Logger: log}
+}
+
+const blameQueue = "--rabbitmq-url or OVATION_RABBITMQ_URL"
+
+// blame says which flag an error is about. What is out of bounds is wrong use.
+func blame(flag string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrInvalid):
+		return usage("%s: %w", flag, err)
+	}
+	return fmt.Errorf("%s: %w", flag, err)
+}
+
+// servicesFlags are those of a command that needs all three services.
+type servicesFlags struct {
+	postgresFlag `embed:""`
+	redisFlag    `embed:""`
+	queueFlags   `embed:""`
+	prefixFlag   `embed:""`
+}
+
+// services are the three, open.
+type services struct {
+	database *postgres.Store
+	copied   *redis.Store // the database with the copy in Redis before it
+	queue    *amqp.Queue
+}
+
+// openAll opens all three or none. A service that cannot be reached is an
+// error: nothing takes its place.
+func (f servicesFlags) openAll(ctx context.Context, command string, log *slog.Logger, metrics *amqp.Metrics) (*services, error) {
+	if err := f.complete(command); err != nil {
+		return nil, err
+	}
+	database, err := f.openPostgres(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	copied, err := f.openRedis(ctx, database, f.Prefix, log, 0)
+	if err != nil {
+		return nil, errors.Join(err, database.Close())
+	}
+	options := f.options(f.Prefix, log)
+	options.Metrics = metrics
+	queue, err := amqp.Open(ctx, options)
+	if err != nil {
+		return nil, errors.Join(blame(blameQueue, err), copied.Close())
+	}
+	return &services{database, copied, queue}, nil
+}
+
+// complete refuses to begin with a part of the services.
+func (f servicesFlags) complete(command string) error {
+	var missing []string
+	for i, url := range []string{f.PostgresURL, f.RedisURL, f.RabbitMQURL} {
+		if url == "" {
+			missing = append(missing, distributed[i])
+		}
+	}
+	if len(missing) > 0 {
+		return usage("ovation %s needs Postgres, Redis and RabbitMQ: set %s. ovation dev needs none of them.",
+			command, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// close closes the queue, then Redis and the database.
+func (s *services) close() error { return errors.Join(s.queue.Close(), s.copied.Close()) }
+
+// openRedis puts Redis before the database, which is closed with what it
+// returns. A timeout of 0 is a good choice for single calls.
+func (f redisFlag) openRedis(ctx context.Context, database *postgres.Store, prefix string, log *slog.Logger, timeout time.Duration) (*redis.Store, error) {
+	store, err := redis.Open(ctx, redis.Options{
+		URL: f.RedisURL, Database: database, Prefix: prefix, Logger: log, RedisTimeout: timeout,
+	})
+	return store, blame("--redis-url or OVATION_REDIS_URL", err)
+}
+
+// storeFlags are those of a command that works on the store of either way to
+// run: the one in Postgres where its URL is set, else the embedded one.
+type storeFlags struct {
+	dataFlag     `embed:""`
+	postgresFlag `embed:""`
+	redisFlag    `embed:""`
+	prefixFlag   `embed:""`
+}
+
+// check refuses to work on the embedded store beside services that are set.
+func (f storeFlags) check(getenv func(string) string) error {
+	switch {
+	case f.PostgresURL != "":
+		return nil
+	case f.RedisURL != "":
+		return usage("OVATION_REDIS_URL is set and OVATION_POSTGRES_URL is not: set it, or unset the other one to work on the data folder")
+	}
+	return embeddedOnly(getenv)
+}
+
+// lock locks the data folder. A database in Postgres needs no lock.
+func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
+	if f.PostgresURL != "" {
+		return func() error { return nil }, nil
+	}
+	return f.dataFlag.lock(name, use)
+}
+
+// bulkTimeout bounds a call of Redis by a command that changes much at once
+// and keeps nobody waiting.
+const bulkTimeout = 10 * time.Second
+
+// open opens the store. Where Redis is set, what is written shows there.
+func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error) {
+	if f.PostgresURL == "" {
+		return f.dataFlag.open(ctx, create)
+	}
+	log := quietly // whatever fails ends the command
+	database, err := f.openPostgres(ctx, log)
+	if err != nil || f.RedisURL == "" {
+		return database, err
+	}
+	copied, err := f.openRedis(ctx, database, f.Prefix, log, bulkTimeout)
+	if err != nil {
+		return nil, errors.Join(err, database.Close())
+	}
+	return copied, nil
+}
+
+// urlOf is where a listener is, as a URL for a client on this machine.
+func urlOf(listener net.Listener) string { return "http://" + reachable(listener.Addr()) }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ovation/storage"
+	"ovation/storage/metered"
+	"ovation/worker"
+	"ovation/worker/amqp"
+)
+
+// workCommand persists what the API nodes have queued.
+type workCommand struct {
+	servicesFlags `embed:""`
+
+	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
+	MaxActionsPerSecond int     `default:"0"              help:"How many actions a second go to the database; 0 is no bound."       variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
+	LogLevel            level   `default:"info"           help:"What to log: debug, info, warn or error."                           variable:"OVATION_LOG_LEVEL"`
+}
+
+// Run works until it is told to stop.
+func (c *workCommand) Run(p *program) (err error) {
+	if err := c.complete("work"); err != nil {
+		return err
+	}
+	if c.MaxActionsPerSecond < 0 {
+		return usage("--max-actions-per-second is %d; write 0 for no bound, or more", c.MaxActionsPerSecond)
+	}
+	log := newLogger(p.stderr, c.LogLevel.Level)
+	listener, err := listen(p.ctx, c.Addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // it is closed already where serving began
+	registry := newRegistry()
+	behind, err := c.openAll(p.ctx, "work", log, amqp.NewMetrics(registry))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, behind.close()) }()
+
+	consumer := &watched{Consumer: behind.queue}
+	store := metered.New(behind.database, registry)
+	options := worker.Options{Logger: log, Metrics: worker.NewMetrics(registry)}
+	var persister storage.Persister = store
+	if c.MaxActionsPerSecond > 0 {
+		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
+		options.MaxActions = min(5000, c.MaxActionsPerSecond)
+	}
+	w := worker.New(consumer, persister, behind.copied, options)
+
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { probe(w, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { probe(w, c.ready(r.Context(), p, consumer, store)) })
+	serving, stop := context.WithCancel(context.WithoutCancel(p.ctx))
+	defer stop()
+	number, _ := built()
+	sayf(p.stdout, "Ovation %s works; see %s/metrics\n", number, urlOf(listener))
+
+	var working sync.WaitGroup
+	defer working.Wait()
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	working.Go(func() {
+		defer stop()
+		supervise(ctx, w, consumer, log)
+	})
+	return serveHTTP(serving, listener, mux, nil, log)
+}
+
+// ready reports whether messages are taken and can be persisted.
+func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, store storage.Store) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	switch {
+	case p.ctx.Err() != nil:
+		return errStopping
+	case !consumer.consumes.Load():
+		return errors.New("the queue does not deliver")
+	case store.Ping(ctx) != nil:
+		return errors.New("the database does not answer")
+	}
+	return nil
+}
+
+// probe answers a probe.
+func probe(w http.ResponseWriter, err error) {
+	w.Header().Set("Cache-Control", "no-store")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = fmt.Fprintln(w, "ok")
+}
+
+// supervise has the worker run until ctx ends, again whenever it has lost the
+// queue.
+func supervise(ctx context.Context, w *worker.Worker, consumer *watched, log *slog.Logger) {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
+	for {
+		err := w.Run(ctx)
+		if consumer.consumes.Swap(false) {
+			wait.Reset()
+		}
+		if err == nil {
+			return
+		}
+		log.Warn("the worker has lost the queue; trying on", "error", err)
+		select {
+		case <-time.After(wait.NextBackOff()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watched is a consumer that knows whether it is given messages.
+type watched struct {
+	worker.Consumer
+
+	consumes atomic.Bool
+}
+
+// Consume notes that there is a queue.
+func (c *watched) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+	deliveries, err := c.Consumer.Consume(ctx)
+	c.consumes.Store(err == nil)
+	return deliveries, err
+}
+
+// paced persists so many actions a second at most, evenly. It is for one
+// worker, which persists one batch at a time.
+type paced struct {
+	storage.Persister
+
+	perSecond float64
+	next      time.Time // when the batch before is paid for
+}
+
+// Persist waits for its time first.
+func (p *paced) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	if wait := time.Until(p.next); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return storage.Outcome{}, ctx.Err()
+		}
+	}
+	actions := 0
+	for i := range messages {
+		actions += len(messages[i].Actions)
+	}
+	p.next = time.Now().Add(time.Duration(float64(actions) / p.perSecond * float64(time.Second)))
+	return p.Persister.Persist(ctx, messages, mark)
+}

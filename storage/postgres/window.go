@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+)
+
+var _ storage.Windows = (*Store)(nil)
+
+// One row more than fits tells that a window does not.
+const selectWindows = `
+SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, ord)
+CROSS JOIN LATERAL (
+    (SELECT 1 AS kind, r.biz_id, r.state AS reaction, '' AS folder, r.version FROM user_reaction r
+     WHERE r.tenant = k.tenant AND r.user_id = k.user_id AND r.biz = k.biz LIMIT $4 + 1)
+    UNION ALL
+    (SELECT 2, c.biz_id, 0, c.state, c.version FROM user_collection c
+     WHERE c.tenant = k.tenant AND c.user_id = k.user_id AND c.biz = k.biz LIMIT $4 + 1)
+) s`
+
+// Windows looks up windows by one statement.
+func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
+	out := make([]storage.Window, len(keys))
+	rows := newColumns(3, 0, len(keys))
+	for i, k := range keys {
+		out[i] = storage.Window{Complete: true, States: make(map[string]storage.States)}
+		rows.add([]string{k.User.Tenant, k.User.UserID, k.Biz})
+	}
+	held := make([]int, len(keys))
+	err := s.read(ctx, "read windows", selectWindows, rows.args(int64(limit)), func(row pgx.Rows) error {
+		var i int
+		var kind storage.Kind
+		var bizID, folder string
+		var reaction storage.Reaction
+		var version int64
+		if err := row.Scan(&i, &kind, &bizID, &reaction, &folder, &version); err != nil {
+			return err
+		}
+		i--
+		if held[i]++; held[i] > limit {
+			out[i] = storage.Window{}
+			return nil
+		}
+		subject := storage.Subject{Tenant: keys[i].User.Tenant, Biz: keys[i].Biz, BizID: bizID}
+		states := out[i].States[bizID]
+		if kind == storage.KindReaction {
+			states.ReactionVersion = version
+			if reaction != storage.NoReaction {
+				states.Liked = &storage.Liked{User: keys[i].User, Subject: subject, Reaction: reaction, Version: version}
+			}
+		} else {
+			states.CollectionVersion = version
+			if folder != "" {
+				states.Collected = &storage.Collected{User: keys[i].User, Subject: subject, FolderID: folder, Version: version}
+			}
+		}
+		out[i].States[bizID] = states
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
