@@ -48,16 +48,17 @@ func OpenDead(ctx context.Context, opts Options) (*Dead, error) {
 	if err := d.opts.validate(); err != nil {
 		return nil, err
 	}
-	prepare := func(s *session) error {
+	var l *link
+	l = newLink("dead letters", d.opts, func(s *session) error {
 		return s.within(func() (err error) {
-			if s.out, err = newOutlet(s, d.opts, func() bool { return false }); err != nil {
+			if s.out, err = newOutlet(s, l); err != nil {
 				return err
 			}
 			d.channel, err = s.conn.Channel()
 			return err
 		})
-	}
-	s, err := newLink("dead letters", d.opts, prepare).connect(ctx)
+	})
+	s, err := l.connect(ctx)
 	if err != nil {
 		return nil, err
 	}

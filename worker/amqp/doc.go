@@ -32,6 +32,8 @@
 //     TestUnreadableMessageIsPutAsideWithItsReason,
 //     TestMessageThatIsNeverSettledIsPutAsideByTheBroker,
 //     TestRejectWithoutRoomForACopyLosesNothing.
+//   - A message that cannot be persisted holds up no other:
+//     TestPoisonIsPutAsideAndHoldsUpNothing.
 //   - What one release has written every later one reads: TestFormOfVersion1.
 //   - I7 Bounded: the window bounds what is published, the prefetch what is
 //     delivered: ConsumerIsGivenABoundedNumber of the contract.

@@ -55,7 +55,7 @@ func (l *link) start(first *session) {
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
 	if first != nil {
-		l.set(first, false, nil)
+		l.set(first, nil)
 	}
 	go l.supervise(ctx, first)
 }
@@ -90,7 +90,7 @@ func (l *link) supervise(ctx context.Context, s *session) {
 	for {
 		if s != nil {
 			why := l.watch(ctx, s)
-			l.set(nil, false, why)
+			l.set(nil, why)
 			s.close()
 			if ctx.Err() != nil {
 				return
@@ -100,7 +100,7 @@ func (l *link) supervise(ctx context.Context, s *session) {
 		if s = l.reconnect(ctx, s != nil); s == nil {
 			return
 		}
-		l.set(s, false, nil)
+		l.set(s, nil)
 	}
 }
 
@@ -142,13 +142,18 @@ func lost(err *amqp091.Error) error {
 
 // alarmed notes that the broker takes no messages, or takes them again.
 func (l *link) alarmed(s *session, alarm amqp091.Blocking) {
-	if !alarm.Active {
+	var reason error
+	if alarm.Active {
+		reason = fmt.Errorf("it takes no messages: %s", alarm.Reason)
+		l.opts.Logger.Warn("RabbitMQ takes no messages: an alarm is on", "reason", alarm.Reason)
+	} else {
 		l.opts.Logger.Info("RabbitMQ takes messages again")
-		l.set(s, false, nil)
-		return
 	}
-	l.opts.Logger.Warn("RabbitMQ takes no messages: an alarm is on", "reason", alarm.Reason)
-	l.set(s, true, fmt.Errorf("it takes no messages: %s", alarm.Reason))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == s { // and is not given up
+		l.change(s, alarm.Active, reason)
+	}
 }
 
 // reconnect tries until there is a session, or returns nil when ctx has ended.
@@ -175,7 +180,7 @@ func (l *link) reconnect(ctx context.Context, again bool) *session {
 			return nil
 		}
 		again = true
-		l.set(nil, false, err)
+		l.set(nil, err)
 		if told != err.Error() {
 			told = err.Error()
 			l.opts.Logger.Warn("no connection to RabbitMQ; trying on", "purpose", l.purpose, "error", err)
@@ -183,9 +188,14 @@ func (l *link) reconnect(ctx context.Context, again bool) *session {
 	}
 }
 
-func (l *link) set(s *session, alarm bool, reason error) {
+func (l *link) set(s *session, reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.change(s, false, reason)
+}
+
+// change is set under the lock.
+func (l *link) change(s *session, alarm bool, reason error) {
 	l.current, l.alarm, l.reason = s, alarm, reason
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -232,6 +242,17 @@ func ended(ctx context.Context, doing string) error {
 		return fmt.Errorf("%s: %w: %w", doing, storage.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// giveUp ends a session that is of no use any more. Nobody is given it from
+// now on.
+func (l *link) giveUp(s *session, reason error) {
+	l.mu.Lock()
+	if l.current == s {
+		l.change(nil, false, reason)
+	}
+	l.mu.Unlock()
+	s.abort()
 }
 
 // cut gives up the present session.

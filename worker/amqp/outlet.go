@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -17,7 +18,7 @@ type outlet struct {
 	session *session
 	channel *amqp091.Channel
 	opts    Options
-	alarmOn func() bool
+	link    *link
 	last    atomic.Uint64 // numbers what is published
 
 	// A message that no queue took is returned and then confirmed all the
@@ -32,7 +33,7 @@ type outlet struct {
 
 // newOutlet opens a channel to publish on. At most Window messages may be
 // published through it at a time.
-func newOutlet(s *session, opts Options, alarmOn func() bool) (*outlet, error) {
+func newOutlet(s *session, l *link) (*outlet, error) {
 	channel, err := s.conn.Channel()
 	if err != nil {
 		return nil, fmt.Errorf("open a channel: %w", err)
@@ -41,8 +42,8 @@ func newOutlet(s *session, opts Options, alarmOn func() bool) (*outlet, error) {
 		return nil, fmt.Errorf("ask for confirms: %w", err)
 	}
 	return &outlet{
-		session: s, channel: channel, opts: opts, alarmOn: alarmOn,
-		returns: channel.NotifyReturn(make(chan amqp091.Return, opts.Window)),
+		session: s, channel: channel, opts: l.opts, link: l,
+		returns: channel.NotifyReturn(make(chan amqp091.Return, l.opts.Window)),
 		back:    map[string]bool{},
 	}, nil
 }
@@ -57,14 +58,15 @@ func (o *outlet) publish(queue string, message amqp091.Publishing) error {
 	message.DeliveryMode = amqp091.Persistent
 	confirm, err := o.channel.PublishWithDeferredConfirm("", queue, true, false, message)
 	if err != nil {
-		o.session.abort() // a channel that fails is of no use to anyone
+		o.link.giveUp(o.session, err) // nobody else should try it
 		return o.failed("write", err)
 	}
 	o.await(confirm)
 	if o.cameBack(message.CorrelationId) {
 		o.opts.Metrics.returned()
-		o.session.abort() // the next session declares the queue again
-		return o.failed("no queue", fmt.Errorf("queue %s does not exist", queue))
+		err := fmt.Errorf("queue %s does not exist", queue)
+		o.link.giveUp(o.session, err) // the next session declares it again
+		return o.failed("no queue", err)
 	}
 	if !confirm.Acked() {
 		return o.failed("no confirm", fmt.Errorf("queue %s has not confirmed the message", queue))
@@ -87,8 +89,8 @@ func (o *outlet) await(confirm *amqp091.DeferredConfirmation) {
 		case <-confirm.Done(): // comes with the end of the session, too
 			return
 		case <-timer.C:
-			if !o.alarmOn() {
-				o.session.abort()
+			if !o.link.alarmOn() {
+				o.link.giveUp(o.session, errors.New("a confirm is overdue"))
 			}
 			timer.Reset(o.opts.ConfirmTimeout)
 		}

@@ -67,7 +67,7 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 // prepare opens what a session needs to publish.
 func (q *Queue) prepare(s *session) error {
 	return s.within(func() (err error) {
-		s.out, err = newOutlet(s, q.opts, q.publishing.alarmOn)
+		s.out, err = newOutlet(s, q.publishing)
 		return err
 	})
 }
