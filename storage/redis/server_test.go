@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -153,13 +154,26 @@ func openDatabase(tb testing.TB) *sqlite.Store {
 	return openDatabaseAt(tb, filepath.Join(tb.TempDir(), "ovation.db"))
 }
 
+// paths are the files of the databases that are open.
+var paths sync.Map
+
+func databasePath(tb testing.TB, db *sqlite.Store) string {
+	tb.Helper()
+	path, ok := paths.Load(db)
+	if !ok {
+		tb.Fatal("a database that no test has opened")
+	}
+	return path.(string)
+}
+
 func openDatabaseAt(tb testing.TB, path string) *sqlite.Store {
 	tb.Helper()
 	db, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = db.Close() })
+	paths.Store(db, path)
+	tb.Cleanup(func() { paths.Delete(db); _ = db.Close() })
 	return db
 }
 

@@ -1,0 +1,258 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// freshly waits until the subject is answered with that freshness.
+func freshly(tb testing.TB, s *Store, f storage.Freshness) storage.Interactive {
+	tb.Helper()
+	var got storage.Interactive
+	eventually(tb, "it is "+string(f), func() bool {
+		got = see(tb, s, alice, movie)
+		return got.Freshness == f
+	})
+	return got
+}
+
+func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	see(t, s, alice, movie)
+	server.kill()
+
+	got := see(t, s, alice, movie)
+	if got.LikeCount != 1 || got.Liked == nil || got.Freshness != storage.Stale {
+		t.Errorf("without Redis: %+v", got)
+	}
+	states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, windowStates)
+	if err != nil || states[0].ReactionVersion != 10 || where != "" {
+		t.Errorf("look: %+v, %q, %v", states, where, err)
+	}
+	list, err := s.States(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.AllKinds)
+	if err != nil || list[0].Liked == nil {
+		t.Errorf("states: %+v, %v", list, err)
+	}
+	dislike := react(alice, movie, storage.Dislike, 20)
+	for what, err := range map[string]error{
+		"show":      s.Show(t.Context(), []storage.Action{dislike}),
+		"take back": s.TakeBack(t.Context(), []storage.Action{dislike}),
+		"publish":   s.Publish(t.Context(), []storage.SubjectCounts{{Subject: movie}}),
+	} {
+		if !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := s.Persist(t.Context(), message(dislike), nil); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("persist: %v", err)
+	}
+	if got := see(t, s, alice, movie); got.LikeCount != 1 {
+		t.Errorf("what could not be marked was committed: %+v", got)
+	}
+
+	server.start()
+	got = freshly(t, s, storage.Live)
+	if got.LikeCount != 1 || got.Liked == nil {
+		t.Errorf("with Redis again: %+v", got)
+	}
+	persist(t, db, s, dislike)
+	if got := see(t, s, alice, movie); got.DislikeCount != 1 || got.LikeCount != 0 {
+		t.Errorf("in the end: %+v", got)
+	}
+}
+
+func TestLookKnowsNothingAfterALoss(t *testing.T) {
+	for what, lose := range map[string]func(*server){
+		"flushed":   func(s *server) { s.command("FLUSHALL") },
+		"restarted": func(s *server) { s.kill(); s.start() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			server, db := startServer(t), openDatabase(t)
+			s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond})
+			see(t, s, alice, movie)
+			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}))
+			if _, where := look(t, s, alice, movie); where != storage.Queued {
+				t.Errorf("before, it is %q", where)
+			}
+			lose(server)
+			// The like is queued, and nothing in Redis tells of it.
+			eventually(t, "redis answers again", func() bool {
+				_, err := s.readCounts(t.Context(), []storage.Subject{movie}, false)
+				return err == nil
+			})
+			eventually(t, "the loss is noticed", s.inDoubt)
+			if states, where := look(t, s, alice, movie); where != "" || states.Liked != nil {
+				t.Errorf("after the loss: %+v, %q", states, where)
+			}
+			// Whatever is done now is known again.
+			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}))
+			states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
+			if err != nil || where != storage.Queued || states[0].Liked == nil {
+				t.Errorf("after another like: %+v, %q, %v", states, where, err)
+			}
+		})
+	}
+}
+
+func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
+	server, db := startServer(t), &hooked{Store: openDatabase(t)}
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond})
+	see(t, s, alice, movie)
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	down := func(context.Context) error { return storage.ErrUnavailable }
+	db.fail.Store(&down)
+
+	ask := func(viewer storage.User) []storage.Interactive {
+		got, err := s.Interactives(t.Context(), viewer, []storage.Subject{movie, video("cold")}, windowStates)
+		must(t, err)
+		return got
+	}
+	got := ask(alice)
+	if got[0].LikeCount != 1 || got[0].Liked == nil || got[0].Freshness == storage.Unavailable {
+		t.Errorf("warm: %+v", got[0])
+	}
+	if got[1].Counts != (storage.Counts{}) || got[1].Freshness != storage.Unavailable {
+		t.Errorf("cold: %+v", got[1])
+	}
+	// A viewer whose window is cold: the counts are known, the states are not.
+	if got := ask(bob); got[0].LikeCount != 1 || got[0].Freshness != storage.Stale || got[1].Freshness != storage.Unavailable {
+		t.Errorf("to another: %+v", got)
+	}
+	// Mutations go on.
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}))
+	if states, where := look(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
+		t.Errorf("%+v, %q", states, where)
+	}
+	if got := ask(alice); got[0].LikeCount != 0 || got[0].DislikeCount != 1 {
+		t.Errorf("own action: %+v", got[0])
+	}
+	if _, _, err := s.Look(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, windowStates); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("look at what is cold: %v", err)
+	}
+	if _, err := s.States(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, windowStates); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("states that are cold: %v", err)
+	}
+	for range 5 {
+		ask(bob)
+	}
+	if got := ask(alice); got[0].Freshness != storage.Stale {
+		t.Errorf("warm, with the database known to be down: %+v", got[0])
+	}
+	if _, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1}); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("create folder: %v", err)
+	}
+
+	// Without either nothing is known, and nothing fails.
+	server.kill()
+	for _, i := range ask(alice) {
+		if i.Counts != (storage.Counts{}) || i.Freshness != storage.Unavailable || i.BizID == "" {
+			t.Errorf("without either: %+v", i)
+		}
+	}
+	server.start()
+	db.fail.Store(nil)
+	if got := freshly(t, s, storage.Live); got.LikeCount != 1 {
+		t.Errorf("in the end: %+v", got)
+	}
+}
+
+func TestHangingPartsCostLittle(t *testing.T) {
+	server, db := startServer(t), &hooked{Store: openDatabase(t)}
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 300 * time.Millisecond, DatabaseTimeout: 600 * time.Millisecond})
+	see(t, s, alice, movie)
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	hang := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	asked := 0
+	calls := func(n int) (longest time.Duration) {
+		for range n {
+			asked++
+			fresh := storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(asked)}
+			begin := time.Now()
+			if _, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, windowStates); err != nil {
+				t.Error(err)
+			}
+			longest = max(longest, time.Since(begin))
+		}
+		return longest
+	}
+	for _, c := range []struct {
+		what      string
+		begin     func()
+		end       func()
+		unhealthy func() bool
+	}{
+		{"Redis", server.hang, server.resume, func() bool { return !s.redis.healthy() }},
+		{"the database", func() { db.fail.Store(&hang) }, func() { db.fail.Store(nil) }, func() bool { return !s.database.healthy() }},
+	} {
+		c.begin()
+		eventually(t, "the breaker opens", func() bool { calls(1); return c.unhealthy() })
+		if longest := calls(30); longest > 500*time.Millisecond {
+			t.Errorf("while %s hangs, a call takes %v", c.what, longest)
+		} else {
+			t.Logf("while %s hangs, a call takes %v at most", c.what, longest)
+		}
+		c.end()
+		eventually(t, "all is well again", func() bool { calls(1); return !c.unhealthy() })
+		freshly(t, s, storage.Live)
+	}
+}
+
+func TestCallerWhoGoesAwayBlamesNobody(t *testing.T) {
+	server, db := startServer(t), &hooked{Store: openDatabase(t)}
+	s := open(t, Options{URL: server.url(), Database: db})
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		leave := func(ctx context.Context) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		db.fail.Store(&leave)
+		_, err := s.States(ctx, []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindRead))
+		if !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("states: %v", err)
+		}
+		if err := s.Publish(ctx, []storage.SubjectCounts{{Subject: movie}}); !errors.Is(err, context.Canceled) {
+			t.Errorf("publish: %v", err)
+		}
+	}
+	if !s.redis.healthy() || !s.database.healthy() || s.inDoubt() {
+		t.Errorf("Redis healthy %v, database healthy %v, in doubt %v", s.redis.healthy(), s.database.healthy(), s.inDoubt())
+	}
+}
+
+func TestMissesAtOnceAskOnce(t *testing.T) {
+	server, db := startServer(t), &hooked{Store: openDatabase(t)}
+	s := open(t, Options{URL: server.url(), Database: db})
+	const callers = 20
+	var arrived sync.WaitGroup
+	arrived.Add(1)
+	wait := func(context.Context) error { arrived.Wait(); return nil }
+	db.fail.Store(&wait)
+	anonymous := storage.User{Tenant: movie.Tenant}
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			if _, err := s.Interactives(t.Context(), anonymous, []storage.Subject{movie, video("b"), video("c")}, 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "somebody asks", func() bool { return db.reads.Load() > 0 })
+	arrived.Done()
+	group.Wait()
+	if n := db.reads.Load(); n > 3 { // those who come after the first has been answered may ask again
+		t.Errorf("%d callers asked the database %d times", callers, n)
+	}
+}

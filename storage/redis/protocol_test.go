@@ -1,0 +1,420 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ovation/storage"
+	"ovation/storage/sqlite"
+)
+
+var (
+	alice = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	bob   = storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}
+	movie = video("movie")
+)
+
+func video(id string) storage.Subject {
+	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}
+}
+
+func react(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, Reaction: r, Version: version}
+}
+
+func collect(u storage.User, s storage.Subject, folder string, version int64) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder, Version: version}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+var messages atomic.Int64
+
+func message(actions ...storage.Action) []storage.Message {
+	return []storage.Message{{ID: "m" + text(messages.Add(1)), Actions: actions}}
+}
+
+// persist does what a worker does.
+func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.Action) {
+	tb.Helper()
+	outcome, err := db.Persist(context.Background(), message(actions...), s.Mark)
+	must(tb, err)
+	must(tb, s.Publish(context.Background(), outcome.Counts))
+}
+
+// see is one subject as the viewer sees it.
+func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) storage.Interactive {
+	tb.Helper()
+	got, err := s.Interactives(context.Background(), viewer, []storage.Subject{subject}, storage.AllKinds)
+	must(tb, err)
+	return got[0]
+}
+
+// look is what a recorder learns.
+func look(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
+	tb.Helper()
+	got, where, err := s.Look(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, windowStates)
+	must(tb, err)
+	return got[0], where
+}
+
+func wantLikes(tb testing.TB, what string, got storage.Interactive, likes int64, liked bool) {
+	tb.Helper()
+	if got.LikeCount != likes || (got.Liked != nil) != liked || got.Freshness != storage.Live {
+		tb.Errorf("%s: %d likes, liked %v, %s; want %d, %v, LIVE", what, got.LikeCount, got.Liked != nil, got.Freshness, likes, liked)
+	}
+}
+
+// hooked is a database that does something in the middle of its reads, after
+// it has read.
+type hooked struct {
+	*sqlite.Store
+
+	windows func()
+	states  func()
+	reads   atomic.Int64
+	fail    atomic.Pointer[func(context.Context) error]
+}
+
+func (h *hooked) trouble(ctx context.Context) error {
+	h.reads.Add(1)
+	if f := h.fail.Load(); f != nil {
+		return (*f)(ctx)
+	}
+	return nil
+}
+
+func (h *hooked) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	if err := h.trouble(ctx); err != nil {
+		return nil, err
+	}
+	return h.Store.Interactives(ctx, viewer, subjects, kinds)
+}
+
+func (h *hooked) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	if err := h.trouble(ctx); err != nil {
+		return nil, err
+	}
+	out, err := h.Store.States(ctx, keys, kinds)
+	if h.states != nil {
+		h.states()
+	}
+	return out, err
+}
+
+func (h *hooked) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
+	if err := h.trouble(ctx); err != nil {
+		return nil, err
+	}
+	out, err := h.Store.Windows(ctx, keys, limit)
+	if h.windows != nil {
+		h.windows()
+	}
+	return out, err
+}
+
+func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	one := open(t, Options{URL: server.url(), Database: db})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+
+	like := react(alice, movie, storage.Like, 10)
+	if _, where := look(t, one, alice, movie); where != storage.Persisted {
+		t.Errorf("nothing yet is %q", where)
+	}
+	must(t, one.Show(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}))
+	wantLikes(t, "shown", see(t, other, alice, movie), 1, true)
+	wantLikes(t, "shown, to another", see(t, other, bob, movie), 0, false)
+	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != "weird folder, 100%:\n" {
+		t.Errorf("collected: %+v", got)
+	}
+	states, where := look(t, other, alice, movie)
+	if states.ReactionVersion != 10 || where != storage.Queued {
+		t.Errorf("the shown action has version %d and is %q", states.ReactionVersion, where)
+	}
+	must(t, other.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}))
+	wantLikes(t, "after an older word", see(t, other, alice, movie), 1, true)
+
+	persist(t, db, one, like)
+	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
+	if _, where := look(t, other, alice, movie); where != storage.Queued {
+		t.Errorf("with its collection on the way, it is %q", where)
+	}
+	persist(t, db, one, collect(alice, movie, "gone", 11))
+	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != storage.DefaultFolderID {
+		t.Errorf("persisted: %+v", got)
+	}
+	if _, where := look(t, other, alice, movie); where != storage.Persisted {
+		t.Errorf("all persisted, it is %q", where)
+	}
+	eventually(t, "the other sees the count", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
+}
+
+// openAgain opens the database once more, for a second node.
+func openAgain(tb testing.TB, db *sqlite.Store) *sqlite.Store {
+	tb.Helper()
+	return openDatabaseAt(tb, databasePath(tb, db))
+}
+
+func TestStaleFillIsDropped(t *testing.T) {
+	for _, tooMuch := range []bool{false, true} {
+		t.Run(fmt.Sprintf("too much %v", tooMuch), func(t *testing.T) {
+			server := startServer(t)
+			db := &hooked{Store: openDatabase(t)}
+			s := open(t, Options{URL: server.url(), Database: db, Window: 1})
+			if tooMuch {
+				persist(t, db, s, react(alice, video("a"), storage.Like, 1), react(alice, video("b"), storage.Like, 1))
+				server.command("FLUSHALL")
+			}
+			// While the window is read from the database, a like is shown, and
+			// persisted.
+			hook := func() {
+				db.windows, db.states = nil, nil
+				must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}))
+				persist(t, db, s, react(alice, movie, storage.Like, 10))
+			}
+			db.windows = hook
+			if tooMuch {
+				db.windows, db.states = nil, hook
+			}
+			see(t, s, alice, movie) // may answer as of before
+			wantLikes(t, "after the fill", see(t, s, alice, movie), 1, true)
+		})
+	}
+}
+
+func TestFillDuringATransactionIsDropped(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	// Nothing is in Redis when the transaction marks. A reader who comes then
+	// finds in the database what was before.
+	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
+		must(t, s.Mark(ctx, o))
+		if got := see(t, s, alice, movie); got.Liked != nil {
+			t.Error("liked before the commit")
+		}
+		return nil
+	})
+	must(t, err)
+	must(t, s.Publish(t.Context(), outcome.Counts))
+	wantLikes(t, "after the commit", see(t, s, alice, movie), 1, true)
+}
+
+func TestFailedPersistLeavesNothing(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	m := marker{store: s}
+	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
+		defer cancel() // the commit fails after the marks were made
+		return m.call(ctx, o)
+	})
+	if err = m.end(ctx, storage.Outcome{}, err); err == nil {
+		t.Fatal("it was committed")
+	}
+	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
+	if states, where := look(t, s, alice, movie); states.ReactionVersion != 0 || where != storage.Persisted {
+		t.Errorf("%+v, %q", states, where)
+	}
+}
+
+func TestTakeBackRemovesWhatNeverCommitted(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	like := react(alice, movie, storage.Like, 10)
+	see(t, s, alice, movie)
+	must(t, s.Show(t.Context(), []storage.Action{like}))
+	_, err := db.Persist(t.Context(), message(like), func(ctx context.Context, o storage.Outcome) error {
+		must(t, s.Mark(ctx, o))
+		return errCrash
+	})
+	if err == nil {
+		t.Fatal("committed")
+	}
+	// Meanwhile another's like takes the version that was marked.
+	must(t, s.TakeBack(t.Context(), []storage.Action{like}))
+	persist(t, db, s, react(bob, movie, storage.Like, 11))
+	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
+	if _, where := look(t, s, alice, movie); where != storage.Queued {
+		t.Errorf("what was rolled back is %q", where)
+	}
+	persist(t, db, s, like)
+	wantLikes(t, "in the end", see(t, s, alice, movie), 2, true)
+}
+
+func TestCountsNeverGoBack(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, Prefix: "back"})
+	const last = 300
+	ctx, cancel := context.WithCancel(t.Context())
+	var writers, readers sync.WaitGroup
+	for n := range 3 {
+		reader := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: "back"})
+		readers.Go(func() {
+			var seen int64
+			for ctx.Err() == nil {
+				got, err := reader.Interactives(context.Background(), storage.User{Tenant: movie.Tenant}, []storage.Subject{movie}, 0)
+				if err != nil || got[0].Version < seen || got[0].LikeCount != got[0].Version {
+					t.Errorf("after version %d came %+v, %v", seen, got, err)
+					return
+				}
+				seen = got[0].Version
+			}
+		})
+		writers.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(n)))
+			for i := range int64(last) {
+				v := max(1, i-random.Int64N(5))
+				if err := s.Publish(context.Background(), []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: v, Version: v}}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	cancel()
+	readers.Wait()
+	must(t, s.Publish(t.Context(), []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}))
+	got, err := s.readCounts(t.Context(), []storage.Subject{movie}, false)
+	if err != nil || got[0].Version < last-10 {
+		t.Errorf("in the end: %+v, %v", got, err)
+	}
+}
+
+func TestShownOutlivesAReload(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	see(t, s, alice, movie)
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}))
+	key := s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
+	server.command("HDEL", key, "~b")
+	for range 2 {
+		got := see(t, s, alice, movie)
+		if got.LikeCount != 0 || got.DislikeCount != 1 || got.Liked == nil || got.Liked.Reaction != storage.Dislike {
+			t.Errorf("after the reload: %+v", got)
+		}
+	}
+	if born, err := server.command("HEXISTS", key, "~b").AsInt64(); err != nil || born != 1 {
+		t.Errorf("the window was not loaded: %d, %v", born, err)
+	}
+	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond < 24*time.Hour {
+		t.Errorf("what is shown lives for %d ms, %v", life, err)
+	}
+	persist(t, db, s, react(alice, movie, storage.Dislike, 20))
+	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond > 2*time.Hour {
+		t.Errorf("what is persisted lives for %d ms, %v", life, err)
+	}
+}
+
+func TestWindowsAreBounded(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	const limit, all = 20, 100
+	s := open(t, Options{URL: server.url(), Database: db, Window: limit})
+	actions := make([]storage.Action, 0, all)
+	subjects := make([]storage.Subject, 0, 2*all)
+	for i := range all {
+		subjects = append(subjects, video(strconv.Itoa(i)), video("not "+strconv.Itoa(i)))
+		actions = append(actions, react(alice, subjects[2*i], storage.Like, int64(i+1)))
+	}
+	see(t, s, alice, subjects[0]) // an empty window that holds all
+	persist(t, db, s, actions...)
+	for round := range 3 {
+		for from := 0; from < len(subjects); from += 10 {
+			got, err := s.Interactives(t.Context(), alice, subjects[from:from+10], windowStates)
+			must(t, err)
+			for i := range got {
+				wantLikes(t, fmt.Sprintf("round %d, %s", round, got[i].BizID), got[i], int64((i+1)%2), i%2 == 0)
+			}
+		}
+		key := s.windowKey(storage.WindowKey{User: alice, Biz: "video"})
+		if n, err := server.command("HLEN", key).AsInt64(); err != nil || n > limit+limit/4+5 {
+			t.Errorf("round %d: the window has %d fields, %v", round, n, err)
+		}
+	}
+}
+
+func TestEveryKeyHasAnAge(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	for i := range int64(20) {
+		u := storage.User{Tenant: storage.DefaultTenant, UserID: text(i)}
+		if i%2 == 0 {
+			see(t, s, u, movie)
+		}
+		if i%3 == 0 {
+			must(t, s.Show(t.Context(), []storage.Action{react(u, movie, storage.Like, i+1)}))
+		}
+		if i%4 != 0 {
+			persist(t, db, s, react(u, movie, storage.Like, i+1))
+		}
+		look(t, s, u, video(text(i)))
+		see(t, s, storage.User{Tenant: storage.DefaultTenant}, video(text(i)))
+	}
+	keys, err := server.command("KEYS", "*").AsStrSlice()
+	must(t, err)
+	lives := map[int64]int{}
+	for _, key := range keys {
+		life, err := server.command("PTTL", key).AsInt64()
+		if err != nil || life <= 0 {
+			t.Errorf("%s lives for %d ms, %v", key, life, err)
+		}
+		lives[life/1000]++
+	}
+	for life, n := range lives {
+		if n > len(keys)/4 && n > 3 {
+			t.Errorf("%d of %d keys end in the same second, after %d s", n, len(keys), life)
+		}
+	}
+}
+
+func TestLostScriptsAreSentAgain(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	for i := range int64(5) {
+		must(t, server.command("SCRIPT", "FLUSH").Error())
+		must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}))
+		if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Version != i+1 {
+			t.Errorf("after flush %d: %+v", i, got)
+		}
+	}
+}
+
+func TestForeignValuesFailNobody(t *testing.T) {
+	for what, words := range map[string][]string{
+		"a text in place of the window":  {"SET", "ovation:w:{default:u:alice}:video", "x"},
+		"a text in place of the counts":  {"SET", "ovation:c:{default:video:movie}", "x"},
+		"no entry in the window":         {"HSET", "ovation:w:{default:u:alice}:video", "rmovie", "x"},
+		"a history of nonsense":          {"HSET", "ovation:w:{default:u:alice}:video", "rmovie", "1 - 1 1 x:y"},
+		"counts that are no numbers":     {"HSET", "ovation:c:{default:video:movie}", "v", "x", "r", "1", "l", "1", "d", "1", "c", "1"},
+		"counts that are not all there":  {"HSET", "ovation:c:{default:video:movie}", "v", "7"},
+		"a birth that is none":           {"HSET", "ovation:w:{default:u:alice}:video", "~b", "x"},
+		"a folder that is badly written": {"HSET", "ovation:w:{default:u:alice}:video", "cmovie", "1 - 1 =%zz 0:1"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			server, db := startServer(t), openDatabase(t)
+			s := open(t, Options{URL: server.url(), Database: db})
+			_, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), nil)
+			must(t, err)
+			must(t, server.command(words...).Error())
+			got := see(t, s, alice, movie)
+			if !strings.Contains(what, "folder") && (got.LikeCount != 1 || got.Liked == nil) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+)
+
+// counting counts round trips: each call is one, unless the client's cache
+// answers it.
+type counting struct {
+	rueidis.Client
+
+	trips atomic.Int64
+}
+
+func (c *counting) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
+	c.trips.Add(1)
+	return c.Client.DoMulti(ctx, commands...)
+}
+
+func (c *counting) DoMultiCache(ctx context.Context, commands ...rueidis.CacheableTTL) []rueidis.RedisResult {
+	out := c.Client.DoMultiCache(ctx, commands...)
+	for i := range out {
+		if !out[i].IsCacheHit() {
+			c.trips.Add(1)
+			break
+		}
+	}
+	return out
+}
+
+// page is what a page of a feed shows.
+func page(n int) []storage.Subject {
+	out := make([]storage.Subject, n)
+	for i := range out {
+		out[i] = video(strconv.Itoa(i))
+	}
+	return out
+}
+
+func TestRoundTrips(t *testing.T) {
+	server, db := startServer(t), &hooked{Store: openDatabase(t)}
+	s := open(t, Options{URL: server.url(), Database: db})
+	client := &counting{Client: s.client}
+	s.client = client
+	must(t, s.Show(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)})) // the server knows the scripts
+	see(t, s, bob, movie)
+	for _, subjects := range []int{1, 20, 100} {
+		viewer := storage.User{Tenant: movie.Tenant, UserID: "viewer of " + strconv.Itoa(subjects)}
+		all := page(subjects)
+		for i := range all {
+			all[i].BizID += " of " + strconv.Itoa(subjects)
+		}
+		for _, c := range []struct {
+			what             string
+			trips, questions int64
+		}{{"cold", 3, 2}, {"the client's cache is cold", 2, 0}, {"warm", 1, 0}} {
+			client.trips.Store(0)
+			db.reads.Store(0)
+			got, err := s.Interactives(t.Context(), viewer, all, windowStates)
+			must(t, err)
+			if trips, questions := client.trips.Load(), db.reads.Load(); trips > c.trips || questions > c.questions {
+				t.Errorf("%d subjects, %s: %d round trips, %d questions to the database; want at most %d and %d",
+					len(got), c.what, trips, questions, c.trips, c.questions)
+			}
+			if c.what == "cold" { // what was absent is cached as absent until Redis says otherwise
+				eventually(t, "the client has heard of the counts", func() bool {
+					counts, err := s.readCounts(t.Context(), all, true)
+					for i := range counts {
+						if !counts[i].known {
+							return false
+						}
+					}
+					return err == nil
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkPage reads counts, liked and collected of 20 subjects.
+func BenchmarkPage(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		viewer storage.User
+		likes  int // of the viewer, among the 20
+	}{
+		{"Anonymous", storage.User{Tenant: movie.Tenant}, 0},
+		{"Viewer", alice, 0},
+		{"ViewerOfLiked", alice, 10},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			server, db := startServer(b), openDatabase(b)
+			s := open(b, Options{URL: server.url(), Database: db})
+			subjects := page(20)
+			see(b, s, alice, movie)
+			var actions []storage.Action
+			for i := range c.likes {
+				actions = append(actions, react(alice, subjects[i], storage.Like, 1))
+			}
+			persist(b, db, s, actions...)
+			read := func() {
+				if _, err := s.Interactives(b.Context(), c.viewer, subjects, windowStates); err != nil {
+					b.Error(err)
+				}
+			}
+			for range 3 {
+				read()
+			}
+			before := commands(b, server)
+			b.ReportAllocs()
+			b.SetParallelism(32)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					read()
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
+			b.ReportMetric(float64(commands(b, server)-before)/float64(b.N), "commands/page")
+		})
+	}
+}
+
+// commands is how many the server has processed.
+func commands(tb testing.TB, s *server) int64 {
+	tb.Helper()
+	info, err := s.command("INFO", "stats").ToString()
+	must(tb, err)
+	_, rest, _ := strings.Cut(info, "total_commands_processed:")
+	number, _, _ := strings.Cut(rest, "\r")
+	n, err := strconv.ParseInt(number, 10, 64)
+	must(tb, err)
+	return n
+}
+
+// BenchmarkWrite shows, marks and publishes the likes of a thousand users.
+func BenchmarkWrite(b *testing.B) {
+	server, db := startServer(b), openDatabase(b)
+	s := open(b, Options{URL: server.url(), Database: db})
+	const users = 1000
+	version := int64(0)
+	for b.Loop() {
+		version++
+		actions := make([]storage.Action, users)
+		outcome := storage.Outcome{Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{Version: version}}}}
+		for i := range actions {
+			u := storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(i)}
+			actions[i] = react(u, movie, storage.Reaction(version%2), version)
+			outcome.Applied = append(outcome.Applied, storage.StateChange{
+				User: u, Subject: movie, Kind: storage.KindReaction, Reaction: actions[i].Reaction, Version: version,
+			})
+		}
+		must(b, s.Show(b.Context(), actions))
+		must(b, s.Mark(b.Context(), outcome))
+		must(b, s.Publish(b.Context(), outcome.Counts))
+	}
+	b.ReportMetric(float64(b.N)*users/b.Elapsed().Seconds(), "actions/s")
+}
