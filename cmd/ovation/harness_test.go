@@ -96,11 +96,12 @@ func (e ended) wants(t *testing.T, code int, parts ...string) {
 	}
 }
 
-// server is a running ovation dev.
+// server is a running ovation dev or, where a test says so, serve.
 type server struct {
 	url    string
 	banner string
 	stop   func() ended
+	as     func(user string) map[string]string // headers; X-Ovation-User if nil
 	// Only of a process of its own:
 	kill   func()
 	signal func()        // tells it to stop
@@ -209,7 +210,11 @@ func (s *server) graphQL(user, query string, into any) error {
 	if err != nil {
 		return err
 	}
-	return s.post(body, map[string]string{"X-Ovation-User": user}, into)
+	headers := map[string]string{"X-Ovation-User": user}
+	if s.as != nil {
+		headers = s.as(user)
+	}
+	return s.post(body, headers, into)
 }
 
 func (s *server) post(body []byte, headers map[string]string, into any) error {

@@ -24,9 +24,9 @@ const loadSubjects = 50
 
 // clicker is a user who clicks everything twice.
 type clicker struct {
-	server *server
-	name   string
-	random *rand.Rand
+	servers []*server // of which each click goes to the next
+	name    string
+	random  *rand.Rand
 	// known is what was acknowledged last; maybe is what was sent and not
 	// answered when the server died.
 	known   [loadSubjects]clicked
@@ -59,7 +59,7 @@ func (c *clicker) click() error {
 	for i := range errs {
 		twice.Go(func() {
 			var got struct{ Did struct{ Interactive state } }
-			if errs[i] = c.server.graphQL(c.name, query, &got); errs[i] == nil && got.Did.Interactive.clicked() != next {
+			if errs[i] = c.servers[i%len(c.servers)].graphQL(c.name, query, &got); errs[i] == nil && got.Did.Interactive.clicked() != next {
 				errs[i] = fmt.Errorf("%w: %s answered %+v, want %+v", errWrongAnswer, mutation, got.Did.Interactive.clicked(), next)
 			}
 		})
@@ -111,7 +111,7 @@ func (c *clicker) check(server *server) error {
 
 // press lets many users click until the end, and calls amid when half of the
 // time has passed. It returns the errors of those who failed.
-func press(s *server, amid func()) (users []*clicker, clicks int64, errs []error) {
+func press(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	n, during := load()
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -119,7 +119,7 @@ func press(s *server, amid func()) (users []*clicker, clicks int64, errs []error
 	end := time.Now().Add(during)
 	half := time.AfterFunc(during/2, amid)
 	for i := range n {
-		c := &clicker{server: s, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
+		c := &clicker{servers: servers, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
 		users = append(users, c)
 		all.Go(func() {
 			for time.Now().Before(end) {
@@ -147,7 +147,7 @@ func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
 	}
 	s := start(t, data, "--log-level=error")
 	began := time.Now()
-	users, clicks, errs := press(s, func() {})
+	users, clicks, errs := press(func() {}, s)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
@@ -162,10 +162,10 @@ func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) {
 	data := t.TempDir()
 	s := serveBinary(t, data)
 	died := make(chan struct{})
-	users, clicks, errs := press(s, func() {
+	users, clicks, errs := press(func() {
 		s.kill()
 		close(died)
-	})
+	}, s)
 	<-died
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users saw the server die", len(errs), len(users))

@@ -103,7 +103,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 func TestBatchesSearchByKey(t *testing.T) {
 	for name, s := range databases(t) {
 		for _, query := range []string{
-			selectInteractives, selectStates, selectFoldersByKey, selectSeen,
+			selectInteractives, selectStates, selectWindows, selectFoldersByKey, selectSeen,
 			insertInbox, guardOwners, selectExisting, upsertReactions, upsertCollections, upsertReads,
 			selectReactions, selectCollections, updateItemCounts, upsertCounts, selectPresentCounts,
 			selectNames, selectFolder, updateFolder, takeItems, holdsItems, deleteFolder, deleteInbox,

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rabbitmq/amqp091-go"
+	"github.com/redis/rueidis"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const testSecret = "a secret for tests, and long enough"
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
+// site is an installation of a test's own on the servers that tests share.
+type site struct {
+	variables map[string]string
+	prefix    string
+}
+
+// newSite makes a site with tables, and removes it in the end.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := emptySite(t)
+	s.run(t, "migrate").wants(t, 0, "were brought up to date")
+	return s
+}
+
+// emptySite makes a site that is not migrated.
+func emptySite(t *testing.T) *site {
+	t.Helper()
+	s := &site{prefix: "test-" + strings.ToLower(rand.Text()[:12]), variables: map[string]string{"OVATION_JWT_SECRET": testSecret, "OVATION_DRAIN": "0s"}}
+	for _, name := range distributed {
+		switch s.variables[name] = os.Getenv(name); {
+		case s.variables[name] != "":
+		case os.Getenv("CI") != "":
+			t.Fatal(name + " is not set: run make test")
+		default:
+			t.Skip(name + " is not set: run make test")
+		}
+	}
+	s.variables["OVATION_PREFIX"] = s.prefix
+	t.Cleanup(func() { s.clean(t) })
+	s.sql(t, fmt.Sprintf("CREATE SCHEMA %q", s.prefix))
+	s.variables["OVATION_POSTGRES_URL"] = s.changed(t, "OVATION_POSTGRES_URL", func(u *url.URL) {
+		query := u.Query()
+		query.Set("search_path", s.prefix)
+		u.RawQuery = query.Encode()
+	})
+	return s
+}
+
+// changed is a URL of the site with something else in it.
+func (s *site) changed(t *testing.T, name string, change func(*url.URL)) string {
+	t.Helper()
+	u, err := url.Parse(s.variables[name])
+	must(t, err)
+	change(u)
+	return u.String()
+}
+
+// clean removes everything of the site from the servers.
+func (s *site) clean(t *testing.T) {
+	t.Helper()
+	s.sql(t, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
+	s.forget(t)
+	s.withQueues(t, func(channel *amqp091.Channel) error {
+		for _, name := range []string{"dead", "partitions", "0", "1", "2", "3", "4", "5", "6", "7"} {
+			if _, err := channel.QueueDelete(s.prefix+"."+name, false, false, false); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// sql runs a statement.
+func (s *site) sql(t *testing.T, statement string) {
+	t.Helper()
+	ctx := context.Background() // that of a test has ended when it is cleaned up
+	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
+	must(t, err)
+	defer c.Close(ctx)
+	_, err = c.Exec(ctx, statement)
+	must(t, err)
+}
+
+// forget removes the site's keys from Redis.
+func (s *site) forget(t *testing.T) {
+	t.Helper()
+	ctx := context.Background()
+	options, err := rueidis.ParseURL(s.variables["OVATION_REDIS_URL"])
+	must(t, err)
+	options.DisableCache = true
+	c, err := rueidis.NewClient(options)
+	must(t, err)
+	defer c.Close()
+	for cursor := uint64(0); ; {
+		page, err := c.Do(ctx, c.B().Scan().Cursor(cursor).Match(s.prefix+":*").Count(1000).Build()).AsScanEntry()
+		must(t, err)
+		for _, key := range page.Elements {
+			must(t, c.Do(ctx, c.B().Del().Key(key).Build()).Error())
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return
+		}
+	}
+}
+
+// withQueues talks to RabbitMQ itself.
+func (s *site) withQueues(t *testing.T, talk func(*amqp091.Channel) error) {
+	t.Helper()
+	connection, err := amqp091.Dial(s.variables["OVATION_RABBITMQ_URL"])
+	must(t, err)
+	defer connection.Close()
+	channel, err := connection.Channel()
+	must(t, err)
+	must(t, talk(channel))
+}
+
+// getenv is the environment of a program on this site, with more variables, in
+// turn names and values.
+func (s *site) getenv(more ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(more); i += 2 {
+			if more[i] == name {
+				return more[i+1]
+			}
+		}
+		return s.variables[name]
+	}
+}
+
+// run runs a command to its end.
+func (s *site) run(t *testing.T, args ...string) ended {
+	t.Helper()
+	return call(t, s.getenv(), args...)
+}
+
+// as has a token of the user.
+func as(user string) map[string]string {
+	if user == "" {
+		return nil
+	}
+	token, err := viewer.Sign([]byte(testSecret), storage.User{Tenant: storage.DefaultTenant, UserID: user}, time.Hour)
+	if err != nil {
+		panic(err) // the tests choose their users
+	}
+	return map[string]string{"Authorization": "Bearer " + token}
+}
+
+var serves = regexp.MustCompile(`http://[0-9.:]+`)
+
+// start runs serve or work in a process of its own and waits until it is ready.
+func (s *site) start(t *testing.T, command string, more ...string) *server {
+	t.Helper()
+	c := exec.Command(binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
+	for name, value := range s.variables {
+		c.Env = append(c.Env, name+"="+value)
+	}
+	c.Env = append(c.Env, more...)
+	stdout, err := c.StdoutPipe()
+	must(t, err)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	must(t, c.Start())
+	line, _ := bufio.NewReader(stdout).ReadString('\n')
+	over := make(chan struct{})
+	go func() {
+		_ = c.Wait() // the code tells
+		close(over)
+	}()
+	n := &server{
+		url: serves.FindString(line), banner: line, as: as, ended: over,
+		signal: func() { _ = c.Process.Signal(syscall.SIGTERM) }, // unless it has ended
+		kill: func() {
+			_ = c.Process.Kill()
+			<-over
+		},
+	}
+	n.stop = sync.OnceValue(func() ended {
+		n.signal()
+		<-over
+		return ended{c.ProcessState.ExitCode(), line, stderr.String()}
+	})
+	t.Cleanup(func() { n.stop() })
+	if n.url == "" {
+		t.Fatalf("%s has not begun: %s%s", command, line, n.stop().stderr)
+	}
+	eventually(t, command+" is ready", func() bool { return n.ready() == 200 })
+	return n
+}
+
+// ready is the status of /readyz, 0 where nobody answers.
+func (s *server) ready() int {
+	response, err := client.Get(s.url + "/readyz")
+	if err != nil {
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("never came true: %s", what)
+		}
+	}
+}
+
+// stored is what the database has of each user, by subject.
+func (s *site) stored(t *testing.T) map[string]map[string]clicked {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
+	must(t, err)
+	defer c.Close(context.Background())
+	rows, err := c.Query(t.Context(), `
+		SELECT user_id, biz_id, coalesce(r.state, 0) = 1, coalesce(c.state, '') <> ''
+		FROM user_reaction r FULL JOIN user_collection c USING (tenant, user_id, biz, biz_id)`)
+	must(t, err)
+	defer rows.Close()
+	out := map[string]map[string]clicked{}
+	for rows.Next() {
+		var user, subject string
+		var did clicked
+		must(t, rows.Scan(&user, &subject, &did.liked, &did.collected))
+		if out[user] == nil {
+			out[user] = map[string]clicked{}
+		}
+		out[user][subject] = did
+	}
+	must(t, rows.Err())
+	return out
+}
+
+// settled waits until the database has what was acknowledged, and checks that
+// the nodes show it and that every count is right.
+func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
+	t.Helper()
+	eventually(t, "the database has what was acknowledged", func() bool {
+		stored := s.stored(t)
+		for _, c := range users {
+			for i, known := range c.known {
+				did := stored[c.name][fmt.Sprint(i)]
+				if did != known && (i != c.subject || did != c.maybe) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	s.run(t, "verify").wants(t, 0, "0 differences; ", "Redis")
+	for _, node := range nodes {
+		for _, c := range users {
+			must(t, c.check(node))
+		}
+		s.showsTheCounts(t, node)
+	}
+}
+
+// showsTheCounts waits until a node shows the counts that the database has.
+func (s *site) showsTheCounts(t *testing.T, node *server) {
+	t.Helper()
+	var likes, collections int
+	for _, subjects := range s.stored(t) {
+		for _, did := range subjects {
+			likes += count(did.liked)
+			collections += count(did.collected)
+		}
+	}
+	var query strings.Builder
+	query.WriteString(`{ interactives(subjects: [`)
+	for i := range loadSubjects {
+		fmt.Fprintf(&query, `{biz: "video", bizId: "%d"} `, i)
+	}
+	query.WriteString(`]) { likeCount collectCount } }`)
+	eventually(t, "the node shows the counts of the database", func() bool {
+		var got struct {
+			Interactives []struct{ LikeCount, CollectCount int }
+		}
+		must(t, node.graphQL("", query.String(), &got))
+		gotLikes, gotCollections := 0, 0
+		for _, i := range got.Interactives {
+			gotLikes += i.LikeCount
+			gotCollections += i.CollectCount
+		}
+		return gotLikes == likes && gotCollections == collections
+	})
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const likeMovie = `mutation { like(input: {biz: "video", bizId: "movie"}) { changed durability interactive { likeCount } } }`
+
+// liking is the answer to it.
+type liking struct {
+	Like struct {
+		Changed     bool
+		Durability  string
+		Interactive struct{ LikeCount int }
+	}
+}
+
+const seeMovie = `{ interactive(biz: "video", bizId: "movie") { likeCount freshness liked { reaction } } }`
+
+// seeing is the answer to it.
+type seeing struct {
+	Interactive struct {
+		LikeCount int
+		Freshness string
+		Liked     *struct{ Reaction string }
+	}
+}
+
+func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	for i := range 30 {
+		user := fmt.Sprintf("user-%d", i)
+		var got liking
+		must(t, a.graphQL(user, likeMovie, &got))
+		var seen seeing
+		must(t, b.graphQL(user, seeMovie, &seen))
+		if !got.Like.Changed || seen.Interactive.Liked == nil || seen.Interactive.Freshness != "LIVE" {
+			t.Fatalf("%s liked %+v and sees %+v", user, got, seen)
+		}
+	}
+	eventually(t, "everyone sees all likes", func() bool {
+		var seen seeing
+		must(t, b.graphQL("", seeMovie, &seen))
+		return seen.Interactive.LikeCount == 30
+	})
+}
+
+func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) {
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	s.start(t, "work")
+	users, clicks, errs := press(func() {}, a, b)
+	for _, err := range errs {
+		t.Fatal(err)
+	}
+	t.Logf("%d users, %d mutations", len(users), clicks)
+	if clicks < 2000 {
+		t.Errorf("only %d mutations were made", clicks)
+	}
+	s.settled(t, users, a, b)
+}
+
+func TestKilledWorkerLosesNothing(t *testing.T) {
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	first := s.start(t, "work")
+	s.start(t, "work")
+	users, clicks, errs := press(first.kill, a, b)
+	for _, err := range errs {
+		t.Fatal(err)
+	}
+	t.Logf("%d users, %d mutations", len(users), clicks)
+	s.settled(t, users, a, b)
+}
+
+func TestKilledNodeLosesNothingAcknowledged(t *testing.T) {
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	users, clicks, errs := press(a.kill, a, b)
+	if len(errs) != len(users) {
+		t.Errorf("%d of %d users saw the node die", len(errs), len(users))
+	}
+	for _, err := range errs {
+		if strings.Contains(err.Error(), errWrongAnswer.Error()) || strings.Contains(err.Error(), "status") {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d users, %d mutations", len(users), clicks)
+	s.settled(t, users, b)
+}
+
+// proxy passes connections on while it is up.
+type proxy struct {
+	to       string
+	listener net.Listener
+	wait     sync.WaitGroup
+
+	mu   sync.Mutex
+	down bool
+	open map[net.Conn]bool
+}
+
+// newProxy puts a proxy before a server.
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	p := &proxy{to: to, listener: listener, open: map[net.Conn]bool{}}
+	p.wait.Go(p.accept)
+	t.Cleanup(func() {
+		p.set(true)
+		_ = listener.Close()
+		p.wait.Wait()
+	})
+	return p
+}
+
+func (p *proxy) accept() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.to)
+		if err != nil || !p.admit(in, out) {
+			_ = in.Close()
+			continue
+		}
+		for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
+			p.wait.Go(func() {
+				_, _ = io.Copy(pair[0], pair[1]) // one of them is closed
+				_, _ = pair[0].Close(), pair[1].Close()
+			})
+		}
+	}
+}
+
+func (p *proxy) admit(in, out net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down {
+		_ = out.Close()
+		return false
+	}
+	p.open[in], p.open[out] = true, true
+	return true
+}
+
+// set takes the server away, with all connections to it, or brings it back.
+func (p *proxy) set(down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = down
+	for connection := range p.open {
+		_ = connection.Close()
+	}
+	clear(p.open)
+}
+
+func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
+	s := newSite(t)
+	s.start(t, "work")
+	var to string
+	through := *s
+	through.variables = map[string]string{}
+	for name, value := range s.variables {
+		through.variables[name] = value
+	}
+	s.changed(t, "OVATION_RABBITMQ_URL", func(u *url.URL) { to = u.Host })
+	between := newProxy(t, to)
+	through.variables["OVATION_RABBITMQ_URL"] = s.changed(t, "OVATION_RABBITMQ_URL", func(u *url.URL) { u.Host = between.listener.Addr().String() })
+	a, b := through.start(t, "serve"), through.start(t, "serve")
+	users := 0
+	like := func() (durability string, took time.Duration) {
+		users++
+		user := fmt.Sprintf("user-%d", users)
+		var got liking
+		var seen seeing
+		began := time.Now()
+		must(t, a.graphQL(user, likeMovie, &got))
+		took = time.Since(began)
+		must(t, b.graphQL(user, seeMovie, &seen))
+		if !got.Like.Changed || seen.Interactive.Liked == nil || got.Like.Durability == "PERSISTED" && seen.Interactive.LikeCount != users {
+			t.Fatalf("%s liked %+v and sees %+v", user, got, seen)
+		}
+		return got.Like.Durability, took
+	}
+	if durability, _ := like(); durability != "QUEUED" {
+		t.Errorf("with the queue a like is %s", durability)
+	}
+	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
+
+	between.set(true)
+	var slowest time.Duration
+	for i := range 20 {
+		durability, took := like()
+		if durability != "PERSISTED" {
+			t.Errorf("without the queue a like is %s", durability)
+		}
+		if i >= 3 { // before that the breaker does not know
+			slowest = max(slowest, took)
+		}
+	}
+	t.Logf("the slowest like without the queue took %v", slowest)
+	if slowest > 500*time.Millisecond {
+		t.Errorf("a like took %v", slowest)
+	}
+	if a.ready() != 200 {
+		t.Error("the node is not ready")
+	}
+	between.set(false)
+	eventually(t, "likes are queued again", func() bool {
+		durability, _ := like()
+		return durability == "QUEUED"
+	})
+	eventually(t, "all likes are counted", func() bool { return s.likes(t) == users })
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}
+
+// likes is how many likes the database counts in all.
+func (s *site) likes(t *testing.T) (n int) {
+	t.Helper()
+	for _, subjects := range s.stored(t) {
+		for _, did := range subjects {
+			n += count(did.liked)
+		}
+	}
+	return n
+}
+
+func TestStopGoesInStages(t *testing.T) {
+	s := newSite(t)
+	s.variables["OVATION_DRAIN"] = "3s"
+	node, w := s.start(t, "serve"), s.start(t, "work")
+	node.signal()
+	eventually(t, "the node says that it is stopping", func() bool { return node.ready() == 503 })
+	var got liking
+	must(t, node.graphQL("alice", likeMovie, &got)) // it goes on nevertheless
+	if !got.Like.Changed {
+		t.Error("the like changed nothing")
+	}
+	<-node.ended
+	if e := node.stop(); e.code != 0 {
+		t.Errorf("serve ended with %d: %s", e.code, e.stderr)
+	}
+	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
+	if e := w.stop(); e.code != 0 {
+		t.Errorf("work ended with %d: %s", e.code, e.stderr)
+	}
+}
