@@ -8,7 +8,8 @@
 // hands it to the batcher, which publishes what is in flight as one message
 // per partition and replies when the queue has made it durable. A Worker takes
 // messages, persists them many at a time and exactly once, and acknowledges
-// them. Folders deletes folders, part by part.
+// them. Folders deletes folders, part by part. A Fallback is a Publisher that
+// persists by itself while its queue is away.
 //
 // The queue is a contract (Publisher, Consumer) with one conformance suite,
 // worker/queuetest; worker/local is the one that lives in this process. The
@@ -51,6 +52,9 @@
 //   - A state that cannot be looked at does not keep an action from the queue,
 //     nor does one that cannot be shown fail it: TestWhatCannotBeKnownIsPublished,
 //     TestFailedShowFailsNobody.
+//   - A queue that is unavailable is bypassed, and for a while not asked:
+//     TestQueueThatIsAwayIsBypassed, TestQueueThatIsAwayIsLeftAlone,
+//     TestQueueThatComesBackIsUsed.
 //   - What cannot be made durable in time is storage.ErrUnavailable:
 //     TestPublishThatTakesTooLongIsUnavailable.
 //   - A Worker waits for a store or a mirror that is unavailable, and a message

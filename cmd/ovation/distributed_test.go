@@ -169,13 +169,12 @@ func as(user string) map[string]string {
 var serves = regexp.MustCompile(`http://[0-9.:]+`)
 
 // start runs serve or work in a process of its own and waits until it is ready.
-func (s *site) start(t *testing.T, command string, more ...string) *server {
+func (s *site) start(t *testing.T, command string) *server {
 	t.Helper()
 	c := exec.Command(binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
 	for name, value := range s.variables {
 		c.Env = append(c.Env, name+"="+value)
 	}
-	c.Env = append(c.Env, more...)
 	stdout, err := c.StdoutPipe()
 	must(t, err)
 	var stderr bytes.Buffer

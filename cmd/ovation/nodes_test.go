@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"strings"
@@ -173,10 +174,7 @@ func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
 	s.start(t, "work")
 	var to string
 	through := *s
-	through.variables = map[string]string{}
-	for name, value := range s.variables {
-		through.variables[name] = value
-	}
+	through.variables = maps.Clone(s.variables)
 	s.changed(t, "OVATION_RABBITMQ_URL", func(u *url.URL) { to = u.Host })
 	between := newProxy(t, to)
 	through.variables["OVATION_RABBITMQ_URL"] = s.changed(t, "OVATION_RABBITMQ_URL", func(u *url.URL) { u.Host = between.listener.Addr().String() })

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+	"ovation/worker/amqp"
+)
+
+func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
+	const postgres, redis, queue = "OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"
+	for _, c := range []struct {
+		args string
+		set  []string
+		want []string
+	}{
+		{"serve", nil, []string{postgres + ", " + redis + ", " + queue, "ovation dev"}},
+		{"serve", []string{postgres, redis}, []string{"set " + queue + "."}},
+		{"work", []string{postgres, queue}, []string{"set " + redis + "."}},
+		{"work", []string{redis, queue}, []string{"set " + postgres + "."}},
+		{"serve", []string{postgres, redis, queue}, []string{"OVATION_JWT_SECRET", "OVATION_JWKS"}},
+		{"work --max-actions-per-second=-1", []string{postgres, redis, queue}, []string{"--max-actions-per-second is -1"}},
+		{"migrate", nil, []string{"set " + postgres}},
+		{"dead list", nil, []string{"set " + queue}},
+		{"dead replay", []string{queue}, []string{"--all"}},
+		{"dead replay one --all", []string{queue}, []string{"--all"}},
+		{"verify", []string{redis}, []string{redis + " is set", postgres + " is not"}},
+		{"import x.csv", []string{queue}, []string{queue + " is set", "embedded only"}},
+		{"dev", []string{redis}, []string{redis + " is set", "ovation serve"}},
+	} {
+		t.Run(c.args+" "+strings.Join(c.set, " "), func(t *testing.T) {
+			var pairs []string
+			for _, name := range c.set {
+				pairs = append(pairs, name, "scheme://host")
+			}
+			call(t, environment(pairs...), strings.Fields(c.args)...).wants(t, exitUsage, c.want...)
+		})
+	}
+}
+
+func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
+	s := newSite(t)
+	const password = "surely-not-this"
+	wrong := func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), password) }
+	nowhere := func(u *url.URL) { u.Host = "127.0.0.1:1" }
+	for _, c := range []struct {
+		name     string
+		variable string
+		change   func(*url.URL)
+		code     int
+		want     []string
+	}{
+		{"wrong password of Postgres", "OVATION_POSTGRES_URL", wrong, exitFailed, []string{"check the user and the password"}},
+		{"Postgres away", "OVATION_POSTGRES_URL", nowhere, exitFailed, []string{"127.0.0.1:1", "refused"}},
+		{"no URL of Postgres", "OVATION_POSTGRES_URL", func(u *url.URL) { u.Scheme = "mysql" }, exitUsage, []string{"postgres://USER"}},
+		{"wrong password of Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.User = url.UserPassword("default", password) }, exitFailed, []string{"WRONGPASS"}},
+		{"Redis away", "OVATION_REDIS_URL", nowhere, exitFailed, []string{"127.0.0.1:1", "refused"}},
+		{"no URL of Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.Scheme = "http" }, exitUsage, []string{"redis://user"}},
+		{"wrong password of RabbitMQ", "OVATION_RABBITMQ_URL", wrong, exitFailed, []string{"password"}},
+		{"RabbitMQ away", "OVATION_RABBITMQ_URL", nowhere, exitFailed, []string{"127.0.0.1:1", "refused"}},
+		{"no URL of RabbitMQ", "OVATION_RABBITMQ_URL", func(u *url.URL) { u.Scheme = "http" }, exitUsage, []string{"amqp://user"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			getenv := s.getenv(c.variable, s.changed(t, c.variable, c.change))
+			for _, command := range []string{"serve", "work"} {
+				got := call(t, getenv, command, "--addr=127.0.0.1:0")
+				got.wants(t, c.code, append(c.want, c.variable)...)
+				if strings.Contains(got.stdout+got.stderr, password) {
+					t.Error("it prints the password")
+				}
+			}
+		})
+	}
+}
+
+func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
+	s := emptySite(t)
+	for _, command := range []string{"serve --addr=127.0.0.1:0", "work --addr=127.0.0.1:0", "verify", "import -"} {
+		s.run(t, strings.Fields(command)...).wants(t, exitFailed, "run: ovation migrate")
+	}
+	s.run(t, "migrate").wants(t, 0, "were brought up to date")
+	s.run(t, "migrate").wants(t, 0, "are up to date")
+}
+
+func TestOtherNumberOfPartitionsIsRefused(t *testing.T) {
+	s := newSite(t)
+	s.start(t, "work")
+	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=4").wants(t, exitFailed, "another number of partitions")
+}
+
+func TestImportedRowsAreShown(t *testing.T) {
+	s := newSite(t)
+	node := s.start(t, "serve")
+	var seen seeing
+	must(t, node.graphQL("alice", seeMovie, &seen)) // it is in every cache now
+	rows := "user,subject,event,time\nalice,movie,like,1700000000\nbob,movie,like,1700000001\n"
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	must(t, os.WriteFile(file, []byte(rows), 0o600))
+	importRows := func() ended { return s.run(t, "import", "--biz=video", "--time-unit=s", file) }
+	importRows().wants(t, 0, "imported      2 × like")
+	eventually(t, "the node shows what was imported", func() bool {
+		must(t, node.graphQL("alice", seeMovie, &seen))
+		return seen.Interactive.LikeCount == 2 && seen.Interactive.Liked != nil
+	})
+	importRows().wants(t, 0, "already there 2")
+	s.sql(t, "UPDATE interactive SET like_count = 7")
+	s.run(t, "verify").wants(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 differences")
+	s.run(t, "verify", "--repair").wants(t, 0, "all repaired")
+	s.run(t, "verify").wants(t, 0, "0 differences", "What Redis shows was not compared")
+}
+
+// messageOf is a message with one like.
+func messageOf(id string) storage.Message {
+	return storage.Message{ID: id, Actions: []storage.Action{{
+		User:    storage.User{Tenant: storage.DefaultTenant, UserID: "alice"},
+		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "movie"},
+		Kind:    storage.KindReaction, Reaction: storage.Like, Version: 1,
+	}}}
+}
+
+// putAside puts messages with a like aside, each for the reason.
+func (s *site) putAside(t *testing.T, reason string, ids ...string) {
+	t.Helper()
+	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: quietly})
+	must(t, err)
+	defer queue.Close()
+	deliveries, err := queue.Consume(t.Context())
+	must(t, err)
+	for _, id := range ids {
+		_, err = queue.Publish(t.Context(), 0, messageOf(id))
+		must(t, err)
+		must(t, (<-deliveries).Reject(errors.New(reason)))
+	}
+}
+
+func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
+	s := newSite(t)
+	s.run(t, "dead", "list").wants(t, 0, "No message is put aside")
+	s.putAside(t, "the disk burns", "one", "two", "three")
+	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", `"the disk burns"`, s.prefix+".0")
+	s.run(t, "dead", "show", "two").wants(t, 0, "the disk burns", `tenant default, user "alice", video "movie": like`)
+	for _, args := range []string{"show four", "replay four", "drop four"} {
+		s.run(t, append([]string{"dead"}, strings.Fields(args)...)...).wants(t, exitFailed, "no message four is put aside")
+	}
+	s.run(t, "dead", "drop", "two").wants(t, 0, "1 messages dropped")
+	s.run(t, "dead", "show", "two").wants(t, exitFailed, "no message two")
+
+	s.start(t, "work")
+	s.run(t, "dead", "replay", "one").wants(t, 0, "1 messages replayed")
+	eventually(t, "the replayed like is counted", func() bool { return s.likes(t) == 1 })
+	s.run(t, "dead", "replay", "--all").wants(t, 0, "1 messages replayed")
+	s.run(t, "dead", "list").wants(t, 0, "No message is put aside")
+}
+
+func TestMessageThatCannotBeReadIsPutAside(t *testing.T) {
+	s := newSite(t)
+	s.start(t, "work")
+	s.withQueues(t, func(channel *amqp091.Channel) error {
+		return channel.PublishWithContext(t.Context(), "", s.prefix+".3", true, false, amqp091.Publishing{MessageId: "strange", Body: []byte("\xffnonsense")})
+	})
+	eventually(t, "it is put aside", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
+	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
+	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 messages cannot be read and stay")
+	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 messages dropped")
+}
+
+func TestPacedPersisterTakesItsTime(t *testing.T) {
+	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
+	must(t, err)
+	defer store.Close()
+	p := &paced{Persister: store, perSecond: 20}
+	began := time.Now()
+	for _, id := range []string{"1", "2", "3", "4", "5"} { // the first four are paid for by those behind
+		_, err := p.Persist(t.Context(), []storage.Message{messageOf(id)}, nil)
+		must(t, err)
+	}
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("five actions at 20 a second took %v", took)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Persist(ctx, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}
