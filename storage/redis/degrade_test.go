@@ -238,7 +238,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 	const callers = 20
 	var arrived sync.WaitGroup
 	arrived.Add(1)
-	wait := func(context.Context) error { arrived.Wait(); return nil }
+	wait := func(ctx context.Context) error { arrived.Wait(); return ctx.Err() }
 	db.fail.Store(&wait)
 	anonymous := storage.User{Tenant: movie.Tenant}
 	var group sync.WaitGroup

@@ -78,15 +78,15 @@ func (s *Store) run(ctx context.Context, calls []call) ([]rueidis.RedisMessage, 
 	}
 	results := s.client.DoMulti(ctx, commands...)
 	var unknown []int
-	commands = nil
+	var texts []rueidis.Completed
 	for i := range results {
 		if fault, ok := rueidis.IsRedisErr(results[i].Error()); ok && fault.IsNoScript() {
 			unknown = append(unknown, i)
-			commands = append(commands, calls[i].withText(s.client))
+			texts = append(texts, calls[i].withText(s.client))
 		}
 	}
 	if len(unknown) > 0 {
-		for i, result := range s.client.DoMulti(ctx, commands...) {
+		for i, result := range s.client.DoMulti(ctx, texts...) {
 			results[unknown[i]] = result
 		}
 	}

@@ -304,5 +304,6 @@ func (es *entries) learn(states *storage.States) {
 		case len(e.history) == 0:
 			e.history = inDatabase.history
 		}
+		e.shown = e.shown && e.version > inDatabase.version
 	}
 }

@@ -26,10 +26,9 @@ for i = 6, #ARGV, 4 do
   given[field] = true
   local e = entry(field)
   if e and stays(e, version) then
-    if e.history == '-' then
-      e.history = '0:' .. share
-      put(field, e)
-    end
+    if e.history == '-' then e.history = '0:' .. share end
+    if not newer(e.version, version) then set_shown(e, '-') end
+    put(field, e)
   else
     if e then set_shown(e, '-') end
     put(field, {version = version, shown = '-', touched = clock[1], state = state, history = '0:' .. share})

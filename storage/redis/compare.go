@@ -1,0 +1,229 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+)
+
+// Stale is something in Redis that is not what the database holds.
+type Stale struct {
+	Key      string // in Redis
+	Field    string // of a window; empty for counts
+	Redis    string
+	Database string
+}
+
+// scanned is how many keys are compared at once.
+const scanned = 500
+
+// Compare compares what Redis holds with the database and reports what differs
+// twice in a row, so that changes under way are not reported. What is shown
+// and not persisted yet is ahead of the database and no difference. With
+// repair, what differs is dropped, to be filled again. It returns how many
+// counts and states it compared. An error of report ends it and is returned.
+func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) error) (compared int64, err error) {
+	for _, what := range []struct {
+		keys    string
+		compare func(ctx context.Context, keys []string) (map[Stale]bool, int64, error)
+	}{{":c:", s.compareCounts}, {":w:", s.compareWindows}} {
+		err := s.scan(ctx, s.opts.Prefix+what.keys, func(keys []string) error {
+			found, n, err := what.compare(ctx, keys)
+			compared += n
+			if err != nil || len(found) == 0 {
+				return err
+			}
+			again, _, err := what.compare(ctx, keys)
+			if err != nil {
+				return err
+			}
+			for stale := range again {
+				if !found[stale] {
+					continue
+				}
+				if repair {
+					if err := s.drop(ctx, stale); err != nil {
+						return err
+					}
+				}
+				if err := report(stale); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return compared, fmt.Errorf("compare Redis with the database: %w", err)
+		}
+	}
+	return compared, nil
+}
+
+// scan hands on the keys with a prefix, some at a time.
+func (s *Store) scan(ctx context.Context, prefix string, each func(keys []string) error) error {
+	pattern := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
+	for _, node := range s.client.Nodes() {
+		for cursor := uint64(0); ; {
+			var page rueidis.ScanEntry
+			err := s.inRedis(ctx, "scan", func(ctx context.Context) (err error) {
+				page, err = node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(scanned).Build()).AsScanEntry()
+				return err
+			})
+			if err == nil && len(page.Elements) > 0 {
+				err = each(page.Elements)
+			}
+			if err != nil {
+				return err
+			}
+			if cursor = page.Cursor; cursor == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) compareCounts(ctx context.Context, keys []string) (map[Stale]bool, int64, error) {
+	subjects := make([]storage.Subject, 0, len(keys))
+	for _, key := range keys {
+		words := strings.SplitN(strings.TrimSuffix(strings.TrimPrefix(key, s.opts.Prefix+":c:{"), "}"), ":", 3)
+		if len(words) == 3 {
+			subjects = append(subjects, storage.Subject{Tenant: words[0], Biz: words[1], BizID: words[2]})
+		}
+	}
+	var copied []counted
+	err := s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
+		copied, err = s.readCounts(ctx, subjects, false)
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	inDatabase, err := s.storedCounts(ctx, subjects)
+	if err != nil {
+		return nil, 0, err
+	}
+	found := make(map[Stale]bool)
+	n := int64(0)
+	for i := range copied {
+		if !copied[i].known {
+			continue
+		}
+		n++
+		if copied[i].Counts != inDatabase[i] {
+			found[Stale{s.countsKey(subjects[i]), "", fmt.Sprintf("%+v", copied[i].Counts), fmt.Sprintf("%+v", inDatabase[i])}] = true
+		}
+	}
+	return found, n, nil
+}
+
+func (s *Store) compareWindows(ctx context.Context, keys []string) (map[Stale]bool, int64, error) {
+	found := make(map[Stale]bool)
+	n := int64(0)
+	for _, key := range keys {
+		of, ok := s.parseWindowKey(key)
+		if !ok {
+			continue
+		}
+		var fields map[string]string
+		err := s.inRedis(ctx, "read a window", func(ctx context.Context) (err error) {
+			fields, err = s.client.Do(ctx, s.client.B().Hgetall().Key(key).Build()).AsStrMap()
+			return err
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		compared, err := s.compareWindow(ctx, of, fields, func(field, inRedis, inDatabase string) {
+			found[Stale{key, field, inRedis, inDatabase}] = true
+		})
+		n += compared
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return found, n, nil
+}
+
+// parseWindowKey is windowKey backwards.
+func (s *Store) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
+	tag := strings.TrimPrefix(key, s.opts.Prefix+":w:{")
+	end := strings.LastIndex(tag, "}:")
+	if end < 0 {
+		return of, false
+	}
+	of.Biz = tag[end+2:]
+	of.User.Tenant, of.User.UserID, ok = strings.Cut(tag[:end], ":u:")
+	return of, ok
+}
+
+// compareWindow compares each entry with the database and, of a window that
+// holds all, that nothing lacks.
+func (s *Store) compareWindow(
+	ctx context.Context, of storage.WindowKey, fields map[string]string, stale func(field, inRedis, inDatabase string),
+) (n int64, err error) {
+	ids := make(map[string]bool)
+	for name := range fields {
+		if name[0] != '~' {
+			ids[name[1:]] = true
+		}
+	}
+	if fields["~f"] == "1" {
+		windows, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]storage.Window, error) {
+			return s.opts.Database.Windows(ctx, []storage.WindowKey{of}, 2*s.opts.Window)
+		})
+		if err != nil {
+			return 0, err
+		}
+		for id := range windows[0].States {
+			ids[id] = true
+		}
+	}
+	keys := make([]storage.StateKey, 0, len(ids))
+	for id := range ids {
+		keys = append(keys, storage.StateKey{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz, BizID: id}})
+	}
+	states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+		return s.Store.States(ctx, keys, windowStates)
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i := range states {
+		for _, kind := range windowKinds {
+			name := field(kind, keys[i].Subject.BizID)
+			there, e := stored(&states[i], kind), knownNone
+			value, ok := fields[name]
+			switch {
+			case ok:
+				if e, err = parseEntry(value); err != nil {
+					stale(name, value, there.state)
+					continue
+				}
+			case fields["~f"] != "1":
+				continue
+			}
+			n++
+			if e.state != there.state && (!e.shown || e.version <= there.version) {
+				stale(name, e.describe(), there.describe())
+			}
+		}
+	}
+	return n, nil
+}
+
+func (e *entry) describe() string { return e.state + " of version " + strconv.FormatInt(e.version, 10) }
+
+// drop removes what is stale.
+func (s *Store) drop(ctx context.Context, stale Stale) error {
+	if stale.Field != "" {
+		return s.runAll(ctx, "drop", []call{{forgetScript, stale.Key, []string{"0", stale.Field}}}, nil)
+	}
+	return s.inRedis(ctx, "drop", func(ctx context.Context) error {
+		return s.client.Do(ctx, s.client.B().Del().Key(stale.Key).Build()).Error()
+	})
+}

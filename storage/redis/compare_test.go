@@ -1,0 +1,56 @@
+package redis
+
+import (
+	"errors"
+	"testing"
+
+	"ovation/storage"
+)
+
+func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, Prefix: "a[b]*"})
+	odd := storage.User{Tenant: storage.DefaultTenant, UserID: "od}:d:u:x"}
+	other := video("a:{b}")
+	for _, u := range []storage.User{alice, bob, odd} {
+		see(t, s, u, movie)
+		persist(t, db, s, react(u, movie, storage.Like, 10), collect(u, other, storage.DefaultFolderID, 10))
+		see(t, s, u, other)
+	}
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, other, storage.Dislike, 20)}))
+	compare := func(repair bool) (found []Stale, n int64) {
+		n, err := s.Compare(t.Context(), repair, func(stale Stale) error {
+			found = append(found, stale)
+			return nil
+		})
+		must(t, err)
+		return found, n
+	}
+	if found, n := compare(false); len(found) > 0 || n < 10 {
+		t.Errorf("%d compared, found %+v", n, found)
+	}
+	for _, words := range [][]string{
+		{"HSET", s.countsKey(movie), "l", "7"},
+		{"HSET", s.windowKey(storage.WindowKey{User: odd, Biz: "video"}), "rmovie", "10 - 1 2 0:2"},
+		{"HDEL", s.windowKey(storage.WindowKey{User: bob, Biz: "video"}), "c" + other.BizID},
+	} {
+		must(t, server.command(words...).Error())
+	}
+	enough := errors.New("enough")
+	if _, err := s.Compare(t.Context(), false, func(Stale) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("ended with %v", err)
+	}
+	if found, _ := compare(false); len(found) != 3 {
+		t.Errorf("found %+v", found)
+	}
+	if found, _ := compare(true); len(found) != 3 {
+		t.Errorf("repaired %+v", found)
+	}
+	if found, _ := compare(false); len(found) > 0 {
+		t.Errorf("after the repair: %+v", found)
+	}
+	eventually(t, "the client has heard of it", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
+	if got := see(t, s, odd, movie); got.Liked == nil || got.Liked.Reaction != storage.Like {
+		t.Errorf("%+v", got)
+	}
+}
