@@ -102,6 +102,7 @@ type server struct {
 	banner string
 	stop   func() ended
 	as     func(user string) map[string]string // headers; X-Ovation-User if nil
+	log    func() string                       // what it has logged; of a node only
 	// Only of a process of its own:
 	kill   func()
 	signal func()        // tells it to stop
