@@ -42,21 +42,40 @@
 // something absent also keeps everyone from filling for a while: the
 // transaction that marks has not committed yet.
 //
+// Reads have no part in this: a viewer's own read shows, in counts and states,
+// once it is persisted.
+//
+// # When something is down
+//
+// Without Redis the database answers, behind a limit, and is storage.Stale: it
+// lacks what is queued, and workers wait until they can mark. Without the
+// database Redis answers with what it has; counts that it has not are zeros and
+// storage.Unavailable. After Redis may have lost its data (it was flushed, or
+// the connection was) Look says for a while that it does not know the latest
+// word, so that every action is published. Breakers keep a part that is down
+// from costing every call its time-out.
+//
 // # Invariants
 //
-//   - The package passes the suite of package storage: TestStore.
+//   - The package passes the suite of package storage, over SQLite, Postgres
+//     and a cluster: TestStore, TestStoreOverPostgres, TestCluster.
+//   - I2: what Redis holds is what the database holds, also after Redis lost
+//     everything: TestInterleavingsWithLosses. Compare proves it:
+//     TestCompareFindsAndDropsWhatIsStale.
 //   - I4: TestInterleavings, and TestMarksAfterTheCommitAreCaught, which breaks
 //     the order and is found out.
 //   - I5: TestCountsNeverGoBack.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped. What is shown and not committed
-//     outlives a reload: TestShownOutlivesAReload.
+//     outlives a reload: TestShownOutlivesAReload. What was rolled back leaves
+//     nothing: TestFailedPersistLeavesNothing, TestTakeBackRemovesWhatNeverCommitted.
 //   - I6: TestWithoutRedisTheDatabaseAnswers,
 //     TestWithoutTheDatabaseWhatIsWarmIsServed,
-//     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle.
-//   - I7: TestRoundTrips. Memory is bounded: TestWindowsAreBounded,
-//     TestEveryKeyHasAnAge.
-//   - Redis Cluster: TestCluster.
+//     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle,
+//     TestFullRedisCommitsNothingUnmarked.
+//   - I7: TestRoundTrips, TestMissesAtOnceAskOnce. Memory is bounded:
+//     TestWindowsAreBounded, TestEveryKeyHasAnAge.
 //
-// It imports package storage and nothing else of this module.
+// It needs Redis 6 or newer, and imports package storage and nothing else of
+// this module.
 package redis

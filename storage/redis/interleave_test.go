@@ -417,7 +417,7 @@ func TestInterleavings(t *testing.T) {
 // acknowledged is lost for it, and in the end Redis holds what the database
 // does.
 func TestInterleavingsWithLosses(t *testing.T) {
-	_, found := interleave(t, stepsWanted(100_000), false, true)
+	_, found := interleave(t, stepsWanted(40_000), false, true)
 	for _, f := range found {
 		t.Error(f)
 	}

@@ -1,0 +1,72 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ovation/storage"
+)
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	server := startServer(t, "--requirepass", "right")
+	for _, c := range []struct {
+		name    string
+		options Options
+		want    error
+		says    string
+	}{
+		{"no URL", Options{}, storage.ErrInvalid, "redis://"},
+		{"another scheme", Options{URL: "http://:secret@127.0.0.1:1"}, storage.ErrInvalid, "redis://"},
+		{"braces", Options{URL: server.url(), Prefix: "a{b"}, storage.ErrInvalid, "prefix"},
+		{"nobody there", Options{URL: fmt.Sprintf("redis://:secret@127.0.0.1:%d", freePort(t))}, storage.ErrUnavailable, "127.0.0.1"},
+		{"no password", Options{URL: server.url()}, storage.ErrUnavailable, "NOAUTH"},
+		{"wrong password", Options{URL: strings.Replace(server.url(), "//", "//:secret@", 1)}, storage.ErrUnavailable, "WRONGPASS"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.options.Database, c.options.Logger = openDatabase(t), quiet
+			s, err := Open(t.Context(), c.options)
+			if err == nil {
+				_ = s.Close()
+			}
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v, want %v that tells of %s", err, c.want, c.says)
+			}
+			if err := c.options.Database.Ping(t.Context()); err != nil {
+				t.Errorf("the database: %v", err)
+			}
+		})
+	}
+	if _, err := Open(t.Context(), Options{URL: server.url()}); err == nil {
+		t.Error("opened without a database")
+	}
+}
+
+// A Redis that is full and evicts nothing still answers readers. Nothing is
+// committed that could not be marked.
+func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	see(t, s, alice, movie)
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	must(t, server.command("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction").Error())
+	dislike := react(alice, movie, storage.Dislike, 20)
+	if err := s.Show(t.Context(), []storage.Action{dislike}); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("show: %v", err)
+	}
+	if _, err := db.Persist(t.Context(), message(dislike), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("persist: %v", err)
+	}
+	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
+		t.Errorf("full: %+v", got)
+	}
+	must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
+	eventually(t, "it can be written again", func() bool {
+		return s.Show(t.Context(), []storage.Action{dislike}) == nil
+	})
+	persist(t, db, s, dislike)
+	if got := see(t, s, alice, movie); got.LikeCount != 0 || got.DislikeCount != 1 {
+		t.Errorf("in the end: %+v", got)
+	}
+}
