@@ -62,7 +62,7 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("OneNodeLess", func(t *testing.T) {
 		db := openDatabase(t)
-		s := open(t, Options{URL: url, Database: db, Prefix: "less"})
+		s := open(t, Options{URL: url, Database: db, Prefix: "less", RedisTimeout: short})
 		persist(t, db, s, react(alice, movie, storage.Like, 10))
 		nodes[2].kill()
 		for i := range 20 {

@@ -11,6 +11,9 @@ import (
 	"ovation/storage"
 )
 
+// short is a time-out for tests that wait for it to pass.
+const short = 250 * time.Millisecond
+
 // freshly waits until the subject is answered with that freshness.
 func freshly(tb testing.TB, s *Store, f storage.Freshness) storage.Interactive {
 	tb.Helper()
@@ -24,7 +27,7 @@ func freshly(tb testing.TB, s *Store, f storage.Freshness) storage.Interactive {
 
 func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond})
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	server.kill()
@@ -76,7 +79,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			server, db := startServer(t), openDatabase(t)
-			s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond})
+			s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
 			see(t, s, alice, movie)
 			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}))
 			if _, where := look(t, s, alice, movie); where != storage.Queued {
@@ -104,7 +107,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 
 func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	server, db := startServer(t), &hooked{Store: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond})
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	down := func(context.Context) error { return storage.ErrUnavailable }
@@ -166,7 +169,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 
 func TestHangingPartsCostLittle(t *testing.T) {
 	server, db := startServer(t), &hooked{Store: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 300 * time.Millisecond, DatabaseTimeout: 600 * time.Millisecond})
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 300 * time.Millisecond, RedisTimeout: short, DatabaseTimeout: 600 * time.Millisecond})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	hang := func(ctx context.Context) error {

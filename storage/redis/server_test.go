@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -187,12 +188,15 @@ var prefixes atomic.Int64
 // prefix returns one that no other test has.
 func prefix() string { return fmt.Sprintf("test%d", prefixes.Add(1)) }
 
-// open opens a store, which is closed in the end.
+// open opens a store, which is closed in the end. Its time-outs are long, for
+// machines that are busy.
 func open(tb testing.TB, o Options) *Store {
 	tb.Helper()
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
+	o.RedisTimeout = cmp.Or(o.RedisTimeout, 10*time.Second)
+	o.DatabaseTimeout = cmp.Or(o.DatabaseTimeout, 10*time.Second)
 	s, err := Open(context.Background(), o)
 	if err != nil {
 		tb.Fatal(err)

@@ -22,6 +22,7 @@
 local window = KEYS[1]
 local clock = redis.call('TIME')
 local now = tonumber(clock[1])
+local now_ms = now * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
 local function entry(field)
   local value = redis.call('HGET', window, field)

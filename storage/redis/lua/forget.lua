@@ -16,6 +16,6 @@ for i = 2, #ARGV do
   end
 end
 redis.call('HDEL', window, '~b', '~f', '~l')
-redis.call('HSET', window, '~g', string.format('%.0f', now * 1000 + ARGV[1]))
+redis.call('HSET', window, '~g', string.format('%.0f', now_ms + ARGV[1]))
 if redis.call('PTTL', window) == -1 then redis.call('PEXPIRE', window, ARGV[1]) end
 return dropped

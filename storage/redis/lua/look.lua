@@ -30,7 +30,7 @@ for i = 6, #ARGV do
 end
 if missing then
   local guard = tonumber(redis.call('HGET', window, '~g') or '0')
-  if now * 1000 >= guard then
+  if now_ms >= guard then
     redis.call('HSETNX', window, '~l', ARGV[1])
     reply[3] = redis.call('HGET', window, '~l')
   end

@@ -46,7 +46,7 @@ for i = 5, #ARGV, 5 do
 end
 redis.call('HDEL', window, '~l')
 if absent then
-  redis.call('HSET', window, '~g', string.format('%.0f', now * 1000 + ARGV[4]))
+  redis.call('HSET', window, '~g', string.format('%.0f', now_ms + ARGV[4]))
 end
 if present > 0 then
   trim(ARGV[3])
