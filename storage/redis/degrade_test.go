@@ -91,7 +91,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 				_, err := s.readCounts(t.Context(), []storage.Subject{movie}, false)
 				return err == nil
 			})
-			eventually(t, "the loss is noticed", s.inDoubt)
+			eventually(t, "the loss is noticed", func() bool { return s.lostWithin(time.Minute) })
 			if states, where := look(t, s, alice, movie); where != "" || states.Liked != nil {
 				t.Errorf("after the loss: %+v, %q", states, where)
 			}
@@ -230,8 +230,8 @@ func TestCallerWhoGoesAwayBlamesNobody(t *testing.T) {
 			t.Errorf("publish: %v", err)
 		}
 	}
-	if !s.redis.healthy() || !s.database.healthy() || s.inDoubt() {
-		t.Errorf("Redis healthy %v, database healthy %v, in doubt %v", s.redis.healthy(), s.database.healthy(), s.inDoubt())
+	if !s.redis.healthy() || !s.database.healthy() || s.lostWithin(time.Minute) {
+		t.Errorf("Redis healthy %v, database healthy %v, in doubt %v", s.redis.healthy(), s.database.healthy(), s.lostWithin(time.Minute))
 	}
 }
 

@@ -388,7 +388,7 @@ func interleave(t *testing.T, steps int, naive, lossy bool) (taken int, found []
 	plain := server.client()
 	base := open(t, Options{
 		URL: server.url(), Database: db, Prefix: "steps",
-		RedisTimeout: time.Hour, DatabaseTimeout: time.Hour, Guard: 2 * time.Second,
+		RedisTimeout: time.Minute, DatabaseTimeout: time.Minute, Guard: 500 * time.Millisecond,
 	})
 	for run := uint64(0); taken < steps && len(found) == 0; run++ {
 		random := rand.New(rand.NewPCG(seed, run))

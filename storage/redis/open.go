@@ -54,8 +54,9 @@ type Options struct {
 	// days if 0. It must be longer than any message may stay queued.
 	ShownLife time.Duration
 	// Guard is how long nobody fills a window after a transaction has marked
-	// what is absent from it; 5 s if 0. It must be longer than the commit of a
-	// transaction may take.
+	// what is absent from it, nor any window after Redis may have lost its
+	// marks; 5 s if 0. It must be longer than the commit of a transaction may
+	// take.
 	Guard time.Duration
 	// Doubt is how long states are not trusted to be the latest word after
 	// Redis may have lost data; 1 minute if 0. It should be longer than an
@@ -173,10 +174,10 @@ func (s *Store) lose() {
 	s.lostAt.Store(time.Now().UnixNano())
 }
 
-// inDoubt reports whether Redis may lack actions that are still queued.
-func (s *Store) inDoubt() bool {
+// lostWithin reports whether Redis may have lost data so lately.
+func (s *Store) lostWithin(d time.Duration) bool {
 	at := s.lostAt.Load()
-	return at != 0 && time.Since(time.Unix(0, at)) < s.opts.Doubt
+	return at != 0 && time.Since(time.Unix(0, at)) < d
 }
 
 // spread returns the duration in milliseconds, longer or shorter by a tenth at

@@ -307,7 +307,7 @@ func (s *Store) lookAt(
 	if err != nil {
 		return "", err
 	}
-	doubt := s.inDoubt()
+	doubt := s.lostWithin(s.opts.Doubt)
 	for i, at := range named {
 		for n, kind := range windowKinds {
 			e := &own[i][n]

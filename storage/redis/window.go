@@ -206,6 +206,7 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 
 // load reads from the database what the windows lack, and fills them.
 func (s *Store) load(ctx context.Context, windows []*window, keys []storage.StateKey, out []entries) error {
+	unguarded := s.lostWithin(s.opts.Guard) // a transaction may be committing whose marks are lost
 	contents, err := s.loadWindows(ctx, windows)
 	if err != nil {
 		return err
@@ -249,7 +250,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 			}
 			out[at].learn(&states)
 		}
-		if w.lease != "" {
+		if w.lease != "" && !unguarded {
 			calls = append(calls, call{fillScript, w.key, args})
 		}
 	}
