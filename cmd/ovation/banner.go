@@ -7,6 +7,8 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+
+	"ovation/resolvers/viewer"
 )
 
 // examples are what the banner shows to try; they make sense on demo data, and
@@ -52,9 +54,9 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string) {
 	}
 	fmt.Fprintf(&b, "\n  A token for the user %s, good for 24 hours (ovation token makes others):\n\n  %s\n", demoViewer, token)
 	as := "-H 'X-Ovation-User: " + demoViewer + "'"
-	if !c.devHeaders() {
+	if c.devHeaders() == viewer.RefuseDevHeaders {
 		as = "-H 'Authorization: Bearer " + token + "'"
-		fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is not believed;\n  --insecure-dev-headers changes that.\n", addr)
+		fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is refused;\n  --insecure-dev-headers changes that.\n", addr)
 	}
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})

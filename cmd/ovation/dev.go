@@ -112,9 +112,17 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, handler, behind.stopped, log)
 }
 
-// devHeaders reports whether X-Ovation-User is believed: where only this
-// machine can connect, or by explicit wish.
-func (c *devCommand) devHeaders() bool { return c.Addr.loopback() || c.InsecureDevHeaders }
+// devHeaders says whether X-Ovation-User is believed: where only this machine
+// can connect, or by explicit wish.
+func (c *devCommand) devHeaders() viewer.DevHeaders {
+	switch {
+	case c.InsecureDevHeaders:
+		return viewer.BelieveDevHeaders
+	case c.Addr.loopback():
+		return viewer.LocalDevHeaders
+	}
+	return viewer.RefuseDevHeaders
+}
 
 const stopTimeout = 15 * time.Second
 

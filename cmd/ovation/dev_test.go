@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ovation/resolvers/viewer"
 )
 
 func TestBannersExamplesWork(t *testing.T) {
@@ -206,9 +208,10 @@ func TestDatabaseOfANewerRelease(t *testing.T) {
 }
 
 func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
-	for addr, want := range map[address]bool{
-		"127.0.0.1:8080": true, "localhost:0": true, "[::1]:80": true, "127.9.9.9:1": true,
-		":8080": false, "0.0.0.0:8080": false, "[::]:80": false, "10.0.0.1:80": false, "example.com:80": false,
+	for addr, want := range map[address]viewer.DevHeaders{
+		"127.0.0.1:8080": viewer.LocalDevHeaders, "localhost:0": viewer.LocalDevHeaders, "[::1]:80": viewer.LocalDevHeaders, "127.9.9.9:1": viewer.LocalDevHeaders,
+		":8080": viewer.RefuseDevHeaders, "0.0.0.0:8080": viewer.RefuseDevHeaders, "[::]:80": viewer.RefuseDevHeaders,
+		"10.0.0.1:80": viewer.RefuseDevHeaders, "example.com:80": viewer.RefuseDevHeaders,
 	} {
 		if got := (&devCommand{Addr: addr}).devHeaders(); got != want {
 			t.Errorf("on %s: %v", addr, got)
@@ -219,9 +222,8 @@ func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
 		t.Errorf("the banner does not say so:\n%s", s.banner)
 	}
 	var got struct{ Viewer *struct{} }
-	must(t, s.graphQL("alice", `{ viewer { userId } }`, &got))
-	if got.Viewer != nil {
-		t.Error("X-Ovation-User is believed where other machines can connect")
+	if err := s.graphQL("alice", `{ viewer { userId } }`, &got); err == nil || !strings.Contains(err.Error(), "not believed here") {
+		t.Errorf("X-Ovation-User where other machines can connect: %v", err)
 	}
 	s = serve(t, t.TempDir(), "--addr=0.0.0.0:0", "--insecure-dev-headers")
 	must(t, s.graphQL("alice", `{ viewer { userId } }`, &got))
