@@ -79,7 +79,7 @@ func codeOf(err error) (code, message string) {
 		return codeUnavailable, "the folder is being filled while it is deleted; try again"
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, worker.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return codeUnavailable, "the service cannot do this at the moment; try again"
+		return codeUnavailable, "the service cannot do this at the moment, or cannot tell whether it is done; try again"
 	}
 	return codeInternal, ""
 }
