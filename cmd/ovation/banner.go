@@ -32,17 +32,21 @@ var examples = []struct{ says, query string }{
 const demoViewer = "alice"
 
 // banner says what runs, where, and what to try.
-func (c *devCommand) banner(to io.Writer, addr net.Addr, token string) {
+func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
 	folder, err := filepath.Abs(c.Data)
 	if err != nil {
 		folder = c.Data
 	}
+	page := url + "/"
+	if !pageBuilt {
+		page = "not built: that needs Node.js 20.19 or newer; " + page + " says how"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  Ovation %s\n\n", number)
 	for _, line := range [][2]string{
-		{"GraphiQL", url + "/"},
+		{"GraphiQL", page},
 		{"GraphQL", url + "/graphql"},
 		{"Metrics", url + "/metrics"},
 		{"Health", url + "/healthz, " + url + "/readyz"},

@@ -88,7 +88,8 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		return fmt.Errorf("set up tokens: %w", err)
 	}
 	defer func() { _ = auth.Close() }() // nothing of it outlives the process
-	pages, err := web.Handler(web.Files())
+	files := web.Files()
+	pages, err := web.Handler(files)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	if err != nil {
 		return err
 	}
-	c.banner(p.stdout, listener.Addr(), token)
+	c.banner(p.stdout, listener.Addr(), token, web.Built(files))
 	return serveHTTP(p.ctx, listener, handler, behind.stopped, log)
 }
 

@@ -46,6 +46,17 @@ func TestBannersExamplesWork(t *testing.T) {
 	}
 }
 
+func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
+	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	for built, want := range map[bool]string{true: "GraphiQL  http://127.0.0.1:8080/\n", false: "GraphiQL  not built: "} {
+		var out strings.Builder
+		new(devCommand).banner(&out, addr, "ey", built)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("built %v: it does not say %q:\n%s", built, want, &out)
+		}
+	}
+}
+
 // viewer asks who the token's user is.
 func (s *server) viewer(t *testing.T, token string) string {
 	t.Helper()
