@@ -75,6 +75,8 @@ func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) 
 	switch {
 	case err == nil:
 		return store, nil
+	case ctx.Err() != nil: // whatever else the error says
+		return nil, fmt.Errorf("open the database: %w", ctx.Err())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return nil, fmt.Errorf("%w; make it writable or %s", err, chooseFolder)
 	case errors.Is(err, storage.ErrNewerSchema), errors.Is(err, storage.ErrUnavailable):

@@ -59,9 +59,9 @@ func (c *importCommand) Run(p *program) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	src, err := importer.Open(c.File, p.stdin, c.Format)
+	src, err := importer.Open(p.ctx, c.File, p.stdin, c.Format)
 	if err != nil {
-		return fmt.Errorf("import: %w", err)
+		return verdict(importer.Result{}, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	unlock, err := c.lock(importLock, "imports into")
@@ -169,18 +169,26 @@ func summarize(to io.Writer, r importer.Result) {
 	}
 }
 
-// verdict turns the end of an import into that of the program.
+// verdict turns the end of an import into that of the program. Whoever reads it
+// must know what is in the database and what to do next.
 func verdict(r importer.Result, err error) error {
 	_, strict := errors.AsType[*importer.RowError](err)
+	fault, permanent := errors.AsType[*importer.FileError](err)
+	const resumes = "the rows imported so far stay, and the same command goes on from there"
 	switch {
 	case strict:
 		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
 	case errors.Is(err, context.Canceled):
-		return errors.New("the import was stopped; what the summary tells of is imported, and the same command goes on from there")
+		return errors.New("the import was stopped; " + resumes)
 	case err != nil && r.Rows == 0:
-		return fmt.Errorf("import: %w", err)
+		return fmt.Errorf("import: %w; nothing was imported", err)
+	case permanent && fault.Packed:
+		return fmt.Errorf("import: %w; the rows before are imported, but the last of them may be wrong: if so, a good copy of the file counts its reads again. "+
+			"Name a packed file instead of piping it, and it is checked before anything is imported", err)
+	case permanent:
+		return fmt.Errorf("import: %w; the rows before are imported. Repair that place and nothing above it, then import the file again: it goes on from there", err)
 	case err != nil:
-		return fmt.Errorf("import: %w; what the summary tells of is imported, and the same command goes on from there", err)
+		return fmt.Errorf("import: %w; %s", err, resumes)
 	case r.Bad > 0:
 		return &exitError{exitBadRows, errors.New("bad rows were left out: correct them in a file of their own and import that")}
 	}
