@@ -35,9 +35,9 @@ const demoViewer = "alice"
 func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
-	folder, err := filepath.Abs(c.Data)
+	folder, err := filepath.Abs(string(c.Data))
 	if err != nil {
-		folder = c.Data
+		folder = string(c.Data)
 	}
 	page := url + "/"
 	if !pageBuilt {

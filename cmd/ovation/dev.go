@@ -85,7 +85,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		Secret: key, JWKS: c.JWKS, Issuer: c.Issuer, Audience: c.Audience, DevHeaders: c.devHeaders(), Logger: log,
 	})
 	if err != nil {
-		return fmt.Errorf("set up tokens: %w", err)
+		return fmt.Errorf("set up tokens by --jwks or OVATION_JWKS: %w", err) // the secret is checked by now
 	}
 	defer func() { _ = auth.Close() }() // nothing of it outlives the process
 	files := web.Files()

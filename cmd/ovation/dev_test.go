@@ -146,6 +146,11 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	}
 }
 
+func TestKeySetThatIsNotThere(t *testing.T) {
+	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope").
+		wants(t, 1, "--jwks or OVATION_JWKS", "/nope", "no such file")
+}
+
 func TestPortInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -164,7 +164,7 @@ func TestRepairedFileGoesOnWhereItBroke(t *testing.T) {
 func TestOpeningADatabaseCanBeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := dataFlag{t.TempDir()}.open(ctx, true)
+	_, err := dataFlag{folderPath(t.TempDir())}.open(ctx, true)
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "move it away") {
 		t.Errorf("got %v", err)
 	}
@@ -218,6 +218,26 @@ func TestKilledImportGoesOn(t *testing.T) {
 	verified(t, data)
 }
 
+func TestEventsOfAFlagChangeThoseOfAMapping(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	must(t, os.WriteFile(file, []byte("personId,contentId,eventType,timestamp\na,1,VIEW,1500000000\na,1,LIKE,1500000000\n"), 0o600))
+	call(t, environment(), "import", "--data="+t.TempDir(), "--map=deskdrop", "--events=VIEW=skip", file).
+		wants(t, 0, "1 × like", `1 × "VIEW": mapped to skip`)
+	// Without a mapping they are all there are.
+	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(csvOf(1), "read", "view")+"ann,1,like,1500000000\n"), 0o600))
+	call(t, environment(), "import", "--data="+t.TempDir(), "--biz=video", "--time-unit=s", "--events=view=read", file).
+		wants(t, 0, "1 × read", `1 × "like": not mapped to an action`)
+}
+
+func TestProgressPromisesNothingWhereTheSizeIsUnknown(t *testing.T) {
+	for size, want := range map[int64]bool{0: false, 1000: true} {
+		bar := newBar(io.Discard, size).SetWidth(100).SetCurrent(500).Set("suffix", "7 rows")
+		if text := bar.String(); strings.Contains(text, "%") != want || strings.Contains(text, "?%") || !strings.Contains(text, "500 B") || !strings.Contains(text, "7 rows") {
+			t.Errorf("of %d bytes it shows %q", size, text)
+		}
+	}
+}
+
 func TestImportBesideARunningServer(t *testing.T) {
 	data := t.TempDir()
 	s := serve(t, data)
@@ -232,7 +252,7 @@ func TestImportBesideARunningServer(t *testing.T) {
 
 func TestOneImportAtATime(t *testing.T) {
 	data := t.TempDir()
-	unlock, err := dataFlag{data}.lock(importLock, "imports into")
+	unlock, err := dataFlag{folderPath(data)}.lock(importLock, "imports into")
 	must(t, err)
 	defer unlock()
 	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").wants(t, 1, "another process imports into the data folder")
