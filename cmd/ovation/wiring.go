@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -34,7 +35,12 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	metrics := worker.NewMetrics(registry)
 	queue := local.NewQueue(local.Options{})
 	mirror := local.Mirror{Reader: store}
-	w := worker.New(queue, store, mirror, worker.Options{Logger: log, Metrics: metrics})
+	w := worker.New(queue, store, mirror, worker.Options{
+		// To try a local file again is cheap, and an outage should not outlast
+		// its cause.
+		MaxBackoff: time.Second,
+		Logger:     log, Metrics: metrics,
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	b := &backends{
 		store:      store,
