@@ -23,12 +23,12 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
 
-	Map    string     `help:"Mapping to begin with: deskdrop, or a JSON file."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
+	Map    string     `help:"Mapping to begin with: deskdrop, or a JSON file; see below."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
 	Format fileFormat `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson"         variable:"OVATION_IMPORT_FORMAT"`
 	Tenant tenantName `default:"default"                                               help:"Tenant to import into."    variable:"OVATION_IMPORT_TENANT"`
 	Strict bool       `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 
-	Biz       bizName           `help:"Kind of content of every row, for example article."                                               variable:"OVATION_IMPORT_BIZ"`
+	Biz       bizName           `help:"Kind of content of every row, for example article."                                               placeholder:"BIZ" variable:"OVATION_IMPORT_BIZ"`
 	BizColumn string            `help:"Or the column that holds it (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
@@ -40,7 +40,14 @@ type importCommand struct {
 
 // Help is the end of the command's help.
 func (*importCommand) Help() string {
-	return `The names in brackets are used where neither the mapping nor a flag says otherwise.
+	return `The names in brackets are used where neither the mapping nor a flag says otherwise: columns (in NDJSON: members) user, biz, subject, event and time, and events named as the actions. Other columns are left alone.
+
+The mapping deskdrop is that of CI&T Deskdrop, public data of a year of a content-sharing platform. A mapping file is a JSON object with the names of these flags, all optional:
+
+  {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
+   "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "skip"}}
+
+or "bizColumn" for "biz". What it says of events is all there is; --events adds to it and changes it. Rows of other events are skipped and counted.
 
 A file is imported once: the same file again changes nothing, an import that was stopped goes on where it was, and of a file that has grown only the new rows are imported. A file of which a row was changed or taken away is another file from that row on, and its reads count again: put corrected rows into a file of their own.
 

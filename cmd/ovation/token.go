@@ -14,7 +14,7 @@ import (
 type tokenCommand struct {
 	dataFlag `embed:""`
 
-	User      userName      `help:"The user's id."                                             required:""                        variable:"OVATION_TOKEN_USER"`
+	User      userName      `help:"The user's id."                                             placeholder:"USER" required:""                        variable:"OVATION_TOKEN_USER"`
 	Tenant    tenantName    `default:"default"                                                 help:"The user's tenant."          variable:"OVATION_TOKEN_TENANT"`
 	TTL       time.Duration `default:"24h"                                                     help:"How long the token is good." name:"ttl"                      variable:"OVATION_TOKEN_TTL"`
 	Issuer    string        `help:"Its iss claim; none if empty."                              variable:"OVATION_ISSUER"`

@@ -31,7 +31,8 @@ func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
 func TestHelp(t *testing.T) {
 	call(t, environment(), "--help").wants(t, 0, "dev", "import", "verify", "token", "version")
 	call(t, environment(), "dev", "--help").wants(t, 0, "--addr", "127.0.0.1:8080", "$OVATION_ADDR", "$OVATION_JWT_SECRET")
-	call(t, environment(), "import", "--help").wants(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "deskdrop")
+	call(t, environment(), "import", "--help").wants(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "CI&T Deskdrop", `"timeUnit": "s"`)
+	call(t, environment(), "verify", "--help").wants(t, 0, "--repair", "nobody else can write", "Exit codes")
 }
 
 func TestVersion(t *testing.T) {
