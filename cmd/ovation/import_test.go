@@ -45,8 +45,8 @@ func sums(t *testing.T, data, where string) (sums [4]int64) {
 
 func TestDeskdropIsImportedInSeconds(t *testing.T) {
 	if _, err := os.Stat(deskdrop); errors.Is(err, fs.ErrNotExist) {
-		missing := fmt.Sprintf("%s, beside the checkout, is missing: it is the file users_interactions.csv.zip "+
-			"of CI&T Deskdrop, in the public repository gh-dl/sr_acl", deskdrop)
+		missing := fmt.Sprintf("%s, seen from the checkout, is missing: it is the file users_interactions.csv.zip "+
+			"of CI&T Deskdrop, in the public repository gh-dl/sr_acl", strings.TrimPrefix(deskdrop, "../../"))
 		if os.Getenv("CI") != "" {
 			t.Fatal(missing)
 		}
