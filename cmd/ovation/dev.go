@@ -99,7 +99,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	}
 	handler, err := resolvers.NewHandler(p.ctx, resolvers.Config{
 		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Auth: auth, Logger: log,
-		Registry: registry, Introspection: c.Introspection, Pages: pages, AllowedOrigins: origins,
+		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, Pages: pages, AllowedOrigins: origins,
 	})
 	if err != nil {
 		return err

@@ -247,3 +247,30 @@ func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
 		t.Error("X-Ovation-User is not believed in spite of the flag")
 	}
 }
+
+func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
+	data := t.TempDir()
+	s := serve(t, data)
+	other, err := sql.Open("sqlite", filepath.Join(data, databaseFile)+"?_txlock=immediate")
+	must(t, err)
+	defer func() { must(t, other.Close()) }()
+	ready := func() int {
+		res, err := http.Get(s.url + "/readyz")
+		must(t, err)
+		must(t, res.Body.Close())
+		return res.StatusCode
+	}
+	if got := ready(); got != http.StatusOK {
+		t.Fatalf("a service with nothing to do answers %d", got)
+	}
+	held, err := other.Begin() // another process that writes and does not end
+	must(t, err)
+	liked := make(chan error, 1)
+	go func() {
+		liked <- s.graphQL("alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`, nil)
+	}()
+	waitFor(t, func() bool { return ready() == http.StatusServiceUnavailable })
+	must(t, held.Rollback())
+	must(t, <-liked)
+	waitFor(t, func() bool { return ready() == http.StatusOK })
+}
