@@ -1,9 +1,12 @@
-# Everything here sets up what it needs by itself. Needed: Go, make, and for
-# the web page Node.js with npm (without it the page says how to get it).
+# Everything here sets up what it needs by itself. Needed: Go and make; for the
+# tests a C compiler (the race detector is C); for the web page Node.js 20.19 or
+# newer with npm (without it the page says how to get it).
 
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := .tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GO_TEST_FLAGS ?=
+# Who is offline learns it soon; CI has the time to try again.
+NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 .DEFAULT_GOAL := help
@@ -55,18 +58,24 @@ generate: ## Write graph/ anew from schema.graphqls and gqlgen.yml
 
 .PHONY: verify-generated
 verify-generated: ## Check that graph/ is what generate would write
-	@old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; cp graph/*.go "$$old"; \
+	@# The generator deletes before it parses: graph/ comes back however it ends.
+	@old=$$(mktemp -d); cp -p graph/* "$$old"; \
+	trap 'rm -f graph/*; cp -p "$$old"/* graph; rm -rf "$$old"' EXIT; \
 	go tool gqlgen generate; \
-	diff -q "$$old" graph || { cp "$$old"/*.go graph; echo 'graph/ is not up to date: run make generate'; exit 1; }
+	diff -q "$$old" graph || { echo 'graph/ is not up to date: run make generate'; exit 1; }
 
 .PHONY: web
 web: web/dist/.built ## Build the web page; without npm the binary says how to get it
 
 web/dist/.built: web/package.json web/package-lock.json $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -name '*.go')
-	@if command -v npm >/dev/null; then \
-		cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build && touch dist/.built; \
-	else \
+	@if ! command -v npm >/dev/null; then \
 		echo 'npm is not installed: building without the web page'; \
+	elif (cd web && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE) && npm run --silent build); then \
+		touch $@; \
+	else \
+		find web/dist -mindepth 1 -not -name placeholder.html -delete; \
+		echo 'npm could not build the web page (see above): building without it'; \
+		[ -z "$${CI:-}" ]; \
 	fi
 
 .PHONY: clean

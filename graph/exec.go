@@ -1446,7 +1446,9 @@ type Query {
 }
 
 """
-Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up.
+Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent.
+
+Several in one request run one after another, each for itself: where one fails, ` + "`" + `data` + "`" + ` is null, and the others are done all the same.
 """
 type Mutation {
   "Counts one read. Also for anonymous viewers."
@@ -1489,7 +1491,7 @@ type Mutation {
     "The new folder."
     input: CreateFolderInput!
   ): FolderPayload!
-  "Renames, describes, publishes or hides a folder. What is left out stays."
+  "Renames, describes, publishes or hides a folder. What is left out, or null, stays."
   updateFolder(
     "What to change."
     input: UpdateFolderInput!

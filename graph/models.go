@@ -142,7 +142,9 @@ type LikedEdge struct {
 	Node storage.Liked `json:"node"`
 }
 
-// Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up.
+// Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent.
+//
+// Several in one request run one after another, each for itself: where one fails, `data` is null, and the others are done all the same.
 type Mutation struct {
 }
 

@@ -12,6 +12,9 @@
 //     TestGrownFileImportsOnlyItsNewRows.
 //   - Of two actions on one state with the same time, the one further down in
 //     the file wins: TestLaterRowWinsATie.
+//   - Of a packed file that is cut off or damaged nothing is imported:
+//     TestUnreadableFilesSayWhereAndWhy. Of a stream, what came before is, and
+//     the error says so: TestDamageOfAStreamIsToldWhereItIsMet.
 //   - Memory is bounded whatever the file holds: TestEndlessRowsAreRefused.
 //
 // # How once is kept

@@ -65,11 +65,12 @@ func compareSkipped(a, b Skipped) int {
 // Import reads src to its end and persists every action in it once, whatever
 // was imported of the same file before. Bad rows are noted in the Result and
 // left out. Where it fails, what came before the failure is persisted, and
-// the same import may simply be started again. Two imports of one file must
-// not run at once.
+// the same import goes on from there when it is started again. Two imports of
+// one file must not run at once.
 //
-// Errors: one that names the place where src cannot be read any further, a
-// *RowError if strict, those of the store, and that of the context.
+// Errors: a *FileError that names the place where src cannot be read any
+// further until it is repaired, a *RowError if strict, those of reading and of
+// the store, and that of the context.
 func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
 	start := time.Now()
 	o.Tenant = cmp.Or(o.Tenant, storage.DefaultTenant)
@@ -103,6 +104,7 @@ func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (
 func pipe(ctx context.Context, p *parser, w *writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(ctx, p.stop)()
 	blocks := make(chan block, 1)
 	var reader errgroup.Group
 	reader.Go(func() error {

@@ -45,7 +45,7 @@ func importText(t *testing.T, to storage.Persister, o Options, text string) (Res
 
 func importFile(t *testing.T, to storage.Persister, o Options, path string) (Result, error) {
 	t.Helper()
-	src, err := Open(path, nil, "")
+	src, err := Open(t.Context(), path, nil, "")
 	if err != nil {
 		return Result{}, err
 	}
@@ -212,7 +212,7 @@ func TestTenantsAreImportedApart(t *testing.T) {
 
 func TestCancelledImportSaysSo(t *testing.T) {
 	store := openStore(t)
-	src, err := Open(writeFile(t, "rows.csv", header+"ann,1,read,1500000000\n"), nil, "")
+	src, err := Open(t.Context(), writeFile(t, "rows.csv", header+"ann,1,read,1500000000\n"), nil, "")
 	must(t, err)
 	defer src.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -306,7 +306,7 @@ func importLines(t *rapid.T, to storage.Persister, tenant string, lines []line, 
 	for _, l := range lines {
 		text.WriteString(l.String())
 	}
-	src, err := Open("-", strings.NewReader(text.String()), "csv")
+	src, err := Open(t.Context(), "-", strings.NewReader(text.String()), "csv")
 	must(t, err)
 	p, err := newParser(src, Options{Mapping: testMapping(), Tenant: tenant})
 	must(t, err)

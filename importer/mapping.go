@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,22 +86,40 @@ func LoadMapping(name string) (Mapping, error) {
 }
 
 func parseMapping(r io.Reader) (Mapping, error) {
-	m := DefaultMapping()
-	defaults := m.Events
-	m.Events = nil // a map would be merged, not replaced
-	decoder := json.NewDecoder(io.LimitReader(r, maxRowBytes))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&m); err != nil {
+	text, err := io.ReadAll(io.LimitReader(r, maxRowBytes))
+	if err != nil {
 		return Mapping{}, err
 	}
-	if m.Events == nil {
-		m.Events = defaults
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil || members == nil {
+		if bad, is := errors.AsType[*json.SyntaxError](err); is {
+			return Mapping{}, fmt.Errorf("it is not JSON, in line %d: %w", 1+bytes.Count(text[:bad.Offset], []byte("\n")), err)
+		}
+		return Mapping{}, errors.New("it must hold a JSON object")
 	}
-	if m.Biz != "" {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(mappingMembers, name) {
+			return Mapping{}, fmt.Errorf("unknown member %q; there are %s", name, strings.Join(mappingMembers, ", "))
+		}
+	}
+	m := DefaultMapping()
+	if members["events"] != nil {
+		m.Events = nil // a map would be merged, not replaced
+	}
+	if members["biz"] != nil && members["bizColumn"] == nil {
 		m.BizColumn = ""
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		if bad, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+			return Mapping{}, fmt.Errorf("%q has a value of the type %s: events is an object of strings, every other member a string", bad.Field, bad.Value)
+		}
+		return Mapping{}, err
 	}
 	return m, nil
 }
+
+// mappingMembers are what a mapping file may say.
+var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "event", "events", "time", "timeUnit"}
 
 // Validate says what is wrong with a mapping, and by which name.
 func (m Mapping) Validate() error {

@@ -22,8 +22,16 @@ func TestMappingFile(t *testing.T) {
 
 func TestWrongMappings(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{`{"usr": "x"}`, `unknown field "usr"`},
-		{`[]`, "cannot unmarshal"},
+		{`{"usr": "x"}`, `unknown member "usr"; there are biz, bizColumn, user`},
+		{`{"User": "x"}`, `unknown member "User"`},
+		{`[]`, "it must hold a JSON object"},
+		{`null`, "it must hold a JSON object"},
+		{``, "it is not JSON, in line 1: unexpected end"},
+		{"{\n\"user\": }", "it is not JSON, in line 2: invalid character"},
+		{`{"user": "x"} {`, "it is not JSON, in line 1: invalid character '{' after top-level value"},
+		{`{"user": 7}`, `"user" has a value of the type number`},
+		{`{"events": {"VIEW": []}}`, `has a value of the type array: events is an object of strings`},
+		{`{"biz": "video", "bizColumn": "kind"}`, `give biz ("video") or the column that holds it ("kind"), not both`},
 		{`{"user": ""}`, "user must name a column"},
 		{`{"biz": "Article"}`, "biz must be"},
 		{`{"bizColumn": ""}`, "either biz or"},
@@ -37,6 +45,9 @@ func TestWrongMappings(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.text, err, c.want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "importer") || strings.Contains(err.Error(), "Go ")) {
+			t.Errorf("%s: names of the program leak: %v", c.text, err)
 		}
 	}
 	if _, err := LoadMapping("deskdorp"); err == nil || !strings.Contains(err.Error(), "there is deskdrop") {

@@ -40,6 +40,7 @@ type parser struct {
 	strict  bool
 	size    int // of a block
 	where   func() int64
+	stop    func() // makes a read that waits fail
 
 	chain   [sha256.Size]byte
 	scratch []byte
@@ -57,7 +58,7 @@ func newParser(src *Source, o Options) (*parser, error) {
 		return nil, err
 	}
 	p := &parser{
-		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, size: blockActions, where: src.read.Load,
+		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, size: blockActions, where: src.read.Load, stop: src.stop,
 		does:    make(map[string]action, len(o.Mapping.Events)),
 		chain:   sha256.Sum256([]byte("ovation import 1")),
 		skipped: make(map[Skipped]int64),

@@ -72,7 +72,7 @@ func newCSVReader(r io.Reader, columns row) (*csvReader, error) {
 		return nil, errors.New("the file is empty: a header with the names of the columns is expected")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the header: %w", named(err))
+		return nil, fmt.Errorf("read the header: %w", explainPacked(err))
 	}
 	c.width = len(header)
 	for i, column := range columns {
@@ -119,13 +119,13 @@ func (c *csvReader) explain(err error) error {
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case errors.Is(err, errRowTooLong):
-		return fmt.Errorf("after line %d: %w: is a closing quote missing?", c.start, err)
+		return &FileError{Err: fmt.Errorf("after line %d: %w: is a closing quote missing?", c.start, err)}
 	case !errors.As(err, &bad):
-		return fmt.Errorf("after line %d: %w", c.start, named(err))
+		return fmt.Errorf("after line %d: %w", c.start, explainPacked(err))
 	}
 	c.start = bad.StartLine
 	if errors.Is(err, csv.ErrQuote) && c.atEnd() {
-		return fmt.Errorf("line %d: the quotes of the last row do not match: is the file cut off, or a closing quote missing?", c.start)
+		return &FileError{Err: fmt.Errorf("line %d: the quotes of the last row do not match: is the file cut off, or a closing quote missing?", c.start)}
 	}
 	return &RowError{c.start, bad.Err.Error()}
 }
@@ -172,7 +172,7 @@ func (j *ndjsonReader) next(out *row) error {
 		case errors.Is(err, bufio.ErrBufferFull):
 			return j.skipLine()
 		case err != nil && !errors.Is(err, io.EOF):
-			return fmt.Errorf("line %d: %w", j.start, named(err))
+			return fmt.Errorf("line %d: %w", j.start, explainPacked(err))
 		}
 		if len(bytes.TrimSpace(text)) > 0 {
 			return j.parse(text, out)
@@ -190,7 +190,7 @@ func (j *ndjsonReader) skipLine() error {
 			continue
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("line %d: %w", j.start, named(err))
+			return fmt.Errorf("line %d: %w", j.start, explainPacked(err))
 		}
 		return &RowError{j.start, errRowTooLong.Error()}
 	}

@@ -75,7 +75,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestEndlessRowsAreRefused(t *testing.T) {
 	for _, start := range []string{"", header, header + "ann,1,read,1500000000\n\"ann"} {
 		text := &endless{head: start}
-		src, err := Open("-", text, "csv")
+		src, err := Open(t.Context(), "-", text, "csv")
 		must(t, err)
 		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
 		if !errors.Is(err, errRowTooLong) || text.given > 2*maxRowBytes {
@@ -143,7 +143,7 @@ func FuzzRows(f *testing.F) {
 		if asCSV {
 			format = "csv"
 		}
-		src, err := Open("-", strings.NewReader(text), format)
+		src, err := Open(t.Context(), "-", strings.NewReader(text), format)
 		if err != nil {
 			return
 		}

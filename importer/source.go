@@ -4,7 +4,9 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +26,7 @@ type Source struct {
 	size   int64
 	read   atomic.Int64 // bytes of the packed file
 	file   *os.File     // nil for standard input
+	stop   context.CancelFunc
 }
 
 // Size is that of the file as it lies there, in bytes; 0 where it is not
@@ -32,6 +35,7 @@ func (s *Source) Size() int64 { return s.size }
 
 // Close closes the file. Standard input stays open.
 func (s *Source) Close() error {
+	s.stop()
 	if s.file == nil {
 		return nil
 	}
@@ -42,50 +46,76 @@ func (s *Source) Close() error {
 // gzip or zip is seen from its first bytes. format is one of Formats; where it
 // is empty, the ending of the name decides (.csv, .ndjson, .jsonl), or else
 // the first byte: "{" begins NDJSON.
-func Open(name string, stdin io.Reader, format string) (*Source, error) {
-	s := &Source{format: format}
-	raw := stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("open: %w", err)
-		}
-		s.file, raw = file, file
-		info, err := file.Stat()
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("open: %w", err), file.Close())
-		}
-		s.size = info.Size()
-		if info.IsDir() {
-			return nil, errors.Join(fmt.Errorf("open: %s is a folder; name a file in it", name), file.Close())
-		}
-	}
-	if err := s.unpack(name, raw); err != nil {
+//
+// A packed file is unpacked once to its end before Open returns, and refused
+// with a *FileError where it is cut off or damaged. Of a stream, such as
+// standard input, that is seen only when it has been read.
+//
+// When ctx ends, reading fails with its error, also one that waits. A read of
+// stdin that waits is left behind; it ends with the next bytes, or the process.
+func Open(ctx context.Context, name string, stdin io.Reader, format string) (*Source, error) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &Source{format: format, stop: stop}
+	if err := s.open(ctx, name, stdin); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
+func (s *Source) open(ctx context.Context, name string, raw io.Reader) error {
+	if name == "-" {
+		return s.unpack(ctx, name, raw)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	s.file = file
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	if info.IsDir() {
+		return fmt.Errorf("open: %s is a folder; name a file in it", name)
+	}
+	if info.Mode().IsRegular() {
+		s.size = info.Size()
+	}
+	return s.unpack(ctx, name, file)
+}
+
 // unpack sees through gzip and zip, and finds the format.
-func (s *Source) unpack(name string, raw io.Reader) error {
+func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 	const buffer = 64 << 10
-	packed := bufio.NewReaderSize(&countingReader{raw, &s.read}, buffer)
+	counted := &countingReader{newInterruptible(ctx, raw, buffer), &s.read}
+	packed := bufio.NewReaderSize(counted, buffer)
 	magic, err := packed.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read: %w", err)
 	}
+	stream := s.size == 0 // it cannot be read twice
 	var text io.Reader = packed
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		if !stream {
+			if err := tryGzip(packed); err != nil {
+				return err
+			}
+			if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+				return fmt.Errorf("read: %w", err)
+			}
+			packed.Reset(counted)
+			s.read.Store(0)
+		}
 		if text, err = gzip.NewReader(packed); err != nil {
-			return fmt.Errorf("unpack gzip: %w", named(err))
+			return fmt.Errorf("unpack gzip: %w", explainPacked(err))
 		}
 		name = strings.TrimSuffix(strings.ToLower(name), ".gz")
 	case bytes.HasPrefix(magic, []byte("PK\x03\x04")), bytes.HasPrefix(magic, []byte("PK\x05\x06")):
-		if s.file == nil {
-			return errors.New("a zip file cannot be read from standard input: name the file, or unpack it on the way (unzip -p FILE.zip | ovation import -)")
+		if stream {
+			return errors.New("a zip file cannot be read from standard input or a pipe: name the file, or unpack it on the way (unzip -p FILE.zip | ovation import -)")
 		}
-		if name, text, err = openZip(&countingReaderAt{s.file, &s.read}, s.size); err != nil {
+		if name, text, err = openZip(&countingReaderAt{ctx, s.file, &s.read}, s.size); err != nil {
 			return err
 		}
 	}
@@ -93,41 +123,73 @@ func (s *Source) unpack(name string, raw io.Reader) error {
 	return s.sniff(name)
 }
 
+// tryGzip reads to the end, behind which the checksum stands.
+func tryGzip(packed io.Reader) error {
+	text, err := gzip.NewReader(packed)
+	if err == nil {
+		_, err = io.Copy(io.Discard, text) //nolint:gosec // nothing of it is kept, however large it is
+	}
+	if err != nil {
+		return fmt.Errorf("unpack gzip: %w", explainPacked(err))
+	}
+	return nil
+}
+
 // sniff skips a byte order mark and finds the format where none is set.
 func (s *Source) sniff(name string) error {
 	head, err := s.text.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read: %w", named(err))
+		return fmt.Errorf("read: %w", explainPacked(err))
 	}
 	if bytes.HasPrefix(head, []byte{0xff, 0xfe}) || bytes.HasPrefix(head, []byte{0xfe, 0xff}) {
 		return errors.New("the file is written in UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
 	}
 	if bytes.Equal(head, []byte("\ufeff")) {
 		_, _ = s.text.Discard(len(head)) // they are in the buffer
-		head, _ = s.text.Peek(1)         // an error comes again when rows are read
 	}
-	if s.format != "" {
-		return nil
+	first := s.first()
+	if s.format == "" {
+		s.format = formatOf(name, first)
 	}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".csv":
-		s.format = "csv"
-	case ".ndjson", ".jsonl":
-		s.format = "ndjson"
-	default:
-		s.format = "csv"
-		if bytes.HasPrefix(head, []byte("{")) {
-			s.format = "ndjson"
-		}
+	if s.format == "ndjson" && first == '[' {
+		return errors.New("the file is a JSON array: one object a line is expected (jq -c '.[]' FILE | ovation import - makes that)")
 	}
 	return nil
+}
+
+// formatOf tells it by the file's name, or else by its first byte.
+func formatOf(name string, first byte) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".csv":
+		return "csv"
+	case ".ndjson", ".jsonl":
+		return "ndjson"
+	}
+	if first == '{' || first == '[' {
+		return "ndjson"
+	}
+	return "csv"
+}
+
+// first is the first byte that is no blank, and stays to be read; 0 where
+// there is none, or only far away. An error comes again when rows are read.
+func (s *Source) first() byte {
+	for n := 1; ; n++ {
+		head, err := s.text.Peek(n)
+		if err != nil {
+			return 0
+		}
+		if c := head[n-1]; !strings.ContainsRune(" \t\r\n", rune(c)) {
+			return c
+		}
+	}
 }
 
 // openZip opens the only file in a zip file and returns its name too.
 func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
-		return "", nil, fmt.Errorf("unpack zip: its directory cannot be read, it is cut off or damaged: %w", err)
+		return "", nil, fmt.Errorf("unpack zip: its directory cannot be read: %w", explainPacked(err))
 	}
 	var found []*zip.File
 	for _, f := range archive.File {
@@ -143,19 +205,78 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	if found[0].Flags&encrypted != 0 {
 		return "", nil, errors.New("unpack zip: it is encrypted: unpack it first")
 	}
+	// Once to its end, behind which the checksum is compared, and once to use it.
 	text, err := found[0].Open()
+	if err == nil {
+		_, err = io.Copy(io.Discard, text)
+	}
+	if err == nil {
+		text, err = found[0].Open()
+	}
 	if err != nil {
-		return "", nil, fmt.Errorf("unpack zip: %w", err)
+		return "", nil, fmt.Errorf("unpack zip: %w", explainPacked(err))
 	}
 	return found[0].Name, text, nil
 }
 
-// named says in plain words what the readers of packed files mean.
-func named(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("the file is cut off: %w", io.ErrUnexpectedEOF)
+// FileError is a fault of the file itself: reading it again will meet it again.
+type FileError struct {
+	// Packed says that the fault was met while unpacking. Damage is noticed late,
+	// so that rows read shortly before may not be what they were.
+	Packed bool
+	Err    error
+}
+
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// explainPacked tells the faults of packed files, in plain words, from those
+// of reading them.
+func explainPacked(err error) error {
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, zip.ErrFormat):
+		return &FileError{true, errors.New("the file is cut off or damaged")}
+	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrChecksum):
+		return &FileError{true, fmt.Errorf("the file is damaged: %w", err)}
 	}
 	return err
+}
+
+// interruptible lets go of a read that waits when the context ends.
+type interruptible struct {
+	ctx    context.Context
+	r      io.Reader
+	buffer []byte // that of a read under way, which may be left behind
+	done   chan readResult
+}
+
+type readResult struct {
+	n   int
+	err error
+}
+
+func newInterruptible(ctx context.Context, r io.Reader, buffer int) *interruptible {
+	return &interruptible{ctx: ctx, r: r, buffer: make([]byte, buffer), done: make(chan readResult, 1)}
+}
+
+func (i *interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	buffer := i.buffer[:min(len(p), len(i.buffer))]
+	go func() {
+		n, err := i.r.Read(buffer)
+		i.done <- readResult{n, err}
+	}()
+	select {
+	case <-i.ctx.Done():
+		return 0, i.ctx.Err()
+	case r := <-i.done:
+		return copy(p, buffer[:r.n]), r.err
+	}
 }
 
 // countingReader counts what is read.
@@ -170,13 +291,17 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countingReaderAt notes how far it was read.
+// countingReaderAt notes how far it was read, until the context ends.
 type countingReaderAt struct {
-	r io.ReaderAt
-	n *atomic.Int64
+	ctx context.Context
+	r   io.ReaderAt
+	n   *atomic.Int64
 }
 
 func (c *countingReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.r.ReadAt(p, off)
 	c.n.Store(off + int64(n))
 	return n, err

@@ -4,7 +4,10 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,10 +37,15 @@ func gzipped(t *testing.T, parts ...string) string {
 // zipped packs names and texts in turn.
 func zipped(t *testing.T, files ...string) string {
 	t.Helper()
+	return zippedBy(t, zip.Deflate, files...)
+}
+
+func zippedBy(t *testing.T, method uint16, files ...string) string {
+	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for i := 0; i < len(files); i += 2 {
-		f, err := w.Create(files[i])
+		f, err := w.CreateHeader(&zip.FileHeader{Name: files[i], Method: method})
 		must(t, err)
 		_, err = f.Write([]byte(files[i+1]))
 		must(t, err)
@@ -84,7 +92,7 @@ func TestFormsOfOneFileAreOne(t *testing.T) {
 func TestStandardInput(t *testing.T) {
 	store := openStore(t)
 	for name, text := range map[string]string{"plain": plain, "gzip": gzipped(t, plain), "NDJSON": asNDJSON} {
-		src, err := Open("-", strings.NewReader(text), "")
+		src, err := Open(t.Context(), "-", strings.NewReader(text), "")
 		must(t, err)
 		_, err = Import(t.Context(), store, src, Options{Mapping: testMapping()})
 		must(t, err)
@@ -102,6 +110,7 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
 	damaged := []byte(gzipped(t, plain))
 	binary.LittleEndian.PutUint32(damaged[len(damaged)-8:], 1)
+	stored := zippedBy(t, zip.Store, "a.csv", plain)
 	encrypted := []byte(zipped(t, "a.csv", plain))
 	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
 	for _, c := range []struct {
@@ -111,9 +120,11 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 		{"empty", "a.csv", "", "the file is empty", 0},
 		{"empty gzip", "a.csv.gz", gzipped(t, ""), "the file is empty", 0},
 		{"gzip cut in its header", "a.csv.gz", gzipped(t, long)[:8], "cut off", 0},
-		{"gzip cut off", "a.csv.gz", cut[:len(cut)-20], "after line 2: the file is cut off", 1},
-		{"gzip damaged", "a.csv.gz", string(damaged), "after line 3: gzip: invalid checksum", 2},
-		{"zip cut off", "a.zip", zipped(t, "a.csv", plain)[:60], "directory cannot be read", 0},
+		{"gzip cut off", "a.csv.gz", cut[:len(cut)-20], "unpack gzip: the file is cut off", 0},
+		{"gzip damaged", "a.csv.gz", string(damaged), "unpack gzip: the file is damaged: gzip: invalid checksum", 0},
+		{"gzip with more behind it", "a.csv.gz", gzipped(t, plain) + "more of it", "unpack gzip: the file is damaged: gzip: invalid header", 0},
+		{"zip cut off", "a.zip", zipped(t, "a.csv", plain)[:60], "directory cannot be read: the file is cut off", 0},
+		{"zip damaged", "a.zip", strings.Replace(stored, "ann,2", "bob,2", 1), "unpack zip: the file is damaged: zip: checksum", 0},
 		{"zip of two files", "a.zip", zipped(t, "a.csv", plain, "b.csv", plain), "holds 2 files", 0},
 		{"zip of nothing", "a.zip", zipped(t), "holds 0 files", 0},
 		{"encrypted zip", "a.zip", string(encrypted), "is encrypted", 0},
@@ -135,17 +146,106 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 	}
 }
 
+// TestDamageOfAStreamIsToldWhereItIsMet imports from what can be read once only.
+func TestDamageOfAStreamIsToldWhereItIsMet(t *testing.T) {
+	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
+	damaged := []byte(gzipped(t, plain))
+	damaged[len(damaged)-8] ^= 1 // of the checksum
+	for _, c := range []struct {
+		name, text, want string
+		packed           bool
+	}{
+		{"cut gzip", cut[:len(cut)-20], "after line 2: the file is cut off", true},
+		{"damaged gzip", string(damaged), "after line 3: the file is damaged: gzip: invalid checksum", true},
+		{"open quote", plain + "ann,\"1", "line 4: the quotes of the last row", false},
+		{"endless row", plain + strings.Repeat("x", 2*maxRowBytes), "after line 3: a row is longer than", false},
+	} {
+		src, err := Open(t.Context(), "-", strings.NewReader(c.text), "csv")
+		must(t, err)
+		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping()})
+		fault, is := errors.AsType[*FileError](err)
+		if !is || fault.Packed != c.packed || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %#v: %v, want %q", c.name, fault, err, c.want)
+		}
+		must(t, src.Close())
+	}
+}
+
+// TestWaitingForAStreamEndsWithTheContext stops before the first byte, and
+// between two rows.
+func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	defer w.Close()
+	go cancel()
+	if _, err := Open(ctx, "-", r, ""); !errors.Is(err, context.Canceled) {
+		t.Fatalf("waiting for the first byte ends with %v", err)
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(plain), waiting{cancel, r}), "")
+	must(t, err)
+	if _, err = Import(ctx, openStore(t), src, Options{Mapping: testMapping()}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("waiting for more rows ends with %v", err)
+	}
+	must(t, src.Close())
+}
+
+// waiting tells when somebody begins to wait.
+type waiting struct {
+	tell func()
+	more io.Reader
+}
+
+func (w waiting) Read(p []byte) (int, error) {
+	w.tell()
+	return w.more.Read(p)
+}
+
+// TestFailingStoreDoesNotWaitForTheStream has a store that fails while the
+// reader waits for more.
+func TestFailingStoreDoesNotWaitForTheStream(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	enough := header + strings.Repeat("ann,1,read,1500000000\n", blockActions)
+	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(enough), r), "")
+	must(t, err)
+	_, err = Import(t.Context(), &killed{Persister: openStore(t)}, src, Options{Mapping: testMapping()})
+	if !errors.Is(err, errKilled) {
+		t.Fatalf("got %v, want that of the store", err)
+	}
+	must(t, src.Close())
+}
+
+func TestJSONThatIsNotOneObjectALineIsKnown(t *testing.T) {
+	const object = `{"user":"ann","subject":1,"event":"read","time":1500000000}`
+	for _, text := range []string{"[" + object + "]", "\n [\n" + object + "]"} {
+		for _, name := range []string{"a", "a.json", "a.ndjson"} {
+			_, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, name, text))
+			if err == nil || !strings.Contains(err.Error(), "JSON array") || !strings.Contains(err.Error(), "jq -c") {
+				t.Errorf("%s of %q: got %v", name, text, err)
+			}
+		}
+	}
+	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a", "\r\n\n"+object+"\n{}"))
+	must(t, err)
+	if result.Rows != 2 || result.Bad != 1 || result.BadRows[0].Line != 4 {
+		t.Errorf("NDJSON after blank lines: got %+v", result)
+	}
+}
+
 func TestWhatCannotBeOpened(t *testing.T) {
 	folder := t.TempDir()
 	for _, c := range []struct{ name, path, want string }{
 		{"missing", filepath.Join(folder, "missing.csv"), "no such file"},
 		{"folder", folder, "is a folder"},
 	} {
-		if _, err := Open(c.path, nil, ""); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Open(t.Context(), c.path, nil, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Open("-", strings.NewReader(zipped(t, "a.csv", plain)), ""); err == nil || !strings.Contains(err.Error(), "standard input") {
+	if _, err := Open(t.Context(), "-", strings.NewReader(zipped(t, "a.csv", plain)), ""); err == nil || !strings.Contains(err.Error(), "standard input") {
 		t.Errorf("zip on standard input: got %v", err)
 	}
 }
@@ -156,7 +256,7 @@ func TestSizeAndPositionAreOfThePackedFile(t *testing.T) {
 		path := writeFile(t, "a.csv", packed)
 		info, err := os.Stat(path)
 		must(t, err)
-		src, err := Open(path, nil, "csv")
+		src, err := Open(t.Context(), path, nil, "csv")
 		must(t, err)
 		var last Progress
 		_, err = Import(t.Context(), openStore(t), src, Options{Mapping: testMapping(), Progress: func(p Progress) { last = p }})

@@ -3,6 +3,7 @@ package loaders_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -153,6 +154,71 @@ func TestForgetShowsWhatIsNew(t *testing.T) {
 	l.Forget()
 	if count() != 0 {
 		t.Error("after Forget the response shows what was before")
+	}
+}
+
+func TestForgetForgetsEveryKind(t *testing.T) {
+	s := liked(t, 1)
+	l := loaders.New(s, alice, storage.AllKinds)
+	page := storage.Page{First: 10}
+	kinds := map[string]func() (int, error){
+		"states": func() (int, error) {
+			got, err := l.States(t.Context(), storage.StateKey{User: alice, Subject: subject(5)})
+			return int(got.ReactionVersion), err
+		},
+		"likers": func() (int, error) {
+			got, err := l.Likers(t.Context(), storage.LikersQuery{Subject: subject(5), Page: page})
+			return len(got), err
+		},
+		"likes": func() (int, error) {
+			got, err := l.Likes(t.Context(), storage.LikesQuery{User: alice, Page: page})
+			return len(got), err
+		},
+		"items": func() (int, error) {
+			got, err := l.Items(t.Context(), storage.ItemsQuery{Folder: storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, Page: page})
+			return len(got), err
+		},
+		"folder": func() (int, error) {
+			got, err := l.Folder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID})
+			return int(got.ItemCount), err
+		},
+		"folders": func() (int, error) {
+			got, err := l.Folders(t.Context(), storage.FoldersQuery{Owner: alice, Page: page})
+			return len(got), err
+		},
+		"reads": func() (int, error) {
+			got, err := l.Reads(t.Context(), storage.ReadsQuery{User: alice, Page: page})
+			return len(got), err
+		},
+	}
+	ask := func() map[string]int {
+		out := map[string]int{}
+		for name, kind := range kinds {
+			n, err := kind()
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			out[name] = n
+		}
+		return out
+	}
+	before := ask()
+	_, err := s.Persist(t.Context(), []storage.Message{{ID: "all", Actions: []storage.Action{
+		{User: alice, Subject: subject(5), Kind: storage.KindReaction, Reaction: storage.Like, Version: 9},
+		{User: alice, Subject: subject(5), Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 9},
+		{User: alice, Subject: subject(5), Kind: storage.KindRead, Times: 1, First: 9, Version: 9},
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(ask(), before) {
+		t.Error("a response changed its mind halfway")
+	}
+	l.Forget()
+	for name, n := range ask() {
+		if n == before[name] {
+			t.Errorf("%s: after Forget the response shows what was before", name)
+		}
 	}
 }
 

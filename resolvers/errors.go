@@ -70,7 +70,7 @@ func codeOf(err error) (code, message string) {
 	case errors.Is(err, storage.ErrNotFound):
 		return codeNotFound, "this is not known, or not visible to you"
 	case errors.Is(err, storage.ErrNameTaken):
-		return codeBadUserInput, "name is that of another of your folders"
+		return codeBadUserInput, "input.name is taken: it is that of another of your folders (the default folder is one, even before it holds anything)"
 	case errors.Is(err, storage.ErrDefaultFolder):
 		return codeBadUserInput, "the default folder cannot be deleted; it can be renamed"
 	case errors.Is(err, storage.ErrTooManyFolders):
@@ -79,7 +79,7 @@ func codeOf(err error) (code, message string) {
 		return codeUnavailable, "the folder is being filled while it is deleted; try again"
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, worker.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return codeUnavailable, "the service cannot do this at the moment; try again"
+		return codeUnavailable, "the service cannot do this at the moment, or cannot tell whether it is done; try again"
 	}
 	return codeInternal, ""
 }

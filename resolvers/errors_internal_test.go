@@ -66,7 +66,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add("", "", "", int64(-1), "AAAA")
 	f.Fuzz(func(t *testing.T, list, biz, id string, version int64, forged string) {
 		if strings.Contains(biz, "\x00") || len(biz)+len(id) > 300 {
-			t.Skip("no position of a list")
+			return // no position of a list
 		}
 		at := storage.Position{Version: version, Biz: biz, ID: id}
 		cursor := c.encode(list, at)

@@ -70,7 +70,8 @@ func TestFolderNamesAreBoundedAndUnique(t *testing.T) {
 	s := start(t)
 	s.newFolder(t, "alice", "Trips", false)
 	other := s.newFolder(t, "alice", strings.Repeat("ñ", 100), false)
-	s.newFolder(t, "bob", "Trips", false) // another user's name is free
+	s.newFolder(t, "bob", "Trips", false)            // another user's name is free
+	s.newFolder(t, "alice", "À\u00a0voir 👩‍👧", true) // a space that does not break, an emoji of three
 	tests := []struct{ name, message string }{
 		{"trips", "another of your folders"},
 		{"TRIPS", "another of your folders"},

@@ -77,7 +77,7 @@ func start(t *testing.T, options ...option) *service {
 	worked := make(chan error, 1)
 	go func() { worked <- w.Run(ctx) }()
 
-	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: true})
+	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
 	must(t, err)
 	handler, err := resolvers.NewHandler(t.Context(), resolvers.Config{
 		Store: calls, Recorder: recorder, Folders: worker.NewFolders(calls, mirror, worker.FoldersOptions{Logger: logger}),

@@ -3,6 +3,8 @@ package resolvers
 import (
 	"context"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"ovation/loaders"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -22,10 +24,12 @@ func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node,
 	}
 	nodes := make([]storage.Node, len(ids))
 	for i, id := range ids { // all of it was loaded ahead
-		var err error
-		if nodes[i], err = r.Node(ctx, id); err != nil {
-			return nil, err
+		found, err := r.Node(ctx, id)
+		if err != nil { // of this entry alone
+			graphql.AddError(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), err)
+			continue
 		}
+		nodes[i] = found
 	}
 	return nodes, nil
 }

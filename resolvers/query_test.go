@@ -57,6 +57,7 @@ func TestBadSubjectsAreRefusedByName(t *testing.T) {
 		{"bizId of 65 two-byte letters", "video", strings.Repeat("é", 65), "bizId is 130 bytes long"},
 		{"control character", "video", "a\x00b", "printable"},
 		{"line break", "video", "a\nb", "printable"},
+		{"broken text", "video", "a\ufffdb", "printable"},
 		{"bidirectional override", "video", "a\u202eb", "printable"},
 	}
 	for _, tt := range tests {

@@ -91,6 +91,7 @@ func executor(cfg Config, c *cursors) *handler.Server {
 	server.SetErrorPresenter(presenter(cfg.Logger))
 	server.SetRecoverFunc(recovered)
 	server.AddTransport(transport.HTTP{})
+	server.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
 	limits.Install(server, limits.Config{Introspection: cfg.Introspection})
 	server.AroundResponses(root.withLoaders)
 	return server

@@ -102,6 +102,10 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 	if len(got.Errors) == 0 || got.Data["__schema"] != nil {
 		t.Errorf("got %+v", got)
 	}
+	got = s.ask(t, "", `{ viewr { userId } }`)
+	if len(got.Errors) != 1 || strings.Contains(got.Errors[0].Message, "viewer") {
+		t.Errorf("a typo is answered by %+v", got)
+	}
 	s.ok(t, "", page)
 }
 

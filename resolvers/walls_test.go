@@ -88,6 +88,16 @@ func TestNodesAndTheirWalls(t *testing.T) {
 	}
 }
 
+func TestOneEntryOfNodesDoesNotSpoilTheOthers(t *testing.T) {
+	s := start(t)
+	all := ids(t, s)
+	got := s.ask(t, "", `query($ids: [ID!]!) { nodes(ids: $ids) { __typename } }`, "ids", []string{all["Folder (public)"], all["Interactive"], "x"})
+	same(t, got.Data, `{"nodes":[null,{"__typename":"Interactive"},null]}`)
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" || len(got.Errors[0].Path) != 2 {
+		t.Errorf("got %+v", got.Errors)
+	}
+}
+
 func TestNoIDIsNull(t *testing.T) {
 	s := start(t)
 	for _, id := range []string{"", "x", "SW50ZXJhY3RpdmU", "*", "\u00e9", "I", "TAAAAA"} {

@@ -86,6 +86,11 @@ func (a Action) Validate() error {
 	case a.User.Anonymous() && a.Kind != KindRead:
 		return &InvalidError{Field: "userId", Reason: "must not be empty: anonymous visitors only read"}
 	}
+	if a.Kind != KindReaction && a.Reaction != NoReaction ||
+		a.Kind != KindCollection && a.FolderID != "" ||
+		a.Kind != KindRead && (a.Times != 0 || a.First != 0) {
+		return &InvalidError{Field: "kind", Reason: "must be the one that reaction, folderId, times and first belong to"}
+	}
 	switch a.Kind {
 	case KindReaction:
 		if a.Reaction > Dislike {

@@ -96,9 +96,9 @@ func ValidateFolderName(name string) error {
 }
 
 // ValidateFolderDescription checks a description: at most 1,000 characters of
-// printable text; line breaks are allowed.
+// printable text; line breaks and tabs are allowed.
 func ValidateFolderDescription(text string) error {
-	return validateText("description", text, MaxFolderDescriptionLen, "\n")
+	return validateText("description", text, MaxFolderDescriptionLen, "\r\n\t")
 }
 
 // FolderNameKey folds a name to what must be unique among a user's folders:
@@ -116,7 +116,8 @@ func validateText(field, s string, most int, also string) error {
 	}
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	for _, r := range s {
-		if !unicode.IsPrint(r) && r != zeroWidthNonJoiner && r != zeroWidthJoiner && !strings.ContainsRune(also, r) {
+		fine := unicode.IsGraphic(r) && r != unicode.ReplacementChar // which broken text is read as
+		if !fine && r != zeroWidthNonJoiner && r != zeroWidthJoiner && !strings.ContainsRune(also, r) {
 			return &InvalidError{Field: field, Reason: fmt.Sprintf("must be printable text; it holds the character %U", r)}
 		}
 	}

@@ -64,10 +64,17 @@ func TestActionsOutOfBoundsAreNamed(t *testing.T) {
 	good := storage.Action{
 		User: alice, Subject: subject, Kind: storage.KindRead, Times: 1, First: 5, Version: 5,
 	}
+	of := func(kind storage.Kind) storage.Action {
+		return storage.Action{User: alice, Subject: subject, Kind: kind, Version: 5}
+	}
 	for name, c := range map[string]struct {
 		change func(*storage.Action)
 		field  string
 	}{
+		"a read with a reaction":   {func(a *storage.Action) { a.Reaction = storage.Like }, "kind"},
+		"a read with a folder":     {func(a *storage.Action) { a.FolderID = "default" }, "kind"},
+		"a like with a folder":     {func(a *storage.Action) { *a = of(storage.KindReaction); a.FolderID = "default" }, "kind"},
+		"a collection with times":  {func(a *storage.Action) { *a = of(storage.KindCollection); a.Times = 1 }, "kind"},
 		"as it is":                 {func(*storage.Action) {}, ""},
 		"a read of the anonymous":  {func(a *storage.Action) { a.User.UserID = "" }, ""},
 		"of two tenants":           {func(a *storage.Action) { a.User.Tenant = "other" }, "tenant"},
@@ -79,12 +86,12 @@ func TestActionsOutOfBoundsAreNamed(t *testing.T) {
 		"read last before first":   {func(a *storage.Action) { a.First = 6 }, "times"},
 		"of no kind":               {func(a *storage.Action) { a.Kind = 0 }, "kind"},
 		"of an unknown kind":       {func(a *storage.Action) { a.Kind = 4 }, "kind"},
-		"a dislike":                {func(a *storage.Action) { a.Kind, a.Reaction = storage.KindReaction, storage.Dislike }, ""},
-		"an unknown reaction":      {func(a *storage.Action) { a.Kind, a.Reaction = storage.KindReaction, 3 }, "reaction"},
+		"a dislike":                {func(a *storage.Action) { *a = of(storage.KindReaction); a.Reaction = storage.Dislike }, ""},
+		"an unknown reaction":      {func(a *storage.Action) { *a = of(storage.KindReaction); a.Reaction = 3 }, "reaction"},
 		"a like of the anonymous":  {func(a *storage.Action) { a.User.UserID, a.Kind = "", storage.KindReaction }, "userId"},
-		"an uncollect":             {func(a *storage.Action) { a.Kind = storage.KindCollection }, ""},
-		"into a folder of any id":  {func(a *storage.Action) { a.Kind, a.FolderID = storage.KindCollection, "gone" }, ""},
-		"into a folder too long":   {func(a *storage.Action) { a.Kind, a.FolderID = storage.KindCollection, strings.Repeat("x", 37) }, "folderId"},
+		"an uncollect":             {func(a *storage.Action) { *a = of(storage.KindCollection) }, ""},
+		"into a folder of any id":  {func(a *storage.Action) { *a = of(storage.KindCollection); a.FolderID = "gone" }, ""},
+		"into a folder too long":   {func(a *storage.Action) { *a = of(storage.KindCollection); a.FolderID = strings.Repeat("x", 37) }, "folderId"},
 		"a collect of the unknown": {func(a *storage.Action) { a.User.UserID, a.Kind = "", storage.KindCollection }, "userId"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,3 +17,9 @@ func Files() fs.FS {
 	}
 	return files
 }
+
+// Built reports whether files holds GraphiQL, and not the placeholder alone.
+func Built(files fs.FS) bool {
+	_, err := fs.Stat(files, pages["/"])
+	return err == nil
+}

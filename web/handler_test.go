@@ -216,3 +216,9 @@ func TestServesTheBuiltFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestBuiltTellsThePageFromThePlaceholder(t *testing.T) {
+	if !Built(built()) || Built(notBuilt()) {
+		t.Errorf("built: %v, not built: %v", Built(built()), Built(notBuilt()))
+	}
+}

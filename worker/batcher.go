@@ -37,9 +37,9 @@ type lane struct {
 
 // item is an action whose caller waits for the answer.
 type item struct {
-	action  storage.Action
-	release func()
-	answer  chan answer // takes one without blocking
+	action storage.Action
+	settle func(error)
+	answer chan answer // takes one without blocking
 }
 
 type answer struct {
@@ -59,22 +59,26 @@ func newBatcher(publisher Publisher, mirror Mirror, opts RecorderOptions) *batch
 	}
 }
 
-// do sends the action and waits for its answer. It calls release once, when the
-// action is out of its hands, which may be long after it has returned.
-func (b *batcher) do(ctx context.Context, a storage.Action, release func()) (storage.Durability, error) {
+// errNotSent is what settle is called with where nothing was published.
+var errNotSent = errors.New("not sent")
+
+// do sends the action and waits for its answer. It calls settle once, when the
+// action is out of its hands, which may be long after it has returned: with
+// nil, errNotSent or the publisher's error.
+func (b *batcher) do(ctx context.Context, a storage.Action, settle func(error)) (storage.Durability, error) {
 	select {
 	case b.space <- struct{}{}:
 	case <-b.closing:
-		release()
+		settle(errNotSent)
 		return "", fmt.Errorf("record: %w", ErrClosed)
 	case <-ctx.Done():
-		release()
+		settle(errNotSent)
 		return "", ended(ctx, "wait for room in the backlog")
 	}
 	b.opts.Metrics.backlog(1)
-	it := &item{action: a, release: release, answer: make(chan answer, 1)}
+	it := &item{action: a, settle: settle, answer: make(chan answer, 1)}
 	if !b.add(it) { //nolint:contextcheck // what is accepted outlives its caller
-		b.leave(it)
+		b.leave(it, errNotSent)
 		return "", fmt.Errorf("record: %w", ErrClosed)
 	}
 	select {
@@ -99,8 +103,8 @@ func (b *batcher) add(it *item) bool {
 }
 
 // leave gives back what an item holds.
-func (b *batcher) leave(it *item) {
-	it.release()
+func (b *batcher) leave(it *item, err error) {
+	it.settle(err)
 	<-b.space
 	b.opts.Metrics.backlog(-1)
 }
@@ -137,7 +141,7 @@ func (b *batcher) send(partition int, batch []*item) {
 		b.show(actions)
 	}
 	for _, it := range batch {
-		b.leave(it)
+		b.leave(it, err)
 		it.answer <- answer{durability, err}
 	}
 	b.done()

@@ -38,12 +38,15 @@
 //   - Actions on one state take turns, and each is newer than what was seen
 //     before it: TestActionsOnOneStateTakeTurns,
 //     TestVersionRisesAboveWhatWasSeen.
+//   - An action that failed without anyone knowing its fate loses to the next
+//     one on its state, even if it lands after all:
+//     TestActionInDoubtDoesNotOutliveTheNext.
 //   - A redelivered message counts once: TestRedeliveredMessageCountsOnce.
 //   - All together, with failing stores and dying workers:
 //     TestEveryUserEndsWithTheLastAcknowledgedAction.
 //
 // I4 Read your writes: what is confirmed is shown before the reply, nothing
-// else is, and marks are made before the commit:
+// else is, and marks are made before the commit: TestReplyComesAfterTheShow,
 // TestHangUpStillShowsAndPersists, TestNothingIsShownThatIsNotConfirmed,
 // TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //
@@ -60,6 +63,8 @@
 //   - A Worker waits for a store or a mirror that is unavailable, and a message
 //     that fails for itself holds up no other: TestUnavailableIsTriedAgain,
 //     TestPoisonIsIsolated.
+//   - Counts that a Worker could not publish are published by whoever has the
+//     message next: TestCountsThatWereNotToldAreToldByTheNext.
 //
 // I7 Bounded: a lone action leaves at once, those in flight share messages, and
 // a full backlog makes callers wait no longer than they want:

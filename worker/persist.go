@@ -89,11 +89,10 @@ func markBy(mirror Mirror, metrics *Metrics) storage.Mark {
 	}
 }
 
-// publish makes committed counts visible. It does not give up before ctx ends:
-// nobody else would publish them.
-func (w *Worker) publish(ctx, working context.Context, counts []storage.SubjectCounts) {
+// publish makes committed counts visible. It does not give up before ctx ends.
+func (w *Worker) publish(ctx, working context.Context, counts []storage.SubjectCounts) error {
 	if len(counts) == 0 {
-		return
+		return nil
 	}
 	_, err := retry(ctx, w, "publish counts", func() (struct{}, error) {
 		err := w.mirror.Publish(working, counts)
@@ -105,6 +104,7 @@ func (w *Worker) publish(ctx, working context.Context, counts []storage.SubjectC
 	if err != nil {
 		w.opts.Logger.Error("counts not published", "subjects", len(counts), "error", err)
 	}
+	return err
 }
 
 // retry calls the function at least once and, unless it fails for good, again
@@ -112,9 +112,20 @@ func (w *Worker) publish(ctx, working context.Context, counts []storage.SubjectC
 func retry[T any](ctx context.Context, w *Worker, doing string, f backoff.Operation[T]) (T, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = w.opts.MinBackoff, w.opts.MaxBackoff, 2
+	defer w.failing.Store(nil)
 	return backoff.Retry(ctx, f, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, wait time.Duration) {
+			w.failing.Store(&err)
 			w.opts.Metrics.retried()
-			w.opts.Logger.Warn("worker tries again", "doing", doing, "wait", wait, "error", err)
+			w.opts.Logger.Warn("worker tries again", "doing", doing, "wait_ms", wait.Milliseconds(), "error", err)
 		}))
+}
+
+// Failing returns the error for which the worker is trying again at the moment,
+// nil where it is not.
+func (w *Worker) Failing() error {
+	if err := w.failing.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

@@ -50,6 +50,7 @@ type Recorder struct {
 	mirror  Mirror
 	batcher *batcher
 	turns   *turns
+	doubts  *doubts
 	opts    RecorderOptions
 }
 
@@ -67,7 +68,9 @@ type Recorded struct {
 // the mirror what is confirmed. Close it to send what is still on its way.
 func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Recorder {
 	opts = opts.withDefaults()
-	return &Recorder{mirror: mirror, batcher: newBatcher(publisher, mirror, opts), turns: newTurns(), opts: opts}
+	return &Recorder{
+		mirror: mirror, batcher: newBatcher(publisher, mirror, opts), turns: newTurns(), doubts: newDoubts(), opts: opts,
+	}
 }
 
 // Record returns when the action is durable and shown, or changes nothing. It
@@ -112,24 +115,42 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, changes fu
 	if err := action.Validate(); err != nil {
 		return Recorded{}, err
 	}
-	release := func() {}
+	settle := func(error) {}
 	if action.Kind != storage.KindRead {
-		var err error
-		if release, err = r.turns.take(ctx, action); err != nil {
+		release, err := r.turns.take(ctx, action)
+		if err != nil {
 			return Recorded{}, err
 		}
 		states, known, err := r.look(ctx, action)
-		if err != nil || known != "" && !changes(states) {
+		seen := versionOf(action, states)
+		doubt := r.doubts.above(idOf(action), seen)
+		if err != nil || known != "" && doubt == 0 && !changes(states) {
 			release()
 			return Recorded{Durability: known}, err
 		}
-		action.Version = max(storage.Micros(r.opts.Now()), versionOf(action, states)+1)
+		action.Version = max(storage.Micros(r.opts.Now()), seen+1, doubt+1)
+		settle = func(err error) {
+			r.settle(action, err)
+			release()
+		}
 	}
-	durability, err := r.batcher.do(ctx, action, release)
+	durability, err := r.batcher.do(ctx, action, settle)
 	if err != nil {
 		return Recorded{}, err
 	}
 	return Recorded{Changed: true, Durability: durability}, nil
+}
+
+// settle learns what became of an action: it is confirmed, was not sent or
+// never will be persisted, or its fate is unknown.
+func (r *Recorder) settle(a storage.Action, err error) {
+	switch {
+	case err == nil:
+		r.doubts.above(idOf(a), a.Version)
+	case errors.Is(err, errNotSent), errors.Is(err, ErrRejected):
+	default:
+		r.doubts.add(idOf(a), a.Version)
+	}
 }
 
 // look returns the state of one user on one subject. What is unavailable is

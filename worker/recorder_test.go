@@ -231,6 +231,59 @@ func TestHangUpStillShowsAndPersists(t *testing.T) {
 	})
 }
 
+// A like fails without anyone knowing whether it will be persisted, and the
+// user takes it back: the like that lands after all must not win.
+func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		stuck := make(chan struct{})
+		startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+			<-stuck
+			return nil
+		}}, mirror, worker.Options{})
+		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+
+		if _, err := r.Record(t.Context(), react(alice, movie, storage.Like)); !errors.Is(err, storage.ErrUnavailable) {
+			t.Fatalf("the like was answered %v", err)
+		}
+		back := background(r, t.Context(), react(alice, movie, storage.NoReaction))
+		synctest.Wait()
+		close(stuck)
+		if got := <-back; got.err != nil || !got.Changed {
+			t.Errorf("taking it back was answered %+v", got)
+		}
+		if s := statesOf(t, store, alice, movie); s.Liked != nil {
+			t.Errorf("the reaction is %+v, want none", s.Liked)
+		}
+		// Nothing is in doubt any more.
+		if got := record(t, r, react(alice, movie, storage.NoReaction)); got.Changed {
+			t.Error("doing it again was published")
+		}
+	})
+}
+
+func TestReplyComesAfterTheShow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		gate := make(chan struct{})
+		mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { <-gate; return nil }}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+		answer := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		select {
+		case got := <-answer:
+			t.Errorf("answered %+v before the action was shown", got)
+		default:
+		}
+		close(gate)
+		if got := <-answer; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
 func TestFailedShowFailsNobody(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { return errBroken }}

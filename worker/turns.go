@@ -31,7 +31,7 @@ func newTurns() *turns { return &turns{taken: make(map[stateID]*turn)} }
 // take waits until it is the action's turn. The turn lasts until release is
 // called.
 func (t *turns) take(ctx context.Context, a storage.Action) (release func(), err error) {
-	id := stateID{storage.StateKey{User: a.User, Subject: a.Subject}, a.Kind}
+	id := idOf(a)
 	t.mu.Lock()
 	mine := t.taken[id]
 	if mine == nil {

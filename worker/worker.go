@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ovation/storage"
@@ -58,6 +59,7 @@ type Worker struct {
 	persister storage.Persister
 	mirror    Mirror
 	opts      Options
+	failing   atomic.Pointer[error]
 }
 
 // New returns a Worker. It does nothing until Run.
@@ -183,10 +185,13 @@ var errStopped = errors.New("the worker is stopping")
 func (w *Worker) work(ctx, working context.Context, batch []task) {
 	counts, err := w.persist(ctx, working, batch)
 	switch {
-	case err == nil:
-		w.publish(ctx, working, counts)
+	case err == nil && w.publish(ctx, working, counts) == nil:
 		for _, t := range batch {
 			w.settled("ack", t.Ack())
+		}
+	case err == nil: // persisted, but not told: whoever gets it again will tell
+		for _, t := range batch {
+			w.settled("requeue", t.Requeue())
 		}
 	case errors.Is(err, errStopped):
 		for _, t := range batch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -363,6 +364,66 @@ func TestInboxIsPrunedAtTheStartAndEveryHour(t *testing.T) {
 		}
 		if want := []time.Duration{-48 * time.Hour, -47 * time.Hour, -46 * time.Hour}; !slices.Equal(pruned, want) {
 			t.Errorf("pruned was what is older than %v, want %v", pruned, want)
+		}
+	})
+}
+
+// A worker persists an action and stops before it could tell: the next one is
+// told the counts, though it has nothing to persist.
+func TestCountsThatWereNotToldAreToldByTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		failing := &spy{Mirror: local.Mirror{Reader: store}, publish: func([]storage.SubjectCounts) error { return errBroken }}
+		stop := startWorker(t, queue, store, failing, worker.Options{})
+		r := newRecorder(t, queue, failing, worker.RecorderOptions{})
+		answer := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		var told []storage.SubjectCounts
+		next := &spy{Mirror: local.Mirror{Reader: store}, publish: func(c []storage.SubjectCounts) error { told = append(told, c...); return nil }}
+		startWorker(t, queue, store, next, worker.Options{})
+		if got := <-answer; got.err != nil {
+			t.Fatal(got.err)
+		}
+		if len(told) != 1 || told[0].LikeCount != 1 || told[0].Version != 1 {
+			t.Errorf("told was %+v", told)
+		}
+	})
+}
+
+func TestWorkerTellsThatItIsFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		var down atomic.Bool
+		down.Store(true)
+		w := worker.New(queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+			if down.Load() {
+				return storage.ErrUnavailable
+			}
+			return nil
+		}}, local.Mirror{Reader: store}, worker.Options{Logger: quiet})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- w.Run(ctx) }()
+		r := newRecorder(t, queue, local.Mirror{Reader: store}, worker.RecorderOptions{})
+		answer := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		if err := w.Failing(); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("while the store is down the worker tells %v", err)
+		}
+		down.Store(false)
+		if got := <-answer; got.err != nil {
+			t.Error(got.err)
+		}
+		synctest.Wait()
+		if err := w.Failing(); err != nil {
+			t.Errorf("with the store back the worker tells %v", err)
+		}
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+
+	"ovation/resolvers/viewer"
 )
 
 // examples are what the banner shows to try; they make sense on demo data, and
@@ -30,17 +32,21 @@ var examples = []struct{ says, query string }{
 const demoViewer = "alice"
 
 // banner says what runs, where, and what to try.
-func (c *devCommand) banner(to io.Writer, addr net.Addr, token string) {
+func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
-	folder, err := filepath.Abs(c.Data)
+	folder, err := filepath.Abs(string(c.Data))
 	if err != nil {
-		folder = c.Data
+		folder = string(c.Data)
+	}
+	page := url + "/"
+	if !pageBuilt {
+		page = "not built: that needs Node.js 20.19 or newer; " + page + " says how"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  Ovation %s\n\n", number)
 	for _, line := range [][2]string{
-		{"GraphiQL", url + "/"},
+		{"GraphiQL", page},
 		{"GraphQL", url + "/graphql"},
 		{"Metrics", url + "/metrics"},
 		{"Health", url + "/healthz, " + url + "/readyz"},
@@ -52,9 +58,9 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string) {
 	}
 	fmt.Fprintf(&b, "\n  A token for the user %s, good for 24 hours (ovation token makes others):\n\n  %s\n", demoViewer, token)
 	as := "-H 'X-Ovation-User: " + demoViewer + "'"
-	if !c.devHeaders() {
+	if c.devHeaders() == viewer.RefuseDevHeaders {
 		as = "-H 'Authorization: Bearer " + token + "'"
-		fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is not believed;\n  --insecure-dev-headers changes that.\n", addr)
+		fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is refused;\n  --insecure-dev-headers changes that.\n", addr)
 	}
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})

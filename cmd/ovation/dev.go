@@ -85,10 +85,11 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		Secret: key, JWKS: c.JWKS, Issuer: c.Issuer, Audience: c.Audience, DevHeaders: c.devHeaders(), Logger: log,
 	})
 	if err != nil {
-		return fmt.Errorf("set up tokens: %w", err)
+		return fmt.Errorf("set up tokens by --jwks or OVATION_JWKS: %w", err) // the secret is checked by now
 	}
 	defer func() { _ = auth.Close() }() // nothing of it outlives the process
-	pages, err := web.Handler(web.Files())
+	files := web.Files()
+	pages, err := web.Handler(files)
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	}
 	handler, err := resolvers.NewHandler(p.ctx, resolvers.Config{
 		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Auth: auth, Logger: log,
-		Registry: registry, Introspection: c.Introspection, Pages: pages, AllowedOrigins: origins,
+		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, Pages: pages, AllowedOrigins: origins,
 	})
 	if err != nil {
 		return err
@@ -108,13 +109,21 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	if err != nil {
 		return err
 	}
-	c.banner(p.stdout, listener.Addr(), token)
+	c.banner(p.stdout, listener.Addr(), token, web.Built(files))
 	return serveHTTP(p.ctx, listener, handler, behind.stopped, log)
 }
 
-// devHeaders reports whether X-Ovation-User is believed: where only this
-// machine can connect, or by explicit wish.
-func (c *devCommand) devHeaders() bool { return c.Addr.loopback() || c.InsecureDevHeaders }
+// devHeaders says whether X-Ovation-User is believed: where only this machine
+// can connect, or by explicit wish.
+func (c *devCommand) devHeaders() viewer.DevHeaders {
+	switch {
+	case c.InsecureDevHeaders:
+		return viewer.BelieveDevHeaders
+	case c.Addr.loopback():
+		return viewer.LocalDevHeaders
+	}
+	return viewer.RefuseDevHeaders
+}
 
 const stopTimeout = 15 * time.Second
 

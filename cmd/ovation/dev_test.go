@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ovation/resolvers/viewer"
 )
 
 func TestBannersExamplesWork(t *testing.T) {
@@ -40,6 +42,17 @@ func TestBannersExamplesWork(t *testing.T) {
 		must(t, response.Body.Close())
 		if response.StatusCode != http.StatusOK {
 			t.Errorf("%s answers %s", path, response.Status)
+		}
+	}
+}
+
+func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
+	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	for built, want := range map[bool]string{true: "GraphiQL  http://127.0.0.1:8080/\n", false: "GraphiQL  not built: "} {
+		var out strings.Builder
+		new(devCommand).banner(&out, addr, "ey", built)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("built %v: it does not say %q:\n%s", built, want, &out)
 		}
 	}
 }
@@ -133,6 +146,11 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	}
 }
 
+func TestKeySetThatIsNotThere(t *testing.T) {
+	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope").
+		wants(t, 1, "--jwks or OVATION_JWKS", "/nope", "no such file")
+}
+
 func TestPortInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -206,9 +224,10 @@ func TestDatabaseOfANewerRelease(t *testing.T) {
 }
 
 func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
-	for addr, want := range map[address]bool{
-		"127.0.0.1:8080": true, "localhost:0": true, "[::1]:80": true, "127.9.9.9:1": true,
-		":8080": false, "0.0.0.0:8080": false, "[::]:80": false, "10.0.0.1:80": false, "example.com:80": false,
+	for addr, want := range map[address]viewer.DevHeaders{
+		"127.0.0.1:8080": viewer.LocalDevHeaders, "localhost:0": viewer.LocalDevHeaders, "[::1]:80": viewer.LocalDevHeaders, "127.9.9.9:1": viewer.LocalDevHeaders,
+		":8080": viewer.RefuseDevHeaders, "0.0.0.0:8080": viewer.RefuseDevHeaders, "[::]:80": viewer.RefuseDevHeaders,
+		"10.0.0.1:80": viewer.RefuseDevHeaders, "example.com:80": viewer.RefuseDevHeaders,
 	} {
 		if got := (&devCommand{Addr: addr}).devHeaders(); got != want {
 			t.Errorf("on %s: %v", addr, got)
@@ -219,13 +238,39 @@ func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
 		t.Errorf("the banner does not say so:\n%s", s.banner)
 	}
 	var got struct{ Viewer *struct{} }
-	must(t, s.graphQL("alice", `{ viewer { userId } }`, &got))
-	if got.Viewer != nil {
-		t.Error("X-Ovation-User is believed where other machines can connect")
+	if err := s.graphQL("alice", `{ viewer { userId } }`, &got); err == nil || !strings.Contains(err.Error(), "not believed here") {
+		t.Errorf("X-Ovation-User where other machines can connect: %v", err)
 	}
 	s = serve(t, t.TempDir(), "--addr=0.0.0.0:0", "--insecure-dev-headers")
 	must(t, s.graphQL("alice", `{ viewer { userId } }`, &got))
 	if got.Viewer == nil {
 		t.Error("X-Ovation-User is not believed in spite of the flag")
 	}
+}
+
+func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
+	data := t.TempDir()
+	s := serve(t, data)
+	other, err := sql.Open("sqlite", filepath.Join(data, databaseFile)+"?_txlock=immediate")
+	must(t, err)
+	defer func() { must(t, other.Close()) }()
+	ready := func() int {
+		res, err := http.Get(s.url + "/readyz")
+		must(t, err)
+		must(t, res.Body.Close())
+		return res.StatusCode
+	}
+	if got := ready(); got != http.StatusOK {
+		t.Fatalf("a service with nothing to do answers %d", got)
+	}
+	held, err := other.Begin() // another process that writes and does not end
+	must(t, err)
+	liked := make(chan error, 1)
+	go func() {
+		liked <- s.graphQL("alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`, nil)
+	}()
+	waitFor(t, func() bool { return ready() == http.StatusServiceUnavailable })
+	must(t, held.Rollback())
+	must(t, <-liked)
+	waitFor(t, func() bool { return ready() == http.StatusOK })
 }

@@ -29,15 +29,15 @@ const chooseFolder = "choose another folder by --data or OVATION_DATA"
 
 // dataFlag is the flag of every command that needs the data folder.
 type dataFlag struct {
-	Data string `default:".ovation" help:"Folder of the database file and what belongs to it." variable:"OVATION_DATA"`
+	Data folderPath `default:".ovation" help:"Folder of the database file and what belongs to it." variable:"OVATION_DATA"`
 }
 
 // file is the path of a file in the folder.
-func (d dataFlag) file(name string) string { return filepath.Join(d.Data, name) }
+func (d dataFlag) file(name string) string { return filepath.Join(string(d.Data), name) }
 
 // make makes the folder where it is missing.
 func (d dataFlag) make() error {
-	if err := os.MkdirAll(d.Data, 0o700); err != nil {
+	if err := os.MkdirAll(string(d.Data), 0o700); err != nil {
 		return fmt.Errorf("the data folder %s cannot be made: %w; %s", d.Data, err, chooseFolder)
 	}
 	return nil
@@ -75,6 +75,8 @@ func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) 
 	switch {
 	case err == nil:
 		return store, nil
+	case ctx.Err() != nil: // whatever else the error says
+		return nil, fmt.Errorf("open the database: %w", ctx.Err())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return nil, fmt.Errorf("%w; make it writable or %s", err, chooseFolder)
 	case errors.Is(err, storage.ErrNewerSchema), errors.Is(err, storage.ErrUnavailable):

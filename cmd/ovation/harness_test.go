@@ -270,3 +270,17 @@ func verified(t *testing.T, data string) {
 	t.Helper()
 	runBinary(t, "verify", "--data="+data).wants(t, 0, "0 differences; ")
 }
+
+// waitFor asks until the answer is yes.
+func waitFor(t *testing.T, yes func() bool) {
+	t.Helper()
+	deadline, again := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	defer again.Stop()
+	for !yes() {
+		select {
+		case <-again.C:
+		case <-deadline:
+			t.Fatal("it did not come to that")
+		}
+	}
+}

@@ -9,15 +9,12 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/cheggaaa/pb/v3"
 	"github.com/mattn/go-isatty"
 
 	"ovation/importer"
-	"ovation/storage"
 )
 
 // importCommand imports a file. Its flags change what the mapping says.
@@ -26,24 +23,31 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
 
-	Map    string `help:"Mapping to begin with: deskdrop, or a JSON file."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
-	Format string `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson"         variable:"OVATION_IMPORT_FORMAT"`
-	Tenant string `default:"default"                                               help:"Tenant to import into."    variable:"OVATION_IMPORT_TENANT"`
-	Strict bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
+	Map    string     `help:"Mapping to begin with: deskdrop, or a JSON file; see below."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
+	Format fileFormat `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson"         variable:"OVATION_IMPORT_FORMAT"`
+	Tenant tenantName `default:"default"                                               help:"Tenant to import into."    variable:"OVATION_IMPORT_TENANT"`
+	Strict bool       `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 
-	Biz       string            `help:"Kind of content of every row, for example article."                                               variable:"OVATION_IMPORT_BIZ"`
+	Biz       bizName           `help:"Kind of content of every row, for example article."                                               placeholder:"BIZ" variable:"OVATION_IMPORT_BIZ"`
 	BizColumn string            `help:"Or the column that holds it (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
 	Event     string            `help:"Column that says what was done (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
 	Events    map[string]string `help:"What its values mean: read, like, dislike, clear, unlike, undislike, collect, uncollect or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
-	TimeUnit  string            `help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)."                                 placeholder:"UNIT"            variable:"OVATION_IMPORT_TIME_UNIT"`
+	TimeUnit  timeUnit          `help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)."                                 placeholder:"UNIT"            variable:"OVATION_IMPORT_TIME_UNIT"`
 }
 
 // Help is the end of the command's help.
 func (*importCommand) Help() string {
-	return `The names in brackets are used where neither the mapping nor a flag says otherwise.
+	return `The names in brackets are used where neither the mapping nor a flag says otherwise: columns (in NDJSON: members) user, biz, subject, event and time, and events named as the actions. Other columns are left alone.
+
+The mapping deskdrop is that of CI&T Deskdrop, public data of a year of a content-sharing platform. A mapping file is a JSON object with the names of these flags, all optional:
+
+  {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
+   "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "skip"}}
+
+or "bizColumn" for "biz". What it says of events is all there is; --events adds to it and changes it. Rows of other events are skipped and counted.
 
 A file is imported once: the same file again changes nothing, an import that was stopped goes on where it was, and of a file that has grown only the new rows are imported. A file of which a row was changed or taken away is another file from that row on, and its reads count again: put corrected rows into a file of their own.
 
@@ -59,9 +63,9 @@ func (c *importCommand) Run(p *program) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	src, err := importer.Open(c.File, p.stdin, c.Format)
+	src, err := importer.Open(p.ctx, c.File, p.stdin, string(c.Format))
 	if err != nil {
-		return fmt.Errorf("import: %w", err)
+		return verdict(importer.Result{}, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	unlock, err := c.lock(importLock, "imports into")
@@ -77,7 +81,7 @@ func (c *importCommand) Run(p *program) (err error) {
 
 	told, done := progress(p.stderr, src.Size())
 	result, err := importer.Import(p.ctx, store, src, importer.Options{
-		Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told,
+		Mapping: mapping, Tenant: string(c.Tenant), Strict: c.Strict, Progress: told,
 	})
 	done()
 	summarize(p.stdout, result)
@@ -89,15 +93,20 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m := importer.DefaultMapping()
 	if c.Map != "" {
 		var err error
-		if m, err = importer.LoadMapping(c.Map); err != nil {
+		if m, err = importer.LoadMapping(c.Map); err == nil {
+			err = m.Validate()
+		}
+		if err != nil {
 			return m, fmt.Errorf("--map or OVATION_IMPORT_MAP: %w", err)
 		}
+	} else if len(c.Events) > 0 {
+		m.Events = map[string]string{} // they are all there are
 	}
 	switch {
 	case c.Biz != "" && c.BizColumn != "":
-		return m, errors.New("--biz and --biz-column exclude each other")
+		return m, errors.New("--biz or OVATION_IMPORT_BIZ, and --biz-column or OVATION_IMPORT_BIZ_COLUMN, exclude each other")
 	case c.Biz != "":
-		m.Biz, m.BizColumn = c.Biz, ""
+		m.Biz, m.BizColumn = string(c.Biz), ""
 	case c.BizColumn != "":
 		m.Biz, m.BizColumn = "", c.BizColumn
 	}
@@ -105,18 +114,10 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Subject = cmp.Or(c.Subject, m.Subject)
 	m.Event = cmp.Or(c.Event, m.Event)
 	m.Time = cmp.Or(c.Time, m.Time)
-	m.TimeUnit = cmp.Or(c.TimeUnit, m.TimeUnit)
-	if len(c.Events) > 0 {
-		m.Events = maps.Clone(c.Events)
-	}
+	m.TimeUnit = cmp.Or(string(c.TimeUnit), m.TimeUnit)
+	maps.Copy(m.Events, c.Events)
 	if err := m.Validate(); err != nil {
-		return m, fmt.Errorf("mapping: %w", err)
-	}
-	if err := storage.ValidateTenant(c.Tenant); err != nil {
-		return m, fmt.Errorf("--tenant or OVATION_IMPORT_TENANT: %w", err)
-	}
-	if c.Format != "" && !slices.Contains(importer.Formats(), c.Format) {
-		return m, fmt.Errorf("--format or OVATION_IMPORT_FORMAT: %q is none of %s", c.Format, strings.Join(importer.Formats(), ", "))
+		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // the others are checked by now
 	}
 	return m, nil
 }
@@ -125,7 +126,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 // now and then.
 func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
-		bar := pb.New64(size).Set(pb.Bytes, true).SetWriter(to).SetTemplate(pb.Full).Start()
+		bar := newBar(to, size).Start()
 		return func(p importer.Progress) {
 			bar.Set("suffix", fmt.Sprintf(" %d rows", p.Rows)).SetCurrent(p.Bytes)
 		}, func() { bar.Finish() }
@@ -138,6 +139,15 @@ func progress(to io.Writer, size int64) (told func(importer.Progress), done func
 			log.Info("importing", "rows", p.Rows, "bytes", p.Bytes, "of", size)
 		}
 	}, func() {}
+}
+
+// newBar shows what is left only where it is known.
+func newBar(to io.Writer, size int64) *pb.ProgressBar {
+	template := pb.Full
+	if size == 0 {
+		template = `{{counters . }} {{speed . "%s/s" " "}} {{etime . }}{{with string . "suffix"}} {{.}}{{end}}`
+	}
+	return pb.New64(size).Set(pb.Bytes, true).SetWriter(to).SetTemplate(template)
 }
 
 // summarize prints what an import did.
@@ -169,18 +179,26 @@ func summarize(to io.Writer, r importer.Result) {
 	}
 }
 
-// verdict turns the end of an import into that of the program.
+// verdict turns the end of an import into that of the program. Whoever reads it
+// must know what is in the database and what to do next.
 func verdict(r importer.Result, err error) error {
 	_, strict := errors.AsType[*importer.RowError](err)
+	fault, permanent := errors.AsType[*importer.FileError](err)
+	const resumes = "the rows imported so far stay, and the same command goes on from there"
 	switch {
 	case strict:
 		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
 	case errors.Is(err, context.Canceled):
-		return errors.New("the import was stopped; what the summary tells of is imported, and the same command goes on from there")
+		return errors.New("the import was stopped; " + resumes)
 	case err != nil && r.Rows == 0:
-		return fmt.Errorf("import: %w", err)
+		return fmt.Errorf("import: %w; nothing was imported", err)
+	case permanent && fault.Packed:
+		return fmt.Errorf("import: %w; the rows before are imported, but the last of them may be wrong: if so, a good copy of the file counts its reads again. "+
+			"Name a packed file instead of piping it, and it is checked before anything is imported", err)
+	case permanent:
+		return fmt.Errorf("import: %w; the rows before are imported. Repair that place and nothing above it, then import the file again: it goes on from there", err)
 	case err != nil:
-		return fmt.Errorf("import: %w; what the summary tells of is imported, and the same command goes on from there", err)
+		return fmt.Errorf("import: %w; %s", err, resumes)
 	case r.Bad > 0:
 		return &exitError{exitBadRows, errors.New("bad rows were left out: correct them in a file of their own and import that")}
 	}

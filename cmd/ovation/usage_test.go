@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -30,7 +31,8 @@ func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
 func TestHelp(t *testing.T) {
 	call(t, environment(), "--help").wants(t, 0, "dev", "import", "verify", "token", "version")
 	call(t, environment(), "dev", "--help").wants(t, 0, "--addr", "127.0.0.1:8080", "$OVATION_ADDR", "$OVATION_JWT_SECRET")
-	call(t, environment(), "import", "--help").wants(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "deskdrop")
+	call(t, environment(), "import", "--help").wants(t, 0, "$OVATION_IMPORT_MAP", "Exit codes", "CI&T Deskdrop", `"timeUnit": "s"`)
+	call(t, environment(), "verify", "--help").wants(t, 0, "--repair", "nobody else can write", "Exit codes")
 }
 
 func TestVersion(t *testing.T) {
@@ -38,6 +40,9 @@ func TestVersion(t *testing.T) {
 }
 
 func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, os.WriteFile("empty.json", nil, 0o600))
+	must(t, os.WriteFile("wrong.json", []byte(`{"biz": "Video"}`), 0o600))
 	for _, c := range []struct {
 		variables, args string
 		want            []string
@@ -51,23 +56,33 @@ func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
 		{"OVATION_ADDR=8080", "dev", []string{"--addr", "from the variable OVATION_ADDR", `"8080" is not an address`}},
 		{"OVATION_DEMO=perhaps", "dev", []string{"--demo", "OVATION_DEMO", "perhaps"}},
 		{"OVATION_LOG_LEVEL=loud", "dev", []string{"OVATION_LOG_LEVEL", `"loud" is not a level`, "debug, info"}},
-		{"", "dev --allowed-origins https://a.example,b.example", []string{"--allowed-origins", `"b.example" must be * or like https://`}},
-		{"", "dev --allowed-origins https://a.example/", []string{"without a path"}},
+		{"", "dev --allowed-origins https://a.example,b.example", []string{"--allowed-origins", `"b.example" is not an origin: write scheme://host`}},
+		{"", "dev --allowed-origins https://a.example/", []string{"write https://a.example"}},
 		{"", "dev --jwt-secret hush", []string{"--jwt-secret", "4 bytes long; at least 32"}},
 		{"OVATION_JWT_SECRET=hush", "dev", []string{"from the variable OVATION_JWT_SECRET", "4 bytes long"}},
 		{"OVATION_POSTGRES_URL=postgres://x", "dev", []string{"OVATION_POSTGRES_URL is set", "embedded only", "Unset"}},
 		{"OVATION_REDIS_URL=redis://x", "import x.csv", []string{"OVATION_REDIS_URL is set"}},
 		{"OVATION_RABBITMQ_URL=amqp://x", "verify", []string{"OVATION_RABBITMQ_URL is set"}},
+		{"OVATION_POSTGRES_URL=postgres://x", "token --user a", []string{"OVATION_POSTGRES_URL is set"}},
 		{"", "token", []string{"--user"}},
-		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --ttl 1ms", []string{"at least a second"}},
+		{"", "token --user=", []string{"--user", "must not be empty"}},
+		{"", "token --user a --tenant=", []string{"--tenant", "tenant must be"}},
+		{"", "dev --data=", []string{"--data", "it must name a folder"}},
+		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --ttl 1ms", []string{"--ttl or OVATION_TOKEN_TTL", "at least a second"}},
 		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --tenant A", []string{"tenant must be"}},
 		{"", "token --user a --ttl day", []string{"--ttl", "day"}},
 		{"", "import", []string{"<file>"}},
 		{"", "import --map nothing x.csv", []string{"--map or OVATION_IMPORT_MAP", "there is deskdrop"}},
-		{"", "import --map deskdrop --time-unit h x.csv", []string{`"h" is none of s, ms, us, rfc3339`}},
-		{"", "import --biz video --biz-column b x.csv", []string{"exclude each other"}},
-		{"", "import --events VIEW=look x.csv", []string{`"VIEW" is mapped to "look"`}},
-		{"", "import --tenant A x.csv", []string{"--tenant or OVATION_IMPORT_TENANT", "must be"}},
+		{"", "import --map empty.json x.csv", []string{"--map or OVATION_IMPORT_MAP", "empty.json", "it is not JSON"}},
+		{"", "import --map wrong.json x.csv", []string{"--map or OVATION_IMPORT_MAP", "biz must be"}},
+		{"", "import --map deskdrop --time-unit h x.csv", []string{"--time-unit", `"h" is none of s, ms, us, rfc3339`}},
+		{"OVATION_IMPORT_TIME_UNIT=h", "import x.csv", []string{"from the variable OVATION_IMPORT_TIME_UNIT", `"h" is none of`}},
+		{"OVATION_IMPORT_BIZ=VIDEO", "import x.csv", []string{"from the variable OVATION_IMPORT_BIZ", "biz must be"}},
+		{"", "import --biz VIDEO x.csv", []string{"--biz: biz must be"}},
+		{"", "import --biz video --biz-column b x.csv", []string{"--biz", "OVATION_IMPORT_BIZ_COLUMN", "exclude each other"}},
+		{"", "import --events VIEW=look x.csv", []string{"--events or OVATION_IMPORT_EVENTS", `"VIEW" is mapped to "look"`}},
+		{"", "import --tenant A x.csv", []string{"--tenant", "must be"}},
+		{"OVATION_IMPORT_TENANT=A", "import x.csv", []string{"from the variable OVATION_IMPORT_TENANT", "must be"}},
 		{"", "import --format xml x.csv", []string{"--format", `"xml" is none of csv, ndjson`}},
 	} {
 		name, value, _ := strings.Cut(c.variables, "=")

@@ -7,13 +7,16 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"ovation/importer"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
+	"ovation/storage"
 )
 
 // variables gives each flag that is not on the command line the value of the
@@ -122,4 +125,68 @@ func (l *level) UnmarshalText(text []byte) error {
 		return l.Level.UnmarshalText([]byte(name))
 	}
 	return fmt.Errorf("%q is not a level: write debug, info, warn or error", text)
+}
+
+// bizName is a kind of content.
+type bizName string
+
+// UnmarshalText refuses what no subject can have.
+func (b *bizName) UnmarshalText(text []byte) error {
+	*b = bizName(text)
+	return storage.ValidateBiz(string(text))
+}
+
+// tenantName is a tenant.
+type tenantName string
+
+// UnmarshalText refuses what no tenant can be called.
+func (n *tenantName) UnmarshalText(text []byte) error {
+	*n = tenantName(text)
+	return storage.ValidateTenant(string(text))
+}
+
+// userName is a user's id.
+type userName string
+
+// UnmarshalText refuses what no user can be called.
+func (n *userName) UnmarshalText(text []byte) error {
+	*n = userName(text)
+	return storage.ValidateUserID(string(text))
+}
+
+// timeUnit is how an imported time is written.
+type timeUnit string
+
+// UnmarshalText refuses unknown units.
+func (u *timeUnit) UnmarshalText(text []byte) error {
+	*u = timeUnit(text)
+	return oneOf(string(text), importer.TimeUnits())
+}
+
+// fileFormat is how an imported file is written.
+type fileFormat string
+
+// UnmarshalText refuses unknown formats.
+func (f *fileFormat) UnmarshalText(text []byte) error {
+	*f = fileFormat(text)
+	return oneOf(string(text), importer.Formats())
+}
+
+func oneOf(value string, known []string) error {
+	if !slices.Contains(known, value) {
+		return fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// folderPath is where a folder is.
+type folderPath string
+
+// UnmarshalText refuses no name at all.
+func (f *folderPath) UnmarshalText(text []byte) error {
+	*f = folderPath(text)
+	if len(text) == 0 {
+		return errors.New("it must name a folder; . is the present one")
+	}
+	return nil
 }

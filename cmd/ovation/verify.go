@@ -15,6 +15,13 @@ type verifyCommand struct {
 	Repair bool `help:"Set each wrong count to what was counted." variable:"OVATION_REPAIR"`
 }
 
+// Help is the end of the command's help.
+func (*verifyCommand) Help() string {
+	return `Without --repair it only reads; a server may go on beside it. With --repair, and where something is wrong, it counts once more while nobody else can write: stop the server, or expect its writes to wait as long, and those that cannot wait to fail.
+
+Exit codes: 0 no differences or all repaired, 1 failed or differences found, 2 wrong flags.`
+}
+
 // Run prints each difference on a line of its own, then a summary.
 func (c *verifyCommand) Run(p *program) (err error) {
 	if err := c.check(p.getenv); err != nil {

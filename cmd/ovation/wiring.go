@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,6 +22,7 @@ type backends struct {
 	recorder *worker.Recorder
 	folders  *worker.Folders
 
+	worker     *worker.Worker
 	queue      *local.Queue
 	stopWorker context.CancelFunc
 	stopped    chan struct{} // closed when the worker has stopped
@@ -34,12 +36,18 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	metrics := worker.NewMetrics(registry)
 	queue := local.NewQueue(local.Options{})
 	mirror := local.Mirror{Reader: store}
-	w := worker.New(queue, store, mirror, worker.Options{Logger: log, Metrics: metrics})
+	w := worker.New(queue, store, mirror, worker.Options{
+		// To try a local file again is cheap, and an outage should not outlast
+		// its cause.
+		MaxBackoff: time.Second,
+		Logger:     log, Metrics: metrics,
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	b := &backends{
 		store:      store,
 		recorder:   worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: log, Metrics: metrics}),
 		folders:    worker.NewFolders(store, mirror, worker.FoldersOptions{Logger: log, Metrics: metrics}),
+		worker:     w,
 		queue:      queue,
 		stopWorker: stop,
 		stopped:    make(chan struct{}),
@@ -49,6 +57,15 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		b.failed = w.Run(ctx)
 	}()
 	return b
+}
+
+// ready returns an error while nothing can be written, for example because the
+// disk is full. Reading goes on.
+func (b *backends) ready() error {
+	if b.worker.Failing() != nil {
+		return errors.New("actions cannot be persisted at the moment; the log tells why")
+	}
+	return nil
 }
 
 // stop ends everything in stages: no action is accepted any more and those on

@@ -19,7 +19,8 @@ const unknownList = 10
 
 // cost is how many fields an answer can hold.
 //
-// Every field counts 1, @skip and @include notwithstanding. What lies below a
+// Every field counts 1, a folder's texts as much more as they are longer than
+// most fields, @skip and @include notwithstanding. What lies below a
 // list counts once for each entry: as many as the argument `first` says for a
 // list of edges, as many as there are in `subjects` or `ids` for the list that
 // they ask for. `first` itself counts as well, for those rows are read from
@@ -104,7 +105,17 @@ func (c *coster) field(field *ast.Field, page int, introspection bool) int {
 			entries = unknownList
 		}
 	}
+	if field.ObjectDefinition != nil {
+		own += extra[field.ObjectDefinition.Name+"."+field.Name]
+	}
 	return min(own+entries*c.selections(field.SelectionSet, first, introspection), tooMany)
+}
+
+// extra is by how much more than 1 a field of long text counts. With it an
+// answer of the highest cost stays below some 5 MB.
+var extra = map[string]int{
+	"Folder.description": 19, // up to 4,000 bytes
+	"Folder.name":        1,  // up to 400 bytes
 }
 
 // first is the value of the argument `first`: 1 to maxList, or 0 where the

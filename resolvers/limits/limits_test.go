@@ -230,6 +230,7 @@ func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
 		"first too high":        {"{viewer{likes(first:1000000){edges{cursor}}}}", "", 1 + 1 + 100 + 1 + 100},
 		"first below one":       {"{viewer{likes(first:-1){edges{cursor}}}}", "", 1 + 1 + 1 + 1 + 1},
 		"fragments":             {"{viewer{likes(first:3){...A ...A}}}fragment A on LikedConnection{edges{...on LikedEdge{cursor}}}", "", 1 + 1 + 3 + 2*(1+3)},
+		"long texts":            {"{viewer{folders(first:3){edges{node{name description}}}}}", "", 1 + 1 + 3 + 1 + 3*(1+2+20)},
 		"conditions":            {"{viewer@skip(if:true){id}}", "", 2},
 		"the example":           {"query($s:[SubjectInput!]!){interactives(subjects:$s){likeCount likers(first:20){edges{node{user{userId}}}}}}", manySubjects, 8301},
 		"introspection":         {"{viewer{id}__schema{queryType{name}}}", "", 3},

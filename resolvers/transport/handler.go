@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/lexer"
 
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -116,15 +119,39 @@ func recordOf(ctx context.Context) *record {
 	return &record{log: slog.Default()}
 }
 
-// see notes what is asked. A name is taken from the parsed document alone, so
-// that it is one by the rules of GraphQL.
-func (rec *record) see(operation *graphql.OperationContext) {
-	if operation == nil || operation.Operation == nil {
-		return
+// see notes what is asked, of a refused document as far as it can be told. A
+// name is one by the rules of GraphQL.
+func (rec *record) see(operation *graphql.OperationContext, params *graphql.RawParams) {
+	var name string
+	if operation != nil && operation.Operation != nil {
+		name, rec.kind = operation.Operation.Name, string(operation.Operation.Operation)
+	} else {
+		name, rec.kind = firstOperation(params.Query)
 	}
-	name := operation.Operation.Name
 	rec.operation = name[:min(len(name), maxNameBytes)]
-	rec.kind = string(operation.Operation.Operation)
+}
+
+// firstOperation is the name and kind of the operation that a document begins
+// with, empty where it begins with something else.
+func firstOperation(document string) (name, kind string) {
+	tokens := lexer.New(&ast.Source{Input: document})
+	token, err := tokens.ReadToken()
+	for err == nil && token.Kind == lexer.Comment {
+		token, err = tokens.ReadToken()
+	}
+	switch {
+	case err != nil:
+		return "", ""
+	case token.Kind == lexer.BraceL:
+		return "", string(ast.Query)
+	case token.Kind != lexer.Name || !slices.Contains([]string{"query", "mutation", "subscription"}, token.Value):
+		return "", ""
+	}
+	kind = token.Value
+	if token, err = tokens.ReadToken(); err == nil && token.Kind == lexer.Name {
+		name = token.Value
+	}
+	return name, kind
 }
 
 // answerPanic is deferred around whatever may panic. The client gets an id,

@@ -75,6 +75,20 @@ func TestARequestIsLoggedInOneLine(t *testing.T) {
 		},
 		"a name that is none": {
 			func() answer { return s.post(t, `{"query":"{__typename}","operationName":"a\nb"}`) },
+			map[string]any{"operation": "", "kind": "query", "code": "BAD_USER_INPUT"},
+		},
+		"a document that is refused": {
+			func() answer { return s.post(t, query("# Feed page\nquery Feed{nonsense}")) },
+			map[string]any{"operation": "Feed", "kind": "query", "code": "BAD_USER_INPUT"},
+		},
+		"variables that are refused": {
+			func() answer {
+				return s.post(t, query("mutation Like($id: ID!){read(input:{biz:\"a\",bizId:$id}){changed}}"))
+			},
+			map[string]any{"operation": "Like", "kind": "mutation", "code": "BAD_USER_INPUT"},
+		},
+		"no document": {
+			func() answer { return s.post(t, query("\"\n\" nothing")) },
 			map[string]any{"operation": "", "kind": "", "code": "BAD_USER_INPUT"},
 		},
 		"a refusal": {
@@ -197,7 +211,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		})
 	}
 	for origin, good := range map[string]bool{
-		"*": true, friend: true, "http://localhost:3000": true, "https://[::1]:8080": true,
+		"*": true, friend: true, "http://localhost:3000": true, "https://[::1]:8080": true, "https://a.example:8443": true,
+		"https://A.example": false, "https://a.example:443": false, "http://a.example:80": false, "https://*.a.example": false,
 		"": false, "null": false, friend + "/": false, "app.example.com": false, "ftp://a": false, "https://": false, "https://a?b": false, "https://u@a": false,
 	} {
 		if err := transport.CheckOrigin(origin); (err == nil) != good {

@@ -93,7 +93,7 @@ func newServer(t *testing.T, cfg transport.Config) *server {
 
 func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	t.Helper()
-	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: true})
+	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.BelieveDevHeaders})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecuto
 		return
 	}
 	operation, errs := exec.CreateOperationContext(r.Context(), params)
-	recordOf(r.Context()).see(operation)
+	recordOf(r.Context()).see(operation, params)
 	if errs != nil {
 		// Not by way of exec.DispatchError: what goes around responses would
 		// take the operation for one that is executed.

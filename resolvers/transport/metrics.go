@@ -11,6 +11,9 @@ import (
 // choose the names, so they must not decide how many series there are.
 const maxOperations = 200
 
+// forgetAfter is how long a name that nobody uses keeps its place from others.
+const forgetAfter = time.Hour
+
 // The labels of operations without a name of their own in the metrics.
 const (
 	unnamed = "unnamed"
@@ -23,8 +26,8 @@ type Metrics struct {
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 
-	mu    sync.RWMutex
-	names map[string]bool // under mu; at most maxOperations
+	mu    sync.Mutex
+	names map[string]time.Time // when each was used last; at most maxOperations
 }
 
 // NewMetrics registers the collectors of requests. It panics where they are
@@ -44,7 +47,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ovation_graphql_requests_in_flight",
 			Help: "Requests being answered.",
 		}),
-		names: map[string]bool{},
+		names: map[string]time.Time{},
 	}
 	reg.MustRegister(m.requests, m.seconds, m.inFlight)
 	return m
@@ -71,20 +74,30 @@ func (m *Metrics) label(operation string) string {
 	if operation == "" {
 		return unnamed
 	}
-	m.mu.RLock()
-	known, full := m.names[operation], len(m.names) >= maxOperations
-	m.mu.RUnlock()
-	switch {
-	case known:
-		return operation
-	case full:
-		return other
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.names[operation] && len(m.names) >= maxOperations {
+	now := time.Now()
+	if _, known := m.names[operation]; !known && len(m.names) >= maxOperations && !m.forget(now) {
 		return other
 	}
-	m.names[operation] = true
+	m.names[operation] = now
 	return operation
+}
+
+// forget makes room for a name by dropping the one that was used least
+// recently, with its series, if that was long ago.
+func (m *Metrics) forget(now time.Time) bool {
+	oldest := ""
+	for name, used := range m.names {
+		if oldest == "" || used.Before(m.names[oldest]) {
+			oldest = name
+		}
+	}
+	if now.Sub(m.names[oldest]) < forgetAfter {
+		return false
+	}
+	delete(m.names, oldest)
+	m.requests.DeletePartialMatch(prometheus.Labels{"operation": oldest})
+	m.seconds.DeletePartialMatch(prometheus.Labels{"operation": oldest})
+	return true
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 )
 
 // origins answers browsers that ask on behalf of pages of other origins. No
@@ -30,8 +31,15 @@ func CheckOrigin(origin string) error {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin {
-		return fmt.Errorf("origin %q must be * or like https://app.example.com, without a path", origin)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Contains(u.Host, "*") {
+		return fmt.Errorf("%q is not an origin: write scheme://host or scheme://host:port, for example https://app.example.com, or * for all", origin)
+	}
+	host := strings.ToLower(u.Host)
+	if defaults := map[string]string{"http": ":80", "https": ":443"}; u.Port() != "" {
+		host = strings.TrimSuffix(host, defaults[u.Scheme])
+	}
+	if named := u.Scheme + "://" + host; named != origin {
+		return fmt.Errorf("browsers do not name an origin %q: write %s", origin, named)
 	}
 	return nil
 }
@@ -57,7 +65,11 @@ func (o *origins) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
-	header.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, X-Ovation-User, X-Ovation-Tenant")
+	allowed := "Accept, Authorization, Content-Type"
+	if !o.all { // nobody means to let every web site say who its visitors are
+		allowed += ", X-Ovation-User, X-Ovation-Tenant"
+	}
+	header.Set("Access-Control-Allow-Headers", allowed)
 	header.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 }

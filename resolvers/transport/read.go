@@ -23,6 +23,9 @@ const (
 	// maxJSONDepth is how deep lists and objects may nest in a body, and in
 	// the variables and extensions of a URL.
 	maxJSONDepth = 64
+	// maxJSONValues is how many values there may be. A page of 100 subjects
+	// has some hundred.
+	maxJSONValues = 10_000
 	// keptBytes is the longest buffer that is kept for the next request.
 	keptBytes = 64 << 10
 )
@@ -45,14 +48,6 @@ func release(buffer *bytes.Buffer) {
 		buffer.Reset()
 		buffers.Put(buffer)
 	}
-}
-
-// envelope is a request as JSON. What it holds besides is ignored.
-type envelope struct {
-	Query         *string        `json:"query"`
-	OperationName string         `json:"operationName"`
-	Variables     map[string]any `json:"variables"`
-	Extensions    map[string]any `json:"extensions"`
 }
 
 // readPost reads the operation from the body of a POST.
@@ -105,16 +100,55 @@ func parse(body []byte) (*graphql.RawParams, *refusal) {
 	case text[0] != '{':
 		return nil, refuse(http.StatusBadRequest, "the body must be a JSON object with the member \"query\"")
 	}
-	var sent envelope
-	if refused := decode("the body", body, &sent); refused != nil {
+	return members(body)
+}
+
+// members reads the members of the object that a body is. Names are exact, as
+// JSON has it; what is none of ours is passed over.
+func members(body []byte) (*graphql.RawParams, *refusal) {
+	if refused := bounded("the body", body); refused != nil {
 		return nil, refused
 	}
-	if sent.Query == nil {
+	var query *string
+	var params graphql.RawParams
+	into := map[string]any{
+		"query": &query, "operationName": &params.OperationName, "variables": &params.Variables, "extensions": &params.Extensions,
+	}
+	decoder := newDecoder(body)
+	_, err := decoder.Token() // the brace that parse has seen
+	for err == nil && decoder.More() {
+		var name json.Token
+		if name, err = decoder.Token(); err != nil {
+			break
+		}
+		key, _ := name.(string)
+		target, ours := into[key]
+		switch {
+		case !ours:
+			target = new(json.RawMessage)
+		case target == nil:
+			return nil, refuse(http.StatusBadRequest, "%q is in the body more than once", key)
+		default:
+			into[key] = nil
+		}
+		if err = decoder.Decode(target); err != nil && ours {
+			return nil, undecoded("the body", key, err)
+		}
+	}
+	if err == nil {
+		_, err = decoder.Token() // the other brace
+	}
+	if err != nil {
+		return nil, undecoded("the body", "", err)
+	}
+	if refused := ended("the body", decoder); refused != nil {
+		return nil, refused
+	}
+	if query == nil {
 		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
 	}
-	return &graphql.RawParams{
-		Query: *sent.Query, OperationName: sent.OperationName, Variables: sent.Variables, Extensions: sent.Extensions,
-	}, nil
+	params.Query = *query
+	return &params, nil
 }
 
 // readGet reads the operation from the URL of a GET.
@@ -148,45 +182,71 @@ func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
 // decode reads one JSON value and nothing after it. What is wrong with it is
 // told without a word of the text itself.
 func decode(what string, text []byte, into any) *refusal {
-	if !utf8.Valid(text) {
-		return refuse(http.StatusBadRequest, "%s is not valid UTF-8", what)
+	if refused := bounded(what, text); refused != nil {
+		return refused
 	}
-	if deeper(text, maxJSONDepth) {
-		return &refusal{
-			http.StatusBadRequest, codeLimitExceeded,
-			fmt.Sprintf("%s nests lists and objects more than %d levels deep", what, maxJSONDepth),
-		}
+	decoder := newDecoder(text)
+	if err := decoder.Decode(into); err != nil {
+		return undecoded(what, what, err)
 	}
+	return ended(what, decoder)
+}
+
+func newDecoder(text []byte) *json.Decoder {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // a float64 would lose digits of large integers
-	if err := decoder.Decode(into); err != nil {
-		return undecoded(what, err)
-	}
+	return decoder
+}
+
+func ended(what string, decoder *json.Decoder) *refusal {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return refuse(http.StatusBadRequest, "%s goes on after the JSON has ended, at byte %d", what, decoder.InputOffset())
 	}
 	return nil
 }
 
-func undecoded(what string, err error) *refusal {
+// undecoded tells what is wrong with a member, or with the text around them
+// where member is empty.
+func undecoded(what, member string, err error) *refusal {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return refuse(http.StatusBadRequest, "%s is not valid JSON: %s, at byte %d", what, syntax.Error(), syntax.Offset)
 	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		switch wrong.Field {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		switch member {
 		case "query", "operationName":
-			return refuse(http.StatusBadRequest, "%q must be a string", wrong.Field)
+			return refuse(http.StatusBadRequest, "%q must be a string", member)
 		case "variables", "extensions":
-			return refuse(http.StatusBadRequest, "%q must be an object or null", wrong.Field)
+			return refuse(http.StatusBadRequest, "%q must be an object or null", member)
 		}
-		return refuse(http.StatusBadRequest, "%s must be a JSON object", what)
 	}
 	return refuse(http.StatusBadRequest, "%s is not valid JSON: it ends too early", what)
 }
 
-// deeper reports whether lists and objects nest more than most levels deep.
-// It need not be right about text that is not JSON.
-func deeper(text []byte, most int) bool {
+// bounded refuses text whose decoding could take much more memory than the
+// text itself: every list, object and entry costs some hundred bytes.
+func bounded(what string, text []byte) *refusal {
+	if !utf8.Valid(text) {
+		return refuse(http.StatusBadRequest, "%s is not valid UTF-8", what)
+	}
+	depth, values := measure(text)
+	switch {
+	case depth > maxJSONDepth:
+		return &refusal{
+			http.StatusBadRequest, codeLimitExceeded,
+			fmt.Sprintf("%s nests lists and objects %d levels deep; at most %d are allowed", what, depth, maxJSONDepth),
+		}
+	case values > maxJSONValues:
+		return &refusal{
+			http.StatusBadRequest, codeLimitExceeded,
+			fmt.Sprintf("%s holds more than %d values", what, maxJSONValues),
+		}
+	}
+	return nil
+}
+
+// measure returns how deep lists and objects nest and about how many values
+// there are. It need not be right about text that is not JSON.
+func measure(text []byte) (deepest, values int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -196,12 +256,14 @@ func deeper(text []byte, most int) bool {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			if depth++; depth > most {
-				return true
-			}
+			depth++
+			deepest = max(deepest, depth)
+			values++
 		case c == '}' || c == ']':
 			depth--
+		case c == ',':
+			values++
 		}
 	}
-	return false
+	return deepest, values
 }

@@ -111,7 +111,7 @@ func coded(errs gqlerror.List) gqlerror.List {
 // could not tell a GraphQL server's 400 from a proxy's.
 func statusOf(code, media string) int {
 	switch code {
-	case codeBadUserInput:
+	case codeBadUserInput, codeLimitExceeded:
 		if media == mediaJSON {
 			return http.StatusOK
 		}

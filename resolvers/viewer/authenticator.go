@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -31,12 +33,30 @@ type Config struct {
 	Issuer string
 	// Audience, where set, is what a token's "aud" must be or contain.
 	Audience string
-	// DevHeaders believes X-Ovation-User and X-Ovation-Tenant where there is
-	// no token. Without it the two are ignored.
-	DevHeaders bool
+	// DevHeaders says what to make of X-Ovation-User and X-Ovation-Tenant
+	// where there is no token.
+	DevHeaders DevHeaders
 	// Logger hears of a JWKS that cannot be read again. Nil: slog.Default().
 	Logger *slog.Logger
 }
+
+// DevHeaders is what to make of the headers that name a user without proof.
+type DevHeaders int
+
+const (
+	// IgnoreDevHeaders is for production.
+	IgnoreDevHeaders DevHeaders = iota
+	// RefuseDevHeaders refuses requests that bring them, for developers who
+	// would wonder why they are nobody.
+	RefuseDevHeaders
+	// LocalDevHeaders believes them where the request was sent to this machine
+	// by one of its own names. Nobody else must be able to connect; that the
+	// names are checked keeps web pages out whose host name was made to point
+	// here (DNS rebinding).
+	LocalDevHeaders
+	// BelieveDevHeaders believes them whoever sends them.
+	BelieveDevHeaders
+)
 
 // Error says why a request is refused, in words for whoever sent it.
 type Error struct {
@@ -52,7 +72,7 @@ func refuse(format string, args ...any) *Error {
 // Authenticator tells users by their tokens. It is safe for concurrent use.
 type Authenticator struct {
 	tokens     *verifier
-	devHeaders bool
+	devHeaders DevHeaders
 }
 
 // New makes an Authenticator. It reads the JWKS once, under ctx, and fails
@@ -100,11 +120,17 @@ func (a *Authenticator) Authenticate(r *http.Request) (storage.User, error) {
 		}
 		user, _, err := a.Token(r.Context(), token)
 		return user, err
-	case a.devHeaders:
-		return fromDevHeaders(r.Header)
+	case a.devHeaders != IgnoreDevHeaders && (r.Header.Get(userHeader) != "" || r.Header.Get(tenantHeader) != ""):
+		return a.fromDevHeaders(r)
 	}
 	return storage.User{Tenant: storage.DefaultTenant}, nil
 }
+
+// The headers that name a user without proof.
+const (
+	userHeader   = "X-Ovation-User"
+	tenantHeader = "X-Ovation-Tenant"
+)
 
 // Token returns the user of a token and when it expires. Every error is an
 // *Error.
@@ -112,10 +138,16 @@ func (a *Authenticator) Token(ctx context.Context, token string) (storage.User, 
 	return a.tokens.verify(ctx, token)
 }
 
-func fromDevHeaders(header http.Header) (storage.User, error) {
+func (a *Authenticator) fromDevHeaders(r *http.Request) (storage.User, error) {
+	switch {
+	case a.devHeaders == RefuseDevHeaders:
+		return storage.User{}, refuse("X-Ovation-User is not believed here, since other machines can connect: send a token")
+	case a.devHeaders == LocalDevHeaders && !local(r.Host):
+		return storage.User{}, refuse("X-Ovation-User is believed only from this machine, at localhost or 127.0.0.1: send a token")
+	}
 	user := storage.User{Tenant: storage.DefaultTenant}
-	for name, field := range map[string]*string{"X-Ovation-User": &user.UserID, "X-Ovation-Tenant": &user.Tenant} {
-		switch values := header.Values(name); {
+	for name, field := range map[string]*string{userHeader: &user.UserID, tenantHeader: &user.Tenant} {
+		switch values := r.Header.Values(name); {
 		case len(values) > 1:
 			return storage.User{}, refuse("there is more than one %s header", name)
 		case len(values) == 1 && values[0] != "":
@@ -126,6 +158,15 @@ func fromDevHeaders(header http.Header) (storage.User, error) {
 		return storage.User{}, refuse("the X-Ovation headers name nobody: %s", reasonOf(err))
 	}
 	return user, nil
+}
+
+// local reports whether a Host header names this machine by itself.
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
 // reasonOf is what is wrong with a user, in words for whoever sent it.

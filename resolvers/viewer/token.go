@@ -5,7 +5,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/rsa"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,11 +23,13 @@ type verifier struct {
 	secret     []byte
 	keys       *keySet // nil: none
 	algorithms []string
+	issuer     string // empty: any
+	audience   string // empty: any
 	parser     *jwt.Parser
 }
 
 func newVerifier(cfg Config, keys *keySet) *verifier {
-	v := &verifier{secret: cfg.Secret, keys: keys}
+	v := &verifier{secret: cfg.Secret, keys: keys, issuer: cfg.Issuer, audience: cfg.Audience}
 	if len(cfg.Secret) > 0 {
 		v.algorithms = append(v.algorithms, "HS256")
 	}
@@ -129,28 +130,33 @@ func (v *verifier) explain(token *jwt.Token, claims jwt.MapClaims, err error) *E
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
 		return refuse(`the token's "aud" is not the audience accepted here`)
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
-		return refuse("the token has no %s", missing(claims))
+		return refuse("the token has no %s", v.missing(claims))
 	}
 	return refuse("the token cannot be verified")
 }
 
 func at(t *jwt.NumericDate, err error) string {
-	if t == nil || err != nil {
+	if t == nil || err != nil || t.Year() < 1 || t.Year() > 9999 {
 		return ""
 	}
 	return " at " + t.UTC().Format(time.RFC3339)
 }
 
-// missing names the first of the claims that may be asked for and is not
-// there.
-func missing(claims jwt.MapClaims) string {
-	for _, name := range []string{"exp", "iss", "aud"} {
-		if claims[name] == nil || claims[name] == "" {
-			return fmt.Sprintf("%q", name)
-		}
+// missing names the first of the claims asked for that is not there.
+func (v *verifier) missing(claims jwt.MapClaims) string {
+	switch {
+	case !there(claims["exp"]):
+		return `"exp"`
+	case v.issuer != "" && !there(claims["iss"]):
+		return `"iss"`
+	case v.audience != "" && !there(claims["aud"]):
+		return `"aud"`
 	}
-	return "claim of those asked for"
+	return "usable claim of each kind that is asked for"
 }
+
+// there reports whether a claim says anything. An "exp" of 0 says nothing.
+func there(claim any) bool { return claim != nil && claim != "" && claim != float64(0) }
 
 func userOf(claims jwt.MapClaims) (storage.User, error) {
 	user := storage.User{Tenant: storage.DefaultTenant}

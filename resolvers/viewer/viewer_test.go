@@ -259,27 +259,36 @@ func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		dev    bool
+		dev    DevHeaders
+		host   string
 		header []string
 		want   storage.User
-		fails  bool
+		fails  string // what the reason holds; empty: it does not fail
 	}{
-		"ignored":           {false, []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, false},
-		"user":              {true, []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, false},
-		"user and tenant":   {true, []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, false},
-		"tenant":            {true, []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, false},
-		"empty":             {true, []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, false},
-		"the token wins":    {true, []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, false},
-		"so does a bad one": {true, []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, true},
-		"invalid user":      {true, []string{"X-Ovation-User", "a\xff"}, storage.User{}, true},
-		"invalid tenant":    {true, []string{"X-Ovation-Tenant", "A"}, storage.User{}, true},
-		"two users":         {true, []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, true},
+		"ignored":           {IgnoreDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, ""},
+		"user":              {LocalDevHeaders, "localhost:8080", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
+		"user and tenant":   {LocalDevHeaders, "127.0.0.1:8080", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, ""},
+		"tenant":            {LocalDevHeaders, "[::1]:8080", []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, ""},
+		"empty":             {LocalDevHeaders, "[::1]", []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, ""},
+		"another host":      {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "only from this machine"},
+		"a host like ours":  {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "only from this machine"},
+		"nobody, from afar": {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
+		"refused":           {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "not believed here"},
+		"nobody, refused":   {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
+		"believed":          {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
+		"the token wins":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
+		"so does a bad one": {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer x"}, storage.User{}, "not a JSON Web Token"},
+		"invalid user":      {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "a\xff"}, storage.User{}, "UTF-8"},
+		"invalid tenant":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-Tenant", "A"}, storage.User{}, "tenant"},
+		"two users":         {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-User", "eve"}, storage.User{}, "more than one"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := newAuthenticator(t, Config{Secret: secret, DevHeaders: test.dev})
-			got, err := a.Authenticate(request(test.header...))
-			if got != test.want || (err != nil) != test.fails {
+			r := request(test.header...)
+			r.Host = test.host
+			got, err := a.Authenticate(r)
+			if got != test.want || (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 				t.Errorf("%v, %v", got, err)
 			}
 		})

@@ -60,8 +60,8 @@ func (m tally) reaction(counts *storage.Counts, r storage.Reaction, by int64) {
 const (
 	upsertCounts = `
 INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, 1
-FROM json_each(?) WHERE true
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, ?2
+FROM json_each(?1) WHERE true
 ON CONFLICT DO UPDATE SET
     read_count = i.read_count + excluded.read_count,
     like_count = i.like_count + excluded.like_count,
@@ -76,8 +76,9 @@ WHERE tenant = k.value ->> 0 AND user_id = k.value ->> 1 AND folder_id = k.value
 )
 
 // settle moves the counts and returns the new ones of each subject, in the
-// order of tenant, biz and bizId.
-func (t tx) settle(by tally) ([]storage.SubjectCounts, error) {
+// order of tenant, biz and bizId. Counts that were not there begin with the
+// given version.
+func (t tx) settle(by tally, first int64) ([]storage.SubjectCounts, error) {
 	if err := t.settleFolders(by.folders); err != nil || len(by.subjects) == 0 {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (t tx) settle(by tally) ([]storage.SubjectCounts, error) {
 		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount)
 	}
 	out := make([]storage.SubjectCounts, 0, len(by.subjects))
-	err := t.query(upsertCounts, []any{rows.json()}, func(scan func(...any) error) error {
+	err := t.query(upsertCounts, []any{rows.json(), first}, func(scan func(...any) error) error {
 		var c storage.SubjectCounts
 		err := scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
 			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -37,7 +38,7 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 			return err
 		}
 		if n, err := t.countFolders(f.Owner); err != nil || n >= storage.MaxFolders {
-			return errors.Join(err, storage.ErrTooManyFolders)
+			return cmp.Or(err, storage.ErrTooManyFolders)
 		}
 		_, err := t.exec(insertFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID,
 			f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Created, f.Updated)
@@ -128,7 +129,7 @@ func (s *Store) EmptyFolder(
 		if err != nil {
 			return err
 		}
-		if outcome.Counts, err = t.settle(moved); err != nil {
+		if outcome.Counts, err = t.settle(moved, 1); err != nil {
 			return err
 		}
 		return call(ctx, mark, outcome)

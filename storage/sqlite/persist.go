@@ -134,7 +134,7 @@ func (t tx) apply(actions []storage.Action) (outcome storage.Outcome, err error)
 	for i := range reads {
 		changed.subject(reads[i].Subject).ReadCount += reads[i].Times
 	}
-	outcome.Counts, err = t.settle(changed)
+	outcome.Counts, err = t.settle(changed, 1)
 	return outcome, err
 }
 

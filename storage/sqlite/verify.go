@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 
 	"ovation/storage"
 )
@@ -11,9 +12,10 @@ import (
 const repairBatch = 1000
 
 // Verify recounts on a snapshot. Without repair nobody waits for it. With
-// repair it holds the write lock from before the snapshot to the end, so that
-// the counts cannot move in between; everything is repaired in one
-// transaction, and nothing is if it ends with an error.
+// repair and where something is wrong it recounts once more and holds the write
+// lock from before that to the end, so that the counts cannot move in between;
+// everything is repaired in one transaction, and nothing is if it ends with an
+// error.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (compared int64, err error) {
 	recount := func(mend func(*damage) error) error {
 		return s.read(ctx, "recount", func(t tx) error {
@@ -32,9 +34,26 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		err = recount(func(*damage) error { return nil })
 		return compared, err
 	}
+	sound, err := s.sound(ctx)
+	if err != nil || sound > 0 {
+		return sound, err
+	}
 	err = s.write(ctx, "repair", func(t tx) error {
 		return recount(func(d *damage) error { return t.repair(d, storage.Micros(s.now())) })
 	})
+	return compared, err
+}
+
+// errDamaged ends a recount at the first difference.
+var errDamaged = errors.New("damaged")
+
+// sound returns how many counts were compared if all of them are right, and 0
+// if one is not.
+func (s *Store) sound(ctx context.Context) (compared int64, err error) {
+	compared, err = s.Verify(ctx, false, func(storage.Difference) error { return errDamaged })
+	if errors.Is(err, errDamaged) {
+		return 0, nil
+	}
 	return compared, err
 }
 
@@ -174,6 +193,8 @@ func (t tx) repair(d *damage, now int64) error {
 			return err
 		}
 	}
-	_, err := t.settle(d.tally)
+	// Counts that somebody deleted had a version, which nothing tells any more.
+	// A time is above every number of changes.
+	_, err := t.settle(d.tally, now)
 	return err
 }

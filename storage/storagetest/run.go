@@ -70,6 +70,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"DeleteFolder", deleteFolder},
 
 		{"VerifyFindsAndRepairs", verifyFindsAndRepairs},
+		{"VerifyRehousesTheItemsOfSeveralFolders", verifyRehousesTheItemsOfSeveralFolders},
 		{"VerifyEndsWithTheReport", verifyEndsWithTheReport},
 		{"SecretsStayTheSame", secretsStayTheSame},
 		{"CancelledCallsDoNothing", cancelledCallsDoNothing},

@@ -27,7 +27,8 @@ func verifyFindsAndRepairs(w *world) {
 	)
 	w.equal("counts compared: four of each of 3 subjects, 3 folders", w.compared(), int64(15))
 	w.verified()
-	version := w.counts(s[0]).Version
+	version, lost := w.counts(s[0]).Version, w.counts(s[1]).Version
+	housed := w.states(alice, s[1]).Collected.Version
 
 	w.db.Edit(w.T, `UPDATE interactive SET like_count = 7, read_count = 0, dislike_count = 5, collect_count = 0 WHERE biz_id = '0'`)
 	w.db.Edit(w.T, `DELETE FROM interactive WHERE biz_id = '1'`)
@@ -68,12 +69,29 @@ func verifyFindsAndRepairs(w *world) {
 	w.wantCounts(s[0], 4, 1, 1, 1)
 	w.wantCounts(s[1], 2, 1, 0, 1)
 	w.equal("the version after a repair", w.counts(s[0]).Version, version+1)
+	if got := w.counts(s[1]).Version; got <= lost {
+		w.Errorf("counts that somebody deleted came back with version %d, they had %d", got, lost)
+	}
 	w.equal("the homeless item", w.states(alice, s[1]).Collected.FolderID, storage.DefaultFolderID)
+	w.equal("its version", w.states(alice, s[1]).Collected.Version, housed+1)
 	w.equal("items of the default folder", w.folder(defaultOf(alice)).ItemCount, int64(2))
 
 	// What was repaired goes on as ever.
 	w.persist(like(bob, s[0], 9), collect(alice, s[1], "", 9))
 	w.verified()
+}
+
+// Two folders of one owner are gone: their items come together in one.
+func verifyRehousesTheItemsOfSeveralFolders(w *world) {
+	alice := user("alice")
+	first, second := w.newFolder(alice, "First"), w.newFolder(alice, "Second")
+	w.persist(collect(alice, video("1"), first.FolderID, 1), collect(alice, video("2"), second.FolderID, 1),
+		collect(alice, video("3"), second.FolderID, 1))
+	w.db.Edit(w.T, `DELETE FROM folder WHERE name <> 'Default'`)
+	_, err := w.s.Verify(w.Context(), true, func(storage.Difference) error { return nil })
+	w.must(err)
+	w.verified()
+	w.equal("items of the default folder", w.folder(defaultOf(alice)).ItemCount, int64(3))
 }
 
 func verifyEndsWithTheReport(w *world) {

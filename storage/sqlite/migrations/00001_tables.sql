@@ -22,7 +22,7 @@ CREATE TABLE user_reaction (
     user_id    TEXT NOT NULL,
     biz        TEXT NOT NULL,
     biz_id     TEXT NOT NULL,
-    state      INTEGER NOT NULL,
+    state      INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
     prev_state INTEGER NOT NULL,
     version    INTEGER NOT NULL,
     PRIMARY KEY (tenant, user_id, biz, biz_id)
@@ -53,7 +53,7 @@ CREATE TABLE user_read (
     user_id    TEXT NOT NULL,
     biz        TEXT NOT NULL,
     biz_id     TEXT NOT NULL,
-    times      INTEGER NOT NULL,
+    times      INTEGER NOT NULL CHECK (times > 0),
     first_read INTEGER NOT NULL,
     version    INTEGER NOT NULL,
     PRIMARY KEY (tenant, user_id, biz, biz_id)

@@ -1,0 +1,38 @@
+package local_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"ovation/storage"
+	"ovation/storage/sqlite"
+	"ovation/worker/local"
+)
+
+func TestMirrorLooksIntoTheStore(t *testing.T) {
+	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror := local.Mirror{Reader: store}
+	keys := []storage.StateKey{
+		{User: storage.User{Tenant: "default", UserID: "alice"}, Subject: storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}},
+		{User: storage.User{Tenant: "default", UserID: "bob"}, Subject: storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}},
+	}
+	_, err = store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{{
+		User: keys[0].User, Subject: keys[0].Subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 7,
+	}}}}, mirror.Mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, known, err := mirror.Look(t.Context(), keys, storage.AllKinds)
+	if err != nil || known != storage.Persisted || states[0].ReactionVersion != 7 || states[0].Liked == nil || states[1].Liked != nil {
+		t.Errorf("got %+v, %q, %v", states, known, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, known, err := mirror.Look(t.Context(), keys, storage.AllKinds); err == nil || known != "" {
+		t.Errorf("of a store that is closed it says %q, %v", known, err)
+	}
+}
