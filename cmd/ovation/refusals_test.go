@@ -174,7 +174,7 @@ func TestMessageThatCannotBeReadIsPutAside(t *testing.T) {
 }
 
 func TestPacedPersisterTakesItsTime(t *testing.T) {
-	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
+	store, err := dataFlag{folderPath(t.TempDir())}.open(t.Context(), true)
 	must(t, err)
 	defer store.Close()
 	p := &paced{Persister: store, perSecond: 20}
