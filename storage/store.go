@@ -157,12 +157,45 @@ type Outcome struct {
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
+	// Epoch is the epoch of the mirror in which the transaction commits, 0
+	// while there is none (see Epochs): there is nothing to mark then.
+	Epoch int64
 }
 
 // Mark is called within a transaction, when all its rows are written and
 // locked, just before it commits. An error rolls the transaction back. It may
 // be called again with another Outcome when a transaction is tried again.
 type Mark func(ctx context.Context, outcome Outcome) error
+
+// Epoch is a time in which every transaction marks in the mirror what it
+// changes. What the mirror holds of an earlier epoch is not to be believed.
+type Epoch struct {
+	Number int64 // 1 at first
+	// Open is false once the epoch was closed because the mirror was away.
+	Open bool
+	// Age is how long the epoch has been as it is, by the database's clock.
+	Age time.Duration
+}
+
+// EpochGrace is how long after the end of an epoch nothing is committed: by
+// then everybody has stopped believing the mirror.
+const EpochGrace = 3 * time.Second
+
+// Epochs tell whether the mirror of the write path may be believed. Changes
+// wait for every transaction of Persist and EmptyFolder that is under way;
+// transactions that begin later see them.
+type Epochs interface {
+	// Epoch returns the present epoch.
+	Epoch(ctx context.Context) (Epoch, error)
+	// CloseEpoch closes the epoch of this number and returns the present one,
+	// which is another where somebody else was first. For EpochGrace every
+	// transaction is ErrUnavailable, later ones have Outcome.Epoch 0.
+	CloseEpoch(ctx context.Context, number int64) (Epoch, error)
+	// NextEpoch begins the epoch after the one of this number, closed or not,
+	// and returns the present one, which is another where somebody else was
+	// first.
+	NextEpoch(ctx context.Context, number int64) (Epoch, error)
+}
 
 // Persister makes actions durable.
 type Persister interface {

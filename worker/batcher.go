@@ -138,7 +138,7 @@ func (b *batcher) send(partition int, batch []*item) {
 	b.mu.Unlock()
 
 	if err == nil {
-		b.show(actions)
+		b.show(actions, durability)
 	}
 	for _, it := range batch {
 		b.leave(it, err)
@@ -163,10 +163,10 @@ func (b *batcher) publish(partition int, actions []storage.Action) (storage.Dura
 
 // show makes the batch visible. The actions are durable already, so that it
 // fails nobody: until a worker has persisted them, readers see the past.
-func (b *batcher) show(actions []storage.Action) {
+func (b *batcher) show(actions []storage.Action, where storage.Durability) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.PublishTimeout)
 	defer cancel()
-	if err := b.mirror.Show(ctx, actions); err != nil {
+	if err := b.mirror.Show(ctx, actions, where); err != nil {
 		b.opts.Metrics.mirrorFailed()
 		b.opts.Logger.Warn("confirmed actions are not shown yet", "actions", len(actions), "error", err)
 	}

@@ -135,7 +135,7 @@ func (f *Folders) show(ctx context.Context, outcome storage.Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	err := errors.Join(f.mirror.Show(ctx, actions), f.mirror.Publish(ctx, outcome.Counts))
+	err := errors.Join(f.mirror.Show(ctx, actions, storage.Persisted), f.mirror.Publish(ctx, outcome))
 	if err != nil {
 		f.opts.Metrics.mirrorFailed()
 		f.opts.Logger.Warn("changes of a folder are not shown yet", "items", len(actions), "error", err)

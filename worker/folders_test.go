@@ -70,7 +70,7 @@ func TestDeletedFolderIsEmptiedFirst(t *testing.T) {
 			mirror := &spy{
 				Mirror:  local.Mirror{Reader: store},
 				show:    func(a []storage.Action) error { shown += len(a); return nil },
-				publish: func(counts []storage.SubjectCounts) error { published += len(counts); return nil },
+				publish: func(outcome storage.Outcome) error { published += len(outcome.Counts); return nil },
 			}
 			moveTo := ""
 			if c.move {

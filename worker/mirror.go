@@ -16,15 +16,19 @@ type Mirror interface {
 	// action cannot be known; an action must then be published whatever the
 	// states say. Errors: storage.ErrUnavailable, the context's.
 	Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error)
-	// Show makes confirmed actions visible to their users on every node.
-	Show(ctx context.Context, actions []storage.Action) error
-	// TakeBack removes the marks of transactions that never committed from the
-	// records of the users whose actions are redelivered. It is called before
-	// they are persisted again.
-	TakeBack(ctx context.Context, redelivered []storage.Action) error
+	// Show makes durable actions visible to their users on every node: as shown
+	// and on their way to the database where they are storage.Queued, as a
+	// correction of what is shown already where they are storage.Persisted.
+	Show(ctx context.Context, actions []storage.Action, where storage.Durability) error
+	// Forget makes the mirror stop believing what it says the counts include of
+	// the states these actions are about: a transaction that marked them may
+	// have been rolled back. It is called before they are persisted again, and
+	// may be called at any time.
+	Forget(ctx context.Context, actions []storage.Action) error
 	// Mark notes what the new counts include. It is called within the
 	// transaction; its error rolls it back.
 	Mark(ctx context.Context, outcome storage.Outcome) error
-	// Publish makes new counts visible to everyone, after the commit.
-	Publish(ctx context.Context, counts []storage.SubjectCounts) error
+	// Publish makes the new counts of a transaction visible to everyone, after
+	// the commit.
+	Publish(ctx context.Context, outcome storage.Outcome) error
 }

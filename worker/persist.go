@@ -11,46 +11,45 @@ import (
 	"ovation/storage"
 )
 
-// persist makes a batch durable in one transaction and returns the counts that
-// changed. While the store or the mirror is unavailable it tries again until
+// persist makes a batch durable in one transaction and returns what changed. While the store or the mirror is unavailable it tries again until
 // ctx ends; working, in which the tries run, lives a while longer. Errors:
 // errStopped, or what keeps this batch from being persisted.
-func (w *Worker) persist(ctx, working context.Context, batch []task) ([]storage.SubjectCounts, error) {
+func (w *Worker) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
 	var failed error // for good
 	tries := 0
-	try := func() ([]storage.SubjectCounts, error) {
+	try := func() (storage.Outcome, error) {
 		outcome, err := w.persistOnce(working, batch)
 		if err == nil {
-			return outcome.Counts, nil
+			return outcome, nil
 		}
 		for i := range batch {
 			batch[i].triedBefore = true
 		}
 		if errors.Is(err, storage.ErrUnavailable) {
-			return nil, err
+			return storage.Outcome{}, err
 		}
 		if working.Err() != nil {
-			return nil, backoff.Permanent(err)
+			return storage.Outcome{}, backoff.Permanent(err)
 		}
 		tries++
 		if len(batch) == 1 && tries < w.opts.MaxTries {
-			return nil, err
+			return storage.Outcome{}, err
 		}
 		failed = err
-		return nil, backoff.Permanent(err)
+		return storage.Outcome{}, backoff.Permanent(err)
 	}
-	counts, err := retry(ctx, w, "persist", try)
+	outcome, err := retry(ctx, w, "persist", try)
 	switch {
 	case err == nil:
-		return counts, nil
+		return outcome, nil
 	case failed != nil:
-		return nil, failed
+		return storage.Outcome{}, failed
 	}
-	return nil, errStopped
+	return storage.Outcome{}, errStopped
 }
 
 // persistOnce is one try. Marks that an earlier try may have left behind are
-// taken back first. An error of the mirror counts as storage.ErrUnavailable:
+// forgotten first. An error of the mirror counts as storage.ErrUnavailable:
 // no message is to blame for it.
 func (w *Worker) persistOnce(ctx context.Context, batch []task) (storage.Outcome, error) {
 	messages := make([]storage.Message, len(batch))
@@ -64,9 +63,9 @@ func (w *Worker) persistOnce(ctx context.Context, batch []task) (storage.Outcome
 		}
 	}
 	if len(again) > 0 {
-		if err := w.mirror.TakeBack(ctx, again); err != nil {
+		if err := w.mirror.Forget(ctx, again); err != nil {
 			w.opts.Metrics.mirrorFailed()
-			return storage.Outcome{}, fmt.Errorf("take back marks: %w: %w", storage.ErrUnavailable, err)
+			return storage.Outcome{}, fmt.Errorf("forget marks: %w: %w", storage.ErrUnavailable, err)
 		}
 	}
 	start := time.Now()
@@ -90,19 +89,19 @@ func markBy(mirror Mirror, metrics *Metrics) storage.Mark {
 }
 
 // publish makes committed counts visible. It does not give up before ctx ends.
-func (w *Worker) publish(ctx, working context.Context, counts []storage.SubjectCounts) error {
-	if len(counts) == 0 {
+func (w *Worker) publish(ctx, working context.Context, outcome storage.Outcome) error {
+	if len(outcome.Counts) == 0 {
 		return nil
 	}
 	_, err := retry(ctx, w, "publish counts", func() (struct{}, error) {
-		err := w.mirror.Publish(working, counts)
+		err := w.mirror.Publish(working, outcome)
 		if err != nil {
 			w.opts.Metrics.mirrorFailed()
 		}
 		return struct{}{}, err
 	})
 	if err != nil {
-		w.opts.Logger.Error("counts not published", "subjects", len(counts), "error", err)
+		w.opts.Logger.Error("counts not published", "subjects", len(outcome.Counts), "error", err)
 	}
 	return err
 }

@@ -142,11 +142,11 @@ func (h *hooks) Prune(ctx context.Context, before time.Time) (int64, error) {
 type spy struct {
 	local.Mirror
 
-	look     func() (storage.Durability, error) // in place of what the mirror says
-	show     func([]storage.Action) error
-	takeBack func([]storage.Action) error
-	mark     func(storage.Outcome) error
-	publish  func([]storage.SubjectCounts) error
+	look    func() (storage.Durability, error) // in place of what the mirror says
+	show    func([]storage.Action) error
+	forget  func([]storage.Action) error
+	mark    func(storage.Outcome) error
+	publish func(storage.Outcome) error
 }
 
 func (s *spy) Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
@@ -157,16 +157,18 @@ func (s *spy) Look(ctx context.Context, keys []storage.StateKey, kinds storage.K
 	return states, known, err
 }
 
-func (s *spy) Show(_ context.Context, actions []storage.Action) error { return call(s.show, actions) }
+func (s *spy) Show(_ context.Context, actions []storage.Action, _ storage.Durability) error {
+	return call(s.show, actions)
+}
 
-func (s *spy) TakeBack(_ context.Context, actions []storage.Action) error {
-	return call(s.takeBack, actions)
+func (s *spy) Forget(_ context.Context, actions []storage.Action) error {
+	return call(s.forget, actions)
 }
 
 func (s *spy) Mark(_ context.Context, outcome storage.Outcome) error { return call(s.mark, outcome) }
 
-func (s *spy) Publish(_ context.Context, counts []storage.SubjectCounts) error {
-	return call(s.publish, counts)
+func (s *spy) Publish(_ context.Context, outcome storage.Outcome) error {
+	return call(s.publish, outcome)
 }
 
 func call[T any](f func(T) error, with T) error {

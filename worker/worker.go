@@ -183,9 +183,9 @@ var errStopped = errors.New("the worker is stopping")
 // persisted together is tried in halves, so that a message which fails for
 // itself is found and rejected and holds up no other.
 func (w *Worker) work(ctx, working context.Context, batch []task) {
-	counts, err := w.persist(ctx, working, batch)
+	outcome, err := w.persist(ctx, working, batch)
 	switch {
-	case err == nil && w.publish(ctx, working, counts) == nil:
+	case err == nil && w.publish(ctx, working, outcome) == nil:
 		for _, t := range batch {
 			w.settled("ack", t.Ack())
 		}

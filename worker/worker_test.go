@@ -64,7 +64,8 @@ func TestMarksComeBeforeTheCommitAndTheAckAfterIt(t *testing.T) {
 			steps = append(steps, "mark "+strconv.Itoa(len(o.Applied)))
 			return nil
 		},
-		publish: func(c []storage.SubjectCounts) error {
+		publish: func(o storage.Outcome) error {
+			c := o.Counts
 			steps = append(steps, "publish "+strconv.Itoa(len(c)))
 			return nil
 		},
@@ -149,8 +150,8 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 
 		var takenBack []storage.Action
 		startWorker(t, queue, store, &spy{
-			Mirror:   local.Mirror{Reader: store},
-			takeBack: func(a []storage.Action) error { takenBack = append(takenBack, a...); return nil },
+			Mirror: local.Mirror{Reader: store},
+			forget: func(a []storage.Action) error { takenBack = append(takenBack, a...); return nil },
 		}, worker.Options{})
 		if err := <-answer; err != nil {
 			t.Error(err)
@@ -219,14 +220,14 @@ func TestUnavailableIsTriedAgain(t *testing.T) {
 		"store":               func(h *hooks, _ *spy) { h.before = func(context.Context, []storage.Message) error { return fail() } },
 		"commit not known of": func(h *hooks, _ *spy) { h.after = fail },
 		"mark":                func(_ *hooks, m *spy) { m.mark = func(storage.Outcome) error { return failsToo() } },
-		"publish":             func(_ *hooks, m *spy) { m.publish = func([]storage.SubjectCounts) error { return failsToo() } },
+		"publish":             func(_ *hooks, m *spy) { m.publish = func(storage.Outcome) error { return failsToo() } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				left = failures
 				store, queue := openStore(t), newQueue(t)
 				tookBack := 0
-				mirror := &spy{Mirror: local.Mirror{Reader: store}, takeBack: func(a []storage.Action) error {
+				mirror := &spy{Mirror: local.Mirror{Reader: store}, forget: func(a []storage.Action) error {
 					tookBack++
 					return nil
 				}}
@@ -373,7 +374,7 @@ func TestInboxIsPrunedAtTheStartAndEveryHour(t *testing.T) {
 func TestCountsThatWereNotToldAreToldByTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
-		failing := &spy{Mirror: local.Mirror{Reader: store}, publish: func([]storage.SubjectCounts) error { return errBroken }}
+		failing := &spy{Mirror: local.Mirror{Reader: store}, publish: func(storage.Outcome) error { return errBroken }}
 		stop := startWorker(t, queue, store, failing, worker.Options{})
 		r := newRecorder(t, queue, failing, worker.RecorderOptions{})
 		answer := background(r, t.Context(), react(alice, movie, storage.Like))
@@ -382,7 +383,7 @@ func TestCountsThatWereNotToldAreToldByTheNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		var told []storage.SubjectCounts
-		next := &spy{Mirror: local.Mirror{Reader: store}, publish: func(c []storage.SubjectCounts) error { told = append(told, c...); return nil }}
+		next := &spy{Mirror: local.Mirror{Reader: store}, publish: func(o storage.Outcome) error { told = append(told, o.Counts...); return nil }}
 		startWorker(t, queue, store, next, worker.Options{})
 		if got := <-answer; got.err != nil {
 			t.Fatal(got.err)

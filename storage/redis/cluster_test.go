@@ -45,7 +45,7 @@ func TestCluster(t *testing.T) {
 			subjects = append(subjects, video(strconv.Itoa(i)))
 			actions = append(actions, react(storage.User{Tenant: storage.DefaultTenant, UserID: strconv.Itoa(i)}, subjects[i], storage.Like, 1))
 		}
-		must(t, s.Show(t.Context(), actions))
+		must(t, s.Show(t.Context(), actions, storage.Queued))
 		persist(t, db, s, actions...)
 		for _, a := range actions {
 			got, err := s.Interactives(t.Context(), a.User, subjects, windowStates)

@@ -17,7 +17,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 		persist(t, db, s, react(u, movie, storage.Like, 10), collect(u, other, storage.DefaultFolderID, 10))
 		see(t, s, u, other)
 	}
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, other, storage.Dislike, 20)}))
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, other, storage.Dislike, 20)}, storage.Queued))
 	compare := func(repair bool) (found []Stale, n int64) {
 		n, err := s.Compare(t.Context(), repair, func(stale Stale) error {
 			found = append(found, stale)

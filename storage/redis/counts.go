@@ -170,7 +170,8 @@ func (s *Store) countsCall(of storage.Subject, c storage.Counts) call {
 
 // Publish makes counts visible to everyone, where they are newer than what is.
 // Errors: storage.ErrUnavailable, the context's.
-func (s *Store) Publish(ctx context.Context, counts []storage.SubjectCounts) error {
+func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
+	counts := outcome.Counts
 	calls := make([]call, len(counts))
 	for i := range counts {
 		calls[i] = s.countsCall(counts[i].Subject, counts[i].Counts)

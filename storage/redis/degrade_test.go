@@ -46,9 +46,9 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	}
 	dislike := react(alice, movie, storage.Dislike, 20)
 	for what, err := range map[string]error{
-		"show":      s.Show(t.Context(), []storage.Action{dislike}),
-		"take back": s.TakeBack(t.Context(), []storage.Action{dislike}),
-		"publish":   s.Publish(t.Context(), []storage.SubjectCounts{{Subject: movie}}),
+		"show":      s.Show(t.Context(), []storage.Action{dislike}, storage.Queued),
+		"take back": s.Forget(t.Context(), []storage.Action{dislike}),
+		"publish":   s.Publish(t.Context(), storage.Outcome{Counts: []storage.SubjectCounts{{Subject: movie}}}),
 	} {
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)
@@ -81,7 +81,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 			server, db := startServer(t), openDatabase(t)
 			s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
 			see(t, s, alice, movie)
-			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}))
+			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 			if _, where := look(t, s, alice, movie); where != storage.Queued {
 				t.Errorf("before, it is %q", where)
 			}
@@ -96,7 +96,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 				t.Errorf("after the loss: %+v, %q", states, where)
 			}
 			// Whatever is done now is known again.
-			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}))
+			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Queued))
 			states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
 			if err != nil || where != storage.Queued || states[0].Liked == nil {
 				t.Errorf("after another like: %+v, %q, %v", states, where, err)
@@ -130,7 +130,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 		t.Errorf("to another: %+v", got)
 	}
 	// Mutations go on.
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}))
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued))
 	if states, where := look(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
 		t.Errorf("%+v, %q", states, where)
 	}
@@ -226,7 +226,7 @@ func TestCallerWhoGoesAwayBlamesNobody(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("states: %v", err)
 		}
-		if err := s.Publish(ctx, []storage.SubjectCounts{{Subject: movie}}); !errors.Is(err, context.Canceled) {
+		if err := s.Publish(ctx, storage.Outcome{Counts: []storage.SubjectCounts{{Subject: movie}}}); !errors.Is(err, context.Canceled) {
 			t.Errorf("publish: %v", err)
 		}
 	}

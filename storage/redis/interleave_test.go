@@ -136,7 +136,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		in.ids++
 		in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
 		step(ctx)
-		if err := s.Show(ctx, []storage.Action{a}); err != nil {
+		if err := s.Show(ctx, []storage.Action{a}, storage.Queued); err != nil {
 			in.reportf("show: %v", err)
 		}
 		step(ctx)
@@ -207,7 +207,7 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 		for _, m := range in.queue[:in.again] {
 			redelivered = append(redelivered, m.Actions...)
 		}
-		if err := in.worker.TakeBack(ctx, redelivered); err != nil {
+		if err := in.worker.Forget(ctx, redelivered); err != nil {
 			in.reportf("take back: %v", err)
 		}
 		in.again = 0
@@ -253,7 +253,7 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 			in.reportf("mark: %v", err)
 		}
 	}
-	if err := in.worker.Publish(ctx, outcome.Counts); err != nil {
+	if err := in.worker.Publish(ctx, outcome); err != nil {
 		in.reportf("publish: %v", err)
 	}
 	step(ctx)

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 
 	"ovation/storage"
 )
@@ -53,7 +52,7 @@ func (s *Store) lives() (life, shown string) { return spread(s.opts.Life), sprea
 // Show makes confirmed actions visible to their users on every node. Reads
 // become visible when they are persisted. Errors: storage.ErrUnavailable, the
 // context's.
-func (s *Store) Show(ctx context.Context, actions []storage.Action) error {
+func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) error {
 	life, shown := s.lives()
 	g := s.group(showScript, life, shown, text(int64(s.opts.Window)))
 	for i := range actions {
@@ -94,53 +93,14 @@ func stateOf(c *storage.StateChange) string {
 	return collectionState(c.FolderID)
 }
 
-// TakeBack removes the marks of transactions that never committed from the
-// records of the users whose actions are redelivered. Errors:
-// storage.ErrUnavailable, where Redis or the database is; the context's.
-func (s *Store) TakeBack(ctx context.Context, redelivered []storage.Action) error {
-	var keys []storage.StateKey
-	var subjects []storage.Subject
-	seen := make(map[storage.StateKey]bool)
-	versions := make(map[storage.Subject]int64)
-	for i := range redelivered {
-		key := storage.StateKey{User: redelivered[i].User, Subject: redelivered[i].Subject}
-		if redelivered[i].Kind == storage.KindRead || seen[key] {
-			continue
-		}
-		seen[key] = true
-		keys = append(keys, key)
-		if _, ok := versions[key.Subject]; !ok {
-			versions[key.Subject] = 0
-			subjects = append(subjects, key.Subject)
+// Forget makes entries unknown, or their history where they are shown.
+// Errors: storage.ErrUnavailable, the context's.
+func (s *Store) Forget(ctx context.Context, actions []storage.Action) error {
+	g := s.group(forgetScript, text(s.opts.Guard.Milliseconds()))
+	for i := range actions {
+		if a := &actions[i]; a.Kind != storage.KindRead {
+			g.add(a.User, a.Subject, a.Kind)
 		}
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	for tenant, at := range byTenant(subjects) {
-		found, err := ask(ctx, s, "read counts", func(ctx context.Context) ([]storage.Interactive, error) {
-			return s.Store.Interactives(ctx, storage.User{Tenant: tenant}, pick(subjects, at), 0)
-		})
-		if err != nil {
-			return fmt.Errorf("take back marks: %w", err)
-		}
-		for i := range found {
-			versions[found[i].Subject] = found[i].Version
-		}
-	}
-	states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, keys, windowStates)
-	})
-	if err != nil {
-		return fmt.Errorf("take back marks: %w", err)
-	}
-	life, shown := s.lives()
-	g := s.group(takeBackScript, life, shown)
-	for i, key := range keys {
-		for _, kind := range windowKinds {
-			e := stored(&states[i], kind)
-			g.add(key.User, key.Subject, kind, text(versions[key.Subject]), text(e.version), shareText(e.state))
-		}
-	}
-	return g.run(ctx, "take back marks")
+	return g.run(ctx, "forget marks")
 }

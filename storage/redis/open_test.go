@@ -52,7 +52,7 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	must(t, server.command("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction").Error())
 	dislike := react(alice, movie, storage.Dislike, 20)
-	if err := s.Show(t.Context(), []storage.Action{dislike}); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
+	if err := s.Show(t.Context(), []storage.Action{dislike}, storage.Queued); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("show: %v", err)
 	}
 	if _, err := db.Persist(t.Context(), message(dislike), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
@@ -63,7 +63,7 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	}
 	must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 	eventually(t, "it can be written again", func() bool {
-		return s.Show(t.Context(), []storage.Action{dislike}) == nil
+		return s.Show(t.Context(), []storage.Action{dislike}, storage.Queued) == nil
 	})
 	persist(t, db, s, dislike)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 || got.DislikeCount != 1 {

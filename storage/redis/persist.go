@@ -58,7 +58,7 @@ func (m *marker) end(ctx context.Context, outcome storage.Outcome, err error) er
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
 	defer cancel()
 	if err == nil {
-		return m.store.Publish(ctx, outcome.Counts)
+		return m.store.Publish(ctx, outcome)
 	}
 	if len(m.marked) > 0 {
 		err = errors.Join(err, m.store.forget(ctx, m.marked))
@@ -116,7 +116,7 @@ func (s *Store) publishStored(ctx context.Context, subjects []storage.Subject) e
 	for i := range counts {
 		out[i] = storage.SubjectCounts{Subject: subjects[i], Counts: counts[i]}
 	}
-	return s.Publish(ctx, out)
+	return s.Publish(ctx, storage.Outcome{Counts: out})
 }
 
 // forgetItems drops the entries of all that lies in a folder.

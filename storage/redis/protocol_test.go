@@ -51,7 +51,7 @@ func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.A
 	tb.Helper()
 	outcome, err := db.Persist(context.Background(), message(actions...), s.Mark)
 	must(tb, err)
-	must(tb, s.Publish(context.Background(), outcome.Counts))
+	must(tb, s.Publish(context.Background(), outcome))
 }
 
 // see is one subject as the viewer sees it.
@@ -135,7 +135,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	if _, where := look(t, one, alice, movie); where != storage.Persisted {
 		t.Errorf("nothing yet is %q", where)
 	}
-	must(t, one.Show(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}))
+	must(t, one.Show(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}, storage.Queued))
 	wantLikes(t, "shown", see(t, other, alice, movie), 1, true)
 	wantLikes(t, "shown, to another", see(t, other, bob, movie), 0, false)
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != "weird folder, 100%:\n" {
@@ -145,7 +145,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	if states.ReactionVersion != 10 || where != storage.Queued {
 		t.Errorf("the shown action has version %d and is %q", states.ReactionVersion, where)
 	}
-	must(t, other.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}))
+	must(t, other.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}, storage.Queued))
 	wantLikes(t, "after an older word", see(t, other, alice, movie), 1, true)
 
 	persist(t, db, one, like)
@@ -183,7 +183,7 @@ func TestStaleFillIsDropped(t *testing.T) {
 			// persisted.
 			hook := func() {
 				db.windows, db.states = nil, nil
-				must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}))
+				must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 				persist(t, db, s, react(alice, movie, storage.Like, 10))
 			}
 			db.windows = hook
@@ -209,7 +209,7 @@ func TestFillDuringATransactionIsDropped(t *testing.T) {
 		return nil
 	})
 	must(t, err)
-	must(t, s.Publish(t.Context(), outcome.Counts))
+	must(t, s.Publish(t.Context(), outcome))
 	wantLikes(t, "after the commit", see(t, s, alice, movie), 1, true)
 }
 
@@ -237,7 +237,7 @@ func TestTakeBackRemovesWhatNeverCommitted(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	like := react(alice, movie, storage.Like, 10)
 	see(t, s, alice, movie)
-	must(t, s.Show(t.Context(), []storage.Action{like}))
+	must(t, s.Show(t.Context(), []storage.Action{like}, storage.Queued))
 	_, err := db.Persist(t.Context(), message(like), func(ctx context.Context, o storage.Outcome) error {
 		must(t, s.Mark(ctx, o))
 		return errCrash
@@ -246,7 +246,7 @@ func TestTakeBackRemovesWhatNeverCommitted(t *testing.T) {
 		t.Fatal("committed")
 	}
 	// Meanwhile another's like takes the version that was marked.
-	must(t, s.TakeBack(t.Context(), []storage.Action{like}))
+	must(t, s.Forget(t.Context(), []storage.Action{like}))
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
 	if _, where := look(t, s, alice, movie); where != storage.Queued {
@@ -282,7 +282,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(n)))
 			for i := range int64(last) {
 				v := max(1, i-random.Int64N(5))
-				if err := s.Publish(context.Background(), []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: v, Version: v}}}); err != nil {
+				if err := s.Publish(context.Background(), storage.Outcome{Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: v, Version: v}}}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -291,7 +291,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	writers.Wait()
 	cancel()
 	readers.Wait()
-	must(t, s.Publish(t.Context(), []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}))
+	must(t, s.Publish(t.Context(), storage.Outcome{Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
 	got, err := s.readCounts(t.Context(), []storage.Subject{movie}, false)
 	if err != nil || got[0].Version < last-10 {
 		t.Errorf("in the end: %+v, %v", got, err)
@@ -303,7 +303,7 @@ func TestShownOutlivesAReload(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}))
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued))
 	key := s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
 	server.command("HDEL", key, "~b")
 	for range 2 {
@@ -360,7 +360,7 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 			see(t, s, u, movie)
 		}
 		if i%3 == 0 {
-			must(t, s.Show(t.Context(), []storage.Action{react(u, movie, storage.Like, i+1)}))
+			must(t, s.Show(t.Context(), []storage.Action{react(u, movie, storage.Like, i+1)}, storage.Queued))
 		}
 		if i%4 != 0 {
 			persist(t, db, s, react(u, movie, storage.Like, i+1))
@@ -390,7 +390,7 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	for i := range int64(5) {
 		must(t, server.command("SCRIPT", "FLUSH").Error())
-		must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}))
+		must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}, storage.Queued))
 		if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Version != i+1 {
 			t.Errorf("after flush %d: %+v", i, got)
 		}

@@ -26,9 +26,6 @@ var showText string
 //go:embed lua/mark.lua
 var markText string
 
-//go:embed lua/takeback.lua
-var takeBackText string
-
 //go:embed lua/forget.lua
 var forgetText string
 
@@ -36,13 +33,12 @@ var forgetText string
 var countsText string
 
 var (
-	lookScript     = newScript(entryText + lookText)
-	fillScript     = newScript(entryText + fillText)
-	showScript     = newScript(entryText + showText)
-	markScript     = newScript(entryText + markText)
-	takeBackScript = newScript(entryText + takeBackText)
-	forgetScript   = newScript(entryText + forgetText)
-	countsScript   = newScript(countsText)
+	lookScript   = newScript(entryText + lookText)
+	fillScript   = newScript(entryText + fillText)
+	showScript   = newScript(entryText + showText)
+	markScript   = newScript(entryText + markText)
+	forgetScript = newScript(entryText + forgetText)
+	countsScript = newScript(countsText)
 )
 
 // script is a Lua script and the name that Redis has for it.

@@ -25,13 +25,13 @@ func (m Mirror) Look(ctx context.Context, keys []storage.StateKey, kinds storage
 }
 
 // Show does nothing: readers look into the database.
-func (Mirror) Show(context.Context, []storage.Action) error { return nil }
+func (Mirror) Show(context.Context, []storage.Action, storage.Durability) error { return nil }
 
-// TakeBack does nothing: there are no marks.
-func (Mirror) TakeBack(context.Context, []storage.Action) error { return nil }
+// Forget does nothing: there are no marks.
+func (Mirror) Forget(context.Context, []storage.Action) error { return nil }
 
 // Mark does nothing: counts and states are committed together.
 func (Mirror) Mark(context.Context, storage.Outcome) error { return nil }
 
 // Publish does nothing: readers look into the database.
-func (Mirror) Publish(context.Context, []storage.SubjectCounts) error { return nil }
+func (Mirror) Publish(context.Context, storage.Outcome) error { return nil }
