@@ -1,0 +1,159 @@
+package balance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// ProbeEvery is how often a node is asked whether it is ready. One that wants to
+	// stop and lose no request says no and goes on serving for longer than that.
+	ProbeEvery   = 100 * time.Millisecond
+	probeTimeout = 2 * time.Second // without an answer for so long, a node is not ready
+)
+
+// errNoNode is why a request was sent nowhere.
+var errNoNode = errors.New("no node is ready")
+
+// Balancer is the handler. Close it in the end.
+type Balancer struct {
+	proxy     httputil.ReverseProxy
+	transport *http.Transport
+	probes    sync.WaitGroup
+	ctx       context.Context // of the probes
+	stop      context.CancelFunc
+	turn      atomic.Uint64
+
+	mu    sync.RWMutex
+	nodes []*node
+}
+
+type node struct {
+	host  string
+	ready atomic.Bool
+}
+
+// New returns a balancer without nodes: Add them. It logs each request that
+// could not be passed on.
+func New(log *slog.Logger) *Balancer {
+	ctx, stop := context.WithCancel(context.Background())
+	b := &Balancer{
+		// No proxy: the nodes are near.
+		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: time.Minute},
+		ctx:       ctx, stop: stop,
+	}
+	b.proxy = httputil.ReverseProxy{
+		Rewrite:       (*httputil.ProxyRequest).SetXForwarded, // the host stays, as origins are checked against it
+		Transport:     b,
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			log.Warn("a request was not passed on", "path", r.URL.Path, "error", err)
+			status := http.StatusBadGateway
+			if errors.Is(err, errNoNode) {
+				status = http.StatusServiceUnavailable
+			}
+			http.Error(w, err.Error(), status)
+		},
+	}
+	return b
+}
+
+// Add adds the node at a URL like http://127.0.0.1:8081. It gets requests once
+// it is ready. One that went for good may stay.
+func (b *Balancer) Add(at string) error {
+	parsed, err := url.Parse(at)
+	if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
+		return fmt.Errorf("%q is not the URL of a node: write http://host:port", at)
+	}
+	n := &node{host: parsed.Host}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nodes = append(b.nodes, n)
+	b.probes.Go(func() { b.probe(n) })
+	return nil
+}
+
+// Ready returns how many nodes get requests.
+func (b *Balancer) Ready() int { return len(b.ready()) }
+
+// Close ends the probes. Requests get no node any more. It may be called twice.
+func (b *Balancer) Close() {
+	b.stop()
+	b.probes.Wait()
+	b.transport.CloseIdleConnections()
+}
+
+// ServeHTTP passes a request on, for as long as it takes.
+func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w) // a writer without deadlines is as good
+	_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})
+	b.proxy.ServeHTTP(w, r)
+}
+
+// RoundTrip sends a request to the node whose turn it is, or to the next one
+// where that refused the connection.
+func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	err := errNoNode
+	nodes, turn := b.ready(), b.turn.Add(1)
+	for i := range nodes {
+		n := nodes[(turn+uint64(i))%uint64(len(nodes))]
+		try := r.WithContext(r.Context())
+		try.URL = &url.URL{Scheme: "http", Host: n.host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+		if r.Body != nil && r.Body != http.NoBody {
+			try.Body = io.NopCloser(r.Body) // a try that fails must not close it
+		}
+		var answer *http.Response
+		if answer, err = b.transport.RoundTrip(try); err == nil {
+			return answer, nil
+		}
+		var dial *net.OpError
+		if !errors.As(err, &dial) || dial.Op != "dial" || r.Context().Err() != nil {
+			break // something of it may have been sent
+		}
+		n.ready.Store(false) // until the next probe
+	}
+	return nil, err
+}
+
+func (b *Balancer) ready() (nodes []*node) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, n := range b.nodes {
+		if n.ready.Load() {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// probe keeps asking a node whether it is ready.
+func (b *Balancer) probe(n *node) {
+	tick := time.NewTicker(ProbeEvery)
+	defer tick.Stop()
+	defer n.ready.Store(false)
+	client := http.Client{Transport: b.transport, Timeout: probeTimeout}
+	for b.ctx.Err() == nil {
+		request := (&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: n.host, Path: "/readyz"}}).WithContext(b.ctx)
+		answer, err := client.Do(request)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body) // so that the connection serves again
+			_ = answer.Body.Close()
+		}
+		n.ready.Store(err == nil && answer.StatusCode == http.StatusOK)
+		select {
+		case <-tick.C:
+		case <-b.ctx.Done():
+		}
+	}
+}
