@@ -65,6 +65,7 @@ type commandLine struct {
 	Dead    deadCommand    `cmd:"" help:"Look after messages that could not be persisted."`
 	Import  importCommand  `cmd:"" help:"Import what users did elsewhere from a CSV or NDJSON file."`
 	Verify  verifyCommand  `cmd:"" help:"Recount everything and print each count that is wrong."`
+	Health  healthCommand  `cmd:"" help:"Ask a node whether it is ready; the exit code tells."`
 	Token   tokenCommand   `cmd:"" help:"Print a token for a user, for development."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }

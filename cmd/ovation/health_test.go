@@ -1,0 +1,50 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestHealthAsksANode(t *testing.T) {
+	s := serve(t, t.TempDir())
+	host := strings.TrimPrefix(s.url, "http://")
+	_, port, err := net.SplitHostPort(host)
+	must(t, err)
+	call(t, environment(), "health", s.url).wants(t, 0, s.url+"/readyz answers ok")
+	call(t, environment(), "health", "--live", s.url+"/").wants(t, 0, s.url+"/healthz answers ok")
+	call(t, environment("OVATION_ADDR", host), "health").wants(t, 0, "/readyz answers ok")
+	call(t, environment("OVATION_ADDR", "0.0.0.0:"+port), "health").wants(t, 0, "http://127.0.0.1:"+port+"/readyz answers ok")
+	call(t, environment("OVATION_ADDR", ":"+port), "health").wants(t, 0, "http://127.0.0.1:"+port+"/readyz answers ok")
+	s.stop()
+	call(t, environment(), "health", s.url).wants(t, 1, s.url+"/readyz does not answer", "refused")
+}
+
+func TestHealthFailsUnlessTheNodeIsWell(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/readyz":
+			http.Error(w, "the queue\ndoes not deliver", http.StatusServiceUnavailable)
+		case "/healthz":
+			http.Redirect(w, r, "/", http.StatusFound)
+		}
+	}))
+	defer node.Close()
+	call(t, environment(), "health", node.URL).wants(t, 1, "answers 503 Service Unavailable: the queue does not deliver\n")
+	call(t, environment(), "health", "--live", node.URL).wants(t, 1, "answers 302 Found")
+	call(t, environment("OVATION_HEALTH_LIVE", "true"), "health", node.URL).wants(t, 1, "/healthz answers 302 Found")
+}
+
+func TestHealthSaysWhatIsNoNode(t *testing.T) {
+	for _, at := range []string{"127.0.0.1:8080", "ftp://x", "http://", "http://x/graphql"} {
+		call(t, environment(), "health", at).wants(t, exitUsage, "is not where a node can be: write http://host:port")
+	}
+	call(t, environment(), "health", "--addr=127.0.0.1:0").wants(t, exitUsage, "name the port")
+	for _, at := range []string{"http://user:hush-hush@127.0.0.1:1", "ftp://user:hush-hush@127.0.0.1:1", "http://user:hush-hush@ /"} {
+		if got := call(t, environment(), "health", at); got.code == 0 || strings.Contains(got.stdout+got.stderr, "hush") {
+			t.Errorf("%d %s%s", got.code, got.stdout, got.stderr)
+		}
+	}
+}
