@@ -82,8 +82,8 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 	for range 2 {
 		d := receive(t, deliveries)
 		m := d.Message()
-		if m.ID != "b" && m.ID != "c" || d.(*delivery).partition != worker.PartitionOf(m.Actions[0].Subject, q.Partitions()) {
-			t.Errorf("message %s was replayed to partition %d", m.ID, d.(*delivery).partition)
+		if m.ID != "b" && m.ID != "c" || d.(*delivery).share.partition != worker.PartitionOf(m.Actions[0].Subject, q.Partitions()) {
+			t.Errorf("message %s was replayed to partition %d", m.ID, d.(*delivery).share.partition)
 		}
 		if err := d.Ack(); err != nil {
 			t.Error(err)

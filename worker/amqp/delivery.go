@@ -15,11 +15,10 @@ import (
 
 // delivery is a message in the hands of a worker.
 type delivery struct {
-	from      *consumption
-	partition int
-	raw       amqp091.Delivery
-	message   storage.Message
-	settled   atomic.Bool
+	share   *share
+	raw     amqp091.Delivery
+	message storage.Message
+	settled atomic.Bool
 }
 
 // Message is the message.
@@ -59,32 +58,35 @@ func (d *delivery) Reject(reason error) error {
 	if errors.Is(err, worker.ErrClosed) {
 		return fmt.Errorf("reject: %w: %w", worker.ErrSettled, err) // it comes again
 	}
-	d.from.queue.opts.Logger.Warn("message put aside without its reason",
+	d.share.consumption.queue.opts.Logger.Warn("message put aside without its reason",
 		"message", d.raw.MessageId, "reason", reason, "error", err)
 	return d.settle("reject", func() error { return d.raw.Nack(false, false) })
 }
 
 // bury publishes the copy.
 func (d *delivery) bury(reason error) error {
-	q := d.from.queue
-	if d.from.ended() {
+	q := d.share.consumption.queue
+	if d.share.consumption.ended() {
 		return worker.ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), q.opts.IOTimeout)
 	defer cancel()
-	return q.send(ctx, q.opts.dead(), deadCopy(d.raw, q.opts.queue(d.partition), reason, time.Now()))
+	return q.send(ctx, q.opts.dead(), deadCopy(d.raw, q.opts.queue(d.share.partition), reason, time.Now()))
 }
 
 // settle tells the broker, while the consumption lasts. Where that fails the
 // session is gone and the message comes again.
 func (d *delivery) settle(how string, tell func() error) error {
-	d.from.settling.RLock()
-	defer d.from.settling.RUnlock()
-	if d.from.ended() {
+	c := d.share.consumption
+	c.settling.RLock()
+	defer c.settling.RUnlock()
+	if c.ended() {
 		return fmt.Errorf("%s: %w", how, worker.ErrSettled)
 	}
-	d.from.queue.opts.Metrics.settled(d)
-	if err := tell(); err != nil {
+	c.queue.opts.Metrics.settled(d)
+	err := tell()
+	d.share.settled()
+	if err != nil {
 		return fmt.Errorf("%s: %w: %w", how, worker.ErrSettled, err)
 	}
 	return nil

@@ -9,8 +9,19 @@
 //
 // A connection lives once: when it is lost another one is made, and what was
 // delivered over the old one can no longer be settled. One connection
-// publishes and another consumes, so that an alarm, during which the broker
-// stops reading from publishers, does not keep workers from acknowledging.
+// publishes and another consumes and measures, so that an alarm, during which
+// the broker stops reading from publishers, does not keep workers from
+// acknowledging.
+//
+// Workers spread the partitions among themselves without knowing each other:
+// each sees how many they are and passes on what is more than its share. On
+// RabbitMQ 3.10 the broker heeds no priority of consumers of such queues (the
+// one that asked first is served next), and tells a consumer neither that it is
+// served nor how many wait.
+//
+// RabbitMQ 4 changes nothing here. Where nothing is said it puts a message
+// aside after 20 deliveries, or drops it, and takes no message above 16 MiB;
+// the queues say their own limit, and maxBody is that bound.
 //
 // # Invariants
 //
@@ -34,6 +45,9 @@
 //     TestRejectWithoutRoomForACopyLosesNothing.
 //   - A message that cannot be persisted holds up no other:
 //     TestPoisonIsPutAsideAndHoldsUpNothing.
+//   - Each partition is served by one worker, and each worker is served its
+//     share: TestPartitionsAreSpreadOverTheWorkers,
+//     TestPartitionIsPassedOnWhenNoMessageOfItIsInHand.
 //   - What one release has written every later one reads: TestFormOfVersion1.
 //   - I7 Bounded: the window bounds what is published, the prefetch what is
 //     delivered: ConsumerIsGivenABoundedNumber of the contract.

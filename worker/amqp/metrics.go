@@ -18,6 +18,7 @@ type Metrics struct {
 	alarm      prometheus.Gauge
 	waiting    *prometheus.GaugeVec
 	dead       prometheus.Gauge
+	serving    prometheus.Gauge
 
 	mu   sync.Mutex
 	held map[*delivery]time.Time // when each was published
@@ -50,8 +51,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ovation_queue_waiting_messages", Help: "Messages of each partition that no worker has yet, as of the last seconds.",
 		}, []string{"partition"}),
 		dead: gauge("ovation_queue_dead_messages", "Messages put aside, as of the last seconds."),
+		serving: gauge("ovation_queue_served_partitions",
+			"Partitions that this process is served, of those that have delivered anything to it. No other worker is served them."),
 	}
-	reg.MustRegister(m.published, m.confirms, m.returns, m.reconnects, m.connected, m.alarm, m.waiting, m.dead,
+	reg.MustRegister(m.published, m.confirms, m.returns, m.reconnects, m.connected, m.alarm, m.waiting, m.dead, m.serving,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ovation_queue_unsettled_messages", Help: "Messages that this process was given and has not settled.",
 		}, func() float64 { return float64(m.unsettled()) }),
@@ -109,6 +112,12 @@ func (m *Metrics) depth(partition, messages int) {
 	m.waiting.WithLabelValues(strconv.Itoa(partition)).Set(float64(messages))
 }
 
+func (m *Metrics) serves(partitions int) {
+	if m != nil {
+		m.serving.Set(float64(partitions))
+	}
+}
+
 // took notes a delivery and when its message was published.
 func (m *Metrics) took(d *delivery, at time.Time) {
 	if m != nil {
@@ -131,8 +140,9 @@ func (m *Metrics) forget(c *consumption) {
 	if m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		m.serving.Set(0)
 		for d := range m.held {
-			if d.from == c {
+			if d.share.consumption == c {
 				delete(m.held, d)
 			}
 		}

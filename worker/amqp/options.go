@@ -29,10 +29,12 @@ type Options struct {
 	// Partitions is how many queues share the load, at most 256; 8 if 0.
 	Partitions int
 	// DeliveryLimit is how often the broker delivers a message that is neither
-	// acknowledged nor rejected before it puts it aside; 200 if 0. Each worker
-	// that goes away with the message in hand counts, also where it had not
-	// begun with it, so this is no bound on tries but the last defence against
-	// a message that kills workers.
+	// acknowledged nor rejected before it puts it aside; 200 if 0. It counts
+	// what it delivered, not what a worker began with: a worker that dies, or
+	// passes a partition on, adds one to each message it was given, up to
+	// Prefetch of each partition. So this is no bound on tries, and must be
+	// many times what a bad day of restarts makes of it; it is the last defence
+	// against a message that kills workers.
 	DeliveryLimit int
 	// Window is how many messages may be published and not confirmed; 256 if
 	// 0, at most 1,000. Whoever comes then waits.

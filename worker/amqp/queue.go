@@ -34,7 +34,8 @@ var (
 
 // Open connects to the broker, declares the queues and returns a Queue that
 // stays connected until it is closed. It makes a second connection when
-// something is first consumed.
+// something is first consumed, and at once where there are Metrics: that one
+// never publishes, so that the queues can be measured during an alarm, too.
 //
 // Errors: storage.ErrInvalid for options out of bounds; storage.ErrUnavailable
 // where the broker cannot be reached; else the broker is there and the message
@@ -61,7 +62,20 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 		return nil, err
 	}
 	q.publishing.start(first) //nolint:contextcheck // lives until Close
+	if opts.Metrics != nil {
+		q.startConsuming() //nolint:contextcheck // lives until Close
+	}
 	return q, nil
+}
+
+// startConsuming makes the second connection, unless that was done.
+func (q *Queue) startConsuming() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed && !q.consumes {
+		q.consumes = true
+		q.consuming.start(nil)
+	}
 }
 
 // prepare opens what a session needs to publish.

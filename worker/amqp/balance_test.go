@@ -1,0 +1,188 @@
+package amqp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"ovation/worker"
+)
+
+// crew is some workers on the same partitions, which are fed all the time.
+type crew struct {
+	t    *testing.T
+	opts Options
+	all  sync.WaitGroup
+	stop context.CancelFunc // feeding
+
+	mu      sync.Mutex
+	sent    []string
+	settled map[string]bool
+	servers map[int]string // who settled the latest message of each partition
+	inHand  map[int]hand
+	overlap bool // may be, since a worker died
+}
+
+// hand is the messages of a partition that some worker has.
+type hand struct {
+	worker   string
+	messages int
+}
+
+// newCrew feeds the partitions until the test ends.
+func newCrew(t *testing.T, opts Options) *crew {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	c := &crew{
+		t: t, opts: opts, stop: stop,
+		settled: map[string]bool{}, servers: map[int]string{}, inHand: map[int]hand{},
+	}
+	q := open(t, opts)
+	c.all.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			for partition := range opts.Partitions {
+				id := fmt.Sprintf("%d-%d", partition, i)
+				publish(t, q, partition, id) //nolint:contextcheck // in full, also when the feeding ends
+				c.mu.Lock()
+				c.sent = append(c.sent, id)
+				c.mu.Unlock()
+			}
+		}
+	})
+	t.Cleanup(func() { stop(); c.all.Wait() })
+	return c
+}
+
+// join adds a worker. It dies when its connections are cut.
+func (c *crew) join(name string) (die func()) {
+	c.t.Helper()
+	p, opts := through(c.t, c.opts)
+	q := open(c.t, opts)
+	deliveries := consume(c.t, q)
+	c.all.Go(func() {
+		for d := range deliveries {
+			batch := []worker.Delivery{d}
+			for more := true; more; {
+				c.take(name, batch[len(batch)-1])
+				select {
+				case d, more = <-deliveries:
+				default:
+					more = false
+				}
+				if more {
+					batch = append(batch, d)
+				}
+			}
+			for _, d := range batch {
+				c.settle(name, d)
+			}
+		}
+	})
+	c.t.Cleanup(func() { _ = q.Close() })
+	return func() {
+		c.mu.Lock()
+		c.overlap = true
+		c.mu.Unlock()
+		p.kill()
+	}
+}
+
+// take checks that no other worker has messages of the partition.
+func (c *crew) take(name string, d worker.Delivery) {
+	partition := d.(*delivery).share.partition
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	has := c.inHand[partition]
+	if has.messages > 0 && has.worker != name && !c.overlap {
+		c.t.Errorf("%s is given a message of partition %d of which %s has %d", name, partition, has.worker, has.messages)
+	}
+	c.inHand[partition] = hand{name, has.messages + 1}
+}
+
+func (c *crew) settle(name string, d worker.Delivery) {
+	partition := d.(*delivery).share.partition
+	c.mu.Lock()
+	has := c.inHand[partition]
+	c.inHand[partition] = hand{has.worker, has.messages - 1}
+	c.mu.Unlock()
+	if d.Ack() != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.servers[partition] = name
+	c.settled[d.Message().ID] = true
+}
+
+// held is how many partitions each worker is served.
+func (c *crew) held() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := map[string]int{}
+	for _, name := range c.servers {
+		held[name]++
+	}
+	return held
+}
+
+func (c *crew) waitFor(held map[string]int) {
+	c.t.Helper()
+	eventually(c.t, fmt.Sprint("partitions are spread ", held), func() bool { return maps.Equal(c.held(), held) })
+}
+
+func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
+	opts := options(t)
+	opts.Partitions, opts.Prefetch = 8, 10
+	c := newCrew(t, opts)
+	dies := c.join("a")
+	c.waitFor(map[string]int{"a": 8})
+	c.join("b")
+	c.waitFor(map[string]int{"a": 4, "b": 4})
+	c.join("c")
+	eventually(t, "three workers have two or three each", func() bool {
+		return slices.Equal(slices.Sorted(maps.Values(c.held())), []int{2, 3, 3})
+	})
+	dies()
+	c.waitFor(map[string]int{"b": 4, "c": 4})
+	c.stop()
+	eventually(t, "everything sent is settled", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return !slices.ContainsFunc(c.sent, func(id string) bool { return !c.settled[id] })
+	})
+}
+
+func TestPartitionIsPassedOnWhenNoMessageOfItIsInHand(t *testing.T) {
+	opts := options(t)
+	opts.Partitions = 2
+	first, second := open(t, opts), open(t, opts)
+	deliveries := consume(t, first)
+	held := map[int]worker.Delivery{}
+	for partition := range opts.Partitions {
+		publish(t, first, partition, fmt.Sprint("held-", partition))
+		held[partition] = receive(t, deliveries)
+	}
+	next := consume(t, second)
+	passed := -1
+	eventually(t, "a partition is to be passed on", func() bool {
+		for partition, d := range held {
+			if d.(*delivery).share.isLeaving() {
+				passed = partition
+			}
+		}
+		return passed >= 0
+	})
+	publish(t, first, passed, "next")
+	if err := held[passed].Ack(); err != nil {
+		t.Errorf("ack of what was in hand: %v", err)
+	}
+	if d := receive(t, next); d.Message().ID != "next" {
+		t.Errorf("the next worker got %s", d.Message().ID)
+	}
+	if err := held[1-passed].Ack(); err != nil {
+		t.Errorf("ack of the other partition: %v", err)
+	}
+}
