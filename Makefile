@@ -43,6 +43,10 @@ load: ## Double-click with 1,000 clients for 30 s, then kill the process under l
 bench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-import
+bench-import: ## Import a million rows of real data into each store, and verify them
+	scripts/services run go test -run '^$$' -bench Import -benchtime 3x -v ./cmd/ovation
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) verify-generated ## Check style, import arrows, generated code and go.mod
 	$(GOLANGCI_LINT) run ./...

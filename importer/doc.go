@@ -9,7 +9,7 @@
 //   - I3 Once. The same file changes nothing the second time, an import that
 //     was killed goes on where it stopped, and of a file that has grown only
 //     the new rows are imported: TestImportsOnceWhateverHappens,
-//     TestGrownFileImportsOnlyItsNewRows.
+//     TestGrownFileImportsOnlyItsNewRows, TestWhatLiesBehindAGapIsNotAskedFor.
 //   - Of two actions on one state with the same time, the one further down in
 //     the file wins: TestLaterRowWinsATie.
 //   - Of a packed file that is cut off or damaged nothing is imported:
@@ -31,7 +31,8 @@
 // Before a block is written, the store is asked which of the block's prefix
 // ids it has seen. The last seen one tells how many of the block's actions are
 // there already, in whatever groups they came, and only the others are
-// written.
+// written. Groups are written in the order of the file, so that nothing behind
+// them is there either, and the store is not asked again.
 //
 // A file of which a row was changed or taken away is another file from that
 // row on: its reads would count again. Corrections belong into a file of their

@@ -126,6 +126,7 @@ type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
 	progress func(Progress)
+	beyond   bool // what earlier imports have written
 	already  int64
 	done     [actionEnd]int64
 }
@@ -152,8 +153,8 @@ func (w *writer) write(ctx context.Context, b block) error {
 // fresh returns the actions of a block that were not persisted before: those
 // behind the last one whose id was seen.
 func (w *writer) fresh(ctx context.Context, actions []parsed) ([]parsed, error) {
-	if len(actions) == 0 {
-		return nil, nil
+	if len(actions) == 0 || w.beyond {
+		return actions, nil
 	}
 	ids := make([]string, len(actions))
 	for i := range actions {
@@ -163,12 +164,17 @@ func (w *writer) fresh(ctx context.Context, actions []parsed) ([]parsed, error) 
 	if err != nil {
 		return nil, fmt.Errorf("ask for %d actions imported before: %w", len(ids), err)
 	}
+	left := actions
 	for i := len(seen); i > 0; i-- {
 		if seen[i-1] {
-			return actions[i:], nil
+			left = actions[i:]
+			break
 		}
 	}
-	return actions, nil
+	// Groups are written in the order of the file: where one is missing, so are
+	// all behind it.
+	w.beyond = len(left) > 0
+	return left, nil
 }
 
 func (w *writer) persist(ctx context.Context, group []parsed) error {

@@ -13,9 +13,11 @@ import (
 	"ovation/storage"
 )
 
-// blockActions is how many actions are asked for and written together. The
-// ids of groups that stores remember hang on it: never change it.
-const blockActions = 5000
+// blockActions is how many actions are asked for and written together. The ids
+// of groups that stores remember hang on it: they end at multiples of 5,000, of
+// older releases, and of this. It may become a multiple of what it is and
+// nothing else. More saves little and holds locks for longer.
+const blockActions = 20_000
 
 // parsed is one action of the file.
 type parsed struct {

@@ -35,30 +35,30 @@ type site struct {
 }
 
 // newSite makes a site with tables, and removes it in the end.
-func newSite(t *testing.T) *site {
-	t.Helper()
-	s := emptySite(t)
-	s.run(t, "migrate").wants(t, 0, "were brought up to date")
+func newSite(tb testing.TB) *site {
+	tb.Helper()
+	s := emptySite(tb)
+	s.run(tb, "migrate").wants(tb, 0, "were brought up to date")
 	return s
 }
 
 // emptySite makes a site that is not migrated.
-func emptySite(t *testing.T) *site {
-	t.Helper()
+func emptySite(tb testing.TB) *site {
+	tb.Helper()
 	s := &site{prefix: "test-" + strings.ToLower(rand.Text()[:12]), variables: map[string]string{"OVATION_JWT_SECRET": testSecret, "OVATION_DRAIN": "0s"}}
 	for _, name := range distributed {
 		switch s.variables[name] = os.Getenv(name); {
 		case s.variables[name] != "":
 		case os.Getenv("CI") != "":
-			t.Fatal(name + " is not set: run make test")
+			tb.Fatal(name + " is not set: run make test")
 		default:
-			t.Skip(name + " is not set: run make test")
+			tb.Skip(name + " is not set: run make test")
 		}
 	}
 	s.variables["OVATION_PREFIX"] = s.prefix
-	t.Cleanup(func() { s.clean(t) })
-	s.sql(t, fmt.Sprintf("CREATE SCHEMA %q", s.prefix))
-	s.variables["OVATION_POSTGRES_URL"] = s.changed(t, "OVATION_POSTGRES_URL", func(u *url.URL) {
+	tb.Cleanup(func() { s.clean(tb) })
+	s.sql(tb, fmt.Sprintf("CREATE SCHEMA %q", s.prefix))
+	s.variables["OVATION_POSTGRES_URL"] = s.changed(tb, "OVATION_POSTGRES_URL", func(u *url.URL) {
 		query := u.Query()
 		query.Set("search_path", s.prefix)
 		u.RawQuery = query.Encode()
@@ -67,20 +67,20 @@ func emptySite(t *testing.T) *site {
 }
 
 // changed is a URL of the site with something else in it.
-func (s *site) changed(t *testing.T, name string, change func(*url.URL)) string {
-	t.Helper()
+func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string {
+	tb.Helper()
 	u, err := url.Parse(s.variables[name])
-	must(t, err)
+	must(tb, err)
 	change(u)
 	return u.String()
 }
 
 // clean removes everything of the site from the servers.
-func (s *site) clean(t *testing.T) {
-	t.Helper()
-	s.sql(t, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
-	s.forget(t)
-	s.withQueues(t, func(channel *amqp091.Channel) error {
+func (s *site) clean(tb testing.TB) {
+	tb.Helper()
+	s.sql(tb, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
+	s.forget(tb)
+	s.withQueues(tb, func(channel *amqp091.Channel) error {
 		for _, name := range []string{"dead", "partitions", "0", "1", "2", "3", "4", "5", "6", "7"} {
 			if _, err := channel.QueueDelete(s.prefix+"."+name, false, false, false); err != nil {
 				return err
@@ -91,31 +91,31 @@ func (s *site) clean(t *testing.T) {
 }
 
 // sql runs a statement.
-func (s *site) sql(t *testing.T, statement string) {
-	t.Helper()
+func (s *site) sql(tb testing.TB, statement string) {
+	tb.Helper()
 	ctx := context.Background() // that of a test has ended when it is cleaned up
 	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
-	must(t, err)
+	must(tb, err)
 	defer c.Close(ctx)
 	_, err = c.Exec(ctx, statement)
-	must(t, err)
+	must(tb, err)
 }
 
 // forget removes the site's keys from Redis.
-func (s *site) forget(t *testing.T) {
-	t.Helper()
+func (s *site) forget(tb testing.TB) {
+	tb.Helper()
 	ctx := context.Background()
 	options, err := rueidis.ParseURL(s.variables["OVATION_REDIS_URL"])
-	must(t, err)
+	must(tb, err)
 	options.DisableCache = true
 	c, err := rueidis.NewClient(options)
-	must(t, err)
+	must(tb, err)
 	defer c.Close()
 	for cursor := uint64(0); ; {
 		page, err := c.Do(ctx, c.B().Scan().Cursor(cursor).Match(s.prefix+":*").Count(1000).Build()).AsScanEntry()
-		must(t, err)
+		must(tb, err)
 		for _, key := range page.Elements {
-			must(t, c.Do(ctx, c.B().Del().Key(key).Build()).Error())
+			must(tb, c.Do(ctx, c.B().Del().Key(key).Build()).Error())
 		}
 		if cursor = page.Cursor; cursor == 0 {
 			return
@@ -124,14 +124,14 @@ func (s *site) forget(t *testing.T) {
 }
 
 // withQueues talks to RabbitMQ itself.
-func (s *site) withQueues(t *testing.T, talk func(*amqp091.Channel) error) {
-	t.Helper()
+func (s *site) withQueues(tb testing.TB, talk func(*amqp091.Channel) error) {
+	tb.Helper()
 	connection, err := amqp091.Dial(s.variables["OVATION_RABBITMQ_URL"])
-	must(t, err)
+	must(tb, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
-	must(t, err)
-	must(t, talk(channel))
+	must(tb, err)
+	must(tb, talk(channel))
 }
 
 // getenv is the environment of a program on this site, with more variables, in
@@ -148,9 +148,9 @@ func (s *site) getenv(more ...string) func(string) string {
 }
 
 // run runs a command to its end.
-func (s *site) run(t *testing.T, args ...string) ended {
-	t.Helper()
-	return call(t, s.getenv(), args...)
+func (s *site) run(tb testing.TB, args ...string) ended {
+	tb.Helper()
+	return call(tb, s.getenv(), args...)
 }
 
 // as has a token of the user.

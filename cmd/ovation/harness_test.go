@@ -48,10 +48,10 @@ func buildAndTest(m *testing.M) int {
 	return code
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -74,9 +74,9 @@ type ended struct {
 }
 
 // call runs the program in this process until it ends.
-func call(t *testing.T, getenv func(string) string, args ...string) ended {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+func call(tb testing.TB, getenv func(string) string, args ...string) ended {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, getenv, strings.NewReader(""), &stdout, &stderr)
@@ -84,14 +84,14 @@ func call(t *testing.T, getenv func(string) string, args ...string) ended {
 }
 
 // wants checks how a program ended and that its output holds the parts.
-func (e ended) wants(t *testing.T, code int, parts ...string) {
-	t.Helper()
+func (e ended) wants(tb testing.TB, code int, parts ...string) {
+	tb.Helper()
 	if e.code != code {
-		t.Errorf("it ended with code %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
+		tb.Errorf("it ended with code %d, want %d\n%s%s", e.code, code, e.stdout, e.stderr)
 	}
 	for _, part := range parts {
 		if !strings.Contains(e.stdout+e.stderr, part) {
-			t.Errorf("it does not say %q:\n%s%s", part, e.stdout, e.stderr)
+			tb.Errorf("it does not say %q:\n%s%s", part, e.stdout, e.stderr)
 		}
 	}
 }

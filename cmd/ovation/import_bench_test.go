@@ -1,0 +1,167 @@
+package main
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"encoding/csv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// copies is how often the real data is repeated, each time by other users: a
+// million rows.
+const copies = 14
+
+// repeated writes the real data that often into a file. It returns the file and
+// how many rows are in it.
+func repeated(tb testing.TB) (file string, rows int) {
+	tb.Helper()
+	needDeskdrop(tb)
+	packed, err := zip.OpenReader(deskdrop)
+	must(tb, err)
+	defer packed.Close()
+	first, err := packed.File[0].Open()
+	must(tb, err)
+	defer first.Close()
+	lines, err := csv.NewReader(first).ReadAll()
+	must(tb, err)
+
+	file = filepath.Join(tb.TempDir(), "repeated.csv")
+	out, err := os.Create(file)
+	must(tb, err)
+	defer out.Close()
+	buffer := bufio.NewWriterSize(out, 1<<20)
+	w := csv.NewWriter(buffer)
+	must(tb, w.Write(lines[0]))
+	const user = 3
+	if lines[0][user] != "personId" {
+		tb.Fatalf("the columns are %v", lines[0])
+	}
+	for copied := range copies {
+		for _, line := range lines[1:] {
+			id := line[user]
+			line[user] = strconv.Itoa(copied) + id
+			must(tb, w.Write(line))
+			line[user] = id
+		}
+	}
+	w.Flush()
+	must(tb, w.Error())
+	must(tb, buffer.Flush())
+	return file, copies * (len(lines) - 1)
+}
+
+var imported = regexp.MustCompile(`rows +\d+ in ([0-9.]+) s`)
+
+// BenchmarkImport imports a million rows of real data with the built command,
+// and checks that every count is right.
+func BenchmarkImport(b *testing.B) {
+	file, rows := repeated(b)
+	b.Run("sqlite", func(b *testing.B) {
+		best := 0.0
+		for b.Loop() {
+			data := b.TempDir()
+			best = max(best, importInto(b, file, rows, "OVATION_DATA="+data))
+			if got, want := sums(b, data, "biz = 'article'"), [4]int64{61086 * copies, 5670 * copies, 0, 2202 * copies}; got != want {
+				b.Errorf("there are %v reads, likes, dislikes and collects, want %v", got, want)
+			}
+		}
+		b.ReportMetric(best, "rows/s-at-best")
+	})
+	for _, name := range []string{"postgres", "postgres and redis"} {
+		b.Run(name, func(b *testing.B) {
+			best := 0.0
+			for b.Loop() {
+				s := newSite(b)
+				environment := []string{"OVATION_PREFIX=" + s.prefix, "OVATION_POSTGRES_URL=" + s.variables["OVATION_POSTGRES_URL"]}
+				if strings.Contains(name, "redis") {
+					environment = append(environment, "OVATION_REDIS_URL="+s.variables["OVATION_REDIS_URL"])
+				}
+				best = max(best, importInto(b, file, rows, environment...))
+				want := [3]int64{61086 * copies, 5670 * copies, 2202 * copies}
+				if got := s.totals(b); got != want {
+					b.Errorf("there are %v reads, likes and collects, want %v", got, want)
+				}
+			}
+			b.ReportMetric(best, "rows/s-at-best")
+		})
+	}
+}
+
+// importInto imports into the store that the environment names, verifies it,
+// and returns how many rows a second the import took.
+func importInto(b *testing.B, file string, rows int, environment ...string) float64 {
+	b.Helper()
+	ovation := func(args ...string) string {
+		command := exec.Command(binary, args...)
+		command.Env = environment
+		out, err := command.CombinedOutput()
+		if err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	load, err := os.ReadFile("/proc/loadavg")
+	must(b, err)
+	said := ovation("import", "--map=deskdrop", file)
+	b.Logf("load before %s%s", load, said)
+	took := imported.FindStringSubmatch(said)
+	if took == nil {
+		b.Fatal("it does not say how long it took")
+	}
+	seconds, err := strconv.ParseFloat(took[1], 64)
+	must(b, err)
+	b.StopTimer()
+	if said := ovation("verify"); !strings.HasPrefix(said, "0 differences; ") {
+		b.Errorf("verify: %s", said)
+	}
+	b.StartTimer()
+	return float64(rows) / seconds
+}
+
+// Into Postgres the real data is imported once, too, though killed on the way.
+func TestDeskdropIsImportedIntoPostgres(t *testing.T) {
+	needDeskdrop(t)
+	s := newSite(t)
+	var environment []string
+	for name, value := range s.variables {
+		environment = append(environment, name+"="+value)
+	}
+	for _, after := range []int64{0, 30_000} {
+		command := exec.Command(binary, "import", "--map=deskdrop", deskdrop)
+		command.Env = environment
+		must(t, command.Start())
+		eventually(t, "more is imported", func() bool { return s.totals(t)[0] > after })
+		must(t, command.Process.Kill())
+		_ = command.Wait() // it was killed
+	}
+	importIt := func() ended { return s.run(t, "import", "--map=deskdrop", deskdrop) }
+	importIt().wants(t, 0, "rows          72312 in")
+	for range 2 {
+		if got, want := s.totals(t), [3]int64{61086, 5670, 2202}; got != want {
+			t.Errorf("there are %v reads, likes and collects, want %v", got, want)
+		}
+		s.run(t, "verify").wants(t, 0, "0 differences")
+		importIt().wants(t, 0, "already there 69294")
+	}
+}
+
+// totals adds the reads, likes and collects of all subjects.
+func (s *site) totals(tb testing.TB) (totals [3]int64) {
+	tb.Helper()
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
+	must(tb, err)
+	defer c.Close(ctx)
+	must(tb, c.QueryRow(ctx, `SELECT coalesce(sum(read_count), 0)::bigint, coalesce(sum(like_count), 0)::bigint,
+		coalesce(sum(collect_count), 0)::bigint FROM interactive`).Scan(&totals[0], &totals[1], &totals[2]))
+	return totals
+}
