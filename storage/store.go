@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -177,9 +178,29 @@ type Epoch struct {
 	Age time.Duration
 }
 
+// Enter returns what Outcome.Epoch is of a transaction that begins now. Errors:
+// ErrUnavailable, where the epoch was closed so lately that the mirror may
+// still be believed.
+func (e Epoch) Enter() (int64, error) {
+	switch {
+	case e.Open:
+		return e.Number, nil
+	case e.Age < EpochGrace:
+		return 0, fmt.Errorf("%w: the mirror is being given up; try again", ErrUnavailable)
+	}
+	return 0, nil
+}
+
 // EpochGrace is how long after the end of an epoch nothing is committed: by
 // then everybody has stopped believing the mirror.
 const EpochGrace = 3 * time.Second
+
+// Database is a store that a mirror stands before.
+type Database interface {
+	Store
+	Windows
+	Epochs
+}
 
 // Epochs tell whether the mirror of the write path may be believed. Changes
 // wait for every transaction of Persist and EmptyFolder that is under way;

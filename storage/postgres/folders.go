@@ -141,12 +141,14 @@ func (s *Store) EmptyFolder(
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "empty folder", func(t *tx) (err error) {
-		if err := t.mustExist(key.Owner, at, key.FolderID, moveTo); err != nil {
+		epoch, err := t.mustExist(key.Owner, at, key.FolderID, moveTo)
+		if err != nil {
 			return err
 		}
 		if outcome, err = t.take(key, moveTo, storage.Micros(at), limit); err != nil {
 			return err
 		}
+		outcome.Epoch = epoch
 		return call(t.ctx, mark, outcome)
 	})
 	if err != nil {
@@ -155,11 +157,11 @@ func (s *Store) EmptyFolder(
 	return len(outcome.Applied), outcome, nil
 }
 
-// mustExist guards the owner. Errors: storage.ErrNotFound where one of the
-// folders of those ids, but for the empty one, does not exist.
-func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) error {
+// mustExist enters the epoch and guards the owner. Errors: storage.ErrNotFound
+// where one of the folders of those ids, but for the empty one, does not exist.
+func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) (int64, error) {
 	if validateOwner(owner) != nil {
-		return storage.ErrNotFound
+		return 0, storage.ErrNotFound
 	}
 	var keys []storage.FolderKey
 	for _, id := range ids {
@@ -168,17 +170,18 @@ func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) error {
 		}
 	}
 	b := t.batch()
+	epoch := enter(b)
 	guard(b, map[storage.User]int64{owner: storage.Micros(at)})
 	found := existing(b, keys)
 	if err := t.send(b); err != nil {
-		return err
+		return 0, err
 	}
 	for _, key := range keys {
 		if !found[key] {
-			return storage.ErrNotFound
+			return 0, storage.ErrNotFound
 		}
 	}
-	return nil
+	return epoch.Enter()
 }
 
 // All the items exist, so that nothing is inserted: unlike an UPDATE, this

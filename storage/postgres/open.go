@@ -48,7 +48,7 @@ type Store struct {
 	logger *slog.Logger
 }
 
-var _ storage.Store = (*Store)(nil)
+var _ storage.Database = (*Store)(nil)
 
 // ErrNotMigrated says that the database lacks tables of this release. Migrate
 // makes them.

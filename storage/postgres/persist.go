@@ -39,9 +39,13 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 		return outcome, nil
 	}
 	b := t.batch()
+	epoch := enter(b)
 	fresh := receive(b, messages, now)
 	folders := guardCollections(b, messages)
 	if err := t.send(b); err != nil {
+		return outcome, err
+	}
+	if outcome.Epoch, err = epoch.Enter(); err != nil {
 		return outcome, err
 	}
 	var actions []storage.Action

@@ -107,6 +107,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			insertInbox, guardOwners, selectExisting, upsertReactions, upsertCollections, upsertReads,
 			selectReactions, selectCollections, updateItemCounts, upsertCounts, selectPresentCounts,
 			selectNames, selectFolder, updateFolder, takeItems, holdsItems, deleteFolder, deleteInbox,
+			closeEpoch, nextEpoch,
 		} {
 			steps := plan(t, s, query)
 			for i, step := range steps {

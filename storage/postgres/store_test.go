@@ -126,19 +126,21 @@ func verified(tb testing.TB, s *Store) {
 	}
 }
 
-func TestStore(t *testing.T) {
-	storagetest.Run(t, func(t *testing.T) storagetest.Database {
-		t.Helper()
-		at := database(t)
-		return storagetest.Database{
-			Open: func(t *testing.T) storage.Store {
-				t.Helper()
-				return openAt(t, Options{URL: at})
-			},
-			Edit: func(t *testing.T, sql string) {
-				t.Helper()
-				edit(t, at, sql)
-			},
-		}
-	})
+func TestStore(t *testing.T) { storagetest.Run(t, empty) }
+
+func TestDatabase(t *testing.T) { storagetest.RunDatabase(t, empty) }
+
+func empty(t *testing.T) storagetest.Database {
+	t.Helper()
+	at := database(t)
+	return storagetest.Database{
+		Open: func(t *testing.T) storage.Store {
+			t.Helper()
+			return openAt(t, Options{URL: at})
+		},
+		Edit: func(t *testing.T, sql string) {
+			t.Helper()
+			edit(t, at, sql)
+		},
+	}
 }

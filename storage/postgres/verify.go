@@ -206,9 +206,7 @@ func (v *verification) flush() error {
 // folders of their owners.
 func (s *Store) repair(ctx context.Context, d *damage) error {
 	err := s.write(ctx, "repair counts", func(t *tx) error {
-		b := t.batch()
-		guard(b, d.owners)
-		if err := t.send(b); err != nil {
+		if err := t.begin(d.owners); err != nil {
 			return err
 		}
 		_, err := t.settle(d.tally, nil)
@@ -217,9 +215,7 @@ func (s *Store) repair(ctx context.Context, d *damage) error {
 	for _, key := range d.homeless {
 		for n := repairBatch; err == nil && n == repairBatch; {
 			err = s.write(ctx, "move items of a folder that does not exist", func(t *tx) error {
-				b := t.batch()
-				guard(b, map[storage.User]int64{key.Owner: storage.Micros(s.now())})
-				if err := t.send(b); err != nil {
+				if err := t.begin(map[storage.User]int64{key.Owner: storage.Micros(s.now())}); err != nil {
 					return err
 				}
 				moved, err := t.take(key, storage.DefaultFolderID, 0, repairBatch)
@@ -228,5 +224,17 @@ func (s *Store) repair(ctx context.Context, d *damage) error {
 			})
 		}
 	}
+	return err
+}
+
+// begin enters the epoch and guards the owners.
+func (t *tx) begin(owners map[storage.User]int64) error {
+	b := t.batch()
+	epoch := enter(b)
+	guard(b, owners)
+	if err := t.send(b); err != nil {
+		return err
+	}
+	_, err := epoch.Enter()
 	return err
 }

@@ -8,8 +8,6 @@ import (
 	"ovation/storage"
 )
 
-var _ storage.Windows = (*Store)(nil)
-
 // One row more than fits tells that a window does not.
 const selectWindows = `
 SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version

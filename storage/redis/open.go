@@ -18,10 +18,7 @@ import (
 )
 
 // Database is what lies behind.
-type Database interface {
-	storage.Store
-	storage.Windows
-}
+type Database = storage.Database
 
 // Options say where Redis is and what lies behind it. URL and Database are
 // needed; the zero value of everything else is a good choice.

@@ -105,6 +105,10 @@ func (s *Store) EmptyFolder(
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "empty folder", func(t tx) error {
+		epoch, err := t.enter(s.now())
+		if err != nil {
+			return err
+		}
 		if _, err := t.folder(key, at); err != nil {
 			return err
 		}
@@ -114,9 +118,9 @@ func (s *Store) EmptyFolder(
 			}
 		}
 		moved := newTally()
-		outcome = storage.Outcome{}
+		outcome = storage.Outcome{Epoch: epoch}
 		args := []any{moveTo, storage.Micros(at), key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
-		err := t.query(takeItems, args, func(scan func(...any) error) error {
+		err = t.query(takeItems, args, func(scan func(...any) error) error {
 			c := storage.StateChange{
 				User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,
 			}

@@ -47,7 +47,7 @@ type Store struct {
 	close  func() error
 }
 
-var _ storage.Store = (*Store)(nil)
+var _ storage.Database = (*Store)(nil)
 
 // Open opens the database and brings its tables up to date. Errors:
 // storage.ErrNewerSchema; storage.ErrUnavailable where the file cannot be

@@ -19,6 +19,10 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "persist", func(t tx) error {
+		epoch, err := t.enter(s.now())
+		if err != nil {
+			return err
+		}
 		actions, skipped, err := t.receive(messages, storage.Micros(s.now()))
 		if err != nil {
 			return err
@@ -27,7 +31,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
-		outcome.Skipped = len(skipped)
+		outcome.Epoch, outcome.Skipped = epoch, len(skipped)
 		if outcome.Counts, err = t.recall(outcome.Counts, skipped); err != nil {
 			return err
 		}

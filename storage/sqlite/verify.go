@@ -39,6 +39,9 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		return sound, err
 	}
 	err = s.write(ctx, "repair", func(t tx) error {
+		if _, err := t.enter(s.now()); err != nil {
+			return err
+		}
 		return recount(func(d *damage) error { return t.repair(d, storage.Micros(s.now())) })
 	})
 	return compared, err

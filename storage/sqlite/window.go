@@ -6,8 +6,6 @@ import (
 	"ovation/storage"
 )
 
-var _ storage.Windows = (*Store)(nil)
-
 const (
 	selectReactionWindow = `
 SELECT biz_id, state, version FROM user_reaction WHERE tenant = ? AND user_id = ? AND biz = ? LIMIT ?`

@@ -183,7 +183,7 @@ func redeliveredMessageCountsOnce(w *world) {
 	again := w.persistMessages(second)
 	present := storage.Counts{ReadCount: 5, DislikeCount: 1, Version: 1}
 	w.equal("an outcome of nothing new", again, storage.Outcome{
-		Counts: []storage.SubjectCounts{{Subject: s, Counts: present}}, Skipped: 1,
+		Counts: []storage.SubjectCounts{{Subject: s, Counts: present}}, Skipped: 1, Epoch: again.Epoch,
 	})
 	w.wantCounts(s, 5, 0, 1, 0)
 	w.equal("skipped in other company", w.persistMessages(first, third, second).Skipped, 2)

@@ -27,13 +27,15 @@ type Database struct {
 	Edit func(t *testing.T, sql string)
 }
 
-// Run runs every case of the suite.
+type testCase struct {
+	name string
+	run  func(w *world)
+}
+
+// Run runs every case of storage.Store.
 func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
-	for _, c := range []struct {
-		name string
-		run  func(w *world)
-	}{
+	run(t, newDatabase, []testCase{
 		{"AnswersInTheOrderAsked", answersInTheOrderAsked},
 		{"UnknownKeysAreEmpty", unknownKeysAreEmpty},
 		{"AwkwardKeysAreKeptApart", awkwardKeysAreKeptApart},
@@ -76,7 +78,25 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"CancelledCallsDoNothing", cancelledCallsDoNothing},
 		{"CloseMayBeCalledTwice", closeMayBeCalledTwice},
 		{"Model", model},
-	} {
+	})
+}
+
+// RunDatabase runs the cases of the roles that storage.Database has besides.
+// What Open returns must be one.
+func RunDatabase(t *testing.T, newDatabase func(t *testing.T) Database) {
+	t.Helper()
+	run(t, newDatabase, []testCase{
+		{"WindowsHoldAllOrSayThatTheyDoNot", windowsHoldAllOrSayThatTheyDoNot},
+		{"EpochsRise", epochsRise},
+		{"ClosedEpochRefusesThenGoesOn", closedEpochRefusesThenGoesOn},
+		{"EpochChangeWaitsForTransactions", epochChangeWaitsForTransactions},
+		{"NoTransactionStraddlesEpochs", noTransactionStraddlesEpochs},
+	})
+}
+
+func run(t *testing.T, newDatabase func(t *testing.T) Database, cases []testCase) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			db := newDatabase(t)
 			w := &world{T: t, db: db}

@@ -99,6 +99,17 @@ CREATE TABLE inbox (
 
 CREATE INDEX inbox_persisted ON inbox (persisted) WHERE persisted IS NOT NULL;
 
+-- One row: the epoch of the mirror. Transactions that change counts lock the
+-- table in ROW SHARE mode, those that change the row in EXCLUSIVE mode.
+CREATE TABLE mirror (
+    one        boolean PRIMARY KEY CHECK (one),
+    epoch      bigint NOT NULL,
+    open       boolean NOT NULL,
+    changed_at bigint NOT NULL
+);
+
+INSERT INTO mirror VALUES (TRUE, 1, TRUE, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
+
 CREATE TABLE secret (
     name  text COLLATE "C" PRIMARY KEY,
     value bytea NOT NULL

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+)
+
+// The age ends with the statement and begins under the lock, so that it is
+// never less than what has passed.
+const (
+	holdEpoch   = `LOCK TABLE mirror IN ROW SHARE MODE`
+	seizeEpoch  = `LOCK TABLE mirror IN EXCLUSIVE MODE`
+	now         = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+	selectEpoch = `SELECT epoch, open, ` + now + ` - changed_at FROM mirror WHERE one`
+	closeEpoch  = `UPDATE mirror SET open = FALSE, changed_at = ` + now + ` WHERE one AND epoch = $1 AND open`
+	nextEpoch   = `UPDATE mirror SET epoch = epoch + 1, open = TRUE, changed_at = ` + now + ` WHERE one AND epoch = $1`
+)
+
+// readEpoch fills the epoch in once the batch is sent.
+func readEpoch(b *pgx.Batch, to *storage.Epoch) {
+	b.Queue(selectEpoch).QueryRow(func(row pgx.Row) error {
+		var micros int64
+		err := row.Scan(&to.Number, &to.Open, &micros)
+		to.Age = time.Duration(micros) * time.Microsecond
+		return err
+	})
+}
+
+// enter keeps the epoch from changing until the transaction ends. The lock is
+// a statement of its own: what reads the row then sees all that was committed
+// before the lock was granted.
+func enter(b *pgx.Batch) *storage.Epoch {
+	e := new(storage.Epoch)
+	b.Queue(holdEpoch)
+	readEpoch(b, e)
+	return e
+}
+
+// Epoch looks the epoch up. It waits for a change under way, so that nobody
+// reads an old epoch once the change has got its time.
+func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
+	err = s.write(ctx, "read the epoch", func(t *tx) error {
+		b := t.batch()
+		e := enter(b)
+		err := t.send(b)
+		epoch = *e
+		return err
+	})
+	return epoch, err
+}
+
+// CloseEpoch closes an epoch.
+func (s *Store) CloseEpoch(ctx context.Context, number int64) (storage.Epoch, error) {
+	return s.changeEpoch(ctx, "close the epoch", closeEpoch, number)
+}
+
+// NextEpoch begins an epoch.
+func (s *Store) NextEpoch(ctx context.Context, number int64) (storage.Epoch, error) {
+	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number)
+}
+
+func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64) (epoch storage.Epoch, err error) {
+	err = s.write(ctx, what, func(t *tx) error {
+		b := t.batch()
+		b.Queue(seizeEpoch)
+		b.Queue(update, number)
+		readEpoch(b, &epoch)
+		return t.send(b)
+	})
+	return epoch, err
+}

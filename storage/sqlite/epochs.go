@@ -1,0 +1,64 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"ovation/storage"
+)
+
+const (
+	selectEpoch = `SELECT epoch, open, changed_at FROM mirror`
+	closeEpoch  = `UPDATE mirror SET open = FALSE, changed_at = ?2 WHERE epoch = ?1 AND open`
+	nextEpoch   = `UPDATE mirror SET epoch = epoch + 1, open = TRUE, changed_at = ?2 WHERE epoch = ?1`
+)
+
+func (t tx) epoch(now time.Time) (e storage.Epoch, err error) {
+	err = t.query(selectEpoch, nil, func(scan func(...any) error) error {
+		var changed int64
+		err := scan(&e.Number, &e.Open, &changed)
+		e.Age = now.Sub(storage.Time(changed))
+		return err
+	})
+	return e, err
+}
+
+// Epoch looks the epoch up.
+func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
+	err = s.read(ctx, "read the epoch", func(t tx) (err error) {
+		epoch, err = t.epoch(s.now())
+		return err
+	})
+	return epoch, err
+}
+
+// CloseEpoch closes an epoch.
+func (s *Store) CloseEpoch(ctx context.Context, number int64) (storage.Epoch, error) {
+	return s.changeEpoch(ctx, "close the epoch", closeEpoch, number)
+}
+
+// NextEpoch begins an epoch.
+func (s *Store) NextEpoch(ctx context.Context, number int64) (storage.Epoch, error) {
+	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number)
+}
+
+// changeEpoch waits for the transaction under way: one writes at a time.
+func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64) (epoch storage.Epoch, err error) {
+	err = s.write(ctx, what, func(t tx) (err error) {
+		if _, err := t.exec(update, number, storage.Micros(s.now())); err != nil {
+			return err
+		}
+		epoch, err = t.epoch(s.now())
+		return err
+	})
+	return epoch, err
+}
+
+// enter returns the epoch in which the transaction commits.
+func (t tx) enter(now time.Time) (int64, error) {
+	epoch, err := t.epoch(now)
+	if err != nil {
+		return 0, err
+	}
+	return epoch.Enter()
+}

@@ -1,0 +1,59 @@
+package storagetest
+
+import "ovation/storage"
+
+func windowsHoldAllOrSayThatTheyDoNot(w *world) {
+	alice, bob, foreign := user("alice"), user("bob"), storage.User{Tenant: "other", UserID: "alice"}
+	article := storage.Subject{Tenant: storage.DefaultTenant, Biz: "article", BizID: "1"}
+	theirs := storage.Subject{Tenant: foreign.Tenant, Biz: "video", BizID: "1"}
+	f := w.newFolder(alice, "Films")
+	w.persist(
+		like(alice, video("1"), 1), collect(alice, video("1"), f.FolderID, 2), react(alice, video("2"), storage.Dislike, 3),
+		like(alice, video("3"), 4), collect(alice, video("4"), storage.DefaultFolderID, 5), read(alice, video("5"), 1, 6, 6),
+		like(alice, article, 7), like(bob, video("1"), 8),
+		like(foreign, theirs, 9),
+	)
+	w.persist(react(alice, video("3"), storage.NoReaction, 10), collect(alice, video("4"), "", 11))
+
+	videos := storage.WindowKey{User: alice, Biz: "video"}
+	all := map[string]storage.States{
+		"1": {
+			Liked: &storage.Liked{User: alice, Subject: video("1"), Reaction: storage.Like, Version: 1}, ReactionVersion: 1,
+			Collected: &storage.Collected{User: alice, Subject: video("1"), FolderID: f.FolderID, Version: 2}, CollectionVersion: 2,
+		},
+		"2": {Liked: &storage.Liked{User: alice, Subject: video("2"), Reaction: storage.Dislike, Version: 3}, ReactionVersion: 3},
+		"3": {ReactionVersion: 10},
+		"4": {CollectionVersion: 11},
+	}
+	like := func(u storage.User, s storage.Subject, version int64) storage.Window {
+		return storage.Window{Complete: true, States: map[string]storage.States{
+			s.BizID: {Liked: &storage.Liked{User: u, Subject: s, Reaction: storage.Like, Version: version}, ReactionVersion: version},
+		}}
+	}
+	none := storage.Window{Complete: true, States: map[string]storage.States{}}
+	keys := []storage.WindowKey{
+		videos,
+		{User: bob, Biz: "video"},
+		{User: alice, Biz: "article"},
+		videos,
+		{User: foreign, Biz: "video"},
+		{User: user("carol"), Biz: "video"},
+		{User: alice, Biz: "podcast"},
+		{User: user(""), Biz: "video"},
+	}
+	for limit, complete := range map[int]bool{4: false, 5: true, 1000: true} {
+		window := storage.Window{Complete: true, States: all}
+		if !complete {
+			window = storage.Window{}
+		}
+		got, err := w.database().Windows(w.Context(), keys, limit)
+		w.must(err)
+		w.equal("windows", got, []storage.Window{
+			window, like(bob, video("1"), 8), like(alice, article, 7), window,
+			like(foreign, theirs, 9), none, none, none,
+		})
+	}
+	got, err := w.database().Windows(w.Context(), nil, 5)
+	w.must(err)
+	w.equal("windows of no keys", len(got), 0)
+}
