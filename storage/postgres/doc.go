@@ -43,7 +43,10 @@
 //     TestCountsAndStatesAreOfOneMoment.
 //   - Repair is exact while others write: TestRepairIsExactUnderWriters.
 //   - New counts of a subject touch no index: TestCountsStayHeapOnly.
-//   - No message holds the password of the URL: TestOpenSaysWhatIsWrong.
+//   - No message holds the password of the URL: TestOpenSaysWhatIsWrong,
+//     TestServerThatRefusesSaysWhy.
+//   - A full disk loses nothing that was acknowledged:
+//     TestFullDiskIsUnavailableUntilThereIsRoom.
 //
 // It imports package storage and nothing else of this module.
 package postgres

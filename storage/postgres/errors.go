@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -75,7 +74,7 @@ func fault(ctx context.Context, err error, closed bool) error {
 		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return fmt.Errorf("%w: %s; see that the server runs and that host, port and sslmode in the URL are right",
+		return fmt.Errorf("%w: %s; see that a PostgreSQL server runs there and that host, port and sslmode in the URL are right",
 			storage.ErrUnavailable, oneLine(e.Error()))
 	}
 	if closed || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
@@ -84,14 +83,17 @@ func fault(ctx context.Context, err error, closed bool) error {
 	return err
 }
 
-// oneLine joins the lines of a text and leaves out those that repeat: the
-// driver tells of each way it tried to connect.
+// oneLine joins the lines of a text and leaves out what repeats: the driver
+// tells of each way it tried to connect.
 func oneLine(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		if n := len(lines); n == 0 || !strings.HasSuffix(lines[n-1], line) {
+			lines = append(lines, line)
+		}
 	}
-	return strings.Join(slices.Compact(lines), " ")
+	return strings.Join(lines, " ")
 }
 
 // is reports whether the server answered with one of the codes.

@@ -54,13 +54,18 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
 	if err != nil {
 		return fault(ctx, err, true)
 	}
-	current, err := func() (int64, error) {
+	current, err := func() (current int64, err error) {
 		defer func() { _ = c.Close(context.WithoutCancel(ctx)) }() // nothing is lost
 		if err := suits(c); err != nil {
 			return 0, err
 		}
-		current, err := schemaVersion(ctx, c)
-		return current, fault(ctx, err, c.IsClosed())
+		if current, err = schemaVersion(ctx, c); err != nil {
+			return 0, fault(ctx, err, c.IsClosed())
+		}
+		if current < known {
+			err = mayMigrate(ctx, c)
+		}
+		return current, err
 	}()
 	switch {
 	case err != nil:

@@ -56,7 +56,8 @@ var ErrNotMigrated = errors.New("the database is not migrated")
 
 // Open connects to a database that Migrate has prepared. Errors:
 // ErrNotMigrated; storage.ErrNewerSchema; storage.ErrUnavailable where the
-// server cannot be reached or refuses now; storage.ErrInvalid for a URL that
+// server cannot be reached, refuses now, or does not let the user read and
+// write the tables; storage.ErrInvalid for a URL that
 // cannot be read. All say what to do, and none holds the password.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	cfg, err := configure(options.URL)
@@ -108,6 +109,9 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (durable bool, err error)
 	if err := suits(c); err != nil {
 		return false, err
 	}
+	if _, _, _, err := schemaIn(ctx, c); err != nil {
+		return false, err
+	}
 	current, err := schemaVersion(ctx, c)
 	if err != nil {
 		return false, fault(ctx, err, c.IsClosed())
@@ -121,6 +125,9 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (durable bool, err error)
 	case current < known:
 		return false, fmt.Errorf("%w: its tables have version %d, this release needs version %d; run: ovation migrate",
 			ErrNotMigrated, current, known)
+	}
+	if err := mayWrite(ctx, c); err != nil {
+		return false, err
 	}
 	var commit string
 	if err := c.QueryRow(ctx, "SHOW synchronous_commit").Scan(&commit); err != nil {

@@ -73,7 +73,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"a wrong port":             {"postgres://alice:s3cr%25et%26word@localhost:99999999/x", "port", storage.ErrInvalid},
 		"a wrong mode of TLS":      {"postgres://alice:s3cr%25et%26word@localhost/x?sslmode=perhaps", "sslmode", storage.ErrInvalid},
 		"a certificate not there":  {"postgres://alice@localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem&password=s3cr%25et%26word", "/no/ca.pem", storage.ErrInvalid},
-		"nobody listens":           {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; see that the server runs", storage.ErrUnavailable},
+		"nobody listens":           {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; see that a PostgreSQL server runs there", storage.ErrUnavailable},
 		"no TLS where it must be":  {with(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
 		"a wrong password":         {fake("15.0", "UTF8", "28P01"), "check the user and the password", storage.ErrUnavailable},
 		"no such database":         {fake("15.0", "UTF8", "3D000"), "createdb", storage.ErrUnavailable},

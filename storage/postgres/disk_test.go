@@ -1,0 +1,81 @@
+//go:build linux
+
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ovation/storage"
+)
+
+// smallDisk mounts a disk of so many bytes that the server may write to.
+func (s *ownServer) smallDisk(t *testing.T, size int) string {
+	t.Helper()
+	disk := filepath.Join(s.folder, "disk")
+	fatal(t, os.Mkdir(disk, 0o700))
+	err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%d,uid=%d,gid=%d,mode=0700", size, nobody, nobody))
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
+		t.Skip("only root may mount the small disk of this test")
+	}
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+	return disk
+}
+
+// On a full disk nothing is acknowledged that is not stored, and nothing is
+// lost; when there is room again, the same store goes on.
+func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
+	server := startServer(t)
+	disk := server.smallDisk(t, 32<<20)
+	plain := server.url(t, "127.0.0.1")
+	edit(t, plain, `CREATE TABLESPACE small LOCATION '`+disk+`'`)
+	at := with(t, plain, "default_tablespace", "small")
+	fatal(t, Migrate(t.Context(), at))
+	s := openAt(t, Options{URL: at})
+
+	ballast := filepath.Join(disk, "ballast")
+	fatal(t, os.WriteFile(ballast, make([]byte, 24<<20), 0o600))
+	g, acknowledged := newTraffic(), 0
+	persist := func(m storage.Message) error {
+		_, err := s.Persist(t.Context(), []storage.Message{m}, nil)
+		return err
+	}
+	var refused storage.Message
+	for refused.ID == "" {
+		m := g.message(fmt.Sprint(acknowledged), 2000)
+		err := persist(m)
+		switch {
+		case err == nil:
+			acknowledged++
+		case !errors.Is(err, storage.ErrUnavailable), !strings.Contains(err.Error(), "make room"):
+			t.Fatalf("message %d: %v", acknowledged, err)
+		default:
+			t.Log(err)
+			refused = m
+		}
+	}
+	if err := persist(refused); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("the disk is still full, and the error is %v", err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("reading fails: %v", err)
+	}
+	seen, err := s.Seen(t.Context(), []string{"0", fmt.Sprint(acknowledged - 1), refused.ID})
+	if err != nil || !seen[0] || !seen[1] || seen[2] {
+		t.Errorf("seen are %v, error %v", seen, err)
+	}
+	verified(t, s)
+
+	fatal(t, os.Remove(ballast))
+	fatal(t, persist(refused))
+	if n := ask[int](t, at, `SELECT count(*)::int FROM inbox`); n != acknowledged+1 {
+		t.Errorf("%d messages are stored, want %d", n, acknowledged+1)
+	}
+	verified(t, s)
+}

@@ -1,0 +1,260 @@
+package postgres
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ownServer is a Postgres that belongs to one test, with a password and TLS.
+type ownServer struct {
+	port     int
+	password string
+	folder   string // that its user can enter
+	ca       string // file of the certificate that signed the server's
+}
+
+// url names the server's database by its host, with parameters in turn names
+// and values.
+func (s *ownServer) url(tb testing.TB, host string, parameters ...string) string {
+	tb.Helper()
+	return with(tb, "postgres://ovation:"+s.password+"@"+net.JoinHostPort(host, strconv.Itoa(s.port))+"/postgres", parameters...)
+}
+
+// startServer starts one on a free port. Its certificate is for localhost and
+// not for 127.0.0.1.
+func startServer(tb testing.TB) *ownServer {
+	tb.Helper()
+	programs := programsOf(tb)
+	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
+	fatal(tb, err)
+	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
+	s := &ownServer{port: freePort(tb), password: "s3cr-" + rand.Text(), folder: folder, ca: filepath.Join(folder, "ca.pem")}
+	data := filepath.Join(folder, "data")
+	fatal(tb, os.WriteFile(filepath.Join(folder, "password"), []byte(s.password), 0o644))
+	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
+	s.give(tb, folder)
+	s.give(tb, filepath.Join(folder, "server.key"))
+
+	run(tb, exec.Command(filepath.Join(programs, "initdb"), "-D", data, "-U", "ovation", "-A", "scram-sha-256",
+		"--pwfile="+filepath.Join(folder, "password"), "-E", "UTF8", "--locale=C", "--no-sync"))
+	server := exec.Command(filepath.Join(programs, "postgres"), "-D", data, "-p", strconv.Itoa(s.port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off",
+		"-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(folder, "server.pem"), "-c", "ssl_key_file="+filepath.Join(folder, "server.key"))
+	unprivileged(server)
+	fatal(tb, server.Start())
+	tb.Cleanup(func() {
+		_ = server.Process.Signal(syscall.SIGQUIT) // unless it has ended
+		_ = server.Wait()
+	})
+	deadline, again := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	defer again.Stop()
+	for {
+		c, err := pgx.Connect(tb.Context(), s.url(tb, "127.0.0.1"))
+		if err == nil {
+			fatal(tb, c.Close(tb.Context()))
+			return s
+		}
+		select {
+		case <-again.C:
+		case <-deadline:
+			tb.Fatalf("the server does not answer: %v", err)
+		}
+	}
+}
+
+// programsOf is the folder of Postgres' own programs.
+func programsOf(tb testing.TB) string {
+	tb.Helper()
+	path, _ := exec.LookPath("initdb")
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	for _, at := range append([]string{path}, found...) {
+		if at != "" {
+			return filepath.Dir(at)
+		}
+	}
+	if os.Getenv("CI") != "" {
+		tb.Fatal("initdb is not installed")
+	}
+	tb.Skip("initdb is not installed: a server of the test's own cannot be made")
+	return ""
+}
+
+const nobody = 65534
+
+// unprivileged has a command run as nobody where this is root, whom Postgres
+// refuses.
+func unprivileged(command *exec.Cmd) {
+	command.Env, command.Dir = []string{"LANG=C.UTF-8"}, "/"
+	if os.Getuid() == 0 {
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+}
+
+// give makes a file that of the server's user.
+func (s *ownServer) give(tb testing.TB, path string) {
+	tb.Helper()
+	if os.Getuid() == 0 {
+		fatal(tb, os.Chown(path, nobody, nobody))
+	}
+}
+
+func run(tb testing.TB, command *exec.Cmd) {
+	tb.Helper()
+	unprivileged(command)
+	if out, err := command.CombinedOutput(); err != nil {
+		tb.Fatalf("%v: %s", err, out)
+	}
+}
+
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	fatal(tb, err)
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func fatal(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// certify makes an authority and a certificate of it for localhost.
+func certify(tb testing.TB, authority, certificate, key string) {
+	tb.Helper()
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an authority"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	server := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
+		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+	}
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	fatal(tb, err)
+	serverKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	fatal(tb, err)
+	private, err := x509.MarshalPKCS8PrivateKey(serverKey)
+	fatal(tb, err)
+	writePEM(tb, key, "PRIVATE KEY", private, 0o600)
+	for _, of := range []struct {
+		file   string
+		is     *x509.Certificate
+		public any
+	}{{authority, ca, &caKey.PublicKey}, {certificate, server, &serverKey.PublicKey}} {
+		raw, err := x509.CreateCertificate(rand.Reader, of.is, ca, of.public, caKey)
+		fatal(tb, err)
+		writePEM(tb, of.file, "CERTIFICATE", raw, 0o644)
+	}
+}
+
+func writePEM(tb testing.TB, file, kind string, raw []byte, mode os.FileMode) {
+	tb.Helper()
+	fatal(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
+}
+
+// A user who may not use one of the tables learns it before the first action.
+func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
+	at := database(t)
+	made := ask[[]string](t, at, `SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
+		WHERE relnamespace = current_schema::regnamespace AND relkind = 'r' AND relname <> 'goose_db_version'`)
+	if !slices.Equal(made, tables) {
+		t.Errorf("there are the tables %v, want %v", made, tables)
+	}
+}
+
+// A real server refuses for reasons of its own, and each is named.
+func TestServerThatRefusesSaysWhy(t *testing.T) {
+	s := startServer(t)
+	plain := s.url(t, "127.0.0.1")
+	edit(t, plain, `CREATE ROLE weak LOGIN PASSWORD '`+s.password+`'`,
+		`CREATE SCHEMA hidden`, `CREATE SCHEMA seen`, `GRANT USAGE ON SCHEMA seen TO weak`,
+		`CREATE SCHEMA made`, `GRANT USAGE ON SCHEMA made TO weak`,
+		`CREATE SCHEMA half`, `GRANT USAGE ON SCHEMA half TO weak`,
+		`CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+	fatal(t, Migrate(t.Context(), with(t, plain, "search_path", "made")))
+	fatal(t, Migrate(t.Context(), with(t, plain, "search_path", "half")))
+	edit(t, plain, `GRANT SELECT ON ALL TABLES IN SCHEMA made TO weak`,
+		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA half TO weak`, `REVOKE DELETE ON half.inbox FROM weak`)
+	weak := func(schema string) string {
+		return with(t, strings.Replace(plain, "ovation:", "weak:", 1), "search_path", schema)
+	}
+	const both, onOpen, onMigrate = 0, 1, 2
+	for name, c := range map[string]struct {
+		url  string
+		when int
+		says string
+	}{
+		"wrong password":            {strings.Replace(plain, s.password, "s3cr-wrong", 1), both, "check the user and the password in the URL"},
+		"no such user":              {strings.Replace(plain, "ovation:", "nobody:", 1), both, "check the user and the password in the URL"},
+		"no such database":          {strings.TrimSuffix(plain, "postgres") + "nowhere", both, "make the database with: createdb"},
+		"no such schema":            {with(t, plain, "search_path", "nowhere"), both, "no schema of search_path (nowhere) exists"},
+		"a schema it may not use":   {weak("hidden"), both, `no schema of search_path (hidden) exists that the user "weak" may use`},
+		"a schema it may not fill":  {weak("seen"), onMigrate, `GRANT USAGE, CREATE ON SCHEMA "seen" TO "weak"`},
+		"tables it may only read":   {weak("made"), onOpen, `may not read and write the tables folder, inbox, interactive, secret, user_collection, user_reaction, user_read; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"`},
+		"a table it may not delete": {weak("half"), onOpen, "may not read and write the tables inbox;"},
+		"an authority unknown":      {s.url(t, "localhost", "sslmode", "verify-full"), both, "certificate signed by unknown authority"},
+		"a certificate of another":  {s.url(t, "127.0.0.1", "sslmode", "verify-full", "sslrootcert", s.ca), both, "127.0.0.1"},
+		"another encoding":          {strings.TrimSuffix(plain, "postgres") + "latin", both, "ENCODING 'UTF8'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.when != onMigrate {
+				_, err := Open(t.Context(), Options{URL: c.url})
+				s.refused(t, err, c.says)
+			}
+			if c.when != onOpen {
+				s.refused(t, Migrate(t.Context(), c.url), c.says)
+			}
+		})
+	}
+}
+
+func (s *ownServer) refused(t *testing.T, err error, says string) {
+	t.Helper()
+	switch {
+	case err == nil:
+		t.Fatal("it worked")
+	case !strings.Contains(err.Error(), says), strings.Contains(err.Error(), "s3cr"), strings.Contains(err.Error(), "\n"):
+		t.Errorf("it should say %q, in one line and without the password: %v", says, err)
+	}
+}
+
+func TestURLSaysHowToEncrypt(t *testing.T) {
+	s := startServer(t)
+	for _, c := range []struct {
+		url       string
+		encrypted bool
+	}{
+		{s.url(t, "localhost", "sslmode", "verify-full", "sslrootcert", s.ca), true},
+		{s.url(t, "127.0.0.1", "sslmode", "verify-ca", "sslrootcert", s.ca), true},
+		{s.url(t, "127.0.0.1", "sslmode", "require"), true},
+		{s.url(t, "127.0.0.1", "sslmode", "disable"), false},
+	} {
+		fatal(t, Migrate(t.Context(), c.url))
+		var encrypted bool
+		err := openAt(t, Options{URL: c.url}).pool.QueryRow(t.Context(), `SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`).Scan(&encrypted)
+		if err != nil || encrypted != c.encrypted {
+			t.Errorf("%s: encrypted is %v, error %v", strings.Replace(c.url, s.password, "***", 1), encrypted, err)
+		}
+	}
+}
