@@ -212,6 +212,7 @@ func TestKilledImportGoesOn(t *testing.T) {
 	must(t, command.Start())
 	_, err = io.WriteString(stdin, text[:len(text)*3/4])
 	must(t, err)
+	waitFor(t, func() bool { return sums(t, data, "true")[0] > 0 })
 	must(t, command.Process.Kill())
 	_ = command.Wait() // it says that it was killed
 

@@ -113,9 +113,29 @@ func TestImportedRowsAreShown(t *testing.T) {
 	})
 	importRows().wants(t, 0, "already there 2")
 	s.sql(t, "UPDATE interactive SET like_count = 7")
-	s.run(t, "verify").wants(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 differences")
-	s.run(t, "verify", "--repair").wants(t, 0, "all repaired")
-	s.run(t, "verify").wants(t, 0, "0 differences", "What Redis shows was not compared")
+	s.run(t, "verify").wants(t, exitFailed, "likeCount is ", "stored as 7, counted 2", "1 differences; ", "1 differences in Redis; ")
+	s.run(t, "verify", "--repair").wants(t, 0, "1 differences, all repaired; ", "0 differences in Redis; ")
+	s.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
+}
+
+func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
+	s := newSite(t)
+	node := s.start(t, "serve")
+	s.start(t, "work")
+	must(t, node.graphQL("alice", `mutation { like(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
+	eventually(t, "the like is stored and counted", func() bool { return s.likes(t) == 1 })
+	var seen seeing
+	must(t, node.graphQL("alice", seeMovie, &seen)) // it is in every cache now
+	eventually(t, "Redis has what the database has", func() bool { return s.run(t, "verify").code == 0 })
+
+	// Both the counts and the state are made wrong, as if Redis had missed them.
+	s.sql(t, "UPDATE user_reaction SET state = 2; UPDATE interactive SET like_count = 0, dislike_count = 1")
+	wrong := []string{`Redis, key "` + s.prefix + `:c:{default:video:movie}": holds `, `Redis, key "` + s.prefix + `:w:{default:u:alice}:video", field "`}
+	found := s.run(t, "verify")
+	found.wants(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
+	s.run(t, "verify", "--repair").wants(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)
+	s.run(t, "verify").wants(t, 0, "0 differences in Redis; ")
+	call(t, s.getenv("OVATION_REDIS_URL", ""), "verify").wants(t, 0, "What Redis shows was not compared: set OVATION_REDIS_URL")
 }
 
 // messageOf is a message with one like.

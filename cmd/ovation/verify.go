@@ -6,23 +6,27 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis"
 )
 
 // verifyCommand recounts everything.
 type verifyCommand struct {
 	storeFlags `embed:""`
 
-	Repair bool `help:"Set each wrong count to what was counted." variable:"OVATION_REPAIR"`
+	Repair bool `help:"Set each wrong count to what was counted, and drop what is wrong in Redis." variable:"OVATION_REPAIR"`
 }
 
 // Help is the end of the command's help.
 func (*verifyCommand) Help() string {
-	return `Without --repair it only reads; a server may go on beside it. With --repair, and where something is wrong, it counts once more while nobody else can write: stop the server, or expect its writes to wait as long, and those that cannot wait to fail.
+	return `Without --repair it only reads; a server may go on beside it. With --repair a data folder is counted once more, while nobody else can write, if something is wrong in it: stop the server, or expect its writes to wait as long, and those that cannot wait to fail.
+
+Where OVATION_REDIS_URL is set, what Redis holds is then compared with the database. What is wrong there --repair drops, and it is filled anew.
 
 Exit codes: 0 no differences or all repaired, 1 failed or differences found, 2 wrong flags.`
 }
 
-// Run prints each difference on a line of its own, then a summary.
+// Run prints each difference on a line of its own, and a summary of the
+// database and of Redis.
 func (c *verifyCommand) Run(p *program) (err error) {
 	if err := c.check(p.getenv); err != nil {
 		return err
@@ -33,28 +37,57 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	start, differences := time.Now(), 0
-	compared, err := store.Verify(p.ctx, c.Repair, func(d storage.Difference) error {
-		differences++
-		_, err := fmt.Fprintln(p.stdout, describe(d))
-		return err
+	wrong, err := c.count(p, "differences", "counts", func(found func(string) error) (int64, error) {
+		return store.Verify(p.ctx, c.Repair, func(d storage.Difference) error { return found(describe(d)) })
 	})
 	if err != nil {
-		return fmt.Errorf("verify: %w", err)
+		return err
 	}
-	repaired := ""
-	if c.Repair && differences > 0 {
-		repaired = ", all repaired"
+	if copied, is := store.(*redis.Store); is {
+		stale, err := c.count(p, "differences in Redis", "counts and states", func(found func(string) error) (int64, error) {
+			return copied.Compare(p.ctx, c.Repair, func(s redis.Stale) error { return found(describeStale(s)) })
+		})
+		if err != nil {
+			return err
+		}
+		wrong = wrong || stale
+	} else if c.PostgresURL != "" {
+		sayf(p.stdout, "What Redis shows was not compared: set OVATION_REDIS_URL.\n")
 	}
-	sayf(p.stdout, "%d differences%s; %d counts compared in %.2f s\n", differences, repaired, compared, time.Since(start).Seconds())
-	if c.PostgresURL != "" {
-		sayf(p.stdout, "What Redis shows was not compared.\n")
-	}
-	if differences > 0 && !c.Repair {
+	if wrong && !c.Repair {
 		sayf(p.stdout, "ovation verify --repair sets them right.\n")
 		return &exitError{code: exitFailed}
 	}
 	return nil
+}
+
+// count prints what is found and a summary, and reports whether anything was.
+func (c *verifyCommand) count(p *program, differences, things string, compare func(found func(string) error) (int64, error)) (bool, error) {
+	start, n := time.Now(), 0
+	compared, err := compare(func(line string) error {
+		n++
+		_, err := fmt.Fprintln(p.stdout, line)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("verify: %w", err)
+	}
+	repaired := ""
+	if c.Repair && n > 0 {
+		repaired = ", all repaired"
+	}
+	sayf(p.stdout, "%d %s%s; %d %s compared in %.2f s\n", n, differences, repaired, compared, things, time.Since(start).Seconds())
+	return n > 0, nil
+}
+
+// describeStale says what is wrong in Redis, in one line. Keys and fields are
+// made of ids, which may be anything.
+func describeStale(s redis.Stale) string {
+	of := fmt.Sprintf("Redis, key %q", s.Key)
+	if s.Field != "" {
+		of += fmt.Sprintf(", field %q", s.Field)
+	}
+	return fmt.Sprintf("%s: holds %q, the database %q", of, s.Redis, s.Database)
 }
 
 // describe says what is wrong, in one line.
