@@ -39,6 +39,10 @@ test-services: ## Test scripts/services where the servers are installed: start, 
 load: ## Double-click with 1,000 clients for 30 s, then kill the process under load
 	OVATION_LOAD=full go test -race -count 1 -v -timeout 10m -run 'DoubleClick|Kill' ./cmd/ovation
 
+.PHONY: test-faults
+test-faults: ## Kill, stop and cut off every part under load; OVATION_FAULTS_SEED repeats a run
+	OVATION_FAULTS=$${OVATION_FAULTS:-full} go test -race -count 1 -v -timeout 20m ./faults
+
 .PHONY: bench
 bench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,134 @@
+package faults_test
+
+// set is a set of states out of a few, as bits. What a client knows of one
+// state is the set of what it may be: one element, unless the fate of an
+// action is unknown.
+type set uint8
+
+// The states of a reaction, and those of a collection.
+const (
+	none set = 1 << iota
+	like
+	dislike
+
+	inDefault = like // the two folders take the places of the two reactions
+	inBox     = dislike
+)
+
+func (s set) has(state set) bool { return s&state != 0 }
+
+// belief is what a client knows of itself and one subject.
+type belief struct {
+	reaction, collected set
+	reads, maybeReads   int64 // acknowledged; besides, of unknown fate
+}
+
+// deed is something a client does.
+type deed struct {
+	mutation string
+	folder   set // of a collect
+}
+
+// apply is the belief after the deed was acknowledged.
+func (b belief) apply(d deed, changed bool) belief {
+	switch d.mutation {
+	case "like":
+		b.reaction = like
+	case "dislike":
+		b.reaction = dislike
+	case "unlike":
+		b.reaction = cleared(b.reaction, like, changed)
+	case "undislike":
+		b.reaction = cleared(b.reaction, dislike, changed)
+	case "collect":
+		b.collected = d.folder
+	case "uncollect":
+		b.collected = none
+	case "read":
+		b.reads++
+	}
+	return b
+}
+
+// cleared is a reaction after the given one was taken back. Where that changed
+// nothing it is any other; where it did it is none, also where the other one
+// was there: a node that cannot know clears both.
+func cleared(s, taken set, changed bool) set {
+	if rest := s &^ taken; !changed && rest != 0 {
+		return rest
+	}
+	return none
+}
+
+// doubt is the belief where nobody knows whether the deed took place.
+func (b belief) doubt(d deed) belief {
+	if d.mutation == "read" {
+		b.maybeReads++
+		return b
+	}
+	after := b.apply(d, true)
+	b.reaction |= after.reaction
+	b.collected |= after.collected
+	return b
+}
+
+// shown is what a reply says of one subject.
+type shown struct {
+	Biz, BizID, Freshness                            string
+	Version                                          int64
+	ReadCount, LikeCount, DislikeCount, CollectCount int64
+	Liked                                            *struct{ Reaction string }
+	Collected                                        *struct{ At string }
+	Read                                             *struct{ Times int64 }
+}
+
+const fields = `biz bizId freshness version readCount likeCount dislikeCount collectCount liked { reaction } collected { at } read { times }`
+
+func (s *shown) reaction() set {
+	switch {
+	case s.Liked == nil:
+		return none
+	case s.Liked.Reaction == "LIKE":
+		return like
+	}
+	return dislike
+}
+
+func (s *shown) times() int64 {
+	if s.Read == nil {
+		return 0
+	}
+	return s.Read.Times
+}
+
+// empty reports whether it says nothing.
+func (s *shown) empty() bool {
+	return s.ReadCount|s.LikeCount|s.DislikeCount|s.CollectCount == 0 && s.Liked == nil && s.Collected == nil && s.Read == nil
+}
+
+// lie is what is wrong with a live reply, "" where it is right. Of what only
+// the viewer acts on, alone, the counts are known too.
+func (b belief) lie(s *shown, alone bool) string {
+	switch {
+	case !b.reaction.has(s.reaction()):
+		return "not the viewer's own reaction"
+	case !(s.Collected != nil && b.collected != none || s.Collected == nil && b.collected.has(none)):
+		return "not the viewer's own collection"
+	case s.LikeCount < bit(s.reaction() == like), s.DislikeCount < bit(s.reaction() == dislike), s.CollectCount < bit(s.Collected != nil):
+		return "counts that lack the viewer's own state"
+	case alone && (s.LikeCount != bit(s.reaction() == like) || s.DislikeCount != bit(s.reaction() == dislike) || s.CollectCount != bit(s.Collected != nil)):
+		return "counts that are not those of the only viewer's state"
+	case alone && s.ReadCount != s.times():
+		return "a read count that is not that of the only viewer's reads"
+	case s.times() < b.reads || s.times() > b.reads+b.maybeReads:
+		return "not the viewer's own reads"
+	}
+	return ""
+}
+
+func bit(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}

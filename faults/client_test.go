@@ -1,0 +1,279 @@
+package faults_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const (
+	ownSubjects = 8  // of each client, which nobody else acts on
+	hotSubjects = 12 // on which all act
+	pageSize    = 10
+)
+
+// subject is one that clients act on.
+type subject struct{ biz, id string }
+
+func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz, s.id) }
+
+// client is one user with one finger: it does one thing after the other, on
+// one node or the other, and knows what it has done.
+type client struct {
+	site     *site
+	name     string
+	token    string
+	box      string // the id of a folder of its own
+	random   *rand.Rand
+	subjects []subject // the first of them its own
+	known    map[subject]belief
+	versions map[versionKey]int64 // the latest seen
+	journal  []entry
+}
+
+type versionKey struct {
+	node *process
+	subject
+}
+
+// entry is one request and what became of it.
+type entry struct {
+	at         time.Time
+	took       time.Duration
+	node       string
+	what       string
+	subject    subject
+	code       string // of an error
+	changed    bool
+	durability string
+	shown      *shown
+}
+
+func (s *site) newClient(n int, seed uint64) *client {
+	c := &client{
+		site: s, name: fmt.Sprintf("user-%d", n), random: rand.New(rand.NewPCG(seed, uint64(n))),
+		known: map[subject]belief{}, versions: map[versionKey]int64{},
+	}
+	c.token = tokenOf(c.name)
+	for i := range ownSubjects {
+		c.subjects = append(c.subjects, subject{"own", fmt.Sprintf("%s-%d", c.name, i)})
+	}
+	for i := range hotSubjects {
+		c.subjects = append(c.subjects, subject{"hot", fmt.Sprint(i)})
+	}
+	for _, sub := range c.subjects {
+		c.known[sub] = belief{reaction: none, collected: none}
+	}
+	return c
+}
+
+func tokenOf(user string) string {
+	token, err := viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: user}, 2*time.Hour)
+	if err != nil {
+		panic(err) // the test chooses its users
+	}
+	return token
+}
+
+// act does one thing.
+func (c *client) act() {
+	node := c.site.node(c.random.IntN(2))
+	switch n := c.random.IntN(100); {
+	case n < 60:
+		c.mutate(node)
+	case n < 97:
+		c.look(node)
+	default:
+		c.list(node)
+	}
+}
+
+var mutations = []string{"like", "like", "unlike", "dislike", "undislike", "collect", "collect", "uncollect", "read", "read"}
+
+func (c *client) mutate(node *process) {
+	sub := c.subjects[c.random.IntN(len(c.subjects))]
+	d := deed{mutation: mutations[c.random.IntN(len(mutations))], folder: inDefault}
+	folder := ""
+	if d.mutation == "collect" && c.random.IntN(2) == 0 {
+		d.folder, folder = inBox, fmt.Sprintf(`, folderId: %q`, c.box)
+	}
+	query := fmt.Sprintf(`mutation { did: %s(input: {%s%s}) { changed durability interactive { %s } } }`, d.mutation, sub.input(), folder, fields)
+	var got struct {
+		Did struct {
+			Changed     bool
+			Durability  string
+			Interactive shown
+		}
+	}
+	before := c.known[sub]
+	code := c.ask(node, entry{what: d.mutation, subject: sub}, query, &got)
+	if code != "" {
+		c.known[sub] = before.doubt(d)
+		return
+	}
+	c.known[sub] = before.apply(d, got.Did.Changed)
+	last := &c.journal[len(c.journal)-1]
+	last.changed, last.durability, last.shown = got.Did.Changed, got.Did.Durability, &got.Did.Interactive
+	switch {
+	case got.Did.Durability != "QUEUED" && got.Did.Durability != "PERSISTED":
+		c.site.wrong("durability", c, "%s of %v is %q", d.mutation, sub, got.Did.Durability)
+	case got.Did.Durability == "PERSISTED" && d.mutation != "read" && (got.Did.Changed || c.random.IntN(8) == 0):
+		c.site.checkPersisted(c, sub, d)
+	}
+	c.check(node, sub, &got.Did.Interactive)
+}
+
+// look reads a page: subjects of its own, hot ones, and one that nobody has
+// touched.
+func (c *client) look(node *process) {
+	page := []subject{{"cold", fmt.Sprint(c.random.IntN(1 << 30))}}
+	for len(page) < pageSize {
+		page = append(page, c.subjects[c.random.IntN(len(c.subjects))])
+	}
+	got, code := c.page(node, page)
+	if code != "" {
+		return
+	}
+	if !got[0].empty() {
+		c.site.wrong("invented", c, "%+v of a subject that nobody has touched", got[0])
+	}
+	for i := range got[1:] {
+		c.check(node, page[1+i], &got[1+i])
+	}
+}
+
+// page reads subjects.
+func (c *client) page(node *process, subjects []subject) (page []shown, code string) {
+	var query strings.Builder
+	query.WriteString(`{ interactives(subjects: [`)
+	for _, sub := range subjects {
+		fmt.Fprintf(&query, `{%s} `, sub.input())
+	}
+	fmt.Fprintf(&query, `]) { %s } }`, fields)
+	var got struct{ Interactives []shown }
+	code = c.ask(node, entry{what: "page"}, query.String(), &got)
+	if code == "" && len(got.Interactives) != len(subjects) {
+		c.site.wrong("page", c, "%d subjects were asked for and %d came", len(subjects), len(got.Interactives))
+		code = "SHORT"
+	}
+	return got.Interactives, code
+}
+
+const likesOfViewer = `{ viewer { userId likes(first: 5) { edges { node { at } } } } }`
+
+// list reads a list, which is the database's alone.
+func (c *client) list(node *process) {
+	var got struct{ Viewer struct{ UserID string } }
+	c.ask(node, entry{what: "list"}, likesOfViewer, &got)
+}
+
+// check compares what is shown with what is known.
+func (c *client) check(node *process, sub subject, s *shown) {
+	if s.Biz != sub.biz || s.BizID != sub.id {
+		c.site.wrong("page", c, "%v was asked for, %+v came", sub, *s)
+		return
+	}
+	c.site.tally(func(p *phase) { p.fresh[s.Freshness]++ })
+	key := versionKey{node, sub}
+	switch s.Freshness {
+	case "LIVE":
+		if lie := c.known[sub].lie(s, sub.biz == "own"); lie != "" {
+			c.site.wrong(lie, c, "%v on %s: known %+v, shown %s", sub, node.name, c.known[sub], describe(s))
+		}
+	case "STALE":
+	case "UNAVAILABLE":
+		if !s.empty() {
+			c.site.wrong("invented", c, "unavailable, and yet %s", describe(s))
+		}
+		return
+	default:
+		c.site.wrong("freshness", c, "%q is none", s.Freshness)
+	}
+	if before := c.versions[key]; s.Version < before {
+		c.site.wrong("backwards", c, "%v on %s was at %d, now %s", sub, node.name, before, describe(s))
+	}
+	c.versions[key] = max(c.versions[key], s.Version)
+}
+
+func describe(s *shown) string {
+	text, _ := json.Marshal(s) // it is plain
+	return string(text)
+}
+
+// ask sends an operation, notes what became of it and returns the code of its
+// error: that of the API, NODE where the node was killed, or what else happened.
+func (c *client) ask(node *process, e entry, query string, into any) string {
+	from := c.site.present()
+	e.at, e.node = time.Now(), node.name
+	err := post(node, c.token, query, into)
+	e.took = time.Since(e.at)
+	switch failed := (*apiError)(nil); {
+	case err == nil:
+	case errors.As(err, &failed):
+		e.code = failed.code
+	case node.killed.Load():
+		e.code = "NODE"
+	default:
+		e.code = err.Error()
+	}
+	c.journal = append(c.journal, e)
+	c.site.judge(c, from, &e)
+	return e.code
+}
+
+// apiError is an error of the API.
+type apiError struct{ code, message string }
+
+func (e *apiError) Error() string { return e.code + ": " + e.message }
+
+var (
+	// visits are the connections of the clients. The time-out is a failure.
+	visits = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	probes = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+)
+
+// post sends an operation and decodes its data.
+func post(node *process, token, query string, into any) error {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequest(http.MethodPost, node.url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := visits.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	var got struct {
+		Data   json.RawMessage
+		Errors []struct {
+			Message    string
+			Extensions struct{ Code string }
+		}
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		return fmt.Errorf("status %d, %q: %w", response.StatusCode, text, err)
+	}
+	if len(got.Errors) > 0 {
+		return &apiError{got.Errors[0].Extensions.Code, got.Errors[0].Message}
+	}
+	return json.Unmarshal(got.Data, into)
+}

@@ -1,0 +1,189 @@
+package faults_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// opening is how long a breaker may take to open.
+	opening = 2 * time.Second
+	// bound is how long a request may take while a part is dead.
+	bound = 500 * time.Millisecond
+)
+
+// rules are what clients must bear during a phase. The zero value is that of
+// quiet: no error, no matter how long it takes.
+type rules struct {
+	dead    bool     // a part is: no request takes longer than bound, once breakers are open
+	away    []string // the services that are away; UNAVAILABLE mutations are borne where there are two
+	hiccup  bool     // UNAVAILABLE is borne all the time: a service comes and goes
+	changes bool     // nodes are killed
+}
+
+func (r rules) lacks(service string) bool {
+	for _, name := range r.away {
+		if name == service {
+			return true
+		}
+	}
+	return false
+}
+
+// phase is a time of the run, and what the clients met in it.
+type phase struct {
+	name  string
+	rules rules
+	began time.Time
+	ended time.Time
+
+	requests, early, late int // early and late are UNAVAILABLE mutations
+	refused               int // requests to a killed node
+	slowest, slowestLate  time.Duration
+	pulse                 time.Duration // the longest that a node took to say that it lives
+	fresh                 map[string]int
+	recovery              time.Duration
+}
+
+// opened reports whether breakers had their time at that moment.
+func (p *phase) opened(at time.Time) bool { return at.Sub(p.began) >= opening }
+
+// record is all that was seen.
+type record struct {
+	mu     sync.Mutex
+	phases []*phase
+	wrongs map[string][]string // by kind
+}
+
+// enter begins a phase.
+func (s *site) enter(name string, r rules) *phase {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	now := time.Now()
+	if n := len(s.record.phases); n > 0 {
+		s.record.phases[n-1].ended = now
+	}
+	p := &phase{name: name, rules: r, began: now, fresh: map[string]int{}}
+	s.record.phases = append(s.record.phases, p)
+	return p
+}
+
+func (s *site) present() *phase {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	return s.record.phases[len(s.record.phases)-1]
+}
+
+// tally adds to the present phase.
+func (s *site) tally(add func(*phase)) {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	add(s.record.phases[len(s.record.phases)-1])
+}
+
+// wrong notes what must not be.
+func (s *site) wrong(kind string, c *client, format string, args ...any) {
+	who := ""
+	if c != nil {
+		who = c.name + ": "
+	}
+	text := fmt.Sprintf(format, args...)
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	p := s.record.phases[len(s.record.phases)-1]
+	s.record.wrongs[kind] = append(s.record.wrongs[kind],
+		fmt.Sprintf("%s [%s] %s%s", time.Now().Format("15:04:05.000"), p.name, who, text))
+}
+
+// judge decides whether what became of a request may be. It spans the phases
+// from one to the present one.
+func (s *site) judge(c *client, from *phase, e *entry) {
+	to := s.present()
+	var verdict string
+	switch {
+	case e.code == "":
+	case e.code == "NODE":
+		s.tally(func(p *phase) { p.refused++ })
+	case e.code != "UNAVAILABLE":
+		verdict = "an error that is not UNAVAILABLE"
+	case e.what == "page":
+		verdict = "a query failed"
+	case e.what == "list":
+		if !from.rules.hiccup && !to.rules.hiccup && !from.rules.lacks(postgres) && !to.rules.lacks(postgres) {
+			verdict = "a list failed, and the database is there"
+		}
+	default:
+		verdict = s.judgeMutation(from, to, e)
+	}
+	if verdict != "" {
+		s.wrong(verdict, c, "%s of %v on %s after %v: %s", e.what, e.subject, e.node, e.took, e.code)
+	}
+	s.tally(func(p *phase) {
+		p.requests++
+		if e.code != "NODE" {
+			from.slowest = max(from.slowest, e.took)
+			if from.opened(e.at) {
+				from.slowestLate = max(from.slowestLate, e.took)
+			}
+		}
+	})
+}
+
+// judgeMutation decides about an UNAVAILABLE mutation: while one service is
+// away, none is once the breakers are open.
+func (s *site) judgeMutation(from, to *phase, e *entry) string {
+	late := from == to && from.opened(e.at)
+	s.tally(func(p *phase) {
+		if late {
+			p.late++
+		} else {
+			p.early++
+		}
+	})
+	folder := e.what == "collect" && (from.rules.lacks(postgres) || to.rules.lacks(postgres)) // it may name a folder
+	switch {
+	case from.rules.hiccup, to.rules.hiccup, folder, len(from.rules.away) > 1, len(to.rules.away) > 1:
+		return ""
+	case len(from.rules.away)+len(to.rules.away) == 0:
+		return "a mutation failed, and nothing is away"
+	case late:
+		return "a mutation failed, and only one part is away"
+	}
+	return ""
+}
+
+// beat asks a node time and again whether it lives: what that takes, everything
+// may take on this machine.
+func (s *site) beat(done <-chan struct{}) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		began, node := time.Now(), s.node(i%2)
+		if node.get("/healthz") == http.StatusOK {
+			s.tally(func(p *phase) { p.pulse = max(p.pulse, time.Since(began)) })
+		}
+	}
+}
+
+// table is the phases as a table.
+func (r *record) table() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-34s %6s %8s %6s %6s %6s %9s %9s %9s %9s  %s\n", "phase", "s", "requests", "early", "late", "killed", "slowest", "late", "pulse", "recovery", "freshness")
+	for _, p := range r.phases {
+		if p.ended.IsZero() {
+			p.ended = time.Now()
+		}
+		ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
+		fmt.Fprintf(&b, "%-34s %6.1f %8d %6d %6d %6d %9s %9s %9s %9s  %v\n", p.name, p.ended.Sub(p.began).Seconds(), p.requests,
+			p.early, p.late, p.refused, ms(p.slowest), ms(p.slowestLate), ms(p.pulse), ms(p.recovery), p.fresh)
+	}
+	return b.String()
+}

@@ -1,0 +1,131 @@
+package faults_test
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// process is a node or a worker.
+type process struct {
+	name   string
+	url    string
+	links  map[string]*link
+	log    string // a file
+	killed atomic.Bool
+	over   chan struct{} // closed when it has ended
+	c      *exec.Cmd
+}
+
+var serves = regexp.MustCompile(`http://[0-9.:]+`)
+
+// start starts serve or work and waits until it is ready.
+func (s *site) start(t *testing.T, command string) *process {
+	t.Helper()
+	p := &process{links: map[string]*link{}, over: make(chan struct{})}
+	p.name = command + "-" + strconv.Itoa(len(s.processes))
+	p.log = filepath.Join(s.logs, p.name+".log")
+	p.c = exec.Command(s.binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
+	p.c.Env = []string{"OVATION_JWT_SECRET=" + secret, "OVATION_PREFIX=" + prefix, "OVATION_DRAIN=0s"}
+	for _, name := range allServices {
+		p.links[name] = newLink(t, s.host(t, name))
+		p.c.Env = append(p.c.Env, variable(name)+"="+s.through(t, name, p.links[name]))
+	}
+	log, err := os.Create(p.log)
+	must(t, err)
+	defer log.Close()
+	p.c.Stderr = log
+	stdout, err := p.c.StdoutPipe()
+	must(t, err)
+	must(t, p.c.Start())
+	line, _ := bufio.NewReader(stdout).ReadString('\n') // it ends with the process at the latest
+	go func() {
+		_ = p.c.Wait() // the code tells
+		close(p.over)
+	}()
+	t.Cleanup(p.kill)
+	s.processes = append(s.processes, p)
+	if p.url = serves.FindString(line); p.url == "" {
+		t.Fatalf("%s has not begun; see %s", p.name, p.log)
+	}
+	eventually(t, p.name+" is ready", patience, func() bool { return p.get("/readyz") == http.StatusOK })
+	return p
+}
+
+// get is the status of a page, 0 where nobody answers.
+func (p *process) get(path string) int {
+	response, err := probes.Get(p.url + path)
+	if err != nil {
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// kill kills it and drops what its links hold. It may be called twice.
+func (p *process) kill() {
+	p.killed.Store(true)
+	_ = p.c.Process.Kill() // unless it has ended
+	<-p.over
+	for _, l := range p.links {
+		l.close()
+	}
+}
+
+// stop has it end by itself and checks how it does.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	p.killed.Store(true)
+	must(t, p.c.Process.Signal(syscall.SIGTERM))
+	if !holds(patience, func() bool {
+		select {
+		case <-p.over:
+			return true
+		default:
+			return false
+		}
+	}) {
+		t.Errorf("%s does not stop", p.name)
+		p.kill()
+		return
+	}
+	if code := p.c.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("%s was told to stop and ended with code %d", p.name, code)
+	}
+}
+
+// hang has all links of these processes to a service hang, or go on.
+func hang(hangs bool, name string, of ...*process) {
+	for _, p := range of {
+		p.links[name].hang(hangs)
+	}
+}
+
+// checkLogs looks for what no log may hold.
+func (s *site) checkLogs(t *testing.T) {
+	t.Helper()
+	for _, p := range s.processes {
+		text, err := os.ReadFile(p.log)
+		must(t, err)
+		for _, never := range []string{"panic", "DATA RACE", "INTERNAL"} {
+			if bytes.Contains(text, []byte(never)) {
+				t.Errorf("the log of %s holds %q", p.name, never)
+			}
+		}
+		if !p.killed.Load() {
+			select {
+			case <-p.over:
+				t.Errorf("%s ended by itself with code %d", p.name, p.c.ProcessState.ExitCode())
+			default:
+			}
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package faults_test
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The services, by their names in scripts/services.
+const (
+	postgres = "postgres"
+	redis    = "redis"
+	rabbitmq = "rabbitmq"
+)
+
+var allServices = []string{postgres, redis, rabbitmq}
+
+// servers are Postgres, Redis and RabbitMQ of this test's own.
+type servers struct {
+	folder string
+	urls   map[string]string
+}
+
+// startServers starts them, and removes them in the end.
+func startServers(t *testing.T) *servers {
+	t.Helper()
+	s := &servers{folder: filepath.Join(t.TempDir(), "services"), urls: map[string]string{}}
+	t.Cleanup(func() { s.script(t, "down") })
+	s.script(t, "up")
+	for _, name := range allServices {
+		text, err := os.ReadFile(s.file(name, "url"))
+		must(t, err)
+		s.urls[name] = strings.TrimSpace(string(text))
+	}
+	return s
+}
+
+// script runs scripts/services on these servers.
+func (s *servers) script(t *testing.T, command string) {
+	t.Helper()
+	c := exec.Command("../scripts/services", command)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "OVATION_") {
+			c.Env = append(c.Env, v)
+		}
+	}
+	c.Env = append(c.Env, "OVATION_SERVICES_DIR="+s.folder)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("services %s: %v\n%s", command, err, out)
+	}
+}
+
+func (s *servers) file(name, file string) string { return filepath.Join(s.folder, "data", name, file) }
+
+// end signals a server and waits until it is gone.
+func (s *servers) end(t *testing.T, name string, signal syscall.Signal) {
+	t.Helper()
+	text, err := os.ReadFile(s.file(name, "pid"))
+	must(t, err)
+	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
+	must(t, err)
+	must(t, syscall.Kill(pid, signal))
+	eventually(t, name+" has ended", patience, func() bool {
+		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails where there is none
+		return len(state) == 0 || state[0] == 'Z'
+	})
+}
+
+// kill kills servers.
+func (s *servers) kill(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		signal := syscall.SIGKILL
+		if name == postgres {
+			signal = syscall.SIGQUIT // immediate: it gives its shared memory back, and no more
+		}
+		s.end(t, name, signal)
+	}
+}
+
+// through is the URL of a server by way of a link.
+func (s *servers) through(t *testing.T, name string, l *link) string {
+	t.Helper()
+	u, err := url.Parse(s.urls[name])
+	must(t, err)
+	u.Host = l.listener.Addr().String()
+	return u.String()
+}
+
+// host is where a server listens.
+func (s *servers) host(t *testing.T, name string) string {
+	t.Helper()
+	u, err := url.Parse(s.urls[name])
+	must(t, err)
+	return u.Host
+}
+
+// patience is how long to wait for what must come.
+const patience = 60 * time.Second
+
+// holds waits until something holds, and reports whether it came in time.
+func holds(within time.Duration, what func() bool) bool {
+	deadline := time.NewTimer(within)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !what() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return false
+		}
+	}
+	return true
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, within time.Duration, is func() bool) {
+	t.Helper()
+	if !holds(within, is) {
+		t.Fatalf("in %v it never came true that %s", within, what)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// variable is the name of the variable with a service's URL.
+func variable(name string) string { return fmt.Sprintf("OVATION_%s_URL", strings.ToUpper(name)) }

@@ -1,0 +1,235 @@
+package faults_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// row is what the database holds of a user and a subject.
+type row struct {
+	reaction, collected set
+	reads               int64
+}
+
+type rowKey struct {
+	user string
+	subject
+}
+
+// stored is all of that.
+func (s *site) stored(t *testing.T) map[rowKey]row {
+	t.Helper()
+	rows, err := s.database.Query(t.Context(), `
+		SELECT user_id, biz, biz_id, coalesce(r.state, 0), coalesce(c.state, ''), coalesce(v.times, 0)
+		FROM user_reaction r
+		FULL JOIN user_collection c USING (tenant, user_id, biz, biz_id)
+		FULL JOIN user_read v USING (tenant, user_id, biz, biz_id)`)
+	must(t, err)
+	defer rows.Close()
+	out := map[rowKey]row{}
+	for rows.Next() {
+		var key rowKey
+		var reaction int16
+		var folder string
+		var r row
+		must(t, rows.Scan(&key.user, &key.biz, &key.id, &reaction, &folder, &r.reads))
+		r.reaction, r.collected = reactionOf(reaction), folderOf(folder)
+		out[key] = r
+	}
+	must(t, rows.Err())
+	return out
+}
+
+// missing are the acknowledged deeds that the database does not show, and what
+// it shows without one.
+func (s *site) missing(t *testing.T) (missing []string) {
+	t.Helper()
+	stored := s.stored(t)
+	for _, c := range s.clients {
+		for _, sub := range c.subjects {
+			known := c.known[sub]
+			got, there := stored[rowKey{c.name, sub}]
+			if !there {
+				got = row{reaction: none, collected: none}
+			}
+			if !known.reaction.has(got.reaction) || !known.collected.has(got.collected) ||
+				got.reads < known.reads || got.reads > known.reads+known.maybeReads {
+				missing = append(missing, fmt.Sprintf("%s, %v: acknowledged %+v, stored %+v", c.name, sub, known, got))
+			}
+		}
+	}
+	return missing
+}
+
+// settle waits until everything acknowledged has gone its way and checks what
+// is left.
+func (s *site) settle(t *testing.T) {
+	t.Helper()
+	s.enter("settling", rules{})
+	empty := func() bool { return s.waiting(t, partitionQueues()...)+s.unsettled() == 0 }
+	eventually(t, "the queues are empty", patience, empty)
+	var missing []string
+	if !holds(10*time.Second, func() bool { missing = s.missing(t); return len(missing) == 0 }) {
+		t.Errorf("%d states are not what was acknowledged:\n%s", len(missing), some(missing))
+	}
+	if n := s.waiting(t, "dead"); n > 0 {
+		t.Errorf("%d messages were put aside", n)
+	}
+	s.checkCounts(t)
+	for _, node := range s.both() {
+		s.checkShown(t, node)
+	}
+	if err := s.run("verify"); err != nil {
+		t.Error(err)
+	}
+	for _, p := range s.workers {
+		p.stop(t)
+	}
+	for _, p := range s.both() {
+		p.stop(t)
+	}
+	if !holds(10*time.Second, func() bool { return s.waiting(t, partitionQueues()...) == 0 }) {
+		t.Error("a worker that stopped has given messages back")
+	}
+	s.checkLogs(t)
+}
+
+// unsettled is how many messages the workers have in hand.
+func (s *site) unsettled() int {
+	n := 0
+	for _, p := range s.workers {
+		response, err := probes.Get(p.url + "/metrics")
+		if err != nil {
+			return 1
+		}
+		lines := bufio.NewScanner(response.Body)
+		for lines.Scan() {
+			if value, is := strings.CutPrefix(lines.Text(), "ovation_queue_unsettled_messages "); is {
+				f, _ := strconv.ParseFloat(value, 64) // Prometheus wrote it
+				n += int(f)
+			}
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return 1
+		}
+	}
+	return n
+}
+
+// checkCounts holds the counts against the rows that they count.
+func (s *site) checkCounts(t *testing.T) {
+	t.Helper()
+	var wrong []string
+	counts := s.counts(t)
+	for sub, want := range s.counted(t) {
+		if got := counts[sub]; got != want {
+			wrong = append(wrong, fmt.Sprintf("%v: reads, likes, dislikes, collections are stored as %v, counted %v", sub, got, want))
+		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%d subjects are not counted right:\n%s", len(wrong), some(wrong))
+	}
+}
+
+// counted counts the rows of each subject.
+func (s *site) counted(t *testing.T) map[subject][4]int64 {
+	t.Helper()
+	out := map[subject][4]int64{}
+	for key, r := range s.stored(t) {
+		n := out[key.subject]
+		n[0] += r.reads
+		n[1] += bit(r.reaction == like)
+		n[2] += bit(r.reaction == dislike)
+		n[3] += bit(r.collected != none)
+		out[key.subject] = n
+	}
+	return out
+}
+
+// counts are those of the database.
+func (s *site) counts(t *testing.T) map[subject][4]int64 {
+	t.Helper()
+	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count FROM interactive`)
+	must(t, err)
+	defer rows.Close()
+	out := map[subject][4]int64{}
+	for rows.Next() {
+		var sub subject
+		var n [4]int64
+		must(t, rows.Scan(&sub.biz, &sub.id, &n[0], &n[1], &n[2], &n[3]))
+		out[sub] = n
+	}
+	must(t, rows.Err())
+	return out
+}
+
+// checkShown waits until the node shows to everyone what the database holds.
+func (s *site) checkShown(t *testing.T, node *process) {
+	t.Helper()
+	stored, counts := s.stored(t), s.counts(t)
+	for _, c := range s.clients {
+		var wrong []string
+		shows := func() bool {
+			wrong = nil
+			page, code := c.page(node, c.subjects)
+			if code != "" {
+				wrong = []string{code}
+				return false
+			}
+			for i, sub := range c.subjects {
+				got := &page[i]
+				want, there := stored[rowKey{c.name, sub}]
+				if !there {
+					want = row{reaction: none, collected: none}
+				}
+				if got.Freshness == "UNAVAILABLE" || got.reaction() != want.reaction || (got.Collected != nil) != (want.collected != none) || got.times() != want.reads ||
+					[4]int64{got.ReadCount, got.LikeCount, got.DislikeCount, got.CollectCount} != counts[sub] {
+					wrong = append(wrong, fmt.Sprintf("%v: stored %+v, counts %v, shown %s", sub, want, counts[sub], describe(got)))
+				}
+			}
+			return len(wrong) == 0
+		}
+		if !holds(10*time.Second, shows) {
+			t.Errorf("%s does not show to %s what is stored:\n%s", node.name, c.name, some(wrong))
+			return
+		}
+	}
+}
+
+// live waits until everything is live again.
+func (s *site) live(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	for _, node := range s.both() {
+		for _, c := range s.clients {
+			eventually(t, node.name+" is live for "+c.name, 90*time.Second, func() bool {
+				page, code := c.page(node, c.subjects)
+				if code != "" {
+					return false
+				}
+				for i := range page {
+					if page[i].Freshness != "LIVE" {
+						return false
+					}
+				}
+				return true
+			})
+		}
+	}
+	t.Logf("everything is live %v after the load has ended", time.Since(began).Round(time.Millisecond))
+}
+
+// some are the first of many lines.
+func some(lines []string) string {
+	const most = 8
+	if len(lines) > most {
+		lines = append(lines[:most:most], fmt.Sprintf("and %d more", len(lines)-most))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,257 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	secret     = "a secret for tests, and long enough"
+	prefix     = "faults"
+	partitions = 8
+)
+
+// site is a whole installation under load.
+type site struct {
+	*servers
+
+	binary    string
+	logs      string // a folder
+	random    *rand.Rand
+	database  *pgxpool.Pool // past the links
+	nodes     [2]atomic.Pointer[process]
+	workers   [2]*process
+	processes []*process // all that ever were
+	clients   []*client
+	record    record
+	probed    int
+}
+
+func (s *site) node(i int) *process { return s.nodes[i].Load() }
+
+// both are the present nodes; all, the workers too.
+func (s *site) both() []*process { return []*process{s.node(0), s.node(1)} }
+func (s *site) all() []*process  { return append(s.both(), s.workers[:]...) }
+
+// newSite starts everything but the load.
+func newSite(t *testing.T, seed uint64, clients int) *site {
+	t.Helper()
+	s := &site{random: rand.New(rand.NewPCG(seed, 0)), record: record{wrongs: map[string][]string{}}}
+	var err error
+	s.logs, err = os.MkdirTemp("", "ovation-faults-")
+	must(t, err)
+	t.Cleanup(func() { s.keep(t, seed) })
+	built := make(chan error, 1)
+	s.binary = filepath.Join(t.TempDir(), "ovation")
+	go func() {
+		out, err := exec.Command("go", "build", "-o", s.binary, "../cmd/ovation").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("build: %w\n%s", err, out)
+		}
+		built <- err
+	}()
+	s.servers = startServers(t)
+	must(t, <-built)
+	must(t, s.run("migrate"))
+	s.database, err = pgxpool.New(t.Context(), s.urls[postgres])
+	must(t, err)
+	t.Cleanup(s.database.Close)
+	for i := range s.workers {
+		s.workers[i] = s.start(t, "work")
+	}
+	for i := range s.nodes {
+		s.nodes[i].Store(s.start(t, "serve"))
+	}
+	for i := range clients {
+		c := s.newClient(i, seed)
+		s.clients = append(s.clients, c)
+		var got struct {
+			CreateFolder struct{ Folder struct{ ID string } }
+		}
+		must(t, post(s.node(0), c.token, `mutation { createFolder(input: {name: "box"}) { folder { id } } }`, &got))
+		c.box = got.CreateFolder.Folder.ID
+	}
+	return s
+}
+
+// run runs a command of ovation, past the links.
+func (s *site) run(args ...string) error {
+	c := exec.Command(s.binary, args...)
+	c.Env = []string{"OVATION_PREFIX=" + prefix}
+	for name, at := range s.urls {
+		c.Env = append(c.Env, variable(name)+"="+at)
+	}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ovation %v: %w\n%s", args, err, out)
+	}
+	return nil
+}
+
+// load lets all clients act until stop is called.
+func (s *site) load() (stop func()) {
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for _, c := range s.clients {
+		all.Go(func() {
+			tick := time.NewTicker(pace)
+			defer tick.Stop()
+			for {
+				c.act()
+				select {
+				case <-tick.C:
+				case <-done:
+					return
+				}
+			}
+		})
+	}
+	all.Go(func() { s.beat(done) })
+	return func() {
+		close(done)
+		all.Wait()
+	}
+}
+
+// pace is the time from one request of a client to the next, unless that one
+// takes longer.
+const pace = 30 * time.Millisecond
+
+// during lets the load go on for a while.
+func (s *site) during(d time.Duration) { <-time.After(d) }
+
+// recover waits until everything works again, by itself, and notes how long
+// that took: a mutation over each node is confirmed by the queue and persisted
+// by a worker, and each node reads from the database.
+func (s *site) recover(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	fault := s.present()
+	s.enter("after it", rules{hiccup: true})
+	s.probed++
+	for i, node := range s.both() {
+		id := fmt.Sprintf("%d-%d", s.probed, i)
+		query := fmt.Sprintf(`mutation { like(input: {biz: "probe", bizId: %q}) { durability } }`, id)
+		tries := 0
+		eventually(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), patience, func() bool {
+			tries++
+			var got struct{ Like struct{ Durability string } }
+			// Each as another user: who liked already changes nothing.
+			err := post(node, tokenOf(fmt.Sprintf("probe-%d", tries)), query, &got)
+			return err == nil && got.Like.Durability == "QUEUED"
+		})
+		eventually(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), patience, func() bool {
+			var got struct{ Viewer struct{ UserID string } }
+			return post(node, tokenOf("probe"), likesOfViewer, &got) == nil
+		})
+		eventually(t, fmt.Sprintf("after %s the like is persisted", fault.name), patience, func() bool {
+			var count int64
+			err := s.database.QueryRow(t.Context(), `SELECT like_count FROM interactive WHERE biz = 'probe' AND biz_id = $1`, id).Scan(&count)
+			return err == nil && count > 0
+		})
+	}
+	for _, p := range s.all() {
+		eventually(t, fmt.Sprintf("after %s %s is ready", fault.name, p.name), patience, func() bool { return p.get("/readyz") == http.StatusOK })
+	}
+	s.tally(func(*phase) { fault.recovery = time.Since(began) })
+	s.enter("quiet", rules{})
+}
+
+// checkPersisted holds an answer against the database, where that answers.
+func (s *site) checkPersisted(c *client, sub subject, d deed) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	reaction, folder := int16(0), ""
+	err := s.database.QueryRow(ctx, `
+		SELECT coalesce((SELECT state FROM user_reaction WHERE tenant = 'default' AND user_id = $1 AND biz = $2 AND biz_id = $3), 0),
+		       coalesce((SELECT state FROM user_collection WHERE tenant = 'default' AND user_id = $1 AND biz = $2 AND biz_id = $3), '')`,
+		c.name, sub.biz, sub.id).Scan(&reaction, &folder)
+	if err != nil {
+		return // it is being restarted
+	}
+	known := c.known[sub]
+	is := known.reaction.has(reactionOf(reaction))
+	if strings.HasSuffix(d.mutation, "collect") {
+		is = known.collected.has(folderOf(folder))
+	}
+	if !is {
+		s.wrong("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q", d.mutation, sub, reaction, folder)
+	}
+}
+
+func reactionOf(state int16) set { return none << state }
+
+func folderOf(state string) set {
+	switch state {
+	case "":
+		return none
+	case "default":
+		return inDefault
+	}
+	return inBox
+}
+
+// waiting is how many messages wait in a queue.
+func (s *site) waiting(t *testing.T, queues ...string) int {
+	t.Helper()
+	connection, err := amqp091.Dial(s.urls[rabbitmq])
+	must(t, err)
+	defer connection.Close()
+	channel, err := connection.Channel()
+	must(t, err)
+	n := 0
+	for _, name := range queues {
+		q, err := channel.QueueDeclarePassive(prefix+"."+name, true, false, false, false, nil)
+		must(t, err)
+		n += q.Messages
+	}
+	return n
+}
+
+func partitionQueues() []string {
+	names := make([]string, partitions)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	return names
+}
+
+// keep keeps the logs and writes the journals of a run that failed.
+func (s *site) keep(t *testing.T, seed uint64) {
+	t.Helper()
+	if !t.Failed() {
+		_ = os.RemoveAll(s.logs)
+		return
+	}
+	for _, c := range s.clients {
+		file, err := os.Create(filepath.Join(s.logs, c.name+".journal"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for i := range c.journal {
+			e := &c.journal[i]
+			fmt.Fprintf(file, "%s %8s %s %s %v code=%q changed=%v %s", e.at.Format("15:04:05.000000"), e.took.Round(time.Microsecond), e.node, e.what, e.subject, e.code, e.changed, e.durability)
+			if e.shown != nil {
+				fmt.Fprint(file, " ", describe(e.shown))
+			}
+			fmt.Fprintln(file)
+		}
+		_ = file.Close()
+	}
+	t.Logf("OVATION_FAULTS_SEED=%d repeats this run; logs and journals are in %s", seed, s.logs)
+}
