@@ -101,9 +101,9 @@ func (s *shown) times() int64 {
 	return s.Read.Times
 }
 
-// empty reports whether it says nothing.
-func (s *shown) empty() bool {
-	return s.ReadCount|s.LikeCount|s.DislikeCount|s.CollectCount == 0 && s.Liked == nil && s.Collected == nil && s.Read == nil
+// uncounted reports whether all counts are zero.
+func (s *shown) uncounted() bool {
+	return s.ReadCount|s.LikeCount|s.DislikeCount|s.CollectCount == 0
 }
 
 // lie is what is wrong with a live reply, "" where it is right. Of what only
@@ -112,7 +112,7 @@ func (b belief) lie(s *shown, alone bool) string {
 	switch {
 	case !b.reaction.has(s.reaction()):
 		return "not the viewer's own reaction"
-	case !(s.Collected != nil && b.collected != none || s.Collected == nil && b.collected.has(none)):
+	case s.Collected != nil && b.collected == none, s.Collected == nil && !b.collected.has(none):
 		return "not the viewer's own collection"
 	case s.LikeCount < bit(s.reaction() == like), s.DislikeCount < bit(s.reaction() == dislike), s.CollectCount < bit(s.Collected != nil):
 		return "counts that lack the viewer's own state"

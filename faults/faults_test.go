@@ -31,34 +31,39 @@ const (
 	acks    = "\x00\x00\x00\x0d\x00\x3c\x00\x50"
 )
 
-var (
-	comesBack = rules{hiccup: true}
-	oneDown   = func(names ...string) rules { return rules{dead: true, away: names} }
-)
+// without are the rules while these services are away.
+func without(names ...string) rules { return rules{dead: true, away: names} }
 
 var faults = []fault{
-	{"a node is killed", rules{changes: true}, true, killNode},
-	{"a worker is killed", rules{}, true, func(t *testing.T, s *site) { s.replaceWorker(t, s.random.IntN(2)) }},
-	{"a worker dies before its commit", rules{}, false, dieAt(postgres, commits, false)},
+	{"a node is killed", rules{}, true, killNode},
+	{"a worker is killed", rules{}, true, func(t *testing.T, s *site) {
+		t.Helper()
+		s.replaceWorker(t, s.random.IntN(2))
+	}},
+	{"a worker dies before its commit", rules{}, true, dieAt(postgres, commits, false)},
 	{"a worker dies after its commit", rules{}, false, dieAt(postgres, commits, true)},
 	{"a worker dies before its ack", rules{}, false, dieAt(rabbitmq, acks, false)},
-	{"Redis is killed", comesBack, true, restart(redis)},
-	{"Redis comes back with old data", comesBack, false, redisOfBefore},
-	{"Redis is flushed", comesBack, false, func(t *testing.T, s *site) { s.redis(t, "FLUSHALL") }},
-	{"RabbitMQ is killed", comesBack, true, restart(rabbitmq)},
-	{"RabbitMQ restarts", comesBack, false, func(t *testing.T, s *site) {
+	{"Redis is killed", without(redis), true, restart(redis)},
+	{"Redis comes back with old data", without(redis), false, redisOfBefore},
+	{"Redis is flushed", without(redis), false, func(t *testing.T, s *site) {
+		t.Helper()
+		s.redis(t, "FLUSHALL")
+	}},
+	{"RabbitMQ is killed", without(rabbitmq), true, restart(rabbitmq)},
+	{"RabbitMQ restarts", without(rabbitmq), false, func(t *testing.T, s *site) {
+		t.Helper()
 		s.end(t, rabbitmq, syscall.SIGTERM)
 		s.script(t, "up")
 	}},
-	{"Postgres restarts at once", comesBack, true, restart(postgres)},
-	{"Redis hangs", oneDown(redis), false, stall(redis)},
-	{"RabbitMQ hangs", oneDown(rabbitmq), false, stall(rabbitmq)},
-	{"Postgres hangs", oneDown(postgres), false, stall(postgres)},
-	{"one link hangs", comesBack, false, stallOne},
-	{"Redis is away", oneDown(redis), false, away(12*time.Second, redis)},
-	{"RabbitMQ is away", oneDown(rabbitmq), false, away(12*time.Second, rabbitmq)},
-	{"Postgres is away", oneDown(postgres), false, away(12*time.Second, postgres)},
-	{"Redis and RabbitMQ are away", oneDown(redis, rabbitmq), false, away(10*time.Second, redis, rabbitmq)},
+	{"Postgres restarts at once", without(postgres), true, restart(postgres)},
+	{"Redis hangs", without(redis), false, stall(redis)},
+	{"RabbitMQ hangs", without(rabbitmq), false, stall(rabbitmq)},
+	{"Postgres hangs", without(postgres), false, stall(postgres)},
+	{"one link hangs", rules{}, false, stallOne},
+	{"Redis is away", without(redis), false, away(12*time.Second, redis)},
+	{"RabbitMQ is away", without(rabbitmq), false, away(12*time.Second, rabbitmq)},
+	{"Postgres is away", without(postgres), false, away(12*time.Second, postgres)},
+	{"Redis and RabbitMQ are away", without(redis, rabbitmq), false, away(10*time.Second, redis, rabbitmq)},
 }
 
 func TestMain(m *testing.M) {
@@ -110,7 +115,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 	}
 	stop()
 	stop = func() {}
-	s.settle(t)
+	s.settle(t, which != "")
 	s.checkRecord(t)
 }
 
@@ -141,6 +146,7 @@ func (s *site) checkRecord(t *testing.T) {
 
 // killNode kills a node. Another one takes its place.
 func killNode(t *testing.T, s *site) {
+	t.Helper()
 	i := s.random.IntN(2)
 	s.node(i).kill()
 	s.during(time.Second)
@@ -159,6 +165,7 @@ func (s *site) replaceWorker(t *testing.T, i int) {
 // get there or, with answer, before it learns what came of them.
 func dieAt(service, bytes string, answer bool) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
+		t.Helper()
 		trap := newTrap(bytes, answer)
 		for _, w := range s.workers {
 			w.links[service].set(trap)
@@ -180,6 +187,7 @@ func dieAt(service, bytes string, answer bool) func(*testing.T, *site) {
 // restart kills a service and starts it again, Redis without its data.
 func restart(name string) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
+		t.Helper()
 		s.kill(t, name)
 		s.script(t, "up")
 	}
@@ -187,6 +195,7 @@ func restart(name string) func(*testing.T, *site) {
 
 // redisOfBefore has Redis come back with what it held some time before.
 func redisOfBefore(t *testing.T, s *site) {
+	t.Helper()
 	s.redis(t, "SAVE")
 	s.during(time.Duration(s.random.IntN(2000)) * time.Millisecond)
 	s.kill(t, redis)
@@ -197,9 +206,10 @@ func redisOfBefore(t *testing.T, s *site) {
 // away stops services for a while.
 func away(d time.Duration, names ...string) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
+		t.Helper()
 		s.kill(t, names...)
 		s.during(d)
-		s.enter("back: "+strings.Join(names, ", "), comesBack)
+		s.enter("back: "+strings.Join(names, ", "), rules{hiccup: true})
 		s.script(t, "up")
 	}
 }
@@ -207,6 +217,7 @@ func away(d time.Duration, names ...string) func(*testing.T, *site) {
 // stall has all links to a service hang for a while.
 func stall(name string) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
+		t.Helper()
 		hang(true, name, s.all()...)
 		s.during(6 * time.Second)
 		hang(false, name, s.all()...)
@@ -215,8 +226,9 @@ func stall(name string) func(*testing.T, *site) {
 
 // stallOne has one link of one process hang for a while.
 func stallOne(t *testing.T, s *site) {
+	t.Helper()
 	p, name := s.all()[s.random.IntN(4)], allServices[s.random.IntN(len(allServices))]
-	t.Logf("it is that of %s to %s", p.name, name)
+	s.enter(fmt.Sprintf("one link hangs: %s to %s", p.name, name), without(name))
 	hang(true, name, p)
 	s.during(5 * time.Second)
 	hang(false, name, p)

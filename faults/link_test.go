@@ -85,7 +85,7 @@ func (l *link) accept() {
 }
 
 // serve passes a connection on until it ends. A server that is not there ends
-// it at once, but not before a hanging link goes on.
+// it at once.
 func (l *link) serve(client net.Conn) {
 	p := &pair{client: client, over: make(chan struct{})}
 	server, err := net.Dial("tcp", l.to)

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,20 +19,13 @@ const (
 // rules are what clients must bear during a phase. The zero value is that of
 // quiet: no error, no matter how long it takes.
 type rules struct {
-	dead    bool     // a part is: no request takes longer than bound, once breakers are open
-	away    []string // the services that are away; UNAVAILABLE mutations are borne where there are two
-	hiccup  bool     // UNAVAILABLE is borne all the time: a service comes and goes
-	changes bool     // nodes are killed
+	dead   bool     // a part is: no request takes longer than bound, once breakers are open
+	away   []string // the services that are away; UNAVAILABLE mutations are borne where there are two
+	hiccup bool     // UNAVAILABLE is borne all the time: everything finds together again
 }
 
-func (r rules) lacks(service string) bool {
-	for _, name := range r.away {
-		if name == service {
-			return true
-		}
-	}
-	return false
-}
+// noDatabase reports whether Postgres is away.
+func (r rules) noDatabase() bool { return slices.Contains(r.away, postgres) }
 
 // phase is a time of the run, and what the clients met in it.
 type phase struct {
@@ -59,16 +53,14 @@ type record struct {
 }
 
 // enter begins a phase.
-func (s *site) enter(name string, r rules) *phase {
+func (s *site) enter(name string, r rules) {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	now := time.Now()
 	if n := len(s.record.phases); n > 0 {
 		s.record.phases[n-1].ended = now
 	}
-	p := &phase{name: name, rules: r, began: now, fresh: map[string]int{}}
-	s.record.phases = append(s.record.phases, p)
-	return p
+	s.record.phases = append(s.record.phases, &phase{name: name, rules: r, began: now, fresh: map[string]int{}})
 }
 
 func (s *site) present() *phase {
@@ -84,8 +76,8 @@ func (s *site) tally(add func(*phase)) {
 	add(s.record.phases[len(s.record.phases)-1])
 }
 
-// wrong notes what must not be.
-func (s *site) wrong(kind string, c *client, format string, args ...any) {
+// wrongf notes what must not be.
+func (s *site) wrongf(kind string, c *client, format string, args ...any) {
 	who := ""
 	if c != nil {
 		who = c.name + ": "
@@ -112,14 +104,14 @@ func (s *site) judge(c *client, from *phase, e *entry) {
 	case e.what == "page":
 		verdict = "a query failed"
 	case e.what == "list":
-		if !from.rules.hiccup && !to.rules.hiccup && !from.rules.lacks(postgres) && !to.rules.lacks(postgres) {
+		if !from.rules.hiccup && !to.rules.hiccup && !from.rules.noDatabase() && !to.rules.noDatabase() {
 			verdict = "a list failed, and the database is there"
 		}
 	default:
 		verdict = s.judgeMutation(from, to, e)
 	}
 	if verdict != "" {
-		s.wrong(verdict, c, "%s of %v on %s after %v: %s", e.what, e.subject, e.node, e.took, e.code)
+		s.wrongf(verdict, c, "%s of %v on %s after %v: %s", e.what, e.subject, e.node, e.took, e.code)
 	}
 	s.tally(func(p *phase) {
 		p.requests++
@@ -143,7 +135,7 @@ func (s *site) judgeMutation(from, to *phase, e *entry) string {
 			p.early++
 		}
 	})
-	folder := e.what == "collect" && (from.rules.lacks(postgres) || to.rules.lacks(postgres)) // it may name a folder
+	folder := e.what == intoBox && (from.rules.noDatabase() || to.rules.noDatabase())
 	switch {
 	case from.rules.hiccup, to.rules.hiccup, folder, len(from.rules.away) > 1, len(to.rules.away) > 1:
 		return ""

@@ -52,7 +52,7 @@ func newSite(t *testing.T, seed uint64, clients int) *site {
 	t.Helper()
 	s := &site{random: rand.New(rand.NewPCG(seed, 0)), record: record{wrongs: map[string][]string{}}}
 	var err error
-	s.logs, err = os.MkdirTemp("", "ovation-faults-")
+	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept where the test fails
 	must(t, err)
 	t.Cleanup(func() { s.keep(t, seed) })
 	built := make(chan error, 1)
@@ -66,7 +66,8 @@ func newSite(t *testing.T, seed uint64, clients int) *site {
 	}()
 	s.servers = startServers(t)
 	must(t, <-built)
-	must(t, s.run("migrate"))
+	_, err = s.run("migrate")
+	must(t, err)
 	s.database, err = pgxpool.New(t.Context(), s.urls[postgres])
 	must(t, err)
 	t.Cleanup(s.database.Close)
@@ -89,7 +90,7 @@ func newSite(t *testing.T, seed uint64, clients int) *site {
 }
 
 // run runs a command of ovation, past the links.
-func (s *site) run(args ...string) error {
+func (s *site) run(args ...string) (string, error) {
 	c := exec.Command(s.binary, args...)
 	c.Env = []string{"OVATION_PREFIX=" + prefix}
 	for name, at := range s.urls {
@@ -97,9 +98,9 @@ func (s *site) run(args ...string) error {
 	}
 	out, err := c.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("ovation %v: %w\n%s", args, err, out)
+		return "", fmt.Errorf("ovation %v: %w\n%s", args, err, out)
 	}
-	return nil
+	return string(out), nil
 }
 
 // load lets all clients act until stop is called.
@@ -189,7 +190,7 @@ func (s *site) checkPersisted(c *client, sub subject, d deed) {
 		is = known.collected.has(folderOf(folder))
 	}
 	if !is {
-		s.wrong("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q", d.mutation, sub, reaction, folder)
+		s.wrongf("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q", d.mutation, sub, reaction, folder)
 	}
 }
 
