@@ -34,9 +34,10 @@ type phase struct {
 	began time.Time
 	ended time.Time
 
-	requests, early, late int // early and late are UNAVAILABLE mutations
-	refused               int // requests to a killed node
-	slowest, slowestLate  time.Duration
+	requests, early, late int           // early and late are UNAVAILABLE mutations
+	refused               int           // requests to a killed node
+	slowest, slowestLate  time.Duration // of the requests that began in it; late, once breakers had opened
+	within                time.Duration // the slowest that ended in it, too
 	pulse                 time.Duration // the longest that a node took to say that it lives
 	fresh                 map[string]int
 	recovery              time.Duration
@@ -117,6 +118,9 @@ func (s *site) judge(c *client, from *phase, e *entry) {
 		p.requests++
 		if e.code != "NODE" {
 			from.slowest = max(from.slowest, e.took)
+			if from == p {
+				p.within = max(p.within, e.took)
+			}
 			if from.opened(e.at) {
 				from.slowestLate = max(from.slowestLate, e.took)
 			}
@@ -147,8 +151,8 @@ func (s *site) judgeMutation(from, to *phase, e *entry) string {
 	return ""
 }
 
-// beat asks a node time and again whether it lives: what that takes, everything
-// may take on this machine.
+// beat asks a node time and again whether it lives. What that takes tells how
+// busy the machine is.
 func (s *site) beat(done <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
