@@ -41,7 +41,7 @@ load: ## Double-click with 1,000 clients for 30 s, then kill the process under l
 
 .PHONY: test-faults
 test-faults: ## Kill, stop and cut off every part under load; OVATION_FAULTS_SEED repeats a run
-	OVATION_FAULTS=$${OVATION_FAULTS:-full} go test -race -count 1 -v -timeout 20m ./faults
+	OVATION_FAULTS=$${OVATION_FAULTS:-full} go test -tags faults -race -count 1 -v -timeout 20m ./faults
 
 .PHONY: bench
 bench: ## Run the Go benchmarks
