@@ -22,6 +22,10 @@ help: ## Show what there is to make
 run: build ## Build, start with demo data on 127.0.0.1:8080 and say where to go
 	@bin/ovation dev --demo
 
+.PHONY: stack
+stack: build ## The same with all services: 2 API nodes and 2 workers behind 127.0.0.1:8080
+	@scripts/services run bin/ovation stack
+
 .PHONY: build
 build: web ## Build bin/ovation, the web page included
 	@mkdir -p bin

@@ -62,14 +62,19 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt
 		as = "-H 'Authorization: Bearer " + token + "'"
 		fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is refused;\n  --insecure-dev-headers changes that.\n", addr)
 	}
+	writeExamples(&b, url, as)
+	sayf(to, "%s\n", b.String())
+}
+
+// writeExamples shows what to try, with a header that says as whom.
+func writeExamples(b *strings.Builder, url, as string) {
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})
 		if err != nil {
 			continue // it is a string
 		}
-		fmt.Fprintf(&b, "\n  # %s\n  curl -s %s/graphql -H 'Content-Type: application/json' %s -d '%s'\n", example.says, url, as, body)
+		fmt.Fprintf(b, "\n  # %s\n  curl -s %s/graphql -H 'Content-Type: application/json' %s -d '%s'\n", example.says, url, as, body)
 	}
-	sayf(to, "%s\n", b.String())
 }
 
 // reachable is the address as a client on this machine writes it.

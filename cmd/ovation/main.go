@@ -61,6 +61,7 @@ type commandLine struct {
 	Dev     devCommand     `cmd:"" help:"Serve the API from this one process, with a database file and no other service."`
 	Serve   serveCommand   `cmd:"" help:"Serve the API from one of several nodes, over Postgres, Redis and RabbitMQ."`
 	Work    workCommand    `cmd:"" help:"Persist what the API nodes have queued."`
+	Stack   stackCommand   `cmd:"" help:"Run two API nodes and two workers behind one address on this machine, for tries."`
 	Migrate migrateCommand `cmd:"" help:"Bring the tables in Postgres up to this release."`
 	Dead    deadCommand    `cmd:"" help:"Look after messages that could not be persisted."`
 	Import  importCommand  `cmd:"" help:"Import what users did elsewhere from a CSV or NDJSON file."`

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"ovation/balance"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+	"ovation/web"
+)
+
+// stackCommand runs a whole site on this machine, each part a process of its
+// own, for tries of what a single process cannot show.
+type stackCommand struct {
+	dataFlag      `embed:""`
+	servicesFlags `embed:""`
+
+	Addr      address `default:"127.0.0.1:8080"                                                            help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
+	JWTSecret secret  `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                                    variable:"OVATION_JWT_SECRET"`
+	LogLevel  level   `default:"info"                                                                      help:"What to log: debug, info, warn or error."      variable:"OVATION_LOG_LEVEL"`
+}
+
+const (
+	stackLock    = "stack.lock"
+	stackLogs    = "stack" // folder in the data folder
+	startTimeout = time.Minute
+)
+
+// Run runs the site until it is told to stop or a part of it ends.
+func (c *stackCommand) Run(p *program) (err error) {
+	if err := c.complete("stack"); err != nil {
+		return err
+	}
+	log := newLogger(p.stderr, c.LogLevel.Level)
+	unlock, err := c.lock(stackLock, "logs to")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if c.JWTSecret == "" {
+		key, err := c.keepSecret()
+		if err != nil {
+			return err
+		}
+		c.JWTSecret = secret(key)
+	}
+	listener, err := listen(p.ctx, c.Addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // it is closed already where serving began
+	if err := c.prepare(p); err != nil {
+		return err
+	}
+
+	balancer := balance.New(log)
+	defer balancer.Close()
+	ctx, end := context.WithCancelCause(p.ctx) // ends with the first part that does
+	defer end(nil)
+	s := &stack{end: end}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if err := c.start(ctx, s, balancer); err != nil {
+		return err
+	}
+	if err := c.banner(p, s, urlOf(listener)); err != nil {
+		return err
+	}
+	serving, done := context.WithCancel(context.WithoutCancel(ctx))
+	var nodes sync.WaitGroup
+	nodes.Go(func() {
+		defer done()
+		<-ctx.Done()
+		s.stopNodes() // the address stays until they have finished
+	})
+	err = serveHTTP(serving, listener, balancer, nil, log)
+	end(nil) // where serving has failed by itself
+	nodes.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// prepare makes the tables and, where they are empty, the demo data.
+func (c *stackCommand) prepare(p *program) error {
+	migrate := migrateCommand{c.postgresFlag}
+	if err := migrate.Run(p); err != nil {
+		return err
+	}
+	store, err := storeFlags{postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag}.open(p.ctx, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(addDemo(p.ctx, store, time.Now()), store.Close())
+}
+
+// start starts all parts and waits until the nodes are ready.
+func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Balancer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the nodes are not ready after %v; the logs in %s may tell why", startTimeout, c.file(stackLogs)))
+	defer cancel()
+	variables := []string{
+		"OVATION_POSTGRES_URL=" + c.PostgresURL, "OVATION_REDIS_URL=" + c.RedisURL, "OVATION_RABBITMQ_URL=" + c.RabbitMQURL,
+		"OVATION_PREFIX=" + c.Prefix, fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
+		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=",
+		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
+	}
+	if err := os.MkdirAll(c.file(stackLogs), 0o700); err != nil {
+		return fmt.Errorf("make the folder of the logs: %w; %s", err, chooseFolder)
+	}
+	for _, name := range []string{"work-1", "work-2", "serve-1", "serve-2"} {
+		if err := s.start(name, filepath.Join(c.file(stackLogs), name+".log"), variables); err != nil {
+			return err
+		}
+	}
+	nodes := 0
+	for _, part := range s.parts {
+		select {
+		case part.url = <-part.announced:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if part.serves() {
+			nodes++
+			if err := balancer.Add(part.url); err != nil {
+				return err
+			}
+		}
+	}
+	tick := time.NewTicker(balance.ProbeEvery)
+	defer tick.Stop()
+	for balancer.Ready() < nodes {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// banner says what runs, where, and what to try.
+func (c *stackCommand) banner(p *program, s *stack, at string) error {
+	token, err := viewer.Sign([]byte(c.JWTSecret), storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour)
+	if err != nil {
+		return err
+	}
+	folder, err := filepath.Abs(c.file(stackLogs))
+	if err != nil {
+		folder = c.file(stackLogs)
+	}
+	number, _ := built()
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n  Ovation %s: two API nodes and two workers behind one address\n\n", number)
+	rows := [][2]string{{"GraphiQL", at + "/"}, {"GraphQL", at + "/graphql"}}
+	if !web.Built(web.Files()) {
+		rows[0][1] = "not built: that needs Node.js 20.19 or newer; " + at + "/ says how"
+	}
+	for _, part := range s.parts {
+		rows = append(rows, [2]string{part.name, fmt.Sprintf("%s/metrics, process %d, log %s", part.url, part.command.Process.Pid, part.log)})
+	}
+	for i, name := range []string{"Postgres", "Redis", "RabbitMQ"} {
+		if where, err := url.Parse([]string{c.PostgresURL, c.RedisURL, c.RabbitMQURL}[i]); err == nil {
+			rows = append(rows, [2]string{name, where.Host})
+		}
+	}
+	for _, row := range append(rows, [2]string{"Logs", folder}) {
+		fmt.Fprintf(&b, "  %-9s %s\n", row[0], row[1])
+	}
+	fmt.Fprintf(&b, "\n  A token for the user %s, good for 24 hours (ovation token makes others):\n\n  %s\n", demoViewer, token)
+	writeExamples(&b, at, "-H 'Authorization: Bearer "+token+"'")
+	sayf(p.stdout, "%s\n  Ctrl-C stops everything.\n\n", b.String())
+	return nil
+}
