@@ -122,6 +122,9 @@ func (f redisFlag) openRedis(ctx context.Context, database *postgres.Store, pref
 	store, err := redis.Open(ctx, redis.Options{
 		URL: f.RedisURL, Database: database, Prefix: prefix, Logger: log, RedisTimeout: timeout,
 	})
+	if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
+		err = fmt.Errorf("%w; see that Redis 6 or newer runs there and that user, password, database and redis:// or rediss:// in the URL are right", err)
+	}
 	return store, blame("--redis-url or OVATION_REDIS_URL", err)
 }
 

@@ -52,6 +52,16 @@ func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
 	const password = "surely-not-this"
 	wrong := func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), password) }
 	nowhere := func(u *url.URL) { u.Host = "127.0.0.1:1" }
+	to := func(variable string) func(*url.URL) { // another server than it should be
+		return func(u *url.URL) {
+			other, err := url.Parse(s.variables[variable])
+			must(t, err)
+			u.Host = other.Host
+		}
+	}
+	scheme := func(scheme string) func(*url.URL) { return func(u *url.URL) { u.Scheme = scheme } }
+	path := func(path string) func(*url.URL) { return func(u *url.URL) { u.Path = path } }
+	old := startRedis(t, "--rename-command", "HELLO", "") // which Redis 5 did not know
 	for _, c := range []struct {
 		name     string
 		variable string
@@ -61,21 +71,46 @@ func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
 	}{
 		{"wrong password of Postgres", "OVATION_POSTGRES_URL", wrong, exitFailed, []string{"check the user and the password"}},
 		{"Postgres away", "OVATION_POSTGRES_URL", nowhere, exitFailed, []string{"127.0.0.1:1", "refused"}},
-		{"no URL of Postgres", "OVATION_POSTGRES_URL", func(u *url.URL) { u.Scheme = "mysql" }, exitUsage, []string{"postgres://USER"}},
+		{"no URL of Postgres", "OVATION_POSTGRES_URL", scheme("mysql"), exitUsage, []string{"postgres://USER"}},
+		{"no Postgres", "OVATION_POSTGRES_URL", to("OVATION_RABBITMQ_URL"), exitFailed, []string{"see that a PostgreSQL server runs there"}},
+		{"no such database", "OVATION_POSTGRES_URL", path("/nowhere"), exitFailed, []string{`database "nowhere" does not exist`, "createdb"}},
+		{"Postgres without TLS", "OVATION_POSTGRES_URL", func(u *url.URL) { u.RawQuery = "sslmode=require" }, exitFailed, []string{"server refused TLS connection", "sslmode"}},
 		{"wrong password of Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.User = url.UserPassword("default", password) }, exitFailed, []string{"WRONGPASS"}},
 		{"Redis away", "OVATION_REDIS_URL", nowhere, exitFailed, []string{"127.0.0.1:1", "refused"}},
-		{"no URL of Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.Scheme = "http" }, exitUsage, []string{"redis://user"}},
+		{"no URL of Redis", "OVATION_REDIS_URL", scheme("http"), exitUsage, []string{"redis://user"}},
+		{"no password of Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.User = nil }, exitFailed, []string{"NOAUTH", "user, password"}},
+		{"no Redis", "OVATION_REDIS_URL", to("OVATION_POSTGRES_URL"), exitFailed, []string{"see that Redis 6 or newer runs there"}},
+		{"old Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.Host, u.User = old, nil }, exitFailed, []string{"see that Redis 6 or newer runs there"}},
+		{"no such database of Redis", "OVATION_REDIS_URL", path("/99"), exitFailed, []string{"out of range", "database"}},
+		{"Redis without TLS", "OVATION_REDIS_URL", scheme("rediss"), exitFailed, []string{"redis:// or rediss://"}},
 		{"wrong password of RabbitMQ", "OVATION_RABBITMQ_URL", wrong, exitFailed, []string{"password"}},
 		{"RabbitMQ away", "OVATION_RABBITMQ_URL", nowhere, exitFailed, []string{"127.0.0.1:1", "refused"}},
-		{"no URL of RabbitMQ", "OVATION_RABBITMQ_URL", func(u *url.URL) { u.Scheme = "http" }, exitUsage, []string{"amqp://user"}},
+		{"no URL of RabbitMQ", "OVATION_RABBITMQ_URL", scheme("http"), exitUsage, []string{"amqp://user"}},
+		{"no such vhost", "OVATION_RABBITMQ_URL", path("/nowhere"), exitFailed, []string{"virtual host does not exist", "vhost nowhere"}},
+		{"RabbitMQ without TLS", "OVATION_RABBITMQ_URL", scheme("amqps"), exitFailed, []string{"tls: first record does not look like a TLS handshake"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // some refuse slowly
 			getenv := s.getenv(c.variable, s.changed(t, c.variable, c.change))
-			for _, command := range []string{"serve", "work"} {
-				got := call(t, getenv, command, "--addr=127.0.0.1:0")
+			commands := []string{"serve --addr=127.0.0.1:0", "work --addr=127.0.0.1:0"}
+			switch c.variable {
+			case "OVATION_POSTGRES_URL":
+				commands = append(commands, "migrate", "verify", "import -")
+			case "OVATION_REDIS_URL":
+				commands = append(commands, "verify", "import -")
+			default:
+				commands = append(commands, "dead list", "dead replay --all")
+			}
+			for _, command := range commands {
+				got := call(t, getenv, strings.Fields(command)...)
 				got.wants(t, c.code, append(c.want, c.variable)...)
-				if strings.Contains(got.stdout+got.stderr, password) {
-					t.Error("it prints the password")
+				if strings.Count(got.stderr, "\n") > 1 {
+					t.Errorf("it takes more than a line:\n%s", got.stderr)
+				}
+				for _, secret := range append(s.passwords(t), password) {
+					if strings.Contains(got.stdout+got.stderr, secret) {
+						t.Error("it prints the password")
+					}
 				}
 			}
 		})
