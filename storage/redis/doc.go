@@ -3,7 +3,7 @@
 //
 //   - a storage.Store that answers from the copy what it can, and from the
 //     database behind it what it must;
-//   - the mirror of the write path (worker.Mirror): Look, Show, TakeBack, Mark
+//   - the mirror of the write path (worker.Mirror): Look, Show, Forget, Mark
 //     and Publish.
 //
 // # What lies in Redis
@@ -68,7 +68,8 @@
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped. What is shown and not committed
 //     outlives a reload: TestShownOutlivesAReload. What was rolled back leaves
-//     nothing: TestFailedPersistLeavesNothing, TestTakeBackRemovesWhatNeverCommitted.
+//     nothing: TestFailedPersistLeavesNothing, TestForgetKeepsWhatIsQueued. What
+//     nobody told of ends by itself: TestDirectWriterMayDieAfterItsCommit.
 //   - I6: TestWithoutRedisTheDatabaseAnswers,
 //     TestWithoutTheDatabaseWhatIsWarmIsServed,
 //     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -21,7 +22,13 @@ type part struct {
 	timeout time.Duration // of a call
 	trial   time.Duration // of a call while the part may be down, and of the wait for a turn
 	turns   chan struct{} // nil: no limit
+	failing atomic.Int64  // since when nothing succeeds, in nanoseconds since 1970; 0: all is well
 }
+
+const (
+	tripFailures = 5           // after so many in a row
+	tripTime     = time.Second // and so long without a success a part is left alone
+)
 
 func newPart(name string, timeout, trial time.Duration, limit int, o *Options) *part {
 	p := &part{timeout: timeout, trial: min(timeout, trial)}
@@ -32,7 +39,10 @@ func newPart(name string, timeout, trial time.Duration, limit int, o *Options) *
 		Name:        name,
 		MaxRequests: 1,
 		Timeout:     o.BreakerPause,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 5 },
+		ReadyToTrip: func(c gobreaker.Counts) bool {
+			since := p.failing.Load()
+			return c.ConsecutiveFailures >= tripFailures && since != 0 && time.Since(time.Unix(0, since)) >= tripTime
+		},
 		OnStateChange: func(name string, from, to gobreaker.State) {
 			o.Logger.Warn("breaker", "part", name, "from", from.String(), "to", to.String())
 		},
@@ -74,10 +84,11 @@ func (p *part) do(ctx context.Context, what string, f func(context.Context) erro
 		switch {
 		case err == nil:
 		case errors.Is(ctx.Err(), context.Canceled):
-			err = fmt.Errorf("%w: %w", errGone, ctx.Err())
+			return struct{}{}, fmt.Errorf("%w: %w", errGone, ctx.Err())
 		case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable):
 			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 		}
+		p.learn(err)
 		return struct{}{}, err
 	})
 	switch {
@@ -87,6 +98,18 @@ func (p *part) do(ctx context.Context, what string, f func(context.Context) erro
 		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// learn notes how a call ended.
+func (p *part) learn(err error) {
+	switch {
+	case err == nil || !errors.Is(err, storage.ErrUnavailable):
+		if p.failing.Load() != 0 {
+			p.failing.Store(0)
+		}
+	default:
+		p.failing.CompareAndSwap(0, time.Now().UnixNano())
+	}
 }
 
 // take waits for a turn.

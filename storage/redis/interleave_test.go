@@ -208,7 +208,7 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 			redelivered = append(redelivered, m.Actions...)
 		}
 		if err := in.worker.Forget(ctx, redelivered); err != nil {
-			in.reportf("take back: %v", err)
+			in.reportf("forget: %v", err)
 		}
 		in.again = 0
 	}

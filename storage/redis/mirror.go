@@ -49,12 +49,17 @@ func (g *group) run(ctx context.Context, what string) error {
 // lives are the arguments that say how long a window lives.
 func (s *Store) lives() (life, shown string) { return spread(s.opts.Life), spread(s.opts.ShownLife) }
 
-// Show makes confirmed actions visible to their users on every node. Reads
-// become visible when they are persisted. Errors: storage.ErrUnavailable, the
-// context's.
+// Show makes durable actions visible to their users on every node: those that
+// are storage.Queued as on their way, those that are storage.Persisted as a
+// correction of what is there. Reads become visible when they are persisted.
+// Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) error {
 	life, shown := s.lives()
-	g := s.group(showScript, life, shown, text(int64(s.opts.Window)))
+	how := "q"
+	if where == storage.Persisted {
+		how = "-"
+	}
+	g := s.group(showScript, life, shown, text(int64(s.opts.Window)), how)
 	for i := range actions {
 		a := &actions[i]
 		switch a.Kind {
@@ -93,14 +98,20 @@ func stateOf(c *storage.StateChange) string {
 	return collectionState(c.FolderID)
 }
 
-// Forget makes entries unknown, or their history where they are shown.
-// Errors: storage.ErrUnavailable, the context's.
+// Forget makes it unknown what the counts include of the states that the
+// actions are about. What the queue has confirmed stays shown. Errors:
+// storage.ErrUnavailable, the context's.
 func (s *Store) Forget(ctx context.Context, actions []storage.Action) error {
-	g := s.group(forgetScript, text(s.opts.Guard.Milliseconds()))
+	g := s.forgetting()
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
-			g.add(a.User, a.Subject, a.Kind)
+			g.add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
 	return g.run(ctx, "forget marks")
+}
+
+func (s *Store) forgetting() *group {
+	life, shown := s.lives()
+	return s.group(forgetScript, life, shown, text(s.opts.Guard.Milliseconds()))
 }

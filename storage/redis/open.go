@@ -36,8 +36,8 @@ type Options struct {
 	// DatabaseTimeout bounds a read of the database; 2 s if 0. While the
 	// database may be down it is 400 ms at most.
 	DatabaseTimeout time.Duration
-	// BreakerPause is how long a part that failed five times in a row is left
-	// alone before it is tried again; 1 s if 0.
+	// BreakerPause is how long a part that failed five times in a row, and for a
+	// second, is left alone before it is tried again; 1 s if 0.
 	BreakerPause time.Duration
 	// MaxReads is how many reads ask the database at the same time; 32 if 0.
 	MaxReads int

@@ -2,77 +2,74 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"ovation/storage"
 )
 
-// Persist makes actions durable in the database behind, marks before the
-// commit and publishes after it. An error after the commit is
-// storage.ErrUnavailable, too: the same call may be repeated, and publishes
-// again.
+// publishTime bounds the tries to publish what is committed already.
+const publishTime = 2 * time.Second
+
+// Persist makes actions durable in the database behind. No queue has them, so
+// that nobody would do again what is left undone: before the commit it makes
+// Redis forget what changes, after it publishes the counts.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
-	m := marker{store: s, mark: mark}
-	outcome, err := s.Store.Persist(ctx, messages, m.call)
-	if err = m.end(ctx, outcome, err); err != nil {
-		return storage.Outcome{}, err
+	outcome, err := s.Store.Persist(ctx, messages, s.forgetFirst(mark))
+	if err == nil {
+		s.tell(ctx, outcome)
 	}
-	return outcome, nil
+	return outcome, err
 }
 
-// EmptyFolder moves or uncollects items in the database behind, marks before
-// the commit and publishes after it, as Persist does.
+// EmptyFolder moves or uncollects items in the database behind, as Persist
+// changes states.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
-	m := marker{store: s, mark: mark}
-	n, outcome, err := s.Store.EmptyFolder(ctx, key, moveTo, at, limit, m.call)
-	if err = m.end(ctx, outcome, err); err != nil {
-		return 0, storage.Outcome{}, err
-	}
-	return n, outcome, nil
-}
-
-// marker marks what a transaction changes, after the mark of the caller, which
-// may refuse it.
-type marker struct {
-	store  *Store
-	mark   storage.Mark
-	marked []storage.StateChange
-}
-
-func (m *marker) call(ctx context.Context, outcome storage.Outcome) error {
-	if m.mark != nil {
-		if err := m.mark(ctx, outcome); err != nil {
-			return err
-		}
-	}
-	m.marked = append(m.marked, outcome.Applied...)
-	return m.store.Mark(ctx, outcome)
-}
-
-// end publishes what was committed, or forgets what may not have been.
-func (m *marker) end(ctx context.Context, outcome storage.Outcome, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
-	defer cancel()
+	n, outcome, err := s.Store.EmptyFolder(ctx, key, moveTo, at, limit, s.forgetFirst(mark))
 	if err == nil {
-		return m.store.Publish(ctx, outcome)
+		s.tell(ctx, outcome)
 	}
-	if len(m.marked) > 0 {
-		err = errors.Join(err, m.store.forget(ctx, m.marked))
-	}
-	return err
+	return n, outcome, err
 }
 
-// forget drops entries that the database may not have.
-func (s *Store) forget(ctx context.Context, changes []storage.StateChange) error {
-	g := s.group(forgetScript, text(s.opts.Guard.Milliseconds()))
-	for i := range changes {
-		g.add(changes[i].User, changes[i].Subject, changes[i].Kind)
+// forgetFirst returns a mark that makes Redis forget what changes, after the
+// mark of the caller, which may refuse it. Counts are published within the
+// guard or end with it.
+func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
+	return func(ctx context.Context, outcome storage.Outcome) error {
+		if mark != nil {
+			if err := mark(ctx, outcome); err != nil {
+				return err
+			}
+		}
+		g := s.forgetting()
+		for i := range outcome.Applied {
+			c := &outcome.Applied[i]
+			g.add(c.User, c.Subject, c.Kind, "q")
+		}
+		for i := range outcome.Counts {
+			c := &outcome.Counts[i]
+			g.calls = append(g.calls, call{fenceScript, s.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}})
+		}
+		return g.run(ctx, "forget what changes")
 	}
-	return g.run(ctx, "forget marks")
+}
+
+// tell publishes what was committed. It is durable already, so that this fails
+// nobody: what is not published ends with the guard.
+func (s *Store) tell(ctx context.Context, outcome storage.Outcome) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTime)
+	defer cancel()
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		return struct{}{}, s.Publish(ctx, outcome)
+	}, backoff.WithMaxElapsedTime(publishTime))
+	if err != nil {
+		s.opts.Logger.Warn("counts not published; they show in a moment", "subjects", len(outcome.Counts), "error", err)
+	}
 }
 
 // Verify recounts the database behind. What a repair has changed is then
@@ -127,15 +124,15 @@ func (s *Store) forgetItems(ctx context.Context, folder storage.FolderKey) error
 		if err != nil {
 			return err
 		}
-		changes := make([]storage.StateChange, 0, len(lists[0]))
+		g := s.forgetting()
 		for _, c := range lists[0] {
-			changes = append(changes, storage.StateChange{User: c.User, Subject: c.Subject, Kind: storage.KindCollection})
+			g.add(c.User, c.Subject, storage.KindCollection, "-")
 			query.After = storage.Position{Version: c.Version, Biz: c.Subject.Biz, ID: c.Subject.BizID}
 		}
-		if len(changes) == 0 {
+		if len(g.calls) == 0 {
 			return nil
 		}
-		if err := s.forget(ctx, changes); err != nil {
+		if err := g.run(ctx, "forget items"); err != nil {
 			return err
 		}
 	}

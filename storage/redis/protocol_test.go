@@ -218,12 +218,11 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
 	ctx, cancel := context.WithCancel(t.Context())
-	m := marker{store: s}
 	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
-		defer cancel() // the commit fails after the marks were made
-		return m.call(ctx, o)
+		defer cancel() // the commit fails after what changes was forgotten
+		return s.forgetFirst(nil)(ctx, o)
 	})
-	if err = m.end(ctx, storage.Outcome{}, err); err == nil {
+	if err == nil {
 		t.Fatal("it was committed")
 	}
 	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
@@ -232,7 +231,36 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestTakeBackRemovesWhatNeverCommitted(t *testing.T) {
+// Whoever persists without a queue may be killed after the commit: nobody then
+// tells what it did.
+func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, Guard: short})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: short})
+	persist(t, db, s, react(bob, movie, storage.Like, 10))
+	wantLikes(t, "at first", see(t, other, alice, movie), 1, false)
+	persistUntold := func(a storage.Action) {
+		_, err := db.Persist(t.Context(), message(a), func(ctx context.Context, o storage.Outcome) error {
+			if err := s.forgetFirst(nil)(ctx, o); err != nil {
+				return err
+			}
+			see(t, other, alice, movie) //nolint:contextcheck // a reader who fills what is old
+			return nil
+		})
+		must(t, err)
+	}
+	persistUntold(react(alice, movie, storage.Like, 20))
+	wantLikes(t, "to the one who did it", see(t, other, alice, movie), 2, true)
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted))
+	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
+	if _, where := look(t, other, alice, movie); where != storage.Persisted {
+		t.Errorf("it is %q", where)
+	}
+	eventually(t, "everyone sees it", func() bool { return see(t, other, bob, movie).LikeCount == 2 })
+	wantLikes(t, "in the end", see(t, other, alice, movie), 2, true)
+}
+
+func TestForgetKeepsWhatIsQueued(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	like := react(alice, movie, storage.Like, 10)

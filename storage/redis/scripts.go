@@ -29,6 +29,9 @@ var markText string
 //go:embed lua/forget.lua
 var forgetText string
 
+//go:embed lua/fence.lua
+var fenceText string
+
 //go:embed lua/counts.lua
 var countsText string
 
@@ -38,6 +41,7 @@ var (
 	showScript   = newScript(entryText + showText)
 	markScript   = newScript(entryText + markText)
 	forgetScript = newScript(entryText + forgetText)
+	fenceScript  = newScript(fenceText)
 	countsScript = newScript(countsText)
 )
 

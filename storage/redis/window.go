@@ -70,14 +70,29 @@ func (s *Store) entries(ctx context.Context, keys []storage.StateKey, renew bool
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			return nil, err
 		}
-	}
-	// Without the database, an old copy is better than none.
-	for _, w := range windows {
-		if w.full {
-			w.knowNone(out)
+		for _, w := range windows {
+			if err != nil {
+				w.makeDo(out)
+			}
 		}
 	}
 	return out, nil
+}
+
+// makeDo takes an old copy for what the database could not be asked, which is
+// better than none. Entries that the database may have overtaken stay what
+// they are, and are not known.
+func (w *window) makeDo(out []entries) {
+	if w.full {
+		w.knowNone(out)
+		return
+	}
+	for _, i := range w.asked {
+		for kind := range windowKinds {
+			e := &out[i][kind]
+			e.known = e.known && (w.loaded || len(e.history) > 0)
+		}
+	}
 }
 
 // lacking returns the windows that have to be loaded, or that lack some of
@@ -248,7 +263,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 			} else {
 				args = appendStates(args, bizID, &states, true)
 			}
-			out[at].learn(&states)
+			out[at].learn(&states, w.lease != "")
 		}
 		if w.lease != "" && !unguarded {
 			calls = append(calls, call{fillScript, w.key, args})
@@ -295,14 +310,23 @@ func appendStates(args []string, bizID string, states *storage.States, all bool)
 	return args
 }
 
-// learn takes what the database holds, where Redis does not know better.
-func (es *entries) learn(states *storage.States) {
+// learn takes what the database holds, where Redis does not know better. What
+// the counts include of it is known only if nobody was kept from filling the
+// window: else a transaction may just have changed it.
+func (es *entries) learn(states *storage.States, settled bool) {
 	for i, kind := range windowKinds {
 		e, inDatabase := &es[i], stored(states, kind)
+		if !settled {
+			inDatabase.history = nil
+		}
 		switch {
 		case !e.known || e.version < inDatabase.version:
 			*e = inDatabase
-		case len(e.history) == 0:
+			continue
+		case e.version == inDatabase.version:
+			e.state = inDatabase.state
+		}
+		if len(e.history) == 0 {
 			e.history = inDatabase.history
 		}
 		e.shown = e.shown && e.version > inDatabase.version

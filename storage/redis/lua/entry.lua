@@ -8,7 +8,7 @@
 --   touched  when it was last written or looked at, seconds since 1970
 --   state    as the user sees it
 --   history  V:share,V:share…, oldest first: what the counts of version V and
---            later include of it; -: not known
+--            later include of it; -: not known: ask the database
 --
 -- Fields that begin with ~ tell of the window:
 --
@@ -58,6 +58,16 @@ end
 -- live sets how long the window lives: longer while something is shown.
 local function live(life, shown_life)
   redis.call('PEXPIRE', window, anything_shown() and shown_life or life)
+end
+
+-- bar keeps everyone from filling the window for some milliseconds, and keeps
+-- the window for as long.
+local function bar(ms)
+  local until_ms = now_ms + ms
+  if tonumber(redis.call('HGET', window, '~g') or '0') < until_ms then
+    redis.call('HSET', window, '~g', string.format('%.0f', until_ms))
+  end
+  if redis.call('PTTL', window) < tonumber(ms) then redis.call('PEXPIRE', window, ms) end
 end
 
 -- trim drops what was not touched for longest, once there is a quarter more

@@ -13,7 +13,8 @@
 --
 -- What was touched in the last minute and is not older than the database
 -- stays, with its history: it may be shown, or marked by a transaction that
--- has not committed yet. So does everything shown.
+-- has not committed yet. So does everything shown. Of the same version, the
+-- database knows better what it is.
 if redis.call('HGET', window, '~l') ~= ARGV[1] then return 0 end
 
 local function stays(e, version)
@@ -27,7 +28,10 @@ for i = 6, #ARGV, 4 do
   local e = entry(field)
   if e and stays(e, version) then
     if e.history == '-' then e.history = '0:' .. share end
-    if not newer(e.version, version) then set_shown(e, '-') end
+    if e.version == version then
+      e.state = state
+      set_shown(e, '-')
+    end
     put(field, e)
   else
     if e then set_shown(e, '-') end

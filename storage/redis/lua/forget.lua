@@ -1,21 +1,33 @@
--- forget drops entries of which it is not known whether the database has them:
--- a transaction has ended with an error after it had marked them, and nobody
--- delivers its actions again. What the queue has confirmed stays.
+-- forget makes it unknown what the counts include of states: a transaction has
+-- marked them that may have been rolled back, or changes them without marks.
+-- Until the window is filled again, whoever wants to know asks the database.
 --
 -- KEYS[1] the window
--- ARGV[1] how long nobody fills the window, in milliseconds: the transaction
---         may be committing still
--- ARGV[2…] fields
--- Returns how many were dropped.
-local dropped = 0
-for i = 2, #ARGV do
-  local e = entry(ARGV[i])
-  if e and e.shown == '-' then
-    redis.call('HDEL', window, ARGV[i])
-    dropped = dropped + 1
+-- ARGV[1] life of the window, in milliseconds
+-- ARGV[2] life of the window while something is shown, in milliseconds
+-- ARGV[3] how long nobody fills the window, in milliseconds: longer than a
+--         transaction takes to commit
+-- ARGV[4…] of each state: field, and how. q: its entry is shown, as far as is
+--         known: the queue may have it and the database not, since marks make
+--         it persisted before the commit. -: it is wrong, and dropped
+-- Returns how many were there.
+local present = 0
+for i = 4, #ARGV, 2 do
+  local field, how = ARGV[i], ARGV[i + 1]
+  local e = entry(field)
+  if e then
+    present = present + 1
+    if how == '-' then
+      set_shown(e, '-')
+      redis.call('HDEL', window, field)
+    else
+      if e.version ~= '0' then set_shown(e, 'q') end
+      e.history, e.touched = '-', clock[1]
+      put(field, e)
+    end
   end
 end
 redis.call('HDEL', window, '~b', '~f', '~l')
-redis.call('HSET', window, '~g', string.format('%.0f', now_ms + ARGV[1]))
-if redis.call('PTTL', window) == -1 then redis.call('PEXPIRE', window, ARGV[1]) end
-return dropped
+bar(ARGV[3])
+if present > 0 then live(ARGV[1], ARGV[2]) end
+return present

@@ -45,13 +45,9 @@ for i = 5, #ARGV, 5 do
   end
 end
 redis.call('HDEL', window, '~l')
-if absent then
-  redis.call('HSET', window, '~g', string.format('%.0f', now_ms + ARGV[4]))
-end
 if present > 0 then
   trim(ARGV[3])
   live(ARGV[1], ARGV[2])
-elseif redis.call('PTTL', window) == -1 then
-  redis.call('PEXPIRE', window, ARGV[4])
 end
+if absent then bar(ARGV[4]) end
 return present

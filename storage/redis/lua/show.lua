@@ -1,19 +1,25 @@
--- show makes confirmed actions the user's latest word, unless a newer one is
--- there. Their history stays as it is.
+-- show makes durable actions the user's latest word, unless a newer one is
+-- there.
 --
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds
 -- ARGV[2] life of the window while something is shown, in milliseconds
 -- ARGV[3] how many entries it holds at most
--- ARGV[4…] of each action: field, version, state
+-- ARGV[4] q: they are confirmed by the queue. Their history stays as it is.
+--         -: they are in the database. What is there is corrected, and it is
+--         unknown what the counts include of it
+-- ARGV[5…] of each action: field, version, state
 -- Returns how many became the latest word.
 local changed = 0
-for i = 4, #ARGV, 3 do
-  local e = entry(ARGV[i]) or known_none()
-    or {version = '0', shown = '-', touched = '0', state = '-', history = '-'}
-  if newer(ARGV[i + 1], e.version) then
+for i = 5, #ARGV, 3 do
+  local e = entry(ARGV[i])
+  if not e and ARGV[4] == 'q' then
+    e = known_none() or {version = '0', shown = '-', touched = '0', state = '-', history = '-'}
+  end
+  if e and newer(ARGV[i + 1], e.version) then
     e.version, e.state, e.touched = ARGV[i + 1], ARGV[i + 2], clock[1]
-    set_shown(e, 'q')
+    set_shown(e, ARGV[4])
+    if ARGV[4] == '-' then e.history = '-' end
     put(ARGV[i], e)
     changed = changed + 1
   end
