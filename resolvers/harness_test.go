@@ -80,7 +80,7 @@ func start(t *testing.T, options ...option) *service {
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
 	must(t, err)
 	handler, err := resolvers.NewHandler(t.Context(), resolvers.Config{
-		Store: calls, Recorder: recorder, Folders: worker.NewFolders(calls, mirror, worker.FoldersOptions{Logger: logger}),
+		Store: calls, Recorder: recorder, Folders: worker.NewFolders(calls, worker.FoldersOptions{}),
 		Auth: auth, Logger: logger, Registry: prometheus.NewRegistry(), Introspection: set.introspection,
 	})
 	must(t, err)

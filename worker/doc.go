@@ -42,6 +42,9 @@
 //     one on its state, even if it lands after all:
 //     TestActionInDoubtDoesNotOutliveTheNext.
 //   - A redelivered message counts once: TestRedeliveredMessageCountsOnce.
+//   - What a transaction may have marked that was rolled back is forgotten
+//     before anything of it is persisted: TestAllThatIsRedeliveredIsForgottenFirst,
+//     TestMarksOfAFailedTryAreForgottenBeforeTheNext.
 //   - All together, with failing stores and dying workers:
 //     TestEveryUserEndsWithTheLastAcknowledgedAction.
 //
@@ -57,7 +60,7 @@
 //     TestFailedShowFailsNobody.
 //   - A queue that is unavailable is bypassed, and for a while not asked:
 //     TestQueueThatIsAwayIsBypassed, TestQueueThatIsAwayIsLeftAlone,
-//     TestQueueThatComesBackIsUsed.
+//     TestTrialsAreShort, TestQueueThatComesBackIsUsed.
 //   - What cannot be made durable in time is storage.ErrUnavailable:
 //     TestPublishThatTakesTooLongIsUnavailable.
 //   - A Worker waits for a store or a mirror that is unavailable, and a message

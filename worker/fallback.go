@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
-
 	"ovation/storage"
 )
 
@@ -21,8 +19,8 @@ type FallbackOptions struct {
 	PersistTimeout time.Duration
 	// TrialTimeout bounds both while the part may be down; 400 ms if 0.
 	TrialTimeout time.Duration
-	// BreakerPause is how long a part that failed three times in a row is left
-	// alone before it is tried again; 1 s if 0.
+	// BreakerPause is how long a part is left alone that has failed five times
+	// and for a second without a success in between; 1 s if 0.
 	BreakerPause time.Duration
 	// Logger is told when a part goes away or comes back; slog.Default() if nil.
 	Logger *slog.Logger
@@ -52,14 +50,14 @@ type Fallback struct {
 	metrics   *Metrics
 }
 
-// NewFallback returns a Fallback to a persister that marks and publishes by
-// itself what it changes: no worker does it here.
+// NewFallback returns a Fallback to a persister that mirrors by itself what it
+// changes: no worker does it here.
 func NewFallback(queue Publisher, persister storage.Persister, opts FallbackOptions) *Fallback {
 	opts = opts.withDefaults()
 	return &Fallback{
 		Publisher: queue, persister: persister, metrics: opts.Metrics,
-		queue:  newPart("queue", opts.PublishTimeout, opts),
-		direct: newPart("direct persisting", opts.PersistTimeout, opts),
+		queue:  &part{name: "queue", timeout: opts.PublishTimeout, opts: opts},
+		direct: &part{name: "direct persisting", timeout: opts.PersistTimeout, opts: opts},
 	}
 }
 
@@ -90,50 +88,4 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 		return "", fmt.Errorf("persist without the queue: %w (the queue: %w)", err, away)
 	}
 	return "", fmt.Errorf("persist without the queue: %w: %w", ErrRejected, err)
-}
-
-// part is something that may be down. A breaker keeps it from costing every
-// call its time-out.
-type part struct {
-	breaker *gobreaker.CircuitBreaker[struct{}]
-	timeout time.Duration // of a call
-	trial   time.Duration // of a call while the part may be down
-}
-
-func newPart(name string, timeout time.Duration, opts FallbackOptions) *part {
-	return &part{
-		timeout: timeout, trial: min(timeout, opts.TrialTimeout),
-		breaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-			Name:         name,
-			MaxRequests:  1,
-			Timeout:      opts.BreakerPause,
-			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 3 },
-			IsSuccessful: func(err error) bool { return !errors.Is(err, storage.ErrUnavailable) },
-			OnStateChange: func(name string, from, to gobreaker.State) {
-				opts.Logger.Warn("breaker", "part", name, "from", from.String(), "to", to.String())
-			},
-		}),
-	}
-}
-
-// do calls f, unless the part is known to be down. What takes too long, or is
-// not tried, is storage.ErrUnavailable.
-func (p *part) do(ctx context.Context, f func(context.Context) error) error {
-	timeout := p.timeout
-	if p.breaker.State() != gobreaker.StateClosed {
-		timeout = p.trial
-	}
-	_, err := p.breaker.Execute(func() (struct{}, error) {
-		within, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		err := f(within)
-		if err != nil && errors.Is(within.Err(), context.DeadlineExceeded) && !errors.Is(err, storage.ErrUnavailable) {
-			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
-		}
-		return struct{}{}, err
-	})
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
-	}
-	return err
 }

@@ -3,8 +3,11 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ovation/storage"
@@ -50,73 +53,125 @@ func TestQueueThatIsAwayIsBypassed(t *testing.T) {
 	}
 }
 
+// A queue is away when it fails for a second and five times, and not when
+// calls time out together.
 func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
-	var asked atomic.Int64
-	queue := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) {
-		asked.Add(1)
-		return "", storage.ErrUnavailable
-	})
-	f := newFallback(queue, openStore(t), worker.FallbackOptions{BreakerPause: time.Hour})
-	for i := range 10 {
-		if _, err := f.Publish(t.Context(), 0, message(i)); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		stall := func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
+			asked.Add(1)
+			<-ctx.Done()
+			return "", ctx.Err()
 		}
-	}
-	if got := asked.Load(); got != 3 {
-		t.Errorf("the queue was asked %d times, want 3", got)
-	}
+		f := newFallback(publishFunc(stall), openStore(t), worker.FallbackOptions{PublishTimeout: 300 * time.Millisecond})
+		n := 0
+		publish := func() {
+			n++
+			if got, err := f.Publish(context.Background(), 0, message(n)); err != nil || got != storage.Persisted {
+				t.Errorf("message %d: %q, %v", n, got, err)
+			}
+		}
+		var together sync.WaitGroup
+		for range 20 {
+			n++
+			m := message(n)
+			together.Go(func() { _, _ = f.Publish(context.Background(), 0, m) })
+		}
+		together.Wait()
+		for range 4 { // for more than a second
+			publish()
+		}
+		if got := asked.Load(); got != 24 {
+			t.Errorf("while it is not known to be away the queue was asked %d times, want 24", got)
+		}
+		start := time.Now()
+		for range 100 {
+			publish()
+		}
+		if got, took := asked.Load(), time.Since(start); got != 24 || took != 0 {
+			t.Errorf("while it is away the queue was asked %d times more; it took %v", got-24, took)
+		}
+		time.Sleep(time.Second) // no time at all in a bubble
+		publish()
+		publish()
+		if got := asked.Load(); got != 25 {
+			t.Errorf("after the pause the queue was asked %d times, want once", got-24)
+		}
+	})
+}
+
+func TestTrialsAreShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waits []time.Duration
+		away := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
+			start := time.Now()
+			<-ctx.Done()
+			waits = append(waits, time.Since(start))
+			return "", ctx.Err()
+		})
+		f := newFallback(away, openStore(t), worker.FallbackOptions{})
+		for i := range 6 {
+			if _, err := f.Publish(t.Context(), 0, message(i)); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second) // no time at all in a bubble
+		}
+		const whole, trial = 2 * time.Second, 400 * time.Millisecond
+		if want := []time.Duration{whole, whole, whole, whole, whole, trial}; !slices.Equal(waits, want) {
+			t.Errorf("the waits were %v, want %v", waits, want)
+		}
+	})
 }
 
 func TestQueueThatComesBackIsUsed(t *testing.T) {
-	var back atomic.Bool
-	queue := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) {
-		if back.Load() {
-			return storage.Queued, nil
-		}
-		return "", storage.ErrUnavailable
-	})
-	f := newFallback(queue, openStore(t), worker.FallbackOptions{BreakerPause: time.Millisecond})
-	deadline := time.Now().Add(20 * time.Second)
-	for i := 0; ; i++ {
-		durability, err := f.Publish(t.Context(), 0, message(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if durability == storage.Queued {
-			if i < 5 {
-				t.Fatal("it was away")
+	synctest.Test(t, func(t *testing.T) {
+		back := false
+		queue := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) {
+			if back {
+				return storage.Queued, nil
 			}
-			return
+			return "", storage.ErrUnavailable
+		})
+		f := newFallback(queue, openStore(t), worker.FallbackOptions{})
+		for i, want := range []storage.Durability{
+			storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, storage.Persisted, // away
+			storage.Persisted, // not asked, though it is back
+			storage.Queued,    // after the pause
+			storage.Queued,    // at once
+		} {
+			back = i >= 5
+			if i == 4 || i == 6 {
+				time.Sleep(time.Second) // no time at all in a bubble
+			}
+			if got, err := f.Publish(t.Context(), 0, message(i)); got != want || err != nil {
+				t.Errorf("message %d is %q, %v; want %q", i, got, err, want)
+			}
 		}
-		back.Store(i >= 5)
-		if time.Now().After(deadline) {
-			t.Fatal("it is never used again")
-		}
-	}
+	})
 }
 
 func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
-	stuck := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
-		<-ctx.Done()
-		return "", ctx.Err()
-	})
-	var asked atomic.Int64
-	store := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
-		asked.Add(1)
-		<-ctx.Done()
-		return ctx.Err()
-	}}
-	f := newFallback(stuck, store, worker.FallbackOptions{
-		PublishTimeout: time.Millisecond, PersistTimeout: time.Millisecond, BreakerPause: time.Hour,
-	})
-	for i := range 10 {
-		if _, err := f.Publish(t.Context(), 0, message(i)); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("the error is %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		stuck := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		})
+		store := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		f := newFallback(stuck, store, worker.FallbackOptions{PublishTimeout: time.Second, PersistTimeout: time.Second, BreakerPause: time.Hour})
+		for i := range 10 {
+			start := time.Now()
+			_, err := f.Publish(t.Context(), 0, message(i))
+			if !errors.Is(err, storage.ErrUnavailable) {
+				t.Errorf("the error is %v", err)
+			}
+			if took := time.Since(start); i >= 5 && took != 0 {
+				t.Errorf("with both known to be away it took %v", took)
+			}
 		}
-	}
-	if got := asked.Load(); got != 3 {
-		t.Errorf("the store was asked %d times, want 3", got)
-	}
+	})
 }
 
 func TestOnlyAQueueThatIsAwayIsBypassed(t *testing.T) {

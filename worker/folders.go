@@ -1,11 +1,9 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"ovation/storage"
@@ -26,29 +24,22 @@ type FolderStore interface {
 type FoldersOptions struct {
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Logger takes what goes wrong without failing a caller; slog.Default() if
-	// nil.
-	Logger *slog.Logger
-	// Metrics may be nil.
-	Metrics *Metrics
 }
 
 // Folders removes folders. Their items may be many, so that they are moved in
-// parts, each of which the mirror learns of. It is safe for concurrent use.
+// parts. It is safe for concurrent use.
 type Folders struct {
-	store  FolderStore
-	mirror Mirror
-	opts   FoldersOptions
+	store FolderStore
+	now   func() time.Time
 }
 
-// NewFolders returns a Folders over the store that shows in the mirror what it
-// changes.
-func NewFolders(store FolderStore, mirror Mirror, opts FoldersOptions) *Folders {
-	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+// NewFolders returns a Folders over the store, which mirrors by itself what it
+// changes, where there is a mirror.
+func NewFolders(store FolderStore, opts FoldersOptions) *Folders {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Folders{store: store, mirror: mirror, opts: opts}
+	return &Folders{store: store, now: opts.Now}
 }
 
 // DeleteFolder moves what lies in a folder to another one of the same owner,
@@ -108,36 +99,12 @@ func (f *Folders) check(ctx context.Context, key storage.FolderKey, moveTo strin
 
 // empty takes everything out of the folder and returns how many items.
 func (f *Folders) empty(ctx context.Context, key storage.FolderKey, moveTo string) (int, error) {
-	mark := markBy(f.mirror, f.opts.Metrics)
 	items := 0
 	for {
-		n, outcome, err := f.store.EmptyFolder(ctx, key, moveTo, f.opts.Now(), folderChunk, mark)
+		n, _, err := f.store.EmptyFolder(ctx, key, moveTo, f.now(), folderChunk, nil)
 		items += n
-		if err != nil {
+		if err != nil || n < folderChunk {
 			return items, err
 		}
-		f.show(ctx, outcome)
-		if n < folderChunk {
-			return items, nil
-		}
-	}
-}
-
-// show makes a committed part visible, to the owner and to everyone. It is
-// durable already, so that this fails nobody.
-func (f *Folders) show(ctx context.Context, outcome storage.Outcome) {
-	actions := make([]storage.Action, 0, len(outcome.Applied))
-	for _, change := range outcome.Applied {
-		actions = append(actions, storage.Action{
-			User: change.User, Subject: change.Subject, Kind: change.Kind,
-			Reaction: change.Reaction, FolderID: change.FolderID, Version: change.Version,
-		})
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	err := errors.Join(f.mirror.Show(ctx, actions, storage.Persisted), f.mirror.Publish(ctx, outcome))
-	if err != nil {
-		f.opts.Metrics.mirrorFailed()
-		f.opts.Logger.Warn("changes of a folder are not shown yet", "items", len(actions), "error", err)
 	}
 }

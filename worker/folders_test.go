@@ -13,7 +13,6 @@ import (
 	"ovation/storage"
 	"ovation/storage/sqlite"
 	"ovation/worker"
-	"ovation/worker/local"
 )
 
 // shelf makes a folder of alice's with so many items.
@@ -66,18 +65,12 @@ func TestDeletedFolderIsEmptiedFirst(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store := openStore(t)
 			old, other := shelf(t, store, "old", c.items), shelf(t, store, "other", 1)
-			shown, published := 0, 0
-			mirror := &spy{
-				Mirror:  local.Mirror{Reader: store},
-				show:    func(a []storage.Action) error { shown += len(a); return nil },
-				publish: func(outcome storage.Outcome) error { published += len(outcome.Counts); return nil },
-			}
 			moveTo := ""
 			if c.move {
 				moveTo = other.FolderID
 			}
 			owner := &busyOwner{store, t, 0}
-			items, err := worker.NewFolders(owner, mirror, worker.FoldersOptions{}).DeleteFolder(t.Context(), old, moveTo)
+			items, err := worker.NewFolders(owner, worker.FoldersOptions{}).DeleteFolder(t.Context(), old, moveTo)
 			if owner.times != -1 {
 				t.Errorf("deleting was tried %d times, want once, when the folder is empty", -owner.times)
 			}
@@ -94,9 +87,6 @@ func TestDeletedFolderIsEmptiedFirst(t *testing.T) {
 			if got := folderOf(t, store, other).ItemCount; got != int64(1+moved) {
 				t.Errorf("the other folder has %d items, want %d", got, 1+moved)
 			}
-			if shown != c.items || published != c.items {
-				t.Errorf("%d states were shown and %d counts published, want %d of each", shown, published, c.items)
-			}
 			if c.items > 0 {
 				if got, want := countsOf(t, store, video("old0")).CollectCount, int64(min(moved, 1)); got != want {
 					t.Errorf("an item of the folder is collected %d times, want %d", got, want)
@@ -111,7 +101,7 @@ func TestFolderIsKeptWhereDeletingIsRefused(t *testing.T) {
 	store := openStore(t)
 	key := shelf(t, store, "mine", 2)
 	theirs := storage.FolderKey{Owner: user(1), FolderID: key.FolderID}
-	f := worker.NewFolders(store, local.Mirror{Reader: store}, worker.FoldersOptions{})
+	f := worker.NewFolders(store, worker.FoldersOptions{})
 	for _, c := range []struct {
 		name   string
 		key    storage.FolderKey
@@ -160,32 +150,12 @@ func TestFolderThatFillsUpIsEmptiedAgain(t *testing.T) {
 	}{{3, nil}, {1000, storage.ErrFolderNotEmpty}} {
 		store := openStore(t)
 		key := shelf(t, store, "popular", 1)
-		f := worker.NewFolders(&busyOwner{store, t, c.times}, local.Mirror{Reader: store}, worker.FoldersOptions{Now: time.Now})
+		f := worker.NewFolders(&busyOwner{store, t, c.times}, worker.FoldersOptions{Now: time.Now})
 		items, err := f.DeleteFolder(t.Context(), key, storage.DefaultFolderID)
 		if !errors.Is(err, c.want) || (c.want == nil && items != 1+c.times) {
 			t.Errorf("filled %d times: took %d items, %v; want %v", c.times, items, err, c.want)
 		}
 		verify(t, store)
-	}
-}
-
-func TestFolderChangesAreUndoneWhereTheyCannotBeMarked(t *testing.T) {
-	store := openStore(t)
-	key := shelf(t, store, "mine", 2)
-	mirror := &spy{Mirror: local.Mirror{Reader: store}, mark: func(storage.Outcome) error { return errBroken }}
-	items, err := worker.NewFolders(store, mirror, worker.FoldersOptions{}).DeleteFolder(t.Context(), key, "")
-	if items != 0 || !errors.Is(err, storage.ErrUnavailable) || !errors.Is(err, errBroken) {
-		t.Errorf("took %d items, %v", items, err)
-	}
-	if got := folderOf(t, store, key); got == nil || got.ItemCount != 2 {
-		t.Errorf("the folder is now %+v", got)
-	}
-
-	// What is committed is not undone because it cannot be shown.
-	mirror.mark, mirror.show = nil, func([]storage.Action) error { return errBroken }
-	f := worker.NewFolders(store, mirror, worker.FoldersOptions{Logger: quiet})
-	if items, err := f.DeleteFolder(t.Context(), key, ""); items != 2 || err != nil {
-		t.Errorf("took %d items, %v", items, err)
 	}
 }
 

@@ -11,22 +11,17 @@ import (
 	"ovation/storage"
 )
 
-// persist makes a batch durable in one transaction and returns what changed. While the store or the mirror is unavailable it tries again until
-// ctx ends; working, in which the tries run, lives a while longer. Errors:
-// errStopped, or what keeps this batch from being persisted.
+// persist makes a batch durable in one transaction and returns what changed.
+// While the store or the mirror is unavailable it tries again until ctx ends;
+// working, in which the tries run, lives a while longer. Errors: errStopped, or
+// what keeps this batch from being persisted; its marks are then forgotten.
 func (w *Worker) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
 	var failed error // for good
 	tries := 0
 	try := func() (storage.Outcome, error) {
 		outcome, err := w.persistOnce(working, batch)
-		if err == nil {
-			return outcome, nil
-		}
-		for i := range batch {
-			batch[i].triedBefore = true
-		}
-		if errors.Is(err, storage.ErrUnavailable) {
-			return storage.Outcome{}, err
+		if err == nil || errors.Is(err, storage.ErrUnavailable) {
+			return outcome, err
 		}
 		if working.Err() != nil {
 			return storage.Outcome{}, backoff.Permanent(err)
@@ -42,50 +37,75 @@ func (w *Worker) persist(ctx, working context.Context, batch []task) (storage.Ou
 	switch {
 	case err == nil:
 		return outcome, nil
-	case failed != nil:
-		return storage.Outcome{}, failed
+	case failed == nil || w.forgetAll(ctx, working, batch) != nil:
+		return storage.Outcome{}, errStopped
 	}
-	return storage.Outcome{}, errStopped
+	return storage.Outcome{}, failed
 }
 
-// persistOnce is one try. Marks that an earlier try may have left behind are
-// forgotten first. An error of the mirror counts as storage.ErrUnavailable:
-// no message is to blame for it.
+// persistOnce is one try. What it has marked is forgotten where it fails: at
+// once or, where that fails too, before the next try. An error of the mirror
+// counts as storage.ErrUnavailable: no message is to blame for it.
 func (w *Worker) persistOnce(ctx context.Context, batch []task) (storage.Outcome, error) {
+	if err := w.forget(ctx, batch); err != nil {
+		return storage.Outcome{}, err
+	}
 	messages := make([]storage.Message, len(batch))
-	var again []storage.Action
 	actions := 0
 	for i, t := range batch {
 		messages[i] = t.Message()
 		actions += len(messages[i].Actions)
-		if t.triedBefore {
-			again = append(again, messages[i].Actions...)
-		}
-	}
-	if len(again) > 0 {
-		if err := w.mirror.Forget(ctx, again); err != nil {
-			w.opts.Metrics.mirrorFailed()
-			return storage.Outcome{}, fmt.Errorf("forget marks: %w: %w", storage.ErrUnavailable, err)
-		}
 	}
 	start := time.Now()
-	outcome, err := w.persister.Persist(ctx, messages, markBy(w.mirror, w.opts.Metrics))
+	outcome, err := w.persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
+		doubt(batch, true)
+		if err := w.mirror.Mark(ctx, outcome); err != nil {
+			w.opts.Metrics.mirrorFailed()
+			return fmt.Errorf("mark: %w: %w", storage.ErrUnavailable, err)
+		}
+		return nil
+	})
 	if err != nil {
+		_ = w.forget(ctx, batch) // where it fails, the batch stays doubtful
 		return storage.Outcome{}, fmt.Errorf("persist batch of %d messages: %w", len(batch), err)
 	}
+	doubt(batch, false)
 	w.opts.Metrics.persisted(time.Since(start), len(messages), actions)
 	return outcome, nil
 }
 
-// markBy makes a mirror's marks storage.ErrUnavailable where they fail.
-func markBy(mirror Mirror, metrics *Metrics) storage.Mark {
-	return func(ctx context.Context, outcome storage.Outcome) error {
-		if err := mirror.Mark(ctx, outcome); err != nil {
-			metrics.mirrorFailed()
-			return fmt.Errorf("mark: %w: %w", storage.ErrUnavailable, err)
+func doubt(batch []task, doubtful bool) {
+	for i := range batch {
+		batch[i].doubtful = doubtful
+	}
+}
+
+// forgetAll forgets the marks of what is doubtful. It does not give up before
+// ctx ends.
+func (w *Worker) forgetAll(ctx, working context.Context, batch []task) error {
+	_, err := retry(ctx, w, "forget marks", func() (struct{}, error) {
+		return struct{}{}, w.forget(working, batch)
+	})
+	return err
+}
+
+// forget is one try. After it nothing is doubtful.
+func (w *Worker) forget(ctx context.Context, batch []task) error {
+	var actions []storage.Action
+	for i := range batch {
+		if batch[i].doubtful {
+			actions = append(actions, batch[i].Message().Actions...)
 		}
+	}
+	if len(actions) == 0 {
 		return nil
 	}
+	if err := w.mirror.Forget(ctx, actions); err != nil {
+		w.opts.Metrics.mirrorFailed()
+		return fmt.Errorf("forget marks: %w: %w", storage.ErrUnavailable, err)
+	}
+	doubt(batch, false)
+	return nil
 }
 
 // publish makes committed counts visible. It does not give up before ctx ends.
@@ -107,17 +127,26 @@ func (w *Worker) publish(ctx, working context.Context, outcome storage.Outcome) 
 }
 
 // retry calls the function at least once and, unless it fails for good, again
-// with growing waits until the context ends.
+// with growing waits until the context ends. The log is told of the first
+// failure and of the end.
 func retry[T any](ctx context.Context, w *Worker, doing string, f backoff.Operation[T]) (T, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = w.opts.MinBackoff, w.opts.MaxBackoff, 2
 	defer w.failing.Store(nil)
-	return backoff.Retry(ctx, f, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, wait time.Duration) {
+	var since time.Time
+	got, err := backoff.Retry(ctx, f, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) {
 			w.failing.Store(&err)
 			w.opts.Metrics.retried()
-			w.opts.Logger.Warn("worker tries again", "doing", doing, "wait_ms", wait.Milliseconds(), "error", err)
+			if since.IsZero() {
+				since = time.Now()
+				w.opts.Logger.Warn("worker tries again until it works", "doing", doing, "error", err)
+			}
 		}))
+	if !since.IsZero() && err == nil {
+		w.opts.Logger.Info("worker goes on", "doing", doing, "after_ms", time.Since(since).Milliseconds())
+	}
+	return got, err
 }
 
 // Failing returns the error for which the worker is trying again at the moment,

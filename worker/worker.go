@@ -25,7 +25,7 @@ type Options struct {
 	// 3 if 0. Tries that find the store unavailable do not count.
 	MaxTries int
 	// MinBackoff and MaxBackoff bound the wait between two tries, which doubles
-	// each time and is spread by half; 50 ms and 10 s if 0.
+	// each time and is spread by half; 50 ms and 2 s if 0.
 	MinBackoff, MaxBackoff time.Duration
 	// FinishTimeout is how long the batch in hand may take once the context
 	// has ended; 10 s if 0.
@@ -43,7 +43,7 @@ func (o Options) withDefaults() Options {
 	o.MaxActions = cmp.Or(o.MaxActions, 5000)
 	o.MaxTries = cmp.Or(o.MaxTries, 3)
 	o.MinBackoff = cmp.Or(o.MinBackoff, 50*time.Millisecond)
-	o.MaxBackoff = cmp.Or(o.MaxBackoff, 10*time.Second)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Second)
 	o.FinishTimeout = cmp.Or(o.FinishTimeout, 10*time.Second)
 	o.InboxAge = cmp.Or(o.InboxAge, 7*24*time.Hour)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -95,7 +95,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if len(batch) == 0 {
 			break
 		}
-		w.work(ctx, working, batch)
+		w.workAll(ctx, working, batch)
 	}
 	if ctx.Err() == nil {
 		return fmt.Errorf("consume: the queue went away: %w", ErrClosed)
@@ -116,24 +116,32 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	return longer, cancel
 }
 
-// task is a delivery, and whether it was tried before, here or elsewhere.
+// task is a delivery. It is doubtful where a transaction may have marked its
+// actions and then been rolled back, here or elsewhere.
 type task struct {
 	Delivery
-	triedBefore bool
+	doubtful bool
 }
 
+// redeliveryQuiet is how long nothing comes after the last redelivered message
+// of what another worker had in hand.
+const redeliveryQuiet = 100 * time.Millisecond
+
 // gather waits for a first delivery and takes more until there are MaxActions
-// or, after MaxWait, no more. It returns none when the context has ended or
-// the queue is gone.
+// or, after MaxWait, no more. Once a message is redelivered it takes all that
+// comes until nothing does: what the other worker had marked together must be
+// forgotten before any of it is persisted. The queue bounds how much that is.
+// It returns none when the context has ended or the queue is gone.
 func (w *Worker) gather(ctx context.Context, deliveries <-chan Delivery) []task {
 	if ctx.Err() != nil {
 		return nil
 	}
 	var batch []task
-	actions := 0
+	actions, redelivered := 0, false
 	take := func(d Delivery) {
 		batch = append(batch, task{d, d.Redelivered()})
 		actions += len(d.Message().Actions)
+		redelivered = redelivered || d.Redelivered()
 	}
 	select {
 	case d, open := <-deliveries:
@@ -146,8 +154,17 @@ func (w *Worker) gather(ctx context.Context, deliveries <-chan Delivery) []task 
 	}
 	full := time.NewTimer(w.opts.MaxWait)
 	defer full.Stop()
-	for actions < w.opts.MaxActions {
+	for !redelivered && actions < w.opts.MaxActions {
 		d, open := next(ctx, deliveries, full.C, w.opts.MaxWait > 0)
+		if !open {
+			return batch
+		}
+		take(d)
+	}
+	for redelivered {
+		quiet := time.NewTimer(redeliveryQuiet)
+		d, open := next(ctx, deliveries, quiet.C, true)
+		quiet.Stop()
 		if !open {
 			break
 		}
@@ -179,6 +196,25 @@ func next(ctx context.Context, deliveries <-chan Delivery, passed <-chan time.Ti
 // errStopped ends the tries of a batch when the worker is stopping.
 var errStopped = errors.New("the worker is stopping")
 
+// workAll settles a batch, in parts of MaxActions, after all that is doubtful
+// in it is forgotten. When the context ends in between, it gives back the rest.
+func (w *Worker) workAll(ctx, working context.Context, batch []task) {
+	stopped := w.forgetAll(ctx, working, batch) != nil
+	for len(batch) > 0 {
+		n := 1
+		for actions := len(batch[0].Message().Actions); n < len(batch) && actions < w.opts.MaxActions; n++ {
+			actions += len(batch[n].Message().Actions)
+		}
+		if stopped {
+			w.requeue(batch[:n])
+		} else {
+			w.work(ctx, working, batch[:n])
+		}
+		batch = batch[n:]
+		stopped = stopped || ctx.Err() != nil
+	}
+}
+
 // work persists a batch and settles each of its deliveries. What cannot be
 // persisted together is tried in halves, so that a message which fails for
 // itself is found and rejected and holds up no other.
@@ -190,13 +226,9 @@ func (w *Worker) work(ctx, working context.Context, batch []task) {
 			w.settled("ack", t.Ack())
 		}
 	case err == nil: // persisted, but not told: whoever gets it again will tell
-		for _, t := range batch {
-			w.settled("requeue", t.Requeue())
-		}
+		w.requeue(batch)
 	case errors.Is(err, errStopped):
-		for _, t := range batch {
-			w.settled("requeue", t.Requeue())
-		}
+		w.requeue(batch)
 	case len(batch) > 1:
 		half := len(batch) / 2
 		w.work(ctx, working, batch[:half])
@@ -206,6 +238,12 @@ func (w *Worker) work(ctx, working context.Context, batch []task) {
 		w.opts.Metrics.rejected()
 		w.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", err)
 		w.settled("reject", batch[0].Reject(err))
+	}
+}
+
+func (w *Worker) requeue(batch []task) {
+	for _, t := range batch {
+		w.settled("requeue", t.Requeue())
 	}
 }
 

@@ -1,10 +1,13 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -148,10 +151,10 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 		die()
 		synctest.Wait()
 
-		var takenBack []storage.Action
+		var forgotten []storage.Action
 		startWorker(t, queue, store, &spy{
 			Mirror: local.Mirror{Reader: store},
-			forget: func(a []storage.Action) error { takenBack = append(takenBack, a...); return nil },
+			forget: func(a []storage.Action) error { forgotten = append(forgotten, a...); return nil },
 		}, worker.Options{})
 		if err := <-answer; err != nil {
 			t.Error(err)
@@ -159,8 +162,8 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 		if c := countsOf(t, store, movie); c.ReadCount != 3 {
 			t.Errorf("%d reads are counted, want 3", c.ReadCount)
 		}
-		if !slices.Equal(takenBack, []storage.Action{read}) {
-			t.Errorf("taken back were the marks of %+v", takenBack)
+		if !slices.Equal(forgotten, []storage.Action{read}) {
+			t.Errorf("forgotten were the marks of %+v", forgotten)
 		}
 	})
 }
@@ -226,9 +229,9 @@ func TestUnavailableIsTriedAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				left = failures
 				store, queue := openStore(t), newQueue(t)
-				tookBack := 0
+				forgot := 0
 				mirror := &spy{Mirror: local.Mirror{Reader: store}, forget: func(a []storage.Action) error {
-					tookBack++
+					forgot++
 					return nil
 				}}
 				hooked := &hooks{Persister: store}
@@ -242,8 +245,8 @@ func TestUnavailableIsTriedAgain(t *testing.T) {
 				if c := countsOf(t, store, video("0")); c.LikeCount != 1 {
 					t.Errorf("%d likes are counted, want 1", c.LikeCount)
 				}
-				if want := map[bool]int{true: 0, false: failures}[name == "publish"]; tookBack != want {
-					t.Errorf("marks of failed tries were taken back %d times, want %d", tookBack, want)
+				if want := map[string]int{"mark": failures, "commit not known of": failures}[name]; forgot != want {
+					t.Errorf("the marks of failed tries were forgotten %d times, want %d", forgot, want)
 				}
 			})
 		})
@@ -425,6 +428,139 @@ func TestWorkerTellsThatItIsFailing(t *testing.T) {
 		cancel()
 		if err := <-ran; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// The messages that a worker had in hand when it died are all forgotten before
+// the first of them is persisted, whatever comes in between.
+func TestAllThatIsRedeliveredIsForgottenFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 5)
+		ctx, die := context.WithCancel(t.Context())
+		deliveries, err := queue.Consume(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range errs {
+			<-deliveries
+		}
+		die()
+		synctest.Wait()
+
+		var steps []string
+		startWorker(t, slow{queue}, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
+			steps = append(steps, "persist "+strconv.Itoa(len(messages)))
+			return nil
+		}}, &spy{
+			Mirror: local.Mirror{Reader: store},
+			forget: func(a []storage.Action) error {
+				steps = append(steps, "forget "+strconv.Itoa(len(a)))
+				return nil
+			},
+		}, worker.Options{MaxActions: 2})
+		wantAcked(t, errs)
+		if want := []string{"forget 5", "persist 2", "persist 2", "persist 1"}; !slices.Equal(steps, want) {
+			t.Errorf("the steps were %v, want %v", steps, want)
+		}
+	})
+}
+
+// slow is a consumer that is given a message every 50 ms.
+type slow struct{ worker.Consumer }
+
+func (s slow) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+	deliveries, err := s.Consumer.Consume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan worker.Delivery)
+	go func() {
+		defer close(out)
+		for d := range deliveries {
+			time.Sleep(50 * time.Millisecond) // no time at all in a bubble
+			select {
+			case out <- d:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out, nil
+}
+
+// What a failed try has marked is forgotten before anything of it is tried
+// again, whole or in halves.
+func TestMarksOfAFailedTryAreForgottenBeforeTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 2)
+		var steps []string
+		away := 3 // tries to forget that fail
+		mirror := &spy{
+			Mirror: local.Mirror{Reader: store},
+			mark: func(o storage.Outcome) error {
+				steps = append(steps, "mark "+strconv.Itoa(len(o.Applied)))
+				return nil
+			},
+			forget: func(a []storage.Action) error {
+				if away--; away >= 0 {
+					return errBroken
+				}
+				steps = append(steps, "forget "+strconv.Itoa(len(a)))
+				return nil
+			},
+		}
+		startWorker(t, queue, &poisoned{store}, mirror, worker.Options{MaxTries: 1})
+		for i, want := range []error{nil, errBroken} {
+			if err := <-errs[i]; !errors.Is(err, want) {
+				t.Errorf("message %d: %v, want %v", i, err, want)
+			}
+		}
+		if want := []string{"mark 2", "forget 2", "mark 1", "mark 1", "forget 1"}; !slices.Equal(steps, want) {
+			t.Errorf("the steps were %v, want %v", steps, want)
+		}
+	})
+}
+
+// poisoned is a store that refuses to commit message 1, once it is marked.
+type poisoned struct{ storage.Persister }
+
+func (p poisoned) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	return p.Persister.Persist(ctx, messages, func(ctx context.Context, o storage.Outcome) error {
+		if err := mark(ctx, o); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == "message-1" }) {
+			return errBroken
+		}
+		return nil
+	})
+}
+
+func TestLongOutageIsLoggedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 1)
+		var log bytes.Buffer
+		left := 30
+		w := worker.New(queue, store, &spy{Mirror: local.Mirror{Reader: store}, mark: func(storage.Outcome) error {
+			if left--; left >= 0 {
+				return errBroken
+			}
+			return nil
+		}}, worker.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- w.Run(ctx) }()
+		wantAcked(t, errs)
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], errBroken.Error()) || !strings.Contains(lines[1], "goes on") {
+			t.Errorf("the log is %q", lines)
 		}
 	})
 }

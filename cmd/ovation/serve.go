@@ -17,7 +17,6 @@ import (
 	"ovation/web"
 	"ovation/worker"
 	"ovation/worker/amqp"
-	"ovation/worker/local"
 )
 
 // serveCommand serves the API from one of several nodes.
@@ -69,9 +68,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	store := metered.New(behind.copied, registry)
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Logger: log, Registry: registry, Introspection: c.Introspection,
-		// The store marks and publishes what it moves by itself, and takes back
-		// the marks where that fails: there is nothing to mirror.
-		Folders: worker.NewFolders(store, local.Mirror{Reader: store}, worker.FoldersOptions{Logger: log, Metrics: metrics}),
+		Folders: worker.NewFolders(store, worker.FoldersOptions{}),
 	}
 	handler, closeHandler, err := c.handler(p, cfg)
 	if err != nil {

@@ -46,7 +46,7 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	b := &backends{
 		store:      store,
 		recorder:   worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: log, Metrics: metrics}),
-		folders:    worker.NewFolders(store, mirror, worker.FoldersOptions{Logger: log, Metrics: metrics}),
+		folders:    worker.NewFolders(store, worker.FoldersOptions{}),
 		worker:     w,
 		queue:      queue,
 		stopWorker: stop,
