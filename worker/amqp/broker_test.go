@@ -141,20 +141,31 @@ func TestBrokerInTrouble(t *testing.T) {
 func ownOptions(t *testing.T, b *broker) Options {
 	t.Helper()
 	opts := options(t)
-	opts.URL = b.url()
+	opts.URL, opts.settle = b.url(), 0
 	return opts
 }
 
 func missingPermissions(t *testing.T, b *broker) {
 	t.Helper()
-	b.ctl(t, "add_user", "poor", "poor")
-	b.ctl(t, "set_permissions", "poor", "^nothing$", "", "")
 	opts := ownOptions(t, b)
+	open(t, opts) // the queues are there, of which the broker checks less
 	opts.URL = strings.Replace(opts.URL, "guest:guest", "poor:poor", 1)
-	_, err := Open(t.Context(), opts)
-	if err == nil || !strings.Contains(err.Error(), `needs the permissions to configure, write and read ^`+opts.Prefix+`\.`) {
-		t.Errorf("Open without permissions: %v", err)
+	queues := `^` + opts.Prefix + `\.`
+	b.ctl(t, "add_user", "poor", "poor")
+	for missing, permissions := range map[string][]string{
+		"configure": {"^nothing$", ".*", ".*"},
+		"write":     {queues, queues, queues},
+		"read":      {queues, queues + `|^amq\.default$`, "^nothing$"},
+	} {
+		b.ctl(t, append([]string{"set_permissions", "poor"}, permissions...)...)
+		_, err := Open(t.Context(), opts)
+		if err == nil || !strings.Contains(err.Error(), "needs the permissions to configure, write and read "+queues) ||
+			!strings.Contains(err.Error(), "rabbitmqctl set_permissions") {
+			t.Errorf("Open without the permission to %s: %v", missing, err)
+		}
 	}
+	b.ctl(t, "set_permissions", "poor", queues, queues+`|^amq\.default$`, queues)
+	publish(t, open(t, opts), 0, "allowed")
 }
 
 func alarm(t *testing.T, b *broker) {
@@ -204,10 +215,7 @@ func crash(t *testing.T, b *broker) {
 	got := collect(t, q)
 	var mu sync.Mutex
 	var confirmed []string
-	// The broker writes down half a second after it that a quorum queue was
-	// made. It does not know the queue again where it dies before.
-	const settled = 2 * time.Second
-	begin, half, once := time.Now(), make(chan struct{}), sync.Once{}
+	half, once := make(chan struct{}), sync.Once{}
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -223,7 +231,7 @@ func crash(t *testing.T, b *broker) {
 			if _, err := q.Publish(ctx, round%q.Partitions(), message(id)); err == nil {
 				mu.Lock()
 				confirmed = append(confirmed, id)
-				if time.Since(begin) > settled {
+				if round > q.Partitions() {
 					once.Do(func() { close(half) })
 				}
 				mu.Unlock()

@@ -182,7 +182,7 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 
 func TestDeadLettersHonourTheContext(t *testing.T) {
 	p, opts := through(t, options(t))
-	opts.IOTimeout = 500 * time.Millisecond
+	opts.IOTimeout = time.Second
 	bury(t, open(t, opts), "a")
 	dead := openDead(t, opts)
 	p.stall()

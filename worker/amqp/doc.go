@@ -29,8 +29,10 @@
 //   - I1 Acknowledged is durable: what was confirmed is delivered whatever
 //     becomes of connections and the broker's process:
 //     TestNothingConfirmedIsLostWhileConnectionsAreKilled,
-//     TestBrokerInTrouble. A message that no queue has taken is not confirmed:
-//     TestMessageWithoutAQueueIsNotConfirmed.
+//     TestBrokerInTrouble, also where it dies as soon as the queues are made. A
+//     message that no queue has taken is not confirmed:
+//     TestMessageWithoutAQueueIsNotConfirmed. Queues that are gone are made
+//     again: TestConsumerWithoutAQueueDeclaresItAgain.
 //   - A delivery of a lost connection settles nothing, in particular no other
 //     delivery: TestStaleDeliverySettlesNothing.
 //   - I6 Degrade, and say so: no call hangs on a broker that is away, silent or
@@ -42,6 +44,7 @@
 //   - No message is thrown away, whatever is in it:
 //     TestUnreadableMessageIsPutAsideWithItsReason,
 //     TestMessageThatIsNeverSettledIsPutAsideByTheBroker,
+//     TestWorkersThatDieWithMessagesPutNoneAside,
 //     TestRejectWithoutRoomForACopyLosesNothing.
 //   - A message that cannot be persisted holds up no other:
 //     TestPoisonIsPutAsideAndHoldsUpNothing.

@@ -44,6 +44,7 @@ func options(tb testing.TB) Options {
 		URL: brokerURL(tb), Prefix: "test-" + strings.ToLower(rand.Text()[:12]), Partitions: 3,
 		DeliveryLimit: 10_000, MinBackoff: 20 * time.Millisecond, MaxBackoff: 200 * time.Millisecond,
 		Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		settle: 1, // nobody hurts the broker
 	}
 	tb.Cleanup(func() { deleteQueues(tb, opts) })
 	return opts

@@ -74,7 +74,14 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	}
 	release := context.AfterFunc(ctx, s.abort)
 	defer release()
-	err = s.within(func() error { return s.declare(l.opts) })
+	made := false
+	err = s.within(func() (err error) {
+		made, err = s.declare(l.opts)
+		return err
+	})
+	if err == nil && made {
+		err = l.settle(ctx)
+	}
 	if err == nil {
 		err = l.prepare(s)
 	}
@@ -83,6 +90,20 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// settle waits until queues that were just made outlive a crash. The broker
+// keeps a new one's data at once, but writes down half a second late, or a
+// whole one, where they are. One that dies before has lost what was confirmed,
+// and the queue then answers nobody until it is deleted.
+func (l *link) settle(ctx context.Context) error {
+	l.opts.Logger.Info("made the queues in RabbitMQ; waiting until they are kept", "wait", l.opts.settle)
+	select {
+	case <-time.After(l.opts.settle):
+		return nil
+	case <-ctx.Done():
+		return ended(ctx, "wait until new queues are kept")
+	}
 }
 
 func (l *link) supervise(ctx context.Context, s *session) {

@@ -63,6 +63,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
+
+	settle time.Duration // how long new queues are left alone; 1.5 s if 0
 }
 
 func (o Options) withDefaults() Options {
@@ -77,6 +79,7 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Second)
 	o.MinBackoff = cmp.Or(o.MinBackoff, 100*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
+	o.settle = cmp.Or(o.settle, 1500*time.Millisecond)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }

@@ -105,8 +105,8 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 
 func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
 	for found, c := range map[string]struct{ confirm, io time.Duration }{
-		"by a write that blocks":   {time.Hour, 300 * time.Millisecond},
-		"by a confirm that is due": {300 * time.Millisecond, time.Hour},
+		"by a write that blocks":   {time.Hour, time.Second},
+		"by a confirm that is due": {time.Second, time.Hour},
 	} {
 		t.Run(found, func(t *testing.T) { stalledConnection(t, c.confirm, c.io) })
 	}
@@ -150,7 +150,7 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 
 func TestCloseEndsOverAStalledConnection(t *testing.T) {
 	p, opts := through(t, options(t))
-	opts.IOTimeout = 300 * time.Millisecond
+	opts.IOTimeout = time.Second
 	q := open(t, opts)
 	publish(t, q, 0, "held")
 	held := receive(t, consume(t, q))
@@ -238,6 +238,87 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	})
 	if d := receive(t, consume(t, q)); d.Message().ID != "kept" {
 		t.Errorf("got message %s", d.Message().ID)
+	}
+}
+
+func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
+	opts := options(t)
+	q := open(t, opts)
+	deliveries := consume(t, q)
+	s := dialed(t, opts)
+	defer s.close()
+	ch, err := s.conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ch.QueueDelete(q.opts.queue(1), false, false, false); err != nil {
+		t.Fatal(err)
+	}
+	for range deliveries { // ends, as not all partitions are delivered
+	}
+	deliveries = consume(t, q) // where nobody publishes
+	publish(t, q, 1, "next")
+	if d := receive(t, deliveries); d.Message().ID != "next" {
+		t.Errorf("got message %s", d.Message().ID)
+	}
+}
+
+func TestWorkersThatDieWithMessagesPutNoneAside(t *testing.T) {
+	p, opts := through(t, options(t))
+	opts.DeliveryLimit, opts.Partitions = 0, 1 // as usual
+	q := open(t, opts)
+	const messages = 150 // more than a worker is given at once
+	for i := range messages {
+		publish(t, q, 0, fmt.Sprint(i))
+	}
+	for range 10 {
+		deliveries := consume(t, q)
+		for range q.opts.Prefetch {
+			receive(t, deliveries)
+		}
+		p.kill()
+		for range deliveries { // ends with the session
+		}
+	}
+	deliveries := consume(t, q)
+	for i := range messages {
+		d := receive(t, deliveries)
+		if d.Message().ID != fmt.Sprint(i) {
+			t.Errorf("message %s came as number %d", d.Message().ID, i)
+		}
+		if err := d.Ack(); err != nil {
+			t.Error(err)
+		}
+	}
+	if letters := list(t, openDead(t, opts), 1); len(letters) > 0 {
+		t.Errorf("put aside was %+v", letters[0])
+	}
+}
+
+func TestDepthIsMeasuredWhereNobodyWorks(t *testing.T) {
+	opts := options(t)
+	publishes := open(t, opts)
+	for partition := range opts.Partitions {
+		for i := range 10 * (partition + 1) {
+			publish(t, publishes, partition, fmt.Sprint(i))
+		}
+	}
+	registry := prometheus.NewRegistry()
+	opts.Metrics = NewMetrics(registry)
+	open(t, opts) // consumes nothing, as an API node
+	want := `
+# HELP ovation_queue_waiting_messages Messages of each partition that no worker has yet, as of the last seconds.
+# TYPE ovation_queue_waiting_messages gauge
+ovation_queue_waiting_messages{partition="0"} 10
+ovation_queue_waiting_messages{partition="1"} 20
+ovation_queue_waiting_messages{partition="2"} 30
+`
+	eventually(t, "the depth of each partition is measured", func() bool {
+		return testutil.GatherAndCompare(registry, strings.NewReader(want), "ovation_queue_waiting_messages") == nil
+	})
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("names and helps against the conventions: %v, %v", problems, err)
 	}
 }
 

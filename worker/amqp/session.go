@@ -105,8 +105,11 @@ func (s *session) abort() {
 // it takes too long.
 func (s *session) within(request func() error) error {
 	timer := time.AfterFunc(s.timeout, s.abort)
-	defer timer.Stop()
-	return request()
+	err := request()
+	if inTime := timer.Stop(); err != nil && !inTime {
+		return fmt.Errorf("no answer within %v (a queue that never answers has lost its data and must be deleted): %w", s.timeout, err)
+	}
+	return err
 }
 
 // close says goodbye and waits until the connection is gone.

@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,18 +54,54 @@ func topology(o Options) []declaration {
 	return queues
 }
 
-// declare makes sure that all queues are there and as they must be.
-func (s *session) declare(o Options) error {
+// declare makes sure that all queues are there and as they must be. It reports
+// whether it made the last of them, at least.
+func (s *session) declare(o Options) (made bool, err error) {
+	queues := topology(o)
+	made, err = s.lacks(queues[len(queues)-1].name)
+	if err != nil {
+		return false, err
+	}
 	ch, err := s.conn.Channel()
 	if err != nil {
-		return fmt.Errorf("open a channel: %w", err)
+		return false, fmt.Errorf("open a channel: %w", err)
 	}
-	for _, queue := range topology(o) {
+	if err := o.probe(ch); err != nil {
+		return false, fmt.Errorf("check the permissions: %w", err)
+	}
+	for _, queue := range queues {
 		if _, err := ch.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
-			return fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
+			return false, fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
 		}
 	}
-	return ch.Close()
+	return made, ch.Close()
+}
+
+// lacks reports whether there is no such queue.
+func (s *session) lacks(queue string) (bool, error) {
+	ch, err := s.conn.Channel()
+	if err != nil {
+		return false, fmt.Errorf("open a channel: %w", err)
+	}
+	_, err = ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.NotFound {
+		return true, nil // which has closed the channel
+	}
+	return false, errors.Join(err, ch.Close())
+}
+
+// probe has the broker check all permissions that are needed: whoever declares
+// a new queue with dead letters must be allowed to configure and read it, and
+// to write to their exchange. Of a queue that is there the broker would check
+// the first only, and the others when something is published or consumed.
+func (o Options) probe(ch *amqp091.Channel) error {
+	name := o.Prefix + ".probe-" + rand.Text()
+	_, err := ch.QueueDeclare(name, false, true, true, false, amqp091.Table{"x-dead-letter-exchange": ""})
+	if err != nil {
+		return o.explain(name, err)
+	}
+	_, err = ch.QueueDelete(name, false, false, false)
+	return err
 }
 
 // explain says what to do about a queue that is not as it must be.
@@ -81,8 +118,9 @@ func (o Options) explain(queue string, err error) error {
 		return fmt.Errorf("the queue is there and of another type or with other arguments: use another prefix, "+
 			"or let the workers empty the queues, stop every process and delete this one: %w", err)
 	case refused.Code == amqp091.AccessRefused:
-		return fmt.Errorf("the user needs the permissions to configure, write and read %s, and to write to amq.default: %w",
-			"^"+strings.ReplaceAll(o.Prefix, ".", `\.`)+`\.`, err)
+		queues := "^" + strings.ReplaceAll(o.Prefix, ".", `\.`) + `\.`
+		return fmt.Errorf("the user needs the permissions to configure, write and read %s, and to write to amq.default "+
+			"(rabbitmqctl set_permissions -p VHOST USER '%s' '%s|^amq\\.default$' '%s'): %w", queues, queues, queues, queues, err)
 	}
 	return err
 }
