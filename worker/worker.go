@@ -30,8 +30,8 @@ type Options struct {
 	// FinishTimeout is how long the batch in hand may take once the context
 	// has ended; 10 s if 0.
 	FinishTimeout time.Duration
-	// InboxAge is how long the ids of persisted messages are remembered; 7
-	// days if 0. It must be longer than any message may stay queued.
+	// InboxAge is how long the ids of persisted messages are remembered;
+	// DefaultInboxAge if 0. It must be longer than any message may stay queued.
 	InboxAge time.Duration
 	// Logger takes what goes wrong; slog.Default() if nil.
 	Logger *slog.Logger
@@ -45,10 +45,13 @@ func (o Options) withDefaults() Options {
 	o.MinBackoff = cmp.Or(o.MinBackoff, 50*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Second)
 	o.FinishTimeout = cmp.Or(o.FinishTimeout, 10*time.Second)
-	o.InboxAge = cmp.Or(o.InboxAge, 7*24*time.Hour)
+	o.InboxAge = cmp.Or(o.InboxAge, DefaultInboxAge)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
+
+// DefaultInboxAge is how long the ids of persisted messages are remembered.
+const DefaultInboxAge = 7 * 24 * time.Hour
 
 // pruneEvery is the time between two prunings of the inbox.
 const pruneEvery = time.Hour

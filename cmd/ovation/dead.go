@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/worker"
 	"ovation/worker/amqp"
 )
 
@@ -49,23 +50,49 @@ type deadListCommand struct {
 
 // Run prints a line for each message.
 func (c *deadListCommand) Run(p *program) error {
+	if c.Limit < 1 {
+		return usage("--limit is %d; write 1 or more", c.Limit)
+	}
 	return c.with(p.ctx, func(dead *amqp.Dead) error {
-		letters, err := dead.List(p.ctx, c.Limit)
+		letters, err := dead.List(p.ctx, c.Limit+1)
 		if err != nil {
 			return err
 		}
 		if len(letters) == 0 {
-			sayf(p.stdout, "No message is put aside.\n")
+			sayf(p.stdout, "No message is put aside: the workers could persist everything.\n")
 			return nil
 		}
+		more := len(letters) > c.Limit
+		letters = letters[:min(len(letters), c.Limit)]
 		table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 		sayf(table, "ID\tPUT ASIDE\tQUEUE\tACTIONS\tREASON\n")
 		for i := range letters {
 			l := &letters[i]
-			sayf(table, "%s\t%s\t%s\t%s\t%q\n", l.ID, l.At.UTC().Format(time.RFC3339), l.Queue, actionsOf(l), l.Reason)
+			sayf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, l.At.UTC().Format(time.RFC3339), plain(l.Queue), actionsOf(l), short(l.Reason))
 		}
-		return table.Flush()
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		if more {
+			sayf(p.stdout, "There are more; --limit shows them.\n")
+		}
+		return nil
 	})
+}
+
+// plain is a text without what a terminal would obey.
+func plain(s string) string {
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+// short is the beginning of a reason, which dead show tells in full.
+func short(reason string) string {
+	const most = 100
+	if runes := []rune(reason); len(runes) > most {
+		reason = string(runes[:most]) + "…"
+	}
+	return plain(reason)
 }
 
 // actionsOf is how many actions a message holds, as far as it can be read.
@@ -104,14 +131,15 @@ func noLetter(id string) error {
 
 // show prints a message, whose strings may come from anywhere.
 func show(to io.Writer, l *amqp.Letter) {
-	sayf(to, "id         %s\nput aside  %s\nqueue      %s\nreason     %q\nbytes      %d\n",
-		l.ID, l.At.UTC().Format(time.RFC3339), l.Queue, l.Reason, len(l.Body))
+	sayf(to, "id         %s\nput aside  %s\nqueue      %s\nreason     %s\nbytes      %d\n",
+		l.ID, l.At.UTC().Format(time.RFC3339), plain(l.Queue), plain(l.Reason), len(l.Body))
 	if l.Unreadable != nil {
 		sayf(to, "unreadable %q\n%q\n", l.Unreadable.Error(), l.Body)
 		return
 	}
+	sayf(to, "published  %s\n", l.Published.UTC().Format(time.RFC3339))
 	for _, a := range l.Message.Actions {
-		sayf(to, "%s  tenant %s, user %q, %s %q: %s\n", storage.Time(a.Version).Format(time.RFC3339Nano),
+		sayf(to, "%s  tenant %q, user %q, %s %q: %s\n", storage.Time(a.Version).Format(time.RFC3339Nano),
 			a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, done(&a))
 	}
 }
@@ -137,8 +165,9 @@ func done(a *storage.Action) string {
 type deadReplayCommand struct {
 	deadFlags `embed:""`
 
-	ID  string `arg:""                   help:"The message's id, as listed." optional:""`
-	All bool   `help:"All of them." variable:"OVATION_DEAD_ALL"`
+	ID    string `arg:""                   help:"The message's id, as listed." optional:""`
+	All   bool   `help:"All of them." variable:"OVATION_DEAD_ALL"`
+	Force bool   `help:"Also those with reads that are so old that they may count twice." variable:"OVATION_DEAD_FORCE"`
 }
 
 // Run queues messages once more.
@@ -147,16 +176,28 @@ func (c *deadReplayCommand) Run(p *program) error {
 		return usage("name one message, or write --all")
 	}
 	return c.with(p.ctx, func(dead *amqp.Dead) error {
-		replayed, left, err := dead.Replay(p.ctx, func(l amqp.Letter) bool { return c.All || l.ID == c.ID })
-		if err == nil && !c.All && replayed+left == 0 {
+		n, err := dead.Replay(p.ctx, c.Force, func(l amqp.Letter) bool { return c.All || l.ID == c.ID })
+		if err == nil && !c.All && n == (amqp.Replayed{}) {
 			return noLetter(c.ID)
 		}
-		sayf(p.stdout, "%d messages replayed\n", replayed)
-		if left > 0 {
-			return errors.Join(err, fmt.Errorf("%d messages cannot be read and stay; ovation dead show tells of them", left))
+		sayf(p.stdout, "%s replayed\n", messages(n.Queued))
+		if n.Unreadable > 0 {
+			err = errors.Join(err, fmt.Errorf("%s cannot be read and stay; ovation dead show tells of them", messages(n.Unreadable)))
+		}
+		if n.Old > 0 {
+			err = errors.Join(err, fmt.Errorf("%s with reads are older than the memory of what was persisted, %d days, and stay: "+
+				"were they persisted before, their reads would count twice; --force replays them", messages(n.Old), worker.DefaultInboxAge/(24*time.Hour)))
 		}
 		return err
 	})
+}
+
+// messages is a number of them.
+func messages(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
 }
 
 // deadDropCommand drops.
@@ -173,7 +214,7 @@ func (c *deadDropCommand) Run(p *program) error {
 		if err == nil && dropped == 0 {
 			return noLetter(c.ID)
 		}
-		sayf(p.stdout, "%d messages dropped\n", dropped)
+		sayf(p.stdout, "%s dropped\n", messages(dropped))
 		return err
 	})
 }

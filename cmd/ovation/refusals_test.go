@@ -32,6 +32,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 		{"migrate", nil, []string{"set " + postgres}},
 		{"dead list", nil, []string{"set " + queue}},
 		{"dead replay", []string{queue}, []string{"--all"}},
+		{"dead list --limit=0", []string{queue}, []string{"--limit is 0"}},
 		{"dead replay one --all", []string{queue}, []string{"--all"}},
 		{"verify", []string{redis}, []string{redis + " is set", postgres + " is not"}},
 		{"import x.csv", []string{queue}, []string{queue + " is set", "embedded only"}},
@@ -201,18 +202,19 @@ func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 	s := newSite(t)
 	s.run(t, "dead", "list").wants(t, 0, "No message is put aside")
 	s.putAside(t, "the disk burns", "one", "two", "three")
-	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", `"the disk burns"`, s.prefix+".0")
-	s.run(t, "dead", "show", "two").wants(t, 0, "the disk burns", `tenant default, user "alice", video "movie": like`)
+	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")
+	s.run(t, "dead", "list", "--limit=2").wants(t, 0, "one", "two", "There are more")
+	s.run(t, "dead", "show", "two").wants(t, 0, "the disk burns", `tenant "default", user "alice", video "movie": like`)
 	for _, args := range []string{"show four", "replay four", "drop four"} {
 		s.run(t, append([]string{"dead"}, strings.Fields(args)...)...).wants(t, exitFailed, "no message four is put aside")
 	}
-	s.run(t, "dead", "drop", "two").wants(t, 0, "1 messages dropped")
+	s.run(t, "dead", "drop", "two").wants(t, 0, "1 message dropped")
 	s.run(t, "dead", "show", "two").wants(t, exitFailed, "no message two")
 
 	s.start(t, "work")
-	s.run(t, "dead", "replay", "one").wants(t, 0, "1 messages replayed")
+	s.run(t, "dead", "replay", "one").wants(t, 0, "1 message replayed")
 	eventually(t, "the replayed like is counted", func() bool { return s.likes(t) == 1 })
-	s.run(t, "dead", "replay", "--all").wants(t, 0, "1 messages replayed")
+	s.run(t, "dead", "replay", "--all").wants(t, 0, "1 message replayed")
 	s.run(t, "dead", "list").wants(t, 0, "No message is put aside")
 }
 
@@ -224,8 +226,8 @@ func TestMessageThatCannotBeReadIsPutAside(t *testing.T) {
 	})
 	eventually(t, "it is put aside", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
 	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
-	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 messages cannot be read and stay")
-	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 messages dropped")
+	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be read and stay")
+	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
 }
 
 func TestPacedPersisterTakesItsTime(t *testing.T) {

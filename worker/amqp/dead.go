@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,16 +19,18 @@ import (
 
 // Letter is a message that was put aside.
 type Letter struct {
-	// ID is the message's id or, where it has none, "#" and a digest of its
-	// bytes.
+	// ID is the message's id or, where it has none that can be typed, "body-"
+	// and a digest of its bytes.
 	ID string
 	// Reason is why it was put aside.
 	Reason string
 	// Queue is where it comes from, and At when it left there.
 	Queue string
 	At    time.Time
-	// Message is what it says. Where it cannot be read, Unreadable is why.
+	// Message is what it says, and Published when it was first published.
+	// Where it cannot be read, Unreadable is why.
 	Message    storage.Message
+	Published  time.Time
 	Unreadable error
 	// Body is the message as it was sent.
 	Body []byte
@@ -109,22 +113,33 @@ func (d *Dead) Show(ctx context.Context, id string) (Letter, error) {
 	return *found, nil
 }
 
+// Replayed is what became of the picked messages.
+type Replayed struct {
+	Queued     int // published anew and taken out
+	Unreadable int // left, as it is not known where they belong
+	Old        int // left, as they might count twice, see Letter.Old
+}
+
 // Replay publishes the picked messages anew, each to the partition of its
-// subjects, and takes them out. It returns how many, and how many it picked
-// and left because they cannot be read. A failure on the way may leave one
-// message in both places, which is harmless: it counts once.
-// Errors: storage.ErrUnavailable, the context's.
-func (d *Dead) Replay(ctx context.Context, pick func(Letter) bool) (replayed, left int, err error) {
+// subjects, and takes them out. Old ones are left unless it is forced. A
+// failure on the way may leave one message in both places, which is harmless:
+// it counts once. Errors: storage.ErrUnavailable, the context's.
+func (d *Dead) Replay(ctx context.Context, force bool, pick func(Letter) bool) (Replayed, error) {
+	var n Replayed
 	done := map[string]bool{} // what a worker rejects once more is not replayed for ever
-	err = d.walk(ctx, func(l Letter) (step, error) {
+	now := time.Now()
+	err := d.walk(ctx, func(l Letter) (step, error) {
 		switch {
 		case !pick(l) || done[l.ID]:
 			return leave, nil
 		case !l.replayable():
-			left++
+			n.Unreadable++
+			return leave, nil
+		case l.Old(now) && !force:
+			n.Old++
 			return leave, nil
 		}
-		sealed, err := seal(l.Message, time.Now())
+		sealed, err := seal(l.Message, l.Published)
 		if err != nil {
 			return leave, fmt.Errorf("message %s: %w", l.ID, err)
 		}
@@ -133,17 +148,25 @@ func (d *Dead) Replay(ctx context.Context, pick func(Letter) bool) (replayed, le
 			return leave, err
 		}
 		done[l.ID] = true
-		replayed++
+		n.Queued++
 		return take, nil
 	})
 	if err != nil {
-		return replayed, left, fmt.Errorf("replay dead letters: %w", err)
+		return n, fmt.Errorf("replay dead letters: %w", err)
 	}
-	return replayed, left, nil
+	return n, nil
 }
 
 // replayable reports whether it is known where the message belongs.
 func (l Letter) replayable() bool { return l.Unreadable == nil && len(l.Message.Actions) > 0 }
+
+// Old reports whether the message, if it was persisted before it was put aside,
+// would count twice: it holds reads, and may be older than the memory of what
+// was persisted. Everything else is told by its version for ever.
+func (l Letter) Old(now time.Time) bool {
+	reads := func(a storage.Action) bool { return a.Kind == storage.KindRead }
+	return !l.Message.Forever && now.Sub(l.Published) >= worker.DefaultInboxAge && slices.ContainsFunc(l.Message.Actions, reads)
+}
 
 // Drop takes the picked messages out for good and returns how many. Their
 // actions are lost. Errors: storage.ErrUnavailable, the context's.
@@ -250,13 +273,16 @@ func deadCopy(raw amqp091.Delivery, queue string, reason error, at time.Time) am
 	}
 }
 
+// typed is the form of an id that an operator can write in a shell.
+var typed = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+
 // letterOf reads what was put aside, by a worker or by the broker itself.
 func letterOf(raw amqp091.Delivery) Letter {
 	l := Letter{ID: raw.MessageId, Body: raw.Body}
-	l.Message, _, l.Unreadable = decode(raw.Body)
-	if l.ID == "" {
+	l.Message, l.Published, l.Unreadable = decode(raw.Body)
+	if !typed.MatchString(l.ID) {
 		sum := sha256.Sum256(raw.Body)
-		l.ID = "#" + hex.EncodeToString(sum[:8])
+		l.ID = "body-" + hex.EncodeToString(sum[:8])
 	}
 	if reason, ours := raw.Headers[headerReason].(string); ours {
 		l.Reason = reason
@@ -274,7 +300,7 @@ func letterOf(raw amqp091.Delivery) Letter {
 		l.At, _ = death["time"].(time.Time)
 		switch why {
 		case "delivery_limit":
-			l.Reason = "it was delivered too often and never settled: it may have killed its workers"
+			l.Reason = "it was delivered too often and never settled: it may have killed its workers; look into their logs before it is replayed"
 		case "rejected":
 			l.Reason = "a worker rejected it; the reason is in the worker's log"
 		default:

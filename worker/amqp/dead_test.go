@@ -74,9 +74,9 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 		t.Errorf("what is not there is shown as %v", err)
 	}
 
-	replayed, left, err := dead.Replay(t.Context(), func(l Letter) bool { return l.ID == "b" || l.ID == "c" })
-	if err != nil || replayed != 2 || left != 0 {
-		t.Errorf("replayed %d, left %d, %v", replayed, left, err)
+	replayed, err := dead.Replay(t.Context(), false, func(l Letter) bool { return l.ID == "b" || l.ID == "c" })
+	if err != nil || replayed != (Replayed{Queued: 2}) {
+		t.Errorf("replayed %+v, %v", replayed, err)
 	}
 	deliveries := consume(t, q)
 	for range 2 {
@@ -104,6 +104,7 @@ func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
 		{MessageId: "future", Body: []byte("\x09whatever the future brings")},
 		{Body: []byte("\x01")},
 		{MessageId: "empty"},
+		{MessageId: "\x1b[31m evil", ContentType: "text/plain", Body: []byte("hello, of another program")},
 	} {
 		if err := q.send(t.Context(), q.opts.queue(0), m); err != nil {
 			t.Fatal(err)
@@ -121,10 +122,10 @@ func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
 
 	dead := openDead(t, opts)
 	letters := list(t, dead, 10)
-	if len(letters) != 3 {
+	if len(letters) != 4 {
 		t.Fatalf("put aside are %v", ids(letters))
 	}
-	for i, want := range []struct{ id, reason string }{{"future", "version 9"}, {"#", "damaged"}, {"empty", "empty"}} {
+	for i, want := range []struct{ id, reason string }{{"future", "version 9"}, {"body-", "damaged"}, {"empty", "empty"}, {"body-", "version 104"}} {
 		l := letters[i]
 		if !strings.HasPrefix(l.ID, want.id) || !strings.Contains(l.Reason, want.reason) || l.Unreadable == nil {
 			t.Errorf("letter %d is %+v", i, l)
@@ -133,12 +134,54 @@ func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
 	if string(letters[0].Body) != "\x09whatever the future brings" {
 		t.Errorf("the body became %q", letters[0].Body)
 	}
-	replayed, left, err := dead.Replay(t.Context(), func(Letter) bool { return true })
-	if replayed != 0 || left != 3 || err != nil {
-		t.Errorf("replayed %d, left %d, %v", replayed, left, err)
+	replayed, err := dead.Replay(t.Context(), true, func(Letter) bool { return true })
+	if replayed != (Replayed{Unreadable: 4}) || err != nil {
+		t.Errorf("replayed %+v, %v", replayed, err)
 	}
-	if n, err := dead.Drop(t.Context(), func(l Letter) bool { return l.Unreadable != nil }); n != 3 || err != nil {
+	if n, err := dead.Drop(t.Context(), func(l Letter) bool { return l.Unreadable != nil }); n != 4 || err != nil {
 		t.Errorf("dropped %d, %v", n, err)
+	}
+}
+
+func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
+	opts := options(t)
+	q := open(t, opts)
+	read := message("read")
+	read.Actions[0].Kind, read.Actions[0].Times = storage.KindRead, 1
+	forever := read
+	forever.ID, forever.Forever = "forever", true
+	young := read
+	young.ID = "young"
+	long := time.Now().Add(-worker.DefaultInboxAge)
+	for _, m := range []struct {
+		message storage.Message
+		at      time.Time
+	}{{read, long}, {forever, long}, {message("like"), long}, {young, long.Add(time.Hour)}} {
+		sealed, err := seal(m.message, m.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.send(t.Context(), q.opts.dead(), sealed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dead := openDead(t, opts)
+	all := func(Letter) bool { return true }
+	if n, err := dead.Replay(t.Context(), false, all); n != (Replayed{Queued: 3, Old: 1}) || err != nil {
+		t.Errorf("replayed %+v, %v", n, err)
+	}
+	if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"read"}) {
+		t.Errorf("left is %v", got)
+	}
+	if n, err := dead.Replay(t.Context(), true, all); n != (Replayed{Queued: 1}) || err != nil {
+		t.Errorf("forced were %+v, %v", n, err)
+	}
+	deliveries := consume(t, q)
+	for range 4 { // a replayed message does not become younger
+		d := receive(t, deliveries).(*delivery)
+		if _, at, err := decode(d.raw.Body); err != nil || time.Since(at) < worker.DefaultInboxAge-2*time.Hour {
+			t.Errorf("message %s was published at %v, %v", d.message.ID, at, err)
+		}
 	}
 }
 
