@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"ovation/resolvers"
 	"ovation/resolvers/viewer"
@@ -23,23 +22,18 @@ import (
 // devCommand serves everything from one process.
 type devCommand struct {
 	dataFlag `embed:""`
+	apiFlags `embed:""`
 
-	Addr               address  `default:"127.0.0.1:8080"                                                            help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
-	Demo               bool     `help:"Fill an empty database with demo data."                                       variable:"OVATION_DEMO"`
-	JWTSecret          secret   `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                                    variable:"OVATION_JWT_SECRET"`
-	JWKS               string   `help:"File or URL of a key set that verifies RS256 and ES256 tokens."               name:"jwks"                                          variable:"OVATION_JWKS"`
-	Issuer             string   `help:"What the iss claim of a token must be; anything if empty."                    variable:"OVATION_ISSUER"`
-	Audience           string   `help:"What the aud claim of a token must hold; anything if empty."                  variable:"OVATION_AUDIENCE"`
-	AllowedOrigins     []origin `help:"Other web sites that may call the API, comma-separated; * is all."            variable:"OVATION_ALLOWED_ORIGINS"`
-	Introspection      bool     `default:"true"                                                                      help:"Answer questions about the schema."            negatable:""                  variable:"OVATION_INTROSPECTION"`
-	InsecureDevHeaders bool     `help:"Believe X-Ovation-User even where other machines can connect."                variable:"OVATION_INSECURE_DEV_HEADERS"`
-	LogLevel           level    `default:"info"                                                                      help:"What to log: debug, info, warn or error."      variable:"OVATION_LOG_LEVEL"`
+	Demo               bool   `help:"Fill an empty database with demo data."                                       variable:"OVATION_DEMO"`
+	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         variable:"OVATION_JWT_SECRET"`
+	Introspection      bool   `default:"true"                                                                      help:"Answer questions about the schema." negatable:""                       variable:"OVATION_INTROSPECTION"`
+	InsecureDevHeaders bool   `help:"Believe X-Ovation-User even where other machines can connect."                variable:"OVATION_INSECURE_DEV_HEADERS"`
 }
 
 // Run serves until it is told to stop.
 func (c *devCommand) Run(p *program) (err error) {
-	if err := embeddedOnly(p.getenv); err != nil {
-		return err
+	if name := firstSet(p.getenv, distributed...); name != "" {
+		return usage("%s is set, but ovation dev keeps everything in its data folder: unset it, or use ovation serve", name)
 	}
 	log := newLogger(p.stderr, c.LogLevel.Level)
 	unlock, err := c.lock(serveLock, "serves")
@@ -61,8 +55,7 @@ func (c *devCommand) Run(p *program) (err error) {
 			return errors.Join(err, store.Close())
 		}
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := newRegistry()
 	behind := startEmbedded(store, log, registry)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
@@ -81,35 +74,20 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 			return err
 		}
 	}
-	auth, err := viewer.New(p.ctx, viewer.Config{
-		Secret: key, JWKS: c.JWKS, Issuer: c.Issuer, Audience: c.Audience, DevHeaders: c.devHeaders(), Logger: log,
-	})
-	if err != nil {
-		return fmt.Errorf("set up tokens by --jwks or OVATION_JWKS: %w", err) // the secret is checked by now
-	}
-	defer func() { _ = auth.Close() }() // nothing of it outlives the process
-	files := web.Files()
-	pages, err := web.Handler(files)
-	if err != nil {
-		return err
-	}
-	origins := make([]string, len(c.AllowedOrigins))
-	for i, o := range c.AllowedOrigins {
-		origins[i] = string(o)
-	}
-	handler, err := resolvers.NewHandler(p.ctx, resolvers.Config{
-		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Auth: auth, Logger: log,
-		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, Pages: pages, AllowedOrigins: origins,
+	handler, closeHandler, err := c.handler(p.ctx, key, c.devHeaders(), resolvers.Config{
+		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Logger: log,
+		Ready: behind.ready, Registry: registry, Introspection: c.Introspection,
 	})
 	if err != nil {
 		return err
 	}
+	defer closeHandler()
 	token, err := viewer.Sign(key, storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour,
 		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience))
 	if err != nil {
 		return err
 	}
-	c.banner(p.stdout, listener.Addr(), token, web.Built(files))
+	c.banner(p.stdout, listener.Addr(), token, web.Built(web.Files()))
 	return serveHTTP(p.ctx, listener, handler, behind.stopped, log)
 }
 

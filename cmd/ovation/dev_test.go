@@ -229,7 +229,7 @@ func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
 		":8080": viewer.RefuseDevHeaders, "0.0.0.0:8080": viewer.RefuseDevHeaders, "[::]:80": viewer.RefuseDevHeaders,
 		"10.0.0.1:80": viewer.RefuseDevHeaders, "example.com:80": viewer.RefuseDevHeaders,
 	} {
-		if got := (&devCommand{Addr: addr}).devHeaders(); got != want {
+		if got := (&devCommand{apiFlags: apiFlags{Addr: addr}}).devHeaders(); got != want {
 			t.Errorf("on %s: %v", addr, got)
 		}
 	}

@@ -139,13 +139,17 @@ type storeFlags struct {
 
 // check refuses to work on the embedded store beside services that are set.
 func (f storeFlags) check(getenv func(string) string) error {
-	switch {
-	case f.PostgresURL != "":
+	if f.PostgresURL != "" {
 		return nil
-	case f.RedisURL != "":
-		return usage("OVATION_REDIS_URL is set and OVATION_POSTGRES_URL is not: set it, or unset the other one to work on the data folder")
 	}
-	return embeddedOnly(getenv)
+	name := firstSet(getenv, "OVATION_RABBITMQ_URL")
+	if f.RedisURL != "" {
+		name = "OVATION_REDIS_URL"
+	}
+	if name != "" {
+		return usage("%s is set and OVATION_POSTGRES_URL is not: set it, or unset %s to work on the data folder", name, name)
+	}
+	return nil
 }
 
 // lock locks the data folder. A database in Postgres needs no lock.

@@ -35,7 +35,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 		{"dead list --limit=0", []string{queue}, []string{"--limit is 0"}},
 		{"dead replay one --all", []string{queue}, []string{"--all"}},
 		{"verify", []string{redis}, []string{redis + " is set", postgres + " is not"}},
-		{"import x.csv", []string{queue}, []string{queue + " is set", "embedded only"}},
+		{"import x.csv", []string{queue}, []string{queue + " is set", postgres + " is not"}},
 		{"dev", []string{redis}, []string{redis + " is set", "ovation serve"}},
 	} {
 		t.Run(c.args+" "+strings.Join(c.set, " "), func(t *testing.T) {
@@ -45,6 +45,24 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 			}
 			call(t, environment(pairs...), strings.Fields(c.args)...).wants(t, exitUsage, c.want...)
 		})
+	}
+}
+
+// What opens the doors of ovation dev opens none of ovation serve.
+func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
+	for name, values := range map[string][2]string{"OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
+		set := func(value string) func(string) string {
+			pairs := []string{name, value}
+			for _, url := range distributed {
+				pairs = append(pairs, url, "scheme://host")
+			}
+			return environment(pairs...)
+		}
+		call(t, set(values[0]), "serve").wants(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
+		call(t, set(values[1]), "serve").wants(t, exitUsage, "whose tokens to believe") // which comes next
+	}
+	for _, flag := range []string{"--insecure-dev-headers", "--demo"} {
+		call(t, environment(), "serve", flag).wants(t, exitUsage, "unknown flag "+flag)
 	}
 }
 

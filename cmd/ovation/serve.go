@@ -14,7 +14,6 @@ import (
 	"ovation/resolvers"
 	"ovation/resolvers/viewer"
 	"ovation/storage/metered"
-	"ovation/web"
 	"ovation/worker"
 	"ovation/worker/amqp"
 )
@@ -22,21 +21,19 @@ import (
 // serveCommand serves the API from one of several nodes.
 type serveCommand struct {
 	servicesFlags `embed:""`
+	apiFlags      `embed:""`
 
-	Addr           address       `default:"127.0.0.1:8080"                                                                               help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
-	JWTSecret      secret        `help:"Secret that verifies HS256 tokens."                                                              name:"jwt-secret"                                    variable:"OVATION_JWT_SECRET"`
-	JWKS           string        `help:"File or URL of a key set that verifies RS256 and ES256 tokens."                                  name:"jwks"                                          variable:"OVATION_JWKS"`
-	Issuer         string        `help:"What the iss claim of a token must be; anything if empty."                                       variable:"OVATION_ISSUER"`
-	Audience       string        `help:"What the aud claim of a token must hold; anything if empty."                                     variable:"OVATION_AUDIENCE"`
-	AllowedOrigins []origin      `help:"Other web sites that may call the API, comma-separated; * is all."                               variable:"OVATION_ALLOWED_ORIGINS"`
-	Introspection  bool          `help:"Answer questions about the schema."                                                              negatable:""                                         variable:"OVATION_INTROSPECTION"`
-	Drain          time.Duration `default:"1s"                                                                                           help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
-	LogLevel       level         `default:"info"                                                                                         help:"What to log: debug, info, warn or error."      variable:"OVATION_LOG_LEVEL"`
+	JWTSecret     secret        `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
+	Introspection bool          `help:"Answer questions about the schema." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
+	Drain         time.Duration `default:"1s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
 // Run serves until it is told to stop.
 func (c *serveCommand) Run(p *program) (err error) {
 	if err := c.complete("serve"); err != nil {
+		return err
+	}
+	if err := refuseDevOnly(p.getenv); err != nil {
 		return err
 	}
 	if c.JWTSecret == "" && c.JWKS == "" {
@@ -69,8 +66,14 @@ func (c *serveCommand) Run(p *program) (err error) {
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Logger: log, Registry: registry, Introspection: c.Introspection,
 		Folders: worker.NewFolders(store, worker.FoldersOptions{}),
+		Ready: func() error {
+			if p.ctx.Err() != nil {
+				return errStopping
+			}
+			return nil
+		},
 	}
-	handler, closeHandler, err := c.handler(p, cfg)
+	handler, closeHandler, err := c.handler(p.ctx, []byte(c.JWTSecret), viewer.RefuseDevHeaders, cfg)
 	if err != nil {
 		return err
 	}
@@ -80,36 +83,6 @@ func (c *serveCommand) Run(p *program) (err error) {
 	serving, stop := draining(p.ctx, c.Drain)
 	defer stop()
 	return serveHTTP(serving, listener, goodbye(p.ctx, handler), nil, log)
-}
-
-// handler is the API. What it returns besides is to be called in the end.
-func (c *serveCommand) handler(p *program, cfg resolvers.Config) (handler http.Handler, end func(), err error) {
-	auth, err := viewer.New(p.ctx, viewer.Config{
-		Secret: []byte(c.JWTSecret), JWKS: c.JWKS, Issuer: c.Issuer, Audience: c.Audience, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("set up tokens: %w", err)
-	}
-	end = func() { _ = auth.Close() } // nothing of it outlives the process
-	cfg.Auth = auth
-	if cfg.Pages, err = web.Handler(web.Files()); err != nil {
-		end()
-		return nil, nil, err
-	}
-	for _, o := range c.AllowedOrigins {
-		cfg.AllowedOrigins = append(cfg.AllowedOrigins, string(o))
-	}
-	cfg.Ready = func() error {
-		if p.ctx.Err() != nil {
-			return errStopping
-		}
-		return nil
-	}
-	if handler, err = resolvers.NewHandler(p.ctx, cfg); err != nil {
-		end()
-		return nil, nil, err
-	}
-	return handler, end, nil
 }
 
 var errStopping = errors.New("this node is stopping")

@@ -26,8 +26,8 @@ type tokenCommand struct {
 func (c *tokenCommand) Run(p *program) error {
 	key := []byte(c.JWTSecret)
 	if len(key) == 0 {
-		if err := embeddedOnly(p.getenv); err != nil {
-			return err
+		if name := firstSet(p.getenv, distributed...); name != "" {
+			return usage("%s is set, so the token is for ovation serve, whose secret is to be in OVATION_JWT_SECRET; the one in the data folder is that of ovation dev", name)
 		}
 		var err error
 		key, err = c.readSecret()

@@ -54,12 +54,24 @@ func helpWithVariable(value *kong.Value) string {
 // distributed are the variables of the way to run that has services.
 var distributed = []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"}
 
-// embeddedOnly refuses to run beside services that are configured and would be
-// ignored.
-func embeddedOnly(getenv func(string) string) error {
-	for _, name := range distributed {
+// firstSet is the first of the variables that is set, if any.
+func firstSet(getenv func(string) string, names ...string) string {
+	for _, name := range names {
 		if getenv(name) != "" {
-			return usage("%s is set, but this command runs embedded only: it keeps everything in the data folder. Unset %s, or use ovation serve.", name, name)
+			return name
+		}
+	}
+	return ""
+}
+
+// refuseDevOnly refuses what would make no difference to ovation serve, and is
+// dangerous to believe in.
+func refuseDevOnly(getenv func(string) string) error {
+	for _, name := range []string{"OVATION_INSECURE_DEV_HEADERS", "OVATION_DEMO"} {
+		if value := getenv(name); value != "" {
+			if on, err := strconv.ParseBool(value); err != nil || on {
+				return usage("%s is set, but it is for ovation dev alone: unset it. ovation serve believes tokens and has no demo data.", name)
+			}
 		}
 	}
 	return nil

@@ -22,10 +22,10 @@ import (
 // workCommand persists what the API nodes have queued.
 type workCommand struct {
 	servicesFlags `embed:""`
+	logFlag       `embed:""`
 
 	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
 	MaxActionsPerSecond int     `default:"0"              help:"How many actions a second go to the database; 0 is no bound."       variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
-	LogLevel            level   `default:"info"           help:"What to log: debug, info, warn or error."                           variable:"OVATION_LOG_LEVEL"`
 }
 
 // Run works until it is told to stop.
