@@ -133,7 +133,8 @@ func (b *broker) ctl(t *testing.T, args ...string) {
 func TestBrokerInTrouble(t *testing.T) {
 	b := startBroker(t)
 	t.Run("missing permissions are named", func(t *testing.T) { missingPermissions(t, b) })
-	t.Run("an alarm makes it unavailable", func(t *testing.T) { alarm(t, b) })
+	t.Run("an alarm of memory makes it unavailable", func(t *testing.T) { alarm(t, b, "set_vm_memory_high_watermark", "0", "0.9") })
+	t.Run("an alarm of the disk makes it unavailable", func(t *testing.T) { alarm(t, b, "set_disk_free_limit", "1000000GB", "1MB") })
 	t.Run("a crash loses nothing confirmed", func(t *testing.T) { crash(t, b) })
 }
 
@@ -168,7 +169,8 @@ func missingPermissions(t *testing.T, b *broker) {
 	publish(t, open(t, opts), 0, "allowed")
 }
 
-func alarm(t *testing.T, b *broker) {
+// alarm sets a limit of the broker so that an alarm goes on, and then off.
+func alarm(t *testing.T, b *broker, limit, on, off string) {
 	t.Helper()
 	opts := ownOptions(t, b)
 	opts.Grace, opts.ConfirmTimeout = 200*time.Millisecond, 100*time.Millisecond
@@ -177,10 +179,14 @@ func alarm(t *testing.T, b *broker) {
 	opts.Logger = log.logger()
 	q := open(t, opts)
 	publish(t, q, 0, "before")
-	b.ctl(t, "set_vm_memory_high_watermark", "0")
+	b.ctl(t, limit, on)
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		began := time.Now()
 		_, err := q.Publish(ctx, 0, message("during"))
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("Publish during an alarm took %v", took)
+		}
 		cancel()
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("Publish during an alarm returned %v", err)
@@ -194,11 +200,12 @@ func alarm(t *testing.T, b *broker) {
 	} else if err := got.Ack(); err != nil {
 		t.Error(err)
 	}
-	b.ctl(t, "set_vm_memory_high_watermark", "0.9")
+	b.ctl(t, limit, off)
 	eventually(t, "the alarm is over", func() bool {
 		_, err := q.Publish(t.Context(), 0, message("after"))
 		return err == nil
 	})
+	eventually(t, "the gauge of the alarm is off", func() bool { return testutil.ToFloat64(opts.Metrics.alarm) == 0 })
 	if n := log.count("an alarm is on"); n != 1 {
 		t.Errorf("the alarm was logged %d times", n)
 	}
