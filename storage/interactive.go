@@ -43,6 +43,11 @@ type States struct {
 	Read              *Read
 	ReactionVersion   int64
 	CollectionVersion int64
+	// CountsVersion is the version that the subject's counts had at the same
+	// moment, for whoever keeps a copy of a database's answer: of States and
+	// Windows of a Database, where there was an action of KindReaction or
+	// KindCollection. It is 0 otherwise.
+	CountsVersion int64
 }
 
 // Liked is the reaction of one user to one subject: a like or a dislike,

@@ -172,21 +172,25 @@ type Mark func(ctx context.Context, outcome Outcome) error
 // changes. What the mirror holds of an earlier epoch is not to be believed.
 type Epoch struct {
 	Number int64 // 1 at first
-	// Open is false once the epoch was closed because the mirror was away.
+	// Open is false until the mirror is used first, and once the epoch was
+	// closed because the mirror was away.
 	Open bool
 	// Age is how long the epoch has been as it is, by the database's clock.
 	Age time.Duration
+	// Wait is how long nothing is committed yet: until EpochGrace has passed
+	// since an open epoch ended. It is 0 or less after that.
+	Wait time.Duration
 }
 
 // Enter returns what Outcome.Epoch is of a transaction that begins now. Errors:
-// ErrUnavailable, where the epoch was closed so lately that the mirror may
-// still be believed.
+// ErrUnavailable, where the epoch before ended so lately that it may still be
+// believed.
 func (e Epoch) Enter() (int64, error) {
 	switch {
+	case e.Wait > 0:
+		return 0, fmt.Errorf("%w: what the mirror holds is being given up; try again in %v", ErrUnavailable, e.Wait)
 	case e.Open:
 		return e.Number, nil
-	case e.Age < EpochGrace:
-		return 0, fmt.Errorf("%w: the mirror is being given up; try again", ErrUnavailable)
 	}
 	return 0, nil
 }
@@ -208,13 +212,15 @@ type Database interface {
 type Epochs interface {
 	// Epoch returns the present epoch.
 	Epoch(ctx context.Context) (Epoch, error)
-	// CloseEpoch closes the epoch of this number and returns the present one,
-	// which is another where somebody else was first. For EpochGrace every
-	// transaction is ErrUnavailable, later ones have Outcome.Epoch 0.
+	// CloseEpoch closes the epoch of this number if it is open and returns the
+	// present one, which is another where somebody else was first. For
+	// EpochGrace every transaction is ErrUnavailable, later ones have
+	// Outcome.Epoch 0.
 	CloseEpoch(ctx context.Context, number int64) (Epoch, error)
 	// NextEpoch begins the epoch after the one of this number, closed or not,
 	// and returns the present one, which is another where somebody else was
-	// first.
+	// first. Where the epoch before was open, every transaction is
+	// ErrUnavailable for EpochGrace.
 	NextEpoch(ctx context.Context, number int64) (Epoch, error)
 }
 

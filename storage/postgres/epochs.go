@@ -9,23 +9,26 @@ import (
 	"ovation/storage"
 )
 
-// The age ends with the statement and begins under the lock, so that it is
-// never less than what has passed.
 const (
 	holdEpoch   = `LOCK TABLE mirror IN ROW SHARE MODE`
 	seizeEpoch  = `LOCK TABLE mirror IN EXCLUSIVE MODE`
-	now         = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
-	selectEpoch = `SELECT epoch, open, ` + now + ` - changed_at FROM mirror WHERE one`
-	closeEpoch  = `UPDATE mirror SET open = FALSE, changed_at = ` + now + ` WHERE one AND epoch = $1 AND open`
-	nextEpoch   = `UPDATE mirror SET epoch = epoch + 1, open = TRUE, changed_at = ` + now + ` WHERE one AND epoch = $1`
+	clock       = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+	selectEpoch = `SELECT epoch, open, ` + clock + ` - changed_at, free_at - ` + clock + ` FROM mirror WHERE one`
+	closeEpoch  = `
+UPDATE mirror SET open = FALSE, changed_at = ` + clock + `, free_at = ` + clock + ` + $2
+WHERE one AND epoch = $1 AND open`
+	nextEpoch = `
+UPDATE mirror SET epoch = epoch + 1, open = TRUE, changed_at = ` + clock + `,
+    free_at = CASE WHEN open THEN ` + clock + ` + $2 ELSE free_at END
+WHERE one AND epoch = $1`
 )
 
 // readEpoch fills the epoch in once the batch is sent.
 func readEpoch(b *pgx.Batch, to *storage.Epoch) {
 	b.Queue(selectEpoch).QueryRow(func(row pgx.Row) error {
-		var micros int64
-		err := row.Scan(&to.Number, &to.Open, &micros)
-		to.Age = time.Duration(micros) * time.Microsecond
+		var age, wait int64
+		err := row.Scan(&to.Number, &to.Open, &age, &wait)
+		to.Age, to.Wait = time.Duration(age)*time.Microsecond, time.Duration(wait)*time.Microsecond
 		return err
 	})
 }
@@ -67,7 +70,7 @@ func (s *Store) changeEpoch(ctx context.Context, what, update string, number int
 	err = s.write(ctx, what, func(t *tx) error {
 		b := t.batch()
 		b.Queue(seizeEpoch)
-		b.Queue(update, number)
+		b.Queue(update, number, storage.EpochGrace.Microseconds())
 		readEpoch(b, &epoch)
 		return t.send(b)
 	})

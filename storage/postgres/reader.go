@@ -32,7 +32,10 @@ LEFT JOIN LATERAL (SELECT times, first_read, version FROM user_read s
     WHERE $7 AND k.user_id <> '' AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id
     LIMIT 1) d ON TRUE`
 
-	selectStates = `SELECT k.ord,` + stateColumns + fromKeys + stateJoins
+	selectStates = `SELECT k.ord, coalesce(i.version, 0),` + stateColumns + fromKeys + stateJoins + `
+LEFT JOIN LATERAL (SELECT version FROM interactive s
+    WHERE (r.version IS NOT NULL OR c.version IS NOT NULL)
+        AND s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) i ON TRUE`
 
 	selectInteractives = `
 SELECT k.ord, coalesce(i.read_count, 0), coalesce(i.like_count, 0), coalesce(i.dislike_count, 0),
@@ -88,9 +91,11 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 	}
 	err := s.read(ctx, "read states", selectStates, withKinds(rows, kinds), func(row pgx.Rows) error {
 		var i int
+		var counts int64
 		var state stateRow
-		err := row.Scan(append([]any{&i}, state.fields()...)...)
+		err := row.Scan(append([]any{&i, &counts}, state.fields()...)...)
 		out[i-1] = state.of(keys[i-1])
+		out[i-1].CountsVersion = counts
 		return err
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // One row more than fits tells that a window does not.
 const selectWindows = `
-SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version
+SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version, coalesce(i.version, 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, ord)
 CROSS JOIN LATERAL (
     (SELECT 1 AS kind, r.biz_id, r.state AS reaction, '' AS folder, r.version FROM user_reaction r
@@ -18,7 +18,9 @@ CROSS JOIN LATERAL (
     UNION ALL
     (SELECT 2, c.biz_id, 0, c.state, c.version FROM user_collection c
      WHERE c.tenant = k.tenant AND c.user_id = k.user_id AND c.biz = k.biz LIMIT $4 + 1)
-) s`
+) s
+LEFT JOIN LATERAL (SELECT version FROM interactive i
+    WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = s.biz_id LIMIT 1) i ON TRUE`
 
 // Windows looks up windows by one statement.
 func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
@@ -34,8 +36,8 @@ func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int
 		var kind storage.Kind
 		var bizID, folder string
 		var reaction storage.Reaction
-		var version int64
-		if err := row.Scan(&i, &kind, &bizID, &reaction, &folder, &version); err != nil {
+		var version, counts int64
+		if err := row.Scan(&i, &kind, &bizID, &reaction, &folder, &version, &counts); err != nil {
 			return err
 		}
 		i--
@@ -45,6 +47,7 @@ func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int
 		}
 		subject := storage.Subject{Tenant: keys[i].User.Tenant, Biz: keys[i].Biz, BizID: bizID}
 		states := out[i].States[bizID]
+		states.CountsVersion = counts
 		if kind == storage.KindReaction {
 			states.ReactionVersion = version
 			if reaction != storage.NoReaction {

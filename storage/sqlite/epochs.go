@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	selectEpoch = `SELECT epoch, open, changed_at FROM mirror`
-	closeEpoch  = `UPDATE mirror SET open = FALSE, changed_at = ?2 WHERE epoch = ?1 AND open`
-	nextEpoch   = `UPDATE mirror SET epoch = epoch + 1, open = TRUE, changed_at = ?2 WHERE epoch = ?1`
+	selectEpoch = `SELECT epoch, open, changed_at, free_at FROM mirror`
+	closeEpoch  = `UPDATE mirror SET open = FALSE, changed_at = ?2, free_at = ?2 + ?3 WHERE epoch = ?1 AND open`
+	nextEpoch   = `
+UPDATE mirror SET epoch = epoch + 1, open = TRUE, changed_at = ?2, free_at = iif(open, ?2 + ?3, free_at) WHERE epoch = ?1`
 )
 
 func (t tx) epoch(now time.Time) (e storage.Epoch, err error) {
 	err = t.query(selectEpoch, nil, func(scan func(...any) error) error {
-		var changed int64
-		err := scan(&e.Number, &e.Open, &changed)
-		e.Age = now.Sub(storage.Time(changed))
+		var changed, free int64
+		err := scan(&e.Number, &e.Open, &changed, &free)
+		e.Age, e.Wait = now.Sub(storage.Time(changed)), storage.Time(free).Sub(now)
 		return err
 	})
 	return e, err
@@ -45,7 +46,7 @@ func (s *Store) NextEpoch(ctx context.Context, number int64) (storage.Epoch, err
 // changeEpoch waits for the transaction under way: one writes at a time.
 func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64) (epoch storage.Epoch, err error) {
 	err = s.write(ctx, what, func(t tx) (err error) {
-		if _, err := t.exec(update, number, storage.Micros(s.now())); err != nil {
+		if _, err := t.exec(update, number, storage.Micros(s.now()), storage.EpochGrace.Microseconds()); err != nil {
 			return err
 		}
 		epoch, err = t.epoch(s.now())

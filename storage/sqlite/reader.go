@@ -76,13 +76,15 @@ func (t tx) counts(of []storage.Interactive) error {
 
 const (
 	selectReactions = `
-SELECT k.key, s.state, s.version
+SELECT k.key, s.state, s.version, coalesce(i.version, 0)
 FROM json_each(?) k CROSS JOIN user_reaction s
+LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 
 	selectCollections = `
-SELECT k.key, s.state, s.version
+SELECT k.key, s.state, s.version, coalesce(i.version, 0)
 FROM json_each(?) k CROSS JOIN user_collection s
+LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 
 	selectReads = `
@@ -103,9 +105,10 @@ func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States
 	}{
 		{storage.KindReaction, selectReactions, func(scan func(...any) error) error {
 			var i int
+			var counts int64
 			var l storage.Liked
-			err := scan(&i, &l.Reaction, &l.Version)
-			out[i].ReactionVersion = l.Version
+			err := scan(&i, &l.Reaction, &l.Version, &counts)
+			out[i].ReactionVersion, out[i].CountsVersion = l.Version, counts
 			if l.Reaction != storage.NoReaction {
 				l.User, l.Subject = of[i].User, of[i].Subject
 				out[i].Liked = &l
@@ -114,9 +117,10 @@ func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States
 		}},
 		{storage.KindCollection, selectCollections, func(scan func(...any) error) error {
 			var i int
+			var counts int64
 			var c storage.Collected
-			err := scan(&i, &c.FolderID, &c.Version)
-			out[i].CollectionVersion = c.Version
+			err := scan(&i, &c.FolderID, &c.Version, &counts)
+			out[i].CollectionVersion, out[i].CountsVersion = c.Version, counts
 			if c.FolderID != "" {
 				c.User, c.Subject = of[i].User, of[i].Subject
 				out[i].Collected = &c

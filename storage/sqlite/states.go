@@ -81,9 +81,10 @@ func (t tx) upsert(
 	}
 	return changes, t.query(lookUp, []any{stateKeys(keys)}, func(scan func(...any) error) error {
 		var i int
+		var counts int64 // of no interest
 		var c storage.StateChange
 		_, current := fields(&c)
-		err := scan(&i, current, &c.Version)
+		err := scan(&i, current, &c.Version, &counts)
 		found := &changes[at[keys[i]]]
 		found.OldReaction, found.Reaction = c.Reaction, c.Reaction
 		found.OldFolderID, found.FolderID = c.FolderID, c.FolderID

@@ -8,10 +8,14 @@ import (
 
 const (
 	selectReactionWindow = `
-SELECT biz_id, state, version FROM user_reaction WHERE tenant = ? AND user_id = ? AND biz = ? LIMIT ?`
+SELECT s.biz_id, s.state, s.version, coalesce(i.version, 0) FROM user_reaction s
+LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
+WHERE s.tenant = ? AND s.user_id = ? AND s.biz = ? LIMIT ?`
 
 	selectCollectionWindow = `
-SELECT biz_id, state, version FROM user_collection WHERE tenant = ? AND user_id = ? AND biz = ? LIMIT ?`
+SELECT s.biz_id, s.state, s.version, coalesce(i.version, 0) FROM user_collection s
+LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
+WHERE s.tenant = ? AND s.user_id = ? AND s.biz = ? LIMIT ?`
 )
 
 // Windows looks up windows as of one moment.
@@ -40,8 +44,10 @@ func (t tx) window(key storage.WindowKey, limit int) (storage.Window, error) {
 	err := t.query(selectReactionWindow, args, func(scan func(...any) error) error {
 		rows++
 		l := storage.Liked{User: key.User, Subject: storage.Subject{Tenant: key.User.Tenant, Biz: key.Biz}}
-		err := scan(&l.Subject.BizID, &l.Reaction, &l.Version)
+		var counts int64
+		err := scan(&l.Subject.BizID, &l.Reaction, &l.Version, &counts)
 		s := states[l.Subject.BizID]
+		s.CountsVersion = counts
 		s.ReactionVersion = l.Version
 		if l.Reaction != storage.NoReaction {
 			s.Liked = &l
@@ -56,8 +62,10 @@ func (t tx) window(key storage.WindowKey, limit int) (storage.Window, error) {
 	err = t.query(selectCollectionWindow, args, func(scan func(...any) error) error {
 		rows++
 		c := storage.Collected{User: key.User, Subject: storage.Subject{Tenant: key.User.Tenant, Biz: key.Biz}}
-		err := scan(&c.Subject.BizID, &c.FolderID, &c.Version)
+		var counts int64
+		err := scan(&c.Subject.BizID, &c.FolderID, &c.Version, &counts)
 		s := states[c.Subject.BizID]
+		s.CountsVersion = counts
 		s.CollectionVersion = c.Version
 		if c.FolderID != "" {
 			s.Collected = &c

@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -30,45 +31,57 @@ func (w *world) wantEpoch(what string, got storage.Epoch, err error, number int6
 	}
 }
 
-// outlastGrace lets the epoch have been as it is for longer than
-// storage.EpochGrace.
+// outlastGrace lets all that has to do with epochs have been
+// storage.EpochGrace earlier.
 func (w *world) outlastGrace() {
 	w.Helper()
-	w.db.Edit(w.T, `UPDATE mirror SET changed_at = changed_at - `+strconv.FormatInt(storage.EpochGrace.Microseconds(), 10))
+	grace := strconv.FormatInt(storage.EpochGrace.Microseconds(), 10)
+	w.db.Edit(w.T, `UPDATE mirror SET changed_at = changed_at - `+grace+`, free_at = free_at - `+grace)
 }
 
 func epochsRise(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.Epoch(ctx)
-	w.wantEpoch("at first", e, err, 1, true)
-	w.equal("of a transaction", w.persist(like(user("alice"), video("1"), 1)).Epoch, int64(1))
-
-	e, err = db.NextEpoch(ctx, 1)
-	w.wantEpoch("the next of an open one", e, err, 2, true)
-	e, err = db.NextEpoch(ctx, 1)
-	w.wantEpoch("the next of one that is over", e, err, 2, true)
+	w.wantEpoch("at first", e, err, 1, false)
+	if e.Age < storage.EpochGrace || e.Wait > 0 {
+		w.Errorf("at first the epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
+	}
+	w.equal("of a transaction", w.persist(like(user("alice"), video("0"), 1)).Epoch, int64(0))
 	e, err = db.CloseEpoch(ctx, 1)
-	w.wantEpoch("one that is over is closed", e, err, 2, true)
-	e, err = db.CloseEpoch(ctx, 2)
-	w.wantEpoch("closed", e, err, 2, false)
-	w.outlastGrace()
-	before, err := db.Epoch(ctx)
-	w.wantEpoch("some time later", before, err, 2, false)
-	e, err = db.CloseEpoch(ctx, 2)
-	w.wantEpoch("closed again", e, err, 2, false)
-	if before.Age < storage.EpochGrace || e.Age < before.Age {
-		w.Errorf("closed again the epoch is %v old, after %v", e.Age, before.Age)
+	w.wantEpoch("closed before it was open", e, err, 1, false)
+	e, err = db.NextEpoch(ctx, 1)
+	w.wantEpoch("the first one open", e, err, 2, true)
+	w.equal("of a transaction at once", w.persist(like(user("alice"), video("1"), 1)).Epoch, int64(2))
+
+	e, err = db.NextEpoch(ctx, 2)
+	w.wantEpoch("the next of an open one", e, err, 3, true)
+	if e.Age >= storage.EpochGrace || e.Wait <= 0 || e.Wait > storage.EpochGrace {
+		w.Errorf("the next is %v old, and nothing is committed for %v", e.Age, e.Wait)
 	}
 	e, err = db.NextEpoch(ctx, 2)
-	w.wantEpoch("the next of a closed one", e, err, 3, true)
-	if e.Age >= storage.EpochGrace {
-		w.Errorf("a new epoch is %v old", e.Age)
+	w.wantEpoch("the next of one that is over", e, err, 3, true)
+	e, err = db.CloseEpoch(ctx, 2)
+	w.wantEpoch("one that is over is closed", e, err, 3, true)
+	e, err = db.CloseEpoch(ctx, 3)
+	w.wantEpoch("closed", e, err, 3, false)
+	w.outlastGrace()
+	before, err := db.Epoch(ctx)
+	w.wantEpoch("some time later", before, err, 3, false)
+	e, err = db.CloseEpoch(ctx, 3)
+	w.wantEpoch("closed again", e, err, 3, false)
+	if before.Age < storage.EpochGrace || e.Age < before.Age || e.Wait > 0 {
+		w.Errorf("closed again the epoch is %v old, after %v", e.Age, before.Age)
+	}
+	e, err = db.NextEpoch(ctx, 3)
+	w.wantEpoch("the next of a closed one", e, err, 4, true)
+	if e.Age >= storage.EpochGrace || e.Wait > 0 {
+		w.Errorf("a new epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
 	}
 
 	w.s = w.open() // another process
 	e, err = w.database().Epoch(ctx)
-	w.wantEpoch("another process's", e, err, 3, true)
-	w.equal("of its transaction", w.persist(like(user("alice"), video("2"), 1)).Epoch, int64(3))
+	w.wantEpoch("another process's", e, err, 4, true)
+	w.equal("of its transaction", w.persist(like(user("alice"), video("2"), 1)).Epoch, int64(4))
 
 	// Of several at once one wins, and all are told the same.
 	var group sync.WaitGroup
@@ -78,8 +91,8 @@ func epochsRise(w *world) {
 			if n%2 == 0 {
 				change = w.database().NextEpoch
 			}
-			e, err := change(ctx, 3)
-			if err != nil || e.Number != 4 || !e.Open {
+			e, err := change(ctx, 4)
+			if err != nil || e.Number != 5 || !e.Open {
 				w.Errorf("one of several: %+v, %v", e, err)
 			}
 		})
@@ -87,47 +100,66 @@ func epochsRise(w *world) {
 	group.Wait()
 }
 
-func closedEpochRefusesThenGoesOn(w *world) {
+// While the epoch that ended may still be believed nothing commits.
+func endedEpochRefusesThenGoesOn(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
-	w.persist(collect(alice, s, storage.DefaultFolderID, 1))
-	_, err := db.CloseEpoch(ctx, 1)
+	w.persist(collect(alice, s, storage.DefaultFolderID, 1), collect(alice, video("2"), storage.DefaultFolderID, 1))
+	_, err := db.NextEpoch(ctx, 1)
 	w.must(err)
+	for _, step := range []struct {
+		name   string
+		change func(context.Context, int64) (storage.Epoch, error)
+		number int64
+		want   int64
+	}{
+		{"closed", db.CloseEpoch, 2, 0},
+		{"begun after a closed one", db.NextEpoch, 2, 3},
+		{"begun after an open one", db.NextEpoch, 3, 4},
+		{"closed and begun at once", func(ctx context.Context, number int64) (storage.Epoch, error) {
+			if e, err := db.CloseEpoch(ctx, number); err != nil {
+				return e, err
+			}
+			return db.NextEpoch(ctx, number)
+		}, 4, 5},
+	} {
+		w.Log(step.name)
+		_, err := step.change(ctx, step.number)
+		w.must(err)
+		m := w.message(react(alice, s, storage.Reaction(step.number%3), step.number))
+		if step.number != 2 || step.want == 0 {
+			w.refuses(m)
+			w.outlastGrace()
+		}
+		marked := int64(-1)
+		outcome, err := w.s.Persist(ctx, []storage.Message{m}, func(_ context.Context, o storage.Outcome) error {
+			marked = o.Epoch
+			return nil
+		})
+		w.must(err)
+		w.equal("epochs told", []int64{outcome.Epoch, marked, int64(outcome.Skipped)}, []int64{step.want, step.want, 0})
+		_, outcome, err = w.s.EmptyFolder(ctx, defaultOf(user("bob")), "", storage.Time(9), 1, nil)
+		w.must(err)
+		w.equal("the epoch of an emptied folder", outcome.Epoch, step.want)
+	}
+	w.verified()
+}
 
-	m := w.message(like(alice, s, 1))
-	_, err = w.s.Persist(ctx, []storage.Message{m}, nil)
+// refuses wants the store to change no counts for the moment.
+func (w *world) refuses(m storage.Message) {
+	w.Helper()
+	before := w.counts(video("1"))
+	_, err := w.s.Persist(w.Context(), []storage.Message{m}, nil)
 	w.wantError(err, storage.ErrUnavailable)
-	_, _, err = w.s.EmptyFolder(ctx, defaultOf(alice), "", storage.Time(9), 5, nil)
+	_, _, err = w.s.EmptyFolder(w.Context(), defaultOf(user("alice")), "", storage.Time(9), 5, nil)
 	w.wantError(err, storage.ErrUnavailable)
-	w.wantCounts(s, 0, 0, 0, 1)
-	w.newFolder(alice, "Films") // changes no counts
-
-	w.db.Edit(w.T, `UPDATE interactive SET like_count = 7`)
-	_, err = w.s.Verify(ctx, true, func(storage.Difference) error { return nil })
+	w.db.Edit(w.T, `UPDATE interactive SET read_count = 7 WHERE biz_id = '1'`)
+	_, err = w.s.Verify(w.Context(), true, func(storage.Difference) error { return nil })
 	w.wantError(err, storage.ErrUnavailable)
-	w.wantCounts(s, 0, 7, 0, 1)
-
-	w.outlastGrace()
-	_, err = w.s.Verify(ctx, true, func(storage.Difference) error { return nil })
+	w.db.Edit(w.T, `UPDATE interactive SET read_count = 0 WHERE biz_id = '1'`)
+	w.equal("counts", w.counts(video("1")), before)
+	_, err = w.s.UpdateFolder(w.Context(), defaultOf(user("alice")), storage.FolderChange{}, storage.Time(9)) // changes no counts
 	w.must(err)
-	marked := int64(-1)
-	outcome, err := w.s.Persist(ctx, []storage.Message{m}, func(_ context.Context, o storage.Outcome) error {
-		marked = o.Epoch
-		return nil
-	})
-	w.must(err)
-	w.equal("epochs without a mirror", []int64{outcome.Epoch, marked, int64(outcome.Skipped)}, []int64{0, 0, 0})
-	_, outcome, err = w.s.EmptyFolder(ctx, defaultOf(alice), "", storage.Time(9), 5, nil)
-	w.must(err)
-	w.equal("the epoch of an emptied folder", outcome.Epoch, int64(0))
-	w.wantCounts(s, 0, 1, 0, 0)
-
-	_, err = db.NextEpoch(ctx, 1)
-	w.must(err)
-	w.equal("the epoch in the end", w.persist(like(user("bob"), s, 1)).Epoch, int64(2))
-	_, outcome, err = w.s.EmptyFolder(ctx, defaultOf(alice), "", storage.Time(10), 5, nil)
-	w.must(err)
-	w.equal("the epoch of an emptied folder in the end", outcome.Epoch, int64(2))
 }
 
 // Whoever changes the epoch finds committed what began before.
@@ -135,7 +167,9 @@ func epochChangeWaitsForTransactions(w *world) {
 	alice, s := user("alice"), video("1")
 	other, _ := w.open().(storage.Database)
 	w.persist(like(user("bob"), s, 1), collect(alice, s, storage.DefaultFolderID, 1))
-	number := int64(1)
+	_, err := other.NextEpoch(w.Context(), 1)
+	w.must(err)
+	number := int64(2)
 	var found chan storage.Counts
 	change := func() {
 		if _, err := other.NextEpoch(w.Context(), number); err != nil {
@@ -154,10 +188,11 @@ func epochChangeWaitsForTransactions(w *world) {
 		}
 		return nil
 	}
-	_, err := w.s.Persist(w.Context(), []storage.Message{w.message(like(alice, s, 1))}, mark)
+	_, err = w.s.Persist(w.Context(), []storage.Message{w.message(like(alice, s, 1))}, mark)
 	w.must(err)
 	w.equal("likes when the epoch is over", (<-found).LikeCount, int64(2))
 	number++
+	w.outlastGrace()
 	_, _, err = w.s.EmptyFolder(w.Context(), defaultOf(alice), "", storage.Time(9), 5, mark)
 	w.must(err)
 	w.equal("collections when the next one is over", (<-found).CollectCount, int64(0))
@@ -170,32 +205,46 @@ func noTransactionStraddlesEpochs(w *world) {
 	stores := []storage.Store{w.s, w.open()}
 	var begun, version atomic.Int64
 	begun.Store(1)
-	committed := make(chan struct{}, 1)
+	var grace sync.Mutex // held while an epoch begins and its grace is not over
 	mark := func(_ context.Context, o storage.Outcome) error {
-		if now := begun.Load(); o.Epoch < now {
+		if now := begun.Load(); o.Epoch != 0 && o.Epoch < now {
 			return fmt.Errorf("a transaction of epoch %d is under way in epoch %d", o.Epoch, now)
 		}
 		return nil
 	}
+	work := func(n int, do func(storage.Store) (storage.Outcome, error)) {
+		for {
+			outcome, err := do(stores[n%len(stores)])
+			if errors.Is(err, storage.ErrUnavailable) {
+				grace.Lock()
+				grace.Unlock() //nolint:staticcheck // it is over
+				continue
+			}
+			if err != nil {
+				w.Errorf("writer %d in epoch %d: %v", n, outcome.Epoch, err)
+			}
+			return
+		}
+	}
+	committed := make(chan struct{}, 1)
 	var group sync.WaitGroup
 	for n := range writers {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // the same numbers in every run
-			s, seen := stores[n%len(stores)], int64(0)
 			for round := range rounds {
 				m := storage.Message{ID: fmt.Sprintf("%d-%d", n, round)}
 				for range 10 {
 					m.Actions = append(m.Actions, randomAction(random, &version, new(sync.Map)))
 				}
-				outcome, err := s.Persist(w.Context(), []storage.Message{m}, mark)
-				if n%2 == 0 && err == nil {
-					owner := user(fmt.Sprint("user", random.IntN(4)))
-					_, outcome, err = s.EmptyFolder(w.Context(), defaultOf(owner), "", storage.Time(version.Add(1)), 3, mark)
+				work(n, func(s storage.Store) (storage.Outcome, error) {
+					return s.Persist(w.Context(), []storage.Message{m}, mark)
+				})
+				if owner := user(fmt.Sprint("user", random.IntN(4))); n%2 == 0 {
+					work(n, func(s storage.Store) (storage.Outcome, error) {
+						_, outcome, err := s.EmptyFolder(w.Context(), defaultOf(owner), "", storage.Time(version.Add(1)), 3, mark)
+						return outcome, err
+					})
 				}
-				if err != nil || outcome.Epoch < seen {
-					w.Errorf("writer %d: epoch %d after %d, %v", n, outcome.Epoch, seen, err)
-				}
-				seen = outcome.Epoch
 				select {
 				case committed <- struct{}{}:
 				default: // an epoch begins already
@@ -208,10 +257,13 @@ func noTransactionStraddlesEpochs(w *world) {
 		close(committed)
 	}()
 	for range committed {
+		grace.Lock()
 		number := begun.Load()
 		e, err := w.database().NextEpoch(w.Context(), number)
 		w.wantEpoch("begun", e, err, number+1, true)
 		begun.Store(e.Number)
+		w.outlastGrace()
+		grace.Unlock()
 	}
 	w.verified()
 }

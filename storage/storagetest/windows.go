@@ -20,14 +20,15 @@ func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 		"1": {
 			Liked: &storage.Liked{User: alice, Subject: video("1"), Reaction: storage.Like, Version: 1}, ReactionVersion: 1,
 			Collected: &storage.Collected{User: alice, Subject: video("1"), FolderID: f.FolderID, Version: 2}, CollectionVersion: 2,
+			CountsVersion: 1,
 		},
-		"2": {Liked: &storage.Liked{User: alice, Subject: video("2"), Reaction: storage.Dislike, Version: 3}, ReactionVersion: 3},
-		"3": {ReactionVersion: 10},
-		"4": {CollectionVersion: 11},
+		"2": {Liked: &storage.Liked{User: alice, Subject: video("2"), Reaction: storage.Dislike, Version: 3}, ReactionVersion: 3, CountsVersion: 1},
+		"3": {ReactionVersion: 10, CountsVersion: 2},
+		"4": {CollectionVersion: 11, CountsVersion: 2},
 	}
 	like := func(u storage.User, s storage.Subject, version int64) storage.Window {
 		return storage.Window{Complete: true, States: map[string]storage.States{
-			s.BizID: {Liked: &storage.Liked{User: u, Subject: s, Reaction: storage.Like, Version: version}, ReactionVersion: version},
+			s.BizID: {Liked: &storage.Liked{User: u, Subject: s, Reaction: storage.Like, Version: version}, ReactionVersion: version, CountsVersion: 1},
 		}}
 	}
 	none := storage.Window{Complete: true, States: map[string]storage.States{}}
@@ -56,4 +57,36 @@ func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 	got, err := w.database().Windows(w.Context(), nil, 5)
 	w.must(err)
 	w.equal("windows of no keys", len(got), 0)
+}
+
+func statesTellTheVersionOfTheirCounts(w *world) {
+	alice, bob := user("alice"), user("bob")
+	liked, collected, read1, none := video("liked"), video("collected"), video("read"), video("none")
+	w.persist(
+		like(alice, liked, 1), collect(alice, collected, storage.DefaultFolderID, 1), read(alice, read1, 1, 1, 1),
+		react(alice, none, storage.NoReaction, 1),
+	)
+	w.persist(like(bob, liked, 1), like(bob, collected, 1))
+	w.persist(like(bob, liked, 2), react(bob, liked, storage.Dislike, 3))
+
+	keys := []storage.StateKey{
+		{User: alice, Subject: liked}, {User: alice, Subject: collected}, {User: alice, Subject: read1}, {User: alice, Subject: none},
+		{User: bob, Subject: liked}, {User: bob, Subject: collected}, {User: bob, Subject: read1},
+	}
+	both := storage.KindsOf(storage.KindReaction, storage.KindCollection)
+	for kinds, want := range map[storage.Kinds][]int64{
+		storage.AllKinds:                        {3, 2, 0, 0, 3, 2, 0},
+		both:                                    {3, 2, 0, 0, 3, 2, 0},
+		storage.KindsOf(storage.KindReaction):   {3, 0, 0, 0, 3, 2, 0},
+		storage.KindsOf(storage.KindCollection): {0, 2, 0, 0, 0, 0, 0},
+		storage.KindsOf(storage.KindRead):       {0, 0, 0, 0, 0, 0, 0},
+	} {
+		states, err := w.s.States(w.Context(), keys, kinds)
+		w.must(err)
+		got := make([]int64, len(states))
+		for i := range states {
+			got[i] = states[i].CountsVersion
+		}
+		w.equal("versions of the counts", got, want)
+	}
 }

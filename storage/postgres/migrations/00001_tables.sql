@@ -100,15 +100,17 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_persisted ON inbox (persisted) WHERE persisted IS NOT NULL;
 
 -- One row: the epoch of the mirror. Transactions that change counts lock the
--- table in ROW SHARE mode, those that change the row in EXCLUSIVE mode.
+-- table in ROW SHARE mode, those that change the row in EXCLUSIVE mode. Before
+-- free_at no counts are changed.
 CREATE TABLE mirror (
     one        boolean PRIMARY KEY CHECK (one),
     epoch      bigint NOT NULL,
     open       boolean NOT NULL,
-    changed_at bigint NOT NULL
+    changed_at bigint NOT NULL,
+    free_at    bigint NOT NULL
 );
 
-INSERT INTO mirror VALUES (TRUE, 1, TRUE, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
+INSERT INTO mirror VALUES (TRUE, 1, FALSE, 0, 0);
 
 CREATE TABLE secret (
     name  text COLLATE "C" PRIMARY KEY,
