@@ -120,19 +120,19 @@ func (c *clicker) check(server *server) error {
 }
 
 // press lets many users click until the end, and calls amid when half of the
-// time has passed. It returns the errors of those who failed.
+// time has passed; they go on until it has returned. It returns the errors of
+// those who failed.
 func press(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	n, during := load()
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var count atomic.Int64
-	end := time.Now().Add(during)
-	half := time.AfterFunc(during/2, amid)
+	end, half := time.Now().Add(during), make(chan struct{})
 	for i := range n {
 		c := &clicker{servers: servers, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
 		users = append(users, c)
 		all.Go(func() {
-			for time.Now().Before(end) {
+			for !isClosed(half) || time.Now().Before(end) {
 				if err := c.click(); err != nil {
 					mu.Lock()
 					errs = append(errs, err)
@@ -143,10 +143,23 @@ func press(amid func(), servers ...*server) (users []*clicker, clicks int64, err
 			}
 		})
 	}
-	all.Wait()
-	half.Stop()
+	func() {
+		defer all.Wait() // also where amid ends the test
+		defer close(half)
+		<-time.After(during / 2)
+		amid()
+	}()
 	client.CloseIdleConnections()
 	return users, count.Load(), errs
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
@@ -171,12 +184,7 @@ func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
 func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) {
 	data := t.TempDir()
 	s := serveBinary(t, data)
-	died := make(chan struct{})
-	users, clicks, errs := press(func() {
-		s.kill()
-		close(died)
-	}, s)
-	<-died
+	users, clicks, errs := press(s.kill, s)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users saw the server die", len(errs), len(users))
 	}

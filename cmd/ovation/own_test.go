@@ -1,0 +1,343 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// steps is how many steps the viewer of TestOwnActionsAreInEveryReply takes,
+// and what they are drawn from. OVATION_SEED repeats a run.
+func steps(t *testing.T) (n int, seed uint64) {
+	t.Helper()
+	n, seed = 10_000, uint64(time.Now().UnixNano())
+	if os.Getenv("OVATION_LOAD") == "full" {
+		n = 100_000
+	}
+	if from := os.Getenv("OVATION_SEED"); from != "" {
+		var err error
+		seed, err = strconv.ParseUint(from, 10, 64)
+		must(t, err)
+	}
+	return n, seed
+}
+
+const (
+	ownSubjects   = 6  // that nobody but the viewer acts on
+	allSubjects   = 12 // others act on the rest as well
+	longestUnseen = 10 * time.Second
+	shown         = `bizId version freshness likeCount dislikeCount collectCount liked { reaction } collected { folder { id } }`
+)
+
+// deed is what the viewer did to a subject.
+type deed struct{ reaction, folder string }
+
+// reply is what the API says of a subject.
+type reply struct {
+	BizID     string
+	Version   int64
+	Freshness string
+	counted
+	Liked     *struct{ Reaction string }
+	Collected *struct{ Folder struct{ ID string } }
+}
+
+// counted are the counts of a subject.
+type counted struct{ LikeCount, DislikeCount, CollectCount int }
+
+// own is the viewer's part of them.
+func (d deed) own() counted {
+	return counted{count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != "")}
+}
+
+func (r reply) done() (d deed) {
+	if r.Liked != nil {
+		d.reaction = r.Liked.Reaction
+	}
+	if r.Collected != nil {
+		d.folder = r.Collected.Folder.ID
+	}
+	return d
+}
+
+// others are the users besides the viewer. Each of them does one thing once, so
+// that their counts only rise.
+type others struct {
+	mu    sync.Mutex
+	began [allSubjects]counted
+	acked [allSubjects][2][]time.Time // of likes and of collections
+}
+
+// act has a new user like or collect one of the shared subjects.
+func (o *others) act(node *server, user string, random *rand.Rand) error {
+	subject, kind := ownSubjects+random.IntN(allSubjects-ownSubjects), random.IntN(2)
+	o.mu.Lock()
+	o.began[subject].LikeCount += 1 - kind
+	o.began[subject].CollectCount += kind
+	o.mu.Unlock()
+	mutation := []string{"like", "collect"}[kind]
+	err := node.graphQL(user, fmt.Sprintf(`mutation { %s(input: {biz: "video", bizId: "%d"}) { changed } }`, mutation, subject), nil)
+	o.mu.Lock()
+	o.acked[subject][kind] = append(o.acked[subject][kind], time.Now())
+	o.mu.Unlock()
+	return err
+}
+
+// bounds are the counts of the others that a reply to a request of this moment
+// may show at least, and that one received now may show at most.
+func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	old := func(acked []time.Time) int {
+		n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
+		return n
+	}
+	return counted{LikeCount: old(o.acked[subject][0]), CollectCount: old(o.acked[subject][1])}, o.began[subject]
+}
+
+// loner is a viewer who does one thing after the other, each on the next node,
+// and knows what every reply must say.
+type loner struct {
+	nodes   []*server
+	random  *rand.Rand
+	others  *others
+	folders []string
+	step    int
+	known   [allSubjects]deed
+	newest  map[*server]*[allSubjects]int64 // versions
+	at      [allSubjects]map[int64]counted  // of the others, by version
+	notLive int
+	replies int
+}
+
+// do takes a step.
+func (v *loner) do() error {
+	v.step++
+	node := v.nodes[v.step%len(v.nodes)]
+	switch subject := v.random.IntN(allSubjects); v.random.IntN(10) {
+	case 0:
+		return v.see(node, 0, allSubjects)
+	case 1, 2, 3:
+		return v.see(node, subject, subject+1)
+	default:
+		return v.mutate(node, subject)
+	}
+}
+
+// see queries some of the subjects.
+func (v *loner) see(node *server, from, to int) error {
+	var query strings.Builder
+	query.WriteString(`{ interactives(subjects: [`)
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&query, `{biz: "video", bizId: "%d"} `, i)
+	}
+	query.WriteString(`]) { ` + shown + ` } }`)
+	var got struct{ Interactives []reply }
+	asked := time.Now()
+	if err := node.graphQL("loner", query.String(), &got); err != nil {
+		return err
+	}
+	if len(got.Interactives) != to-from {
+		return fmt.Errorf("%d subjects are answered by %d", to-from, len(got.Interactives))
+	}
+	for i := range got.Interactives {
+		if err := v.check(node, asked, from+i, &got.Interactives[i]); err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+	}
+	return nil
+}
+
+// mutate does something to a subject.
+func (v *loner) mutate(node *server, subject int) error {
+	next, folder := v.known[subject], ""
+	var mutation string
+	switch v.random.IntN(7) {
+	case 0, 1:
+		mutation, next.reaction = "like", "LIKE"
+	case 2:
+		mutation, next.reaction = "dislike", "DISLIKE"
+	case 3:
+		if mutation = "unlike"; next.reaction == "LIKE" {
+			next.reaction = ""
+		}
+	case 4:
+		if mutation = "undislike"; next.reaction == "DISLIKE" {
+			next.reaction = ""
+		}
+	case 5:
+		mutation, next.folder = "collect", v.folders[v.random.IntN(len(v.folders))]
+		folder = fmt.Sprintf(`, folderId: %q`, next.folder)
+	default:
+		mutation, next.folder = "uncollect", ""
+	}
+	var got struct {
+		Did struct {
+			Changed     bool
+			Interactive reply
+		}
+	}
+	asked := time.Now()
+	err := node.graphQL("loner", fmt.Sprintf(`mutation { did: %s(input: {biz: "video", bizId: "%d"%s}) { changed interactive { %s } } }`,
+		mutation, subject, folder, shown), &got)
+	if err != nil {
+		return fmt.Errorf("%s: %w", mutation, err)
+	}
+	before := v.known[subject]
+	v.known[subject] = next
+	if err := v.check(node, asked, subject, &got.Did.Interactive); err != nil {
+		return fmt.Errorf("%s: %w", mutation, err)
+	}
+	if live := got.Did.Interactive.Freshness == "LIVE"; live && got.Did.Changed != (next != before) {
+		return fmt.Errorf("%s of %+v says that changed is %t", mutation, before, got.Did.Changed)
+	}
+	return nil
+}
+
+// check compares a reply with what must be in it.
+func (v *loner) check(node *server, asked time.Time, subject int, got *reply) error {
+	v.replies++
+	if got.Freshness != "LIVE" {
+		v.notLive++
+		return nil
+	}
+	wrong := func(why string, about any) error {
+		return fmt.Errorf("%w: step %d: %s: %+v; the viewer did %+v; the reply is %+v", errWrongAnswer, v.step, why, about, v.known[subject], *got)
+	}
+	if got.BizID != strconv.Itoa(subject) || got.done() != v.known[subject] {
+		return wrong("not what the viewer did to subject", subject)
+	}
+	newest := &v.newest[node][subject]
+	if got.Version < *newest {
+		return wrong("the same node has shown version", *newest)
+	}
+	*newest = got.Version
+
+	own, least, most := v.known[subject].own(), counted{}, counted{}
+	if subject >= ownSubjects {
+		least, most = v.others.bounds(subject, asked)
+	}
+	rest := counted{got.LikeCount - own.LikeCount, got.DislikeCount - own.DislikeCount, got.CollectCount - own.CollectCount}
+	if rest.DislikeCount != 0 || !rest.atLeast(least) || !most.atLeast(rest) {
+		return wrong("counts that the others cannot have", [3]counted{least, rest, most})
+	}
+	if before, seen := v.at[subject][got.Version]; seen && before != rest {
+		return wrong("this version had of the others", before)
+	}
+	v.at[subject][got.Version] = rest
+	return nil
+}
+
+func (c counted) atLeast(least counted) bool {
+	return c.LikeCount >= least.LikeCount && c.DislikeCount >= least.DislikeCount && c.CollectCount >= least.CollectCount
+}
+
+// rises checks that no version has fewer of the others than one before it.
+func (v *loner) rises(t *testing.T) {
+	t.Helper()
+	for subject, at := range v.at {
+		var before counted
+		var versions []int64
+		for version := range at {
+			versions = append(versions, version)
+		}
+		slices.Sort(versions)
+		for _, version := range versions {
+			if !at[version].atLeast(before) {
+				t.Errorf("subject %d: version %d has %+v of the others, the one before had %+v", subject, version, at[version], before)
+			}
+			before = at[version]
+		}
+	}
+}
+
+// newLoner has some folders already.
+func newLoner(t *testing.T, seed uint64, nodes ...*server) *loner {
+	t.Helper()
+	v := &loner{nodes: nodes, random: rand.New(rand.NewPCG(seed, 1)), others: &others{}, newest: map[*server]*[allSubjects]int64{}}
+	for _, node := range nodes {
+		v.newest[node] = &[allSubjects]int64{}
+	}
+	for i := range v.at {
+		v.at[i] = map[int64]counted{}
+	}
+	for i := range 3 {
+		var got struct {
+			CreateFolder struct{ Folder struct{ ID string } }
+		}
+		must(t, nodes[0].graphQL("loner", fmt.Sprintf(`mutation { createFolder(input: {name: "folder %d"}) { folder { id } } }`, i), &got))
+		v.folders = append(v.folders, got.CreateFolder.Folder.ID)
+	}
+	return v
+}
+
+// TestOwnActionsAreInEveryReply has one viewer act and look on two nodes in
+// turn, while others act on half of the same subjects. Every live reply must
+// have the viewer's own actions in it, once: those to subjects of the viewer's
+// own are known exactly; of the others the counts must lie between what was
+// acknowledged long ago and what has begun, must rise, and must be the same
+// whenever the version is.
+func TestOwnActionsAreInEveryReply(t *testing.T) {
+	n, seed := steps(t)
+	t.Logf("%d steps; OVATION_SEED=%d repeats them", n, seed)
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	s.start(t, "work")
+	v := newLoner(t, seed, a, b)
+
+	var crowd sync.WaitGroup
+	over := make(chan struct{})
+	crowd.Go(func() {
+		random, tick := rand.New(rand.NewPCG(seed, 2)), time.NewTicker(10*time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+			}
+			if err := v.others.act(v.nodes[random.IntN(2)], fmt.Sprintf("other-%d", i), random); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	began := time.Now()
+	var err error
+	for v.step < n && err == nil {
+		err = v.do()
+	}
+	took := time.Since(began)
+	close(over)
+	crowd.Wait()
+	t.Logf("%d steps in %v: %d subjects shown, %d of them not live", v.step, took.Round(time.Millisecond), v.replies, v.notLive)
+	if err != nil || v.notLive > 0 {
+		t.Errorf("%v; %d not live\nA: %s\nB: %s", err, v.notLive, a.log(), b.log())
+	}
+	v.rises(t)
+	eventually(t, "both nodes show what everybody did", func() bool { return v.all(t, a) && v.all(t, b) })
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}
+
+// all reports whether a node shows everything to everyone.
+func (v *loner) all(t *testing.T, node *server) bool {
+	t.Helper()
+	for subject := range allSubjects {
+		var got struct{ Interactive reply }
+		must(t, node.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { %s } }`, subject, shown), &got))
+		want := v.known[subject].own()
+		want.LikeCount += v.others.began[subject].LikeCount
+		want.CollectCount += v.others.began[subject].CollectCount
+		if got.Interactive.counted != want {
+			return false
+		}
+	}
+	return true
+}
