@@ -312,20 +312,6 @@ func (s *site) showsTheCounts(t *testing.T, node *server) {
 	})
 }
 
-// answered fails the test where a node answered without the viewer's own
-// action. A node that could not reach Redis in time, on a busy machine, has
-// said so in its log.
-func answered(t *testing.T, err error, nodes ...*server) {
-	t.Helper()
-	for _, node := range nodes {
-		if strings.Contains(node.log(), "not shown yet") {
-			t.Log(err)
-			return
-		}
-	}
-	t.Fatal(err)
-}
-
 func count(is bool) int {
 	if is {
 		return 1

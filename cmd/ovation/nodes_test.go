@@ -63,10 +63,7 @@ func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) {
 	s.start(t, "work")
 	users, clicks, errs := press(func() {}, a, b)
 	for _, err := range errs {
-		if !errors.Is(err, errWrongAnswer) {
-			t.Fatal(err)
-		}
-		answered(t, err, a, b)
+		t.Fatal(err)
 	}
 	t.Logf("%d users, %d mutations", len(users), clicks)
 	if clicks < 2000 {
@@ -82,10 +79,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	s.start(t, "work")
 	users, clicks, errs := press(first.kill, a, b)
 	for _, err := range errs {
-		if !errors.Is(err, errWrongAnswer) {
-			t.Fatal(err)
-		}
-		answered(t, err, a, b)
+		t.Fatal(err)
 	}
 	t.Logf("%d users, %d mutations", len(users), clicks)
 	s.settled(t, users, a, b)
@@ -100,10 +94,7 @@ func TestKilledNodeLosesNothingAcknowledged(t *testing.T) {
 		t.Errorf("%d of %d users saw the node die", len(errs), len(users))
 	}
 	for _, err := range errs {
-		switch {
-		case errors.Is(err, errWrongAnswer):
-			answered(t, err, a, b)
-		case strings.Contains(err.Error(), "status"):
+		if errors.Is(err, errWrongAnswer) || strings.Contains(err.Error(), "status") {
 			t.Fatal(err)
 		}
 	}

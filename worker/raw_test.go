@@ -1,0 +1,207 @@
+package worker_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+	"ovation/storage/postgres"
+	"ovation/storage/redis"
+	"ovation/worker"
+	"ovation/worker/amqp"
+)
+
+// servers are Postgres, Redis and RabbitMQ from the environment, with tables,
+// keys and queues of a benchmark's own.
+type servers struct {
+	database *postgres.Store
+	copied   *redis.Store
+	queue    *amqp.Queue
+}
+
+func openServers(b *testing.B) servers {
+	b.Helper()
+	var at [3]string
+	for i, name := range []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"} {
+		if at[i] = os.Getenv(name); at[i] == "" {
+			b.Skip(name + " is not set: run it by scripts/services run")
+		}
+	}
+	own := "bench-" + strings.ToLower(rand.Text()[:12])
+	execute(b, at[0], fmt.Sprintf("CREATE SCHEMA %q", own))
+	b.Cleanup(func() { execute(b, at[0], fmt.Sprintf("DROP SCHEMA %q CASCADE", own)) })
+	u, err := url.Parse(at[0])
+	must(b, err)
+	query := u.Query()
+	query.Set("search_path", own)
+	u.RawQuery = query.Encode()
+	must(b, postgres.Migrate(b.Context(), u.String()))
+	var s servers
+	s.database, err = postgres.Open(b.Context(), postgres.Options{URL: u.String(), Logger: quiet})
+	must(b, err)
+	s.copied, err = redis.Open(b.Context(), redis.Options{URL: at[1], Database: s.database, Prefix: own, Life: 2 * time.Minute, ShownLife: 2 * time.Minute, Logger: quiet})
+	must(b, err)
+	b.Cleanup(func() { must(b, s.copied.Close()) })
+	s.queue, err = amqp.Open(b.Context(), amqp.Options{URL: at[2], Prefix: own, Logger: quiet})
+	must(b, err)
+	b.Cleanup(func() {
+		must(b, s.queue.Close())
+		deleteQueues(b, at[2], own, s.queue.Partitions())
+	})
+	return s
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func execute(b *testing.B, at, statement string) {
+	b.Helper()
+	ctx := context.WithoutCancel(b.Context()) // it is done when cleanup runs
+	c, err := pgx.Connect(ctx, at)
+	must(b, err)
+	defer c.Close(ctx)
+	_, err = c.Exec(ctx, statement)
+	must(b, err)
+}
+
+func deleteQueues(b *testing.B, at, prefix string, partitions int) {
+	b.Helper()
+	connection, err := amqp091.Dial(at)
+	must(b, err)
+	defer connection.Close()
+	channel, err := connection.Channel()
+	must(b, err)
+	names := []string{"dead", "partitions"}
+	for i := range partitions {
+		names = append(names, strconv.Itoa(i))
+	}
+	for _, name := range names {
+		_, err := channel.QueueDelete(prefix+"."+name, false, false, false)
+		must(b, err)
+	}
+}
+
+// BenchmarkLikes measures likes from Record to their acknowledgement, without
+// HTTP, and how fast a worker then has them in the database: each is of another
+// user, of a subject out of ten thousand. The worker runs meanwhile, in the same
+// process.
+func BenchmarkLikes(b *testing.B) {
+	for _, clients := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			s := openServers(b)
+			done := &persisted{Persister: s.database, want: int64(b.N), all: make(chan struct{})}
+			startWorker(b, s.queue, done, s.copied, worker.Options{})
+			r := newRecorder(b, s.queue, s.copied, worker.RecorderOptions{})
+			took := make([]time.Duration, b.N)
+			b.ResetTimer()
+			likeAll(b, r, clients, took)
+			acknowledged := b.Elapsed()
+			<-done.all
+			b.StopTimer()
+			slices.Sort(took)
+			b.ReportMetric(float64(b.N)/acknowledged.Seconds(), "likes/s")
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "persisted/s")
+			b.ReportMetric(took[b.N/2].Seconds()*1e3, "p50-ms")
+			b.ReportMetric(took[b.N*99/100].Seconds()*1e3, "p99-ms")
+		})
+	}
+}
+
+// likeAll records a like for each duration and notes how long it took.
+func likeAll(b *testing.B, r *worker.Recorder, clients int, took []time.Duration) {
+	b.Helper()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(took); i = int(next.Add(1)) - 1 {
+				began := time.Now()
+				if _, err := r.Record(b.Context(), react(user(i), video(strconv.Itoa(i%10_000)), storage.Like)); err != nil {
+					b.Error(err)
+					return
+				}
+				took[i] = time.Since(began)
+			}
+		})
+	}
+	all.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+}
+
+// persisted tells when so many actions are in the database.
+type persisted struct {
+	storage.Persister
+
+	want, has int64
+	all       chan struct{}
+}
+
+func (p *persisted) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	outcome, err := p.Persister.Persist(ctx, messages, mark)
+	if err == nil && p.has < p.want {
+		for i := range messages {
+			p.has += int64(len(messages[i].Actions))
+		}
+		if p.has >= p.want {
+			close(p.all)
+		}
+	}
+	return outcome, err
+}
+
+// BenchmarkWorker measures how fast a worker persists, marks and publishes what
+// waits in the queue: an iteration is a like. The likes are published in
+// messages of so many before the clock starts, and shown, as a recorder does.
+func BenchmarkWorker(b *testing.B) {
+	for _, size := range []int{10, 1000} {
+		for _, shown := range []bool{false, true} {
+			b.Run(fmt.Sprintf("actions=%d/shown=%t", size, shown), func(b *testing.B) {
+				s := openServers(b)
+				for from := 0; from < b.N; from += size {
+					fillQueue(b, s, from, min(size, b.N-from), shown)
+				}
+				done := &persisted{Persister: s.database, want: int64(b.N), all: make(chan struct{})}
+				b.ResetTimer()
+				startWorker(b, s.queue, done, s.copied, worker.Options{})
+				<-done.all
+				b.StopTimer()
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "actions/s")
+			})
+		}
+	}
+}
+
+// fillQueue publishes a message of likes and, if wanted, shows them.
+func fillQueue(b *testing.B, s servers, from, n int, show bool) {
+	b.Helper()
+	m := storage.Message{ID: fmt.Sprintf("message-%d", from)}
+	for i := range n {
+		a := react(user(from+i), video(strconv.Itoa((from+i)%10_000)), storage.Like)
+		a.Version = storage.Micros(time.Now()) + int64(i)
+		m.Actions = append(m.Actions, a)
+	}
+	_, err := s.queue.Publish(b.Context(), from/max(n, 1)%s.queue.Partitions(), m)
+	must(b, err)
+	if show {
+		must(b, s.copied.Show(b.Context(), m.Actions, storage.Queued))
+	}
+}
