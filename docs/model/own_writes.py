@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""A randomised model of the write and read path (invariants I1 to I5), standard library only."""
+import collections
+import random
+import sys
+
+from parts import NONE, Node, Worker, included
+from stores import Database, Redis
+
+RULES = {}
+PROFILES = {
+    "calm": {},
+    "evictions": dict(evict=1),
+    "crashes": dict(evict=1, crash=1),
+    "direct": dict(evict=1, crash=1, direct=1, slow=1),
+    "away": dict(evict=1, away=1, slow=1),
+    "losses": dict(evict=1, crash=1, loss=1, slow=1),
+    "all": dict(evict=1, crash=1, direct=1, away=1, loss=1, slow=1),
+}
+
+
+class World:
+    SECOND = 60
+    USERS, SUBJECTS, NODES = 3, 3, 2
+
+    def __init__(self, seed, profile, off=(), steps=6000):
+        self.rnd, self.off, self.steps = random.Random(seed), frozenset(off), steps
+        self.profile, self.now, self.clock, self.ids = PROFILES[profile], 0, 0, 0
+        second = self.SECOND
+        self.GUARD, self.GRACE, self.VALID, self.TX = 5 * second, 3 * second, 3 * second // 2, 4 * second
+        self.LAG, self.FLOOR, self.DOUBT, self.MINUTE = second, 2 * second, 15 * second, 10 * second
+        self.FILL = second
+        self.users, self.subjects = range(self.USERS), range(self.SUBJECTS)
+        self.nodes, self.excused = [], {}
+        self.db, self.redis = Database(self), Redis(self)
+        self.queue, self.queue_up = [], True
+        self.nodes = [Node(self, n) for n in range(self.NODES)]
+        self.worker = Worker(self)
+        self.parts = self.nodes + [self.worker]
+        self.zombies, self.ghosts, self.busy, self.high, self.stalled = [], [], {}, {}, {}
+        self.acks = collections.defaultdict(list)     # (user, subject) -> versions acknowledged, not committed yet, and the last
+        self.words = {}                               # (user, subject, version) -> state
+        self.excused = {}                             # (user, subject, version) -> node that alone may know it, or None
+        self.lost, self.tainted = {}, {}              # what a loss may hide: version -> since; epoch -> since
+        self.found, self.stale, self.live, self.done = [], 0, 0, 0
+
+    def on(self, rule):
+        return rule not in self.off
+
+    def version(self, u, s, seen, known):
+        """The version of the next action. Clocks alone tell what is later where the last one is not known."""
+        hidden = not known or any(k[:2] == (u, s) for d in (self.excused, self.lost) for k in d)
+        self.clock += self.rnd.randint(0, 2)
+        high = self.high.get((u, s), 0)
+        if hidden or (u, s, max(self.clock, seen + 1)) in self.words:
+            self.clock = max(self.clock, high + 1)
+        v = max(self.clock, seen + 1)
+        self.high[u, s] = max(high, v)
+        return v
+
+    # The oracle.
+
+    def committed(self, tx):
+        for u, s, state, v in tx.applied:
+            for x in self.acks[u, s]:
+                if x <= v:
+                    self.excused.pop((u, s, x), None)
+                    self.lost.pop((u, s, x), None)
+
+    def ack(self, u, s, v, excuse=None):
+        if v > max(self.acks[u, s], default=0):
+            self.acks[u, s].append(v)
+        if excuse is not None and self.db.row(u, s)[1] < v:
+            self.excused[u, s, v] = excuse
+
+    def needed(self, u, s, node, upto=None):
+        """The version that a viewer must be shown at least."""
+        for v in reversed(self.acks[u, s][:upto]):
+            key = (u, s, v)
+            if self.excused.get(key, node) is not node or self.now - self.lost.get(key, self.now) > self.DOUBT:
+                continue
+            return v
+        return 0
+
+    def flag(self, kind, *what):
+        self.found.append((kind, self.now) + what)
+
+    # Steps.
+
+    def run(self):
+        rnd = self.rnd
+        for self.now in range(self.steps):
+            x = rnd.random()
+            if x < 0.22:
+                self.worker.step()
+            elif x < 0.36:
+                rnd.choice(self.parts).poll_step()
+            elif x < 0.42:
+                rnd.choice(self.nodes).background()
+            elif x < 0.44:
+                self.resolve()
+            elif x < 0.46:
+                self.chance()
+            else:
+                self.user_step(rnd.randrange(self.USERS))
+            if not self.profile.get("away"):  # nothing is slow
+                for p in self.parts:
+                    if self.now - p.began > self.SECOND:
+                        p.poll_step()
+        self.rest()
+        return self.found
+
+    def user_step(self, u):
+        op = self.busy.get(u)
+        if self.now < self.stalled.get(u, 0):
+            return
+        if self.profile.get("slow") and self.rnd.random() < 0.004:
+            self.stalled[u] = self.now + self.rnd.randrange(6 * self.SECOND)
+        if op is None:
+            node, x = self.rnd.choice(self.nodes), self.rnd.random()
+            if x < 0.45:
+                op = node.query(u)
+            elif x < 0.97 or not self.profile.get("direct"):
+                op = node.mutate(u)
+            else:
+                op = node.bulk(u)
+            op = self.busy[u] = (op, node)
+        if next(op[0], self) is self:
+            self.done += 1
+            del self.busy[u]
+
+    def resolve(self):
+        """What a dead process has left in the database ends, and so does what a replaced worker has in hand."""
+        if self.zombies and self.rnd.random() < 0.3:
+            tx = self.zombies.pop(self.rnd.randrange(len(self.zombies)))
+            if tx.ready and self.rnd.random() < 0.7:
+                self.db.commit(tx)
+            else:
+                self.db.end(tx)
+        if self.ghosts:
+            ghost = self.rnd.choice(self.ghosts)
+            if next(ghost, self) is self:
+                self.ghosts.remove(ghost)
+
+    def chance(self):
+        rnd, p = self.rnd, self.profile
+        if p.get("evict") and rnd.random() < 0.4:
+            rnd.choice((self.redis.evict, self.redis.trim))(rnd)
+        if p.get("crash"):
+            x = rnd.random()
+            if x < 0.06:
+                self.worker.crash()
+            elif x < 0.09 and self.on("no ghosts"):
+                self.worker.replaced()
+            elif x < 0.11:
+                node = rnd.choice(self.nodes)
+                for u, (op, at) in list(self.busy.items()):
+                    if at is node:
+                        op.close()
+                        del self.busy[u]
+                node.restart()
+        if p.get("direct") and rnd.random() < 0.1:
+            self.queue_up = not self.queue_up
+        if p.get("away"):
+            for what in "redis", "database":
+                if rnd.random() < 0.02:
+                    who = self.parts if rnd.random() < 0.4 else [rnd.choice(self.parts)]
+                    until = self.now + rnd.choice((10, 100, 600, 900))
+                    for part in who:
+                        part.away[what] = max(part.away[what], until)
+        if p.get("loss") and rnd.random() < 0.01:
+            part = rnd.choice(self.parts)  # believes in a loss, rightly or not
+            part.alarm = True
+        if p.get("loss") and rnd.random() < 0.015:
+            everything = rnd.random() < 0.6
+            self.redis.lose(everything)
+            if everything:
+                if rnd.random() < 0.3:
+                    rnd.choice(self.nodes).restart()
+                self.tainted.setdefault(self.db.number, self.now)
+                self.hide()
+
+    def hide(self):
+        """Whatever is not committed may be unknown from now on, for who does not see it."""
+        for (u, s), versions in self.acks.items():
+            for v in versions:
+                if v > self.db.row(u, s)[1]:
+                    self.lost.setdefault((u, s, v), self.now)
+
+    # At rest.
+
+    def rest(self):
+        self.profile, self.queue_up, budget = {}, True, 60000
+        for part in self.parts:
+            part.away = dict.fromkeys(part.away, 0)
+        quiet_since = None
+        while budget > 0:
+            self.now += 1
+            budget -= 1
+            for u in list(self.busy):
+                self.user_step(u) if u in self.busy else None
+            self.worker.step()
+            for p in self.parts:
+                p.poll_step()
+            for n in self.nodes:
+                n.background()
+            self.resolve()
+            idle = not (self.busy or self.queue or self.zombies or self.ghosts or any(n.unshown for n in self.nodes))
+            idle = idle and self.db.open and all(p.number == self.db.number for p in self.parts) and not self.db.active
+            if not idle:
+                quiet_since = None
+            elif quiet_since is None:
+                quiet_since = self.now
+            elif self.now - quiet_since > self.GUARD:
+                break
+        else:
+            return self.flag("never at rest", len(self.queue), self.db.open)
+        self.compare()
+
+    def compare(self):
+        e = self.db.number
+        for s in self.subjects:
+            total = sum(st for (u, x), (st, _) in self.db.rows.items() if x == s)
+            if self.db.counts[s][0] != total:
+                self.flag("rest: database", s)
+            c = self.redis.get_counts(e, s)
+            if c and c != self.db.counts[s]:
+                self.flag("rest: counts", s, c, self.db.counts[s])
+            for u in self.users:
+                state, v = self.db.row(u, s)
+                for a in self.acks[u, s]:
+                    if a > v:
+                        self.flag("rest: acknowledged and gone", u, s, a, v)
+                if v and self.words[u, s, v] != state:
+                    self.flag("rest: state", u, s, state, v)
+                w = self.redis.window(e, u)
+                x = w and (w.entries.get(s) or (NONE if w.full else None))
+                if x:
+                    if x[0] != v and x[3] is not None:
+                        self.flag("rest: entry", u, s, x, v)
+                    if x[3] is not None and included(x[3], self.db.counts[s]) not in (None, state):
+                        self.flag("rest: history", u, s, x, state, self.db.counts[s])
+
+
+
+def main():
+    import time
+    profile, runs, off = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    t = time.time()
+    kinds, example, stale, live, steps, done = collections.Counter(), None, 0, 0, 0, 0
+    for seed in range(runs):
+        world = World(seed, profile, off)
+        for f in world.run():
+            kinds[f[0]] += 1
+            example = example or (seed, f)
+        stale, live, steps, done = stale + world.stale, live + world.live, steps + world.now, done + world.done
+    print(profile, off, f"{steps} steps, {done} calls, live {live}, stale {stale}", dict(kinds), example or "", f"{time.time() - t:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

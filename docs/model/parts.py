@@ -1,0 +1,594 @@
+"""The processes of the model: nodes and the worker. What a process does is a generator; each yield ends a step."""
+from stores import NEVER, NONE, Transaction
+
+
+def included(history, c, marked=True):
+    """The share that counts include by a history, None where that is not known."""
+    share = None
+    for v, st, kind in history or ():
+        if v <= (c[2] if kind == "m" and marked else c[1]):
+            share = st
+    return share
+
+
+class Part:
+    """A process that knows an epoch and may be cut off from Redis or the database."""
+
+    def __init__(self, world):
+        self.w = world
+        self.number, self.open, self.began, self.learned = 1, True, 0, -NEVER
+        self.fails, self.failing, self.probed, self.alarm = 0, None, None, False
+        self.away = {"redis": 0, "database": 0}
+        self.polling = self.poll()
+
+    def up(self, what):
+        return self.w.now >= self.away[what]
+
+    def call(self, f, *args):
+        """A call of Redis: whether it is known to have succeeded, and its result. What fails may have been done."""
+        if self.up("redis"):
+            return True, f(*args)
+        if self.w.rnd.random() < 0.2:
+            f(*args)
+        return False, None
+
+    def noted(self, f, *args):
+        """A mark or a forget: its failures close the epoch."""
+        ok, _ = self.call(f, *args)
+        if ok:
+            self.fails, self.failing = 0, None
+        else:
+            self.fails += 1
+            self.failing = self.w.now if self.failing is None else self.failing
+        return ok
+
+    def sure(self):
+        return self.open and (self.w.now - self.began <= self.w.VALID or not self.w.on("validity"))
+
+    def doubts(self):
+        return self.w.now - self.learned <= self.w.DOUBT and self.w.on("doubt")
+
+    def poll_step(self):
+        next(self.polling)
+
+    def poll(self):
+        w, db, second = self.w, self.w.db, self.w.SECOND
+        while True:
+            while not self.up("database"):
+                yield
+            begin = w.now
+            yield
+            number, is_open, since = db.number, db.open, db.since
+            yield
+            seen = False
+            if is_open:
+                ok, alive = self.call(lambda: number in w.redis.alive)
+                seen = ok and (alive or not w.on("sentinel"))
+                if ok and (not seen or self.alarm):
+                    self.alarm = False
+                    yield from self.begin_next(number)
+                    continue
+            self.learn(number, is_open, begin if seen or not is_open else self.began)
+            if is_open and self.failing is not None and self.fails > 1 and w.now - self.failing >= 2 * second:
+                yield from self.change(number, False, False)
+                self.failing = None
+            if is_open:
+                self.probed = None
+            elif w.now - since >= 5 * second and self.call(lambda: None)[0]:
+                self.probed = w.now if self.probed is None else self.probed
+                if w.now - self.probed >= second:
+                    yield from self.begin_next(number)
+            else:
+                self.probed = None
+            due = w.now + second // 2
+            while w.now < due:
+                yield
+
+    def learn(self, number, is_open, began):
+        if number != self.number:
+            self.learned = self.w.now
+        self.number, self.open, self.began = number, is_open, began
+
+    def begin_next(self, number):
+        ok, _ = self.call(self.w.redis.alive.add, number + 1)
+        yield
+        if ok:
+            yield from self.change(number, True, self.w.db.open)
+
+    def change(self, number, is_open, was_open):
+        """Close the epoch, or begin the next one, when no transaction is under way."""
+        w, db = self.w, self.w.db
+        if not self.up("database"):
+            return
+        db.waiting += 1
+        try:
+            while db.active and w.on("exclusive"):
+                yield
+        finally:
+            db.waiting -= 1
+        if db.number != number or not is_open and not db.open:
+            return
+        db.fresh = is_open and db.open
+        db.open, db.since, db.number = is_open, w.now, number + is_open
+        w.hide()
+
+    def transact(self, subjects, actions, before, direct):
+        """Returns the transaction that was committed, None where it was not, as far as one knows."""
+        w, db = self.w, self.w.db
+        yield
+        while db.waiting:
+            yield
+        if not self.up("database"):
+            return None
+        tx = Transaction(frozenset(subjects), 0)
+        db.active.add(tx)
+        try:
+            yield
+            young = w.now - db.since < w.GRACE
+            if young and (db.fresh and w.on("next_grace") if db.open else w.on("grace")):
+                db.end(tx)
+                return None
+            tx.epoch = db.number if db.open else 0
+            while db.locked & tx.subjects:
+                yield
+            db.lock(tx)
+            changed = db.prepare(tx, *actions(), direct)
+            yield
+            if tx.epoch and not (yield from before(tx, changed)):
+                db.end(tx)
+                return None
+            tx.ready = True
+            yield
+            if w.profile.get("crash") and w.rnd.random() < 0.02 or not self.up("database"):
+                w.zombies.append(tx)  # committed or not: nobody has told us
+                return None
+            return tx if db.commit(tx) else None
+        except GeneratorExit:
+            if tx in db.active:
+                w.zombies.append(tx)
+            raise
+
+    def publish(self, tx, tries):
+        """Returns whether everyone may see the counts."""
+        if not tx.epoch:
+            return True
+        for s in tx.subjects:
+            while not self.call(self.w.redis.put_counts, tx.epoch, s, tx.counts[s], True)[0]:
+                tries -= 1
+                if tries == 0:
+                    return False
+                if self.number != tx.epoch or not self.open:
+                    break
+                yield
+            yield
+        return True
+
+
+class Message:
+    def __init__(self, *action):
+        self.action = action  # id, user, subject, state, version
+        self.delivered = self.again = False
+
+
+class Worker(Part):
+    PREFETCH = 6
+
+    def __init__(self, world):
+        super().__init__(world)
+        self.turn = self.idle = 0
+        self.start()
+
+    def start(self):
+        self.turn += 1
+        for m in self.w.queue:
+            m.again = m.again or m.delivered
+        self.working = self.work(self.turn)
+
+    def step(self):
+        if self.w.now >= self.idle:
+            next(self.working)
+
+    def crash(self):
+        self.working.close()
+        self.start()
+        self.idle = self.w.now + self.w.rnd.choice((0, 0, 100, 400))
+
+    def replaced(self):
+        """The queue has lost this one and delivers to another. It goes on with what it has in hand."""
+        self.w.ghosts.append(self.working)
+        self.start()
+
+    def work(self, turn):
+        w, tried, size = self.w, [], 4
+        while turn == self.turn:
+            yield
+            held = w.queue[:self.PREFETCH]
+            if not held:
+                continue
+            for m in held:
+                m.delivered = True
+            batch = held[:w.rnd.randint(1, size)]
+            again = [m for m in held if m.again]
+            if again and not w.on("gather_all"):
+                again = [m for m in batch if m.again]
+            for m in again:
+                m.again = False
+            tried = [m for m in tried if m in w.queue] + [m for m in again if m not in tried]
+            yield
+            early = not w.on("forget_locked") and tried and w.on("forget")
+            if early:
+                if not (yield from self.forget_all(tried, w.db.number if w.on("fresh_epoch") else self.number, None)):
+                    continue
+                tried = []
+            committed = yield from self.persist(batch, tried)
+            if committed is None:
+                tried = tried + [m for m in batch if m not in tried]
+                continue
+            if not (yield from self.publish(committed, 0)):
+                continue
+            if turn == self.turn:
+                done = set(batch)
+                w.queue[:] = [m for m in w.queue if m not in done]
+
+    def persist(self, batch, tried):
+        w = self.w
+
+        def before(tx, changed):
+            if w.on("forget_locked") and w.on("forget"):
+                if not (yield from self.forget_all(tried, tx.epoch, tx.subjects)):
+                    return False
+            return (yield from self.mark(tx, changed) if w.on("mark_first") else nothing())
+
+        actions = [m.action for m in batch]
+        tx = yield from self.transact({a[2] for a in actions}, lambda: (actions, None), before, False)
+        if tx and tx.epoch and not w.on("mark_first"):
+            yield from self.mark(tx, {s for s in tx.subjects})
+        return tx
+
+    def forget_all(self, messages, epoch, subjects):
+        by = {}
+        for m in messages:
+            if subjects is None or m.action[2] in subjects:
+                by.setdefault(m.action[1], []).append(m.action[2])
+        for u, subs in by.items():
+            if not self.noted(self.w.redis.forget, epoch, u, subs, None):
+                return False
+            yield
+        return True
+
+    def mark(self, tx, changed):
+        by = {}
+        for u, s, state, v in tx.applied:
+            by.setdefault(u, []).append((s, state, v, tx.counts[s][1] if s in changed else 0))
+        for u, states in by.items():
+            if not self.noted(self.w.redis.mark, tx.epoch, u, states):
+                return False
+            yield
+        return True
+
+
+def nothing():
+    return True
+    yield
+
+
+class Node(Part):
+    def __init__(self, world, name):
+        super().__init__(world)
+        self.name = name
+        self.restart()
+
+    def restart(self):
+        w = self.w
+        self.local, self.stale, self.floors = {}, {}, {}
+        self.unshown, self.doubtful = {}, {}
+        self.replied, self.began = {s: 0 for s in w.subjects}, -NEVER
+        for key, node in getattr(w, "excused", {}).items():
+            if node is self:
+                w.excused[key] = None
+        if not w.on("no_setnx"):
+            w.redis.alive.add(w.db.number)
+
+    def background(self):
+        """Invalidations arrive; what could not be shown is shown."""
+        w = self.w
+        if self.stale and w.rnd.random() < 0.5:
+            s = w.rnd.choice(list(self.stale))
+            self.local.pop(s, None)
+            del self.stale[s]
+        elif self.unshown and w.on("retry"):
+            key = w.rnd.choice(list(self.unshown))
+            state, v, since = self.unshown[key]
+            if w.now - since > w.DOUBT:
+                self.shown(key, v, None)
+            elif self.open and self.call(w.redis.show, self.number, [(0,) + key + (state, v)])[0]:
+                if self.sure() and self.number == w.db.number:
+                    self.shown(key, v)
+                else:
+                    self.shown(key, v, self)
+
+    def shown(self, key, v, excuse=False):
+        self.unshown.pop(key, None)
+        if excuse is False:
+            self.w.excused.pop(key + (v,), None)
+        elif key + (v,) in self.w.excused:
+            self.w.excused[key + (v,)] = excuse
+
+    # Reading.
+
+    def past(self, e, s):
+        ok, c = self.call(self.w.redis.get_counts, e, s)
+        if ok and c:
+            self.raise_floor(s, c[1])
+        return ok, c
+
+    def raise_floor(self, s, version):
+        have = self.floors.get(s, (0, 0))
+        if version >= have[0]:
+            self.floors[s] = (version, self.w.now + self.w.FLOOR)
+
+    def counts(self, e, asked, cached):
+        """subject -> counts, None where a part is away."""
+        w, out, missing = self.w, {}, []
+        for s in asked:
+            if s in self.stale and w.now - self.stale[s] > w.LAG:
+                del self.stale[s]
+                self.local.pop(s, None)
+            c = self.local.get(s) if cached else None
+            if c and c[0] == e:
+                c = c[1]
+            elif cached:
+                ok, c = self.call(w.redis.get_counts, e, s)
+                if not ok:
+                    return None
+                if c:
+                    self.local[s] = (e, c)
+                    self.stale.pop(s, None)
+            else:
+                ok, c = self.past(e, s)
+                if not ok:
+                    return None
+            floor, until = self.floors.get(s, (0, 0))
+            if w.now <= until and w.on("floors") and c and c[1] < floor:
+                ok, c = self.past(e, s)
+                if not ok:
+                    return None
+                if c and c[1] < floor and w.on("floor_database"):
+                    c = None
+            out[s] = c
+            if c is None:
+                missing.append(s)
+        if missing:
+            yield
+            if not self.up("database"):
+                return None
+            begin = w.now
+            for s in missing:
+                out[s] = w.db.counts[s]
+            yield
+            for s in missing:
+                if w.on("floor_raised"):
+                    self.raise_floor(s, out[s][1])
+                if w.now - begin <= w.FILL or not w.on("old_fills"):
+                    self.call(w.redis.put_counts, e, s, out[s])
+            yield
+        return out
+
+    def entries(self, e, u, asked):
+        """subject -> entry, None where a part is away."""
+        w = self.w
+        mine = dict(self.unshown) if w.on("overlay_first") else self.unshown
+        ok, reply = self.call(w.redis.look, e, u, asked, (self.name, w.now))
+        if not ok:
+            return None
+        out, missing, lease = reply
+        if missing:
+            yield
+            if not self.up("database"):
+                return None
+            rows = {s: w.db.rows[u, s] + (w.db.counts[s][1],) for s in w.subjects if (u, s) in w.db.rows}
+            yield
+            if lease:
+                self.call(w.redis.fill, e, u, lease, rows)
+            for s in asked:
+                state, v, at = rows.get(s, (0, 0, 0))
+                history = ((at if w.on("fill_version") else 0, state, "f"),)
+                x = out[s]
+                if not x or x[0] < v:
+                    out[s] = (v, False, state, history, 0)
+                elif x[3] is None:
+                    out[s] = x[:3] + (history, 0)
+            yield
+        for s in asked:
+            if (u, s) in mine and w.on("overlay"):
+                state, v, _ = mine[u, s]
+                if v > out[s][0]:
+                    out[s] = (v, True, state) + out[s][3:]
+                elif self.unshown.get((u, s)) == mine[u, s]:
+                    self.shown((u, s), v)
+        return out
+
+    def query(self, u):
+        w = self.w
+        asked = w.rnd.sample(w.subjects, w.rnd.randint(1, 2))
+        upto = {s: (w.needed(u, s, self), len(w.acks[u, s])) for s in asked}
+        before = {s: self.replied[s] for s in asked}
+        e, early = self.number, self.sure()
+        yield
+        answer = (yield from self.answer(e, u, asked)) if self.open else None
+        sure = self.sure() if w.on("sure_at_end") else early
+        if answer is None or not sure or self.doubts() or self.number != e:
+            w.stale += 1
+            return
+        if e in w.tainted and w.now - w.tainted[e] <= w.VALID:
+            return
+        w.live += 1
+        for s, (x, c, total) in answer.items():
+            self.check(u, s, x, c, total, upto[s], before[s])
+
+    def answer(self, e, u, asked):
+        """subject -> (entry, counts, what the viewer sees), None where that is not known."""
+        w = self.w
+        if w.on("counts_first"):
+            c = yield from self.counts(e, asked, True)
+            yield
+            x = c and (yield from self.entries(e, u, asked))
+        else:
+            x = yield from self.entries(e, u, asked)
+            yield
+            c = x and (yield from self.counts(e, asked, True))
+        if not x or not c:
+            return None
+        out = {}
+        for s in asked:
+            share = included(x[s][3], c[s], w.on("marked"))
+            if share is None:
+                yield
+                again = yield from self.counts(e, [s], False)
+                if not again:
+                    return None
+                c[s] = again[s]
+                yield
+                again = yield from self.entries(e, u, [s])
+                if not again:
+                    return None
+                x[s] = again[s]
+                share = included(x[s][3], c[s], w.on("marked"))
+            if share is None and not w.on("snapshot"):
+                share = w.db.row(u, s)[0]
+            elif share is None:
+                yield
+                if not self.up("database"):
+                    return None
+                c[s], (share, v) = w.db.counts[s], w.db.row(u, s)
+                if v > x[s][0]:
+                    x[s] = (v, False, share, None, 0)
+                yield
+                if w.on("floor_raised"):
+                    self.raise_floor(s, c[s][1])
+                if w.on("snapshot_fills") and not self.call(w.redis.put_counts, e, s, c[s])[0]:
+                    return None
+                yield
+            out[s] = (x[s], c[s], c[s][0] + x[s][2] - share)
+        return out
+
+    def check(self, u, s, x, c, total, upto, before):
+        w = self.w
+        need = min(upto[0], w.needed(u, s, self, upto[1]))
+        if x[0] < need:
+            w.flag("own state", u, s, x, need)
+        if x[0] and w.words[u, s, x[0]] != x[2]:
+            w.flag("no such state", u, s, x)
+        others = w.db.at[s][c[1]]
+        if total != sum(others.values()) - others.get(u, 0) + x[2]:
+            w.flag("own count", u, s, x, c, total, others)
+        if c[1] < before:
+            w.flag("went back", s, c, before)
+        self.replied[s] = max(self.replied[s], c[1])
+
+    # Writing.
+
+    def mutate(self, u):
+        w, s, state = self.w, self.w.rnd.choice(self.w.subjects), self.w.rnd.randrange(2)
+        e, upto = self.number, (w.needed(u, s, self), len(w.acks[u, s]))
+        yield
+        x = yield from self.entries(e, u, [s]) if self.open else nothing()
+        x = x[s] if isinstance(x, dict) else None
+        if x and x[3] is None and w.on("look_history"):
+            yield
+            share, v = w.db.row(u, s)
+            if not self.up("database"):
+                x = None
+            elif v > x[0]:
+                x = (v, False, share, None, 0)
+        known = x and self.sure() and not self.doubts() and self.number == e
+        seen, doubt = x[0] if x else 0, self.doubtful.get((u, s), 0)
+        if known and doubt <= seen and x[2] == state:
+            if not (e in w.tainted and w.now - w.tainted[e] <= w.VALID) and seen < min(upto[0], w.needed(u, s, self, upto[1])):
+                w.flag("look", u, s, x, upto)
+            return
+        v = w.version(u, s, max(seen, doubt), known)
+        w.words[u, s, v] = state
+        w.ids += 1
+        m = Message(w.ids, u, s, state, v)
+        yield
+        if w.queue_up:
+            w.queue.append(m)
+            yield
+            yield from self.show(e, m)
+            return
+        if w.rnd.random() < 0.2:
+            w.queue.append(m)  # and nobody has told us
+        tx = yield from self.direct([s], lambda: ([m.action], None))
+        if tx:
+            w.ack(u, s, v)
+        else:
+            self.doubtful[u, s] = v
+
+    def show(self, e, m):
+        w, (_, u, s, state, v) = self.w, m.action
+        e = self.number
+        ok = self.open and self.call(w.redis.show, e, [m.action])[0]
+        if not ok:
+            self.unshown[u, s] = (state, v, w.now)
+        if ok and self.sure() and e == w.db.number:
+            w.ack(u, s, v)
+        else:
+            w.ack(u, s, v, self)
+            if e != w.db.number:
+                w.lost.setdefault((u, s, v), w.now)
+        if e in w.tainted:
+            w.lost.setdefault((u, s, v), w.now)
+        yield
+
+    def direct(self, subjects, actions):
+        """Persists without the queue: forget under the locks, commit, publish."""
+        w, token = self.w, (self.name, self.w.now, self.w.rnd.random())
+
+        def before(tx, changed):
+            return (yield from self.forget(tx, changed, token) if w.on("direct_forgets") else nothing())
+
+        tx = yield from self.transact(subjects, actions, before, True)
+        if tx and tx.epoch and not w.on("direct_forgets"):
+            yield from self.forget(tx, tx.subjects, token)
+        if tx and tx.epoch:
+            ok = yield from self.publish(tx, 3)
+            if w.on("show_persisted"):
+                ok = self.call(w.redis.show_persisted, tx.epoch, tx.applied)[0] and ok
+                yield
+            for u in {a[0] for a in tx.applied} if ok and not w.on("no_lift") else ():
+                self.call(w.redis.lift, tx.epoch, u, token)
+                yield
+        return tx
+
+    def forget(self, tx, changed, token):
+        w, by = self.w, {}
+        for u, s, _, _ in tx.applied:
+            by.setdefault(u, []).append(s)
+        for u, subs in by.items():
+            if not self.noted(w.redis.forget, tx.epoch, u, subs, token):
+                return False
+            yield
+        for s in changed:
+            if not self.noted(w.redis.fence, tx.epoch, s, tx.counts[s][1]):
+                return False
+            yield
+        return True
+
+    def bulk(self, u):
+        """Empties a folder: everything of one user in one transaction."""
+        w, taken = self.w, []
+
+        def actions():
+            for s in w.subjects:
+                state, v = w.db.row(u, s)
+                if state:
+                    w.ids += 1
+                    v = w.version(u, s, v, False)
+                    w.words[u, s, v] = 0
+                    taken.append((w.ids, u, s, 0, v))
+            return taken, None
+
+        tx = yield from self.direct(w.subjects, actions)
+        for _, _, s, _, v in taken if tx else ():
+            w.ack(u, s, v)
