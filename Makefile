@@ -47,6 +47,10 @@ load: ## As hard as promised: 1,000 clients double-click and a process dies; 100
 test-faults: ## Kill, stop and cut off every part under load; OVATION_FAULTS_SEED repeats a run
 	OVATION_FAULTS=$${OVATION_FAULTS:-full} go test -tags faults -race -count 1 -v -timeout 20m ./faults
 
+.PHONY: model
+model: ## Run the model of the mirror, in about a minute (Python 3)
+	python3 -B docs/model/own_writes.py
+
 .PHONY: bench
 bench: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,5 +1,18 @@
 #!/usr/bin/env python3
-"""A randomised model of the write and read path (invariants I1 to I5), standard library only."""
+"""A randomised model of the mirror: the write and read path between database and Redis (invariants I1 to I5).
+
+Users act on a few subjects through nodes, by the queue or past it. Every arrow between node, queue, worker, database and
+Redis is a step of its own, taken in random order. Processes die or go on when they were replaced, keys are evicted, parts
+lose sight of Redis or of the database, Redis loses its data, epochs end and begin. A second is SECOND steps. Every LIVE
+reply must show the viewer's own acknowledged state, counts that include it once, and no older counts than before; at rest,
+database, Redis and acknowledgements agree. Without faults no reply may be STALE.
+
+Not in it: reads, tombstones of folders, a database that commits later than the guard lasts.
+
+    ./own_writes.py [RUNS [FIRST]]       the design: 0 violations; RUNS runs of 6,000 steps of each profile (100)
+    ./own_writes.py RUNS RULE...         without these rules
+    ./own_writes.py RUNS table           then every rule switched off in turn, and what was found
+"""
 import collections
 import random
 import sys
@@ -7,7 +20,45 @@ import sys
 from parts import NONE, Node, Worker, included
 from stores import Database, Redis
 
-RULES = {}
+RULES = {  # each can be switched off
+    "counts_first": "counts are read before states",
+    "mark_first": "marks come before the commit",
+    "leases": "a fill without its lease is dropped",
+    "guard": "nobody fills while a transaction may commit",
+    "stays": "a fill leaves what was touched lately and is not older",
+    "fill_version": "a fill says from which counts version on",
+    "marked": "a mark is believed up to the queue worker's last version",
+    "snapshot": "what history does not tell is read in one snapshot",
+    "snapshot_fills": "a snapshot's counts go into Redis",
+    "forget": "redelivered states are forgotten",
+    "forget_keeps": "forget keeps state and version, as shown",
+    "forget_locked": "a worker forgets under the row locks",
+    "gather_all": "all redelivered ones are forgotten before the first persist",
+    "direct_forgets": "direct writers forget before they commit",
+    "show_persisted": "direct writers show what they persisted",
+    "no_lift": "nobody lifts a guard",
+    "shorten": "a direct writer shortens the life of counts",
+    "fence": "and of counts written before its own",
+    "tx_timeout": "no transaction commits after the guard",
+    "old_fills": "old counts are not filled",
+    "old_publishes": "old counts are read again before a publish",
+    "floors": "a node remembers the versions it has seen",
+    "floor_raised": "also those from the database",
+    "floor_database": "below a floor the database is read",
+    "look_history": "look asks the database about an unknown history",
+    "overlay": "a node overlays what it could not show",
+    "overlay_first": "the overlay is copied before Redis is read",
+    "retry": "a failed show is tried again",
+    "exclusive": "epochs change while no transaction is under way",
+    "grace": "nothing commits unmarked within the grace",
+    "next_grace": "nor right after a next epoch",
+    "validity": "an epoch is believed for a while only",
+    "sure_at_end": "whether it is believed is asked at the end",
+    "doubt": "replies are STALE after a new epoch",
+    "show_both": "shown in the epoch before, too, while others may believe it",
+    "sentinel": "every poll looks for the sentinel",
+    "no_setnx": "a process that opens leaves the sentinel alone",
+}
 PROFILES = {
     "calm": {},
     "evictions": dict(evict=1),
@@ -38,7 +89,7 @@ class World:
         self.worker = Worker(self)
         self.parts = self.nodes + [self.worker]
         self.zombies, self.ghosts, self.busy, self.high, self.stalled = [], [], {}, {}, {}
-        self.acks = collections.defaultdict(list)     # (user, subject) -> versions acknowledged, not committed yet, and the last
+        self.acks = collections.defaultdict(list)     # (user, subject) -> versions acknowledged, rising
         self.words = {}                               # (user, subject, version) -> state
         self.excused = {}                             # (user, subject, version) -> node that alone may know it, or None
         self.lost, self.tainted = {}, {}              # what a loss may hide: version -> since; epoch -> since
@@ -150,7 +201,7 @@ class World:
             x = rnd.random()
             if x < 0.06:
                 self.worker.crash()
-            elif x < 0.09 and self.on("no ghosts"):
+            elif x < 0.09:
                 self.worker.replaced()
             elif x < 0.11:
                 node = rnd.choice(self.nodes)
@@ -243,18 +294,38 @@ class World:
 
 
 
-def main():
-    import time
-    profile, runs, off = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    t = time.time()
-    kinds, example, stale, live, steps, done = collections.Counter(), None, 0, 0, 0, 0
-    for seed in range(runs):
-        world = World(seed, profile, off)
+def batch(profile, seeds, off=(), steps=6000):
+    """Violations by kind, an example, and what was counted."""
+    kinds, example, counted = collections.Counter(), None, collections.Counter()
+    for seed in seeds:
+        world = World(seed, profile, off, steps)
         for f in world.run():
             kinds[f[0]] += 1
             example = example or (seed, f)
-        stale, live, steps, done = stale + world.stale, live + world.live, steps + world.now, done + world.done
-    print(profile, off, f"{steps} steps, {done} calls, live {live}, stale {stale}", dict(kinds), example or "", f"{time.time() - t:.0f} s")
+        counted.update(steps=world.now, calls=world.done, live=world.live, stale=world.stale)
+    return kinds, example, counted
+
+
+def main():
+    args, off = [a for a in sys.argv[1:] if a.isdigit()], [a for a in sys.argv[1:] if a in RULES]
+    unknown = [a for a in sys.argv[1:] if a not in RULES and not a.isdigit() and a != "table"]
+    if unknown:
+        sys.exit(f"unknown: {unknown[0]}; rules: {' '.join(RULES)}")
+    runs, bad = int(args[0]) if args else 100, 0
+    first = int(args[1]) if len(args) > 1 else 0
+    for profile in PROFILES:
+        kinds, example, counted = batch(profile, range(first, first + runs), off)
+        bad += sum(kinds.values())
+        if profile in ("calm", "evictions"):
+            bad += counted["stale"]
+        print(f"{profile:10}", dict(counted), dict(kinds) or "0 violations", example or "", flush=True)
+    for rule in RULES if "table" in sys.argv else ():
+        found = collections.Counter()
+        for profile in PROFILES:
+            for steps, times in (6000, runs // 3), (600, runs):
+                found.update(batch(profile, range(times), off + [rule], steps)[0])
+        print(f"{rule:15} {sum(found.values()):5} {RULES[rule]:60} {dict(found) or 'NOT NEEDED, OR NOT SEEN'}", flush=True)
+    sys.exit(bad > 0)
 
 
 if __name__ == "__main__":

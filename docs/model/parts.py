@@ -152,8 +152,14 @@ class Part:
         """Returns whether everyone may see the counts."""
         if not tx.epoch:
             return True
+        w = self.w
         for s in tx.subjects:
-            while not self.call(self.w.redis.put_counts, tx.epoch, s, tx.counts[s], True)[0]:
+            while True:
+                c = tx.counts[s]
+                if w.now - tx.at > w.FILL and w.on("old_publishes"):  # the key may have gone and come since: read again
+                    c = w.db.counts[s] if self.up("database") else None
+                if c and self.call(w.redis.put_counts, tx.epoch, s, c, True)[0]:
+                    break
                 tries -= 1
                 if tries == 0:
                     return False
@@ -203,7 +209,7 @@ class Worker(Part):
         while turn == self.turn:
             yield
             held = w.queue[:self.PREFETCH]
-            if not held:
+            if not held or turn != self.turn:
                 continue
             for m in held:
                 m.delivered = True
@@ -217,7 +223,7 @@ class Worker(Part):
             yield
             early = not w.on("forget_locked") and tried and w.on("forget")
             if early:
-                if not (yield from self.forget_all(tried, w.db.number if w.on("fresh_epoch") else self.number, None)):
+                if not (yield from self.forget_all(tried, w.db.number, None)):
                     continue
                 tried = []
             committed = yield from self.persist(batch, tried)
@@ -529,6 +535,8 @@ class Node(Part):
         w, (_, u, s, state, v) = self.w, m.action
         e = self.number
         ok = self.open and self.call(w.redis.show, e, [m.action])[0]
+        if ok and w.now - self.learned <= w.VALID and w.on("show_both"):  # who has not learned yet looks there
+            ok = self.call(w.redis.show, e - 1, [m.action])[0]
         if not ok:
             self.unshown[u, s] = (state, v, w.now)
         if ok and self.sure() and e == w.db.number:

@@ -61,6 +61,7 @@ class Database:
         if self.world.now > tx.deadline and self.world.on("tx_timeout"):
             self.end(tx)
             return False
+        tx.at = self.world.now
         self.rows.update(tx.rows)
         self.inbox |= tx.inbox
         for s, c in tx.counts.items():
@@ -233,7 +234,8 @@ class Redis:
         elif self.windows:
             key = rnd.choice(list(self.windows))
             w = self.windows[key]
-            if all(not x[1] and self.world.now - x[4] > self.world.MINUTE for x in w.entries.values()) and self.world.now >= w.guard[0]:
+            idle = all(not x[1] and self.world.now - x[4] > self.world.MINUTE for x in w.entries.values())
+            if idle and self.world.now >= w.guard[0]:
                 del self.windows[key]
 
     def trim(self, rnd):
