@@ -33,7 +33,7 @@ func (f deadFlags) with(ctx context.Context, use func(*amqp.Dead) error) (err er
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL. ovation dev puts no message aside.")
 	}
-	dead, err := amqp.OpenDead(ctx, f.options(f.Prefix, quietly))
+	dead, err := amqp.OpenDead(ctx, f.options(string(f.Prefix), quietly))
 	if err != nil {
 		return blame(blameQueue, err)
 	}

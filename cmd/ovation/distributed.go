@@ -28,7 +28,7 @@ func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger) (*post
 
 // prefixFlag keeps installations on the same servers apart.
 type prefixFlag struct {
-	Prefix string `default:"ovation" help:"Begins every key in Redis and every queue in RabbitMQ; the same for every process." variable:"OVATION_PREFIX"`
+	Prefix keyPrefix `default:"ovation" help:"Begins every key in Redis and every queue in RabbitMQ; the same for every process." variable:"OVATION_PREFIX"`
 }
 
 // redisFlag says where Redis is.
@@ -38,13 +38,13 @@ type redisFlag struct {
 
 // queueFlags say where the queue is.
 type queueFlags struct {
-	RabbitMQURL string `help:"Queue: amqp://user:password@host:port/vhost."                              name:"rabbitmq-url"             placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
-	Partitions  int    `default:"8"                                         help:"Queues that share the load; the same for every process." variable:"OVATION_PARTITIONS"`
+	RabbitMQURL string         `help:"Queue: amqp://user:password@host:port/vhost."                              name:"rabbitmq-url"             placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
+	Partitions  partitionCount `default:"8"                                         help:"Queues that share the load; the same for every process." variable:"OVATION_PARTITIONS"`
 }
 
 // options are those of the queue.
 func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
-	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: f.Partitions, Logger: log}
+	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: int(f.Partitions), Logger: log}
 }
 
 const blameQueue = "--rabbitmq-url or OVATION_RABBITMQ_URL"
@@ -85,11 +85,11 @@ func (f servicesFlags) openAll(ctx context.Context, command string, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	copied, err := f.openRedis(ctx, database, f.Prefix, log, 0)
+	copied, err := f.openRedis(ctx, database, string(f.Prefix), log, 0)
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}
-	options := f.options(f.Prefix, log)
+	options := f.options(string(f.Prefix), log)
 	options.Metrics = metrics
 	queue, err := amqp.Open(ctx, options)
 	if err != nil {
@@ -174,7 +174,7 @@ func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error
 	if err != nil || f.RedisURL == "" {
 		return database, err
 	}
-	copied, err := f.openRedis(ctx, database, f.Prefix, log, bulkTimeout)
+	copied, err := f.openRedis(ctx, database, string(f.Prefix), log, bulkTimeout)
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

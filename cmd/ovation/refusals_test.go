@@ -28,7 +28,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 		{"work", []string{postgres, queue}, []string{"set " + redis + "."}},
 		{"work", []string{redis, queue}, []string{"set " + postgres + "."}},
 		{"serve", []string{postgres, redis, queue}, []string{"OVATION_JWT_SECRET", "OVATION_JWKS"}},
-		{"work --max-actions-per-second=-1", []string{postgres, redis, queue}, []string{"--max-actions-per-second is -1"}},
+		{"work --max-actions-per-second=-1", []string{postgres, redis, queue}, []string{"--max-actions-per-second", `"-1" is not a number from 0`}},
 		{"migrate", nil, []string{"set " + postgres}},
 		{"dead list", nil, []string{"set " + queue}},
 		{"dead replay", []string{queue}, []string{"--all"}},

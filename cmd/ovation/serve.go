@@ -23,9 +23,9 @@ type serveCommand struct {
 	servicesFlags `embed:""`
 	apiFlags      `embed:""`
 
-	JWTSecret     secret        `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
-	Introspection bool          `help:"Answer questions about the schema." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
-	Drain         time.Duration `default:"1s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
+	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
+	Introspection bool   `help:"Answer questions about the schema." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
+	Drain         pause  `default:"1s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
 // Run serves until it is told to stop.
@@ -80,7 +80,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer closeHandler()
 	number, _ := built()
 	sayf(p.stdout, "Ovation %s serves %s/graphql\n", number, urlOf(listener))
-	serving, stop := draining(p.ctx, c.Drain)
+	serving, stop := draining(p.ctx, time.Duration(c.Drain))
 	defer stop()
 	return serveHTTP(serving, listener, goodbye(p.ctx, handler), nil, log)
 }

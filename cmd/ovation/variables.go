@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -188,6 +191,56 @@ func oneOf(value string, known []string) error {
 	if !slices.Contains(known, value) {
 		return fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
 	}
+	return nil
+}
+
+// keyPrefix begins names in Redis and RabbitMQ.
+type keyPrefix string
+
+var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// UnmarshalText refuses what one of the two cannot take.
+func (k *keyPrefix) UnmarshalText(text []byte) error {
+	*k = keyPrefix(text)
+	if !prefixes.Match(text) {
+		return fmt.Errorf("%q is no prefix: write 1 to 64 letters, digits and any of . _ -", text)
+	}
+	return nil
+}
+
+// partitionCount is how many queues share the load.
+type partitionCount int
+
+// UnmarshalText refuses what RabbitMQ should not have to bear.
+func (n *partitionCount) UnmarshalText(text []byte) error {
+	return bounded((*int)(n), text, 1, 256)
+}
+
+// actionRate is so many actions a second, 0 without a bound.
+type actionRate int
+
+// UnmarshalText refuses what is no rate.
+func (r *actionRate) UnmarshalText(text []byte) error {
+	return bounded((*int)(r), text, 0, math.MaxInt32)
+}
+
+func bounded(n *int, text []byte, least, most int) (err error) {
+	if *n, err = strconv.Atoi(string(text)); err != nil || *n < least || *n > most {
+		return fmt.Errorf("%q is not a number from %d to %d", text, least, most)
+	}
+	return nil
+}
+
+// pause is how long to wait.
+type pause time.Duration
+
+// UnmarshalText refuses what lies in the past.
+func (d *pause) UnmarshalText(text []byte) error {
+	length, err := time.ParseDuration(string(text))
+	if err != nil || length < 0 {
+		return fmt.Errorf("%q is not a duration: write for example 500ms, 10s or 1m", text)
+	}
+	*d = pause(length)
 	return nil
 }
 

@@ -24,17 +24,14 @@ type workCommand struct {
 	servicesFlags `embed:""`
 	logFlag       `embed:""`
 
-	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
-	MaxActionsPerSecond int     `default:"0"              help:"How many actions a second go to the database; 0 is no bound."       variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
+	Addr                address    `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
+	MaxActionsPerSecond actionRate `default:"0"              help:"How many actions a second go to the database; 0 is no bound."       variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
 // Run works until it is told to stop.
 func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
-	}
-	if c.MaxActionsPerSecond < 0 {
-		return usage("--max-actions-per-second is %d; write 0 for no bound, or more", c.MaxActionsPerSecond)
 	}
 	log := newLogger(p.stderr, c.LogLevel.Level)
 	listener, err := listen(p.ctx, c.Addr)
@@ -55,7 +52,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
-		options.MaxActions = min(5000, c.MaxActionsPerSecond)
+		options.MaxActions = min(5000, int(c.MaxActionsPerSecond))
 	}
 	w := worker.New(consumer, persister, behind.copied, options)
 
