@@ -7,7 +7,7 @@ lose sight of Redis or of the database, Redis loses its data, epochs end and beg
 reply must show the viewer's own acknowledged state, counts that include it once, and no older counts than before; at rest,
 database, Redis and acknowledgements agree. Without faults no reply may be STALE.
 
-Not in it: reads, tombstones of folders, a database that commits later than the guard lasts.
+Not in it: reads (they are not kept in Redis here), tombstones of folders, a database that commits later than the guard lasts.
 
     ./own_writes.py [RUNS [FIRST]]       the design: 0 violations; RUNS runs of 6,000 steps of each profile (100)
     ./own_writes.py RUNS RULE...         without these rules
@@ -34,6 +34,7 @@ RULES = {  # each can be switched off
     "forget_keeps": "forget keeps state and version, as shown",
     "forget_locked": "a worker forgets under the row locks",
     "gather_all": "all redelivered ones are forgotten before the first persist",
+    "fencing": "the database refuses a worker that was replaced",
     "direct_forgets": "direct writers forget before they commit",
     "show_persisted": "direct writers show what they persisted",
     "no_lift": "nobody lifts a guard",

@@ -226,7 +226,7 @@ class Worker(Part):
                 if not (yield from self.forget_all(tried, w.db.number, None)):
                     continue
                 tried = []
-            committed = yield from self.persist(batch, tried)
+            committed = yield from self.persist(turn, batch, tried)
             if committed is None:
                 tried = tried + [m for m in batch if m not in tried]
                 continue
@@ -236,10 +236,12 @@ class Worker(Part):
                 done = set(batch)
                 w.queue[:] = [m for m in w.queue if m not in done]
 
-    def persist(self, batch, tried):
+    def persist(self, turn, batch, tried):
         w = self.w
 
         def before(tx, changed):
+            if turn != self.turn and w.on("fencing"):
+                return False
             if w.on("forget_locked") and w.on("forget"):
                 if not (yield from self.forget_all(tried, tx.epoch, tx.subjects)):
                     return False
