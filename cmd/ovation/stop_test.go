@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -19,14 +21,20 @@ type slowLike struct {
 
 const slowBody = `{"query":"mutation { like(input: {biz: \"video\", bizId: \"1\"}) { changed } }"}`
 
-func beginLike(t *testing.T, s *server) *slowLike {
+func beginLike(t *testing.T, s *server, headers map[string]string) *slowLike {
 	t.Helper()
 	host := strings.TrimPrefix(s.url, "http://")
 	connection, err := net.Dial("tcp", host)
 	must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	_, err = fmt.Fprintf(connection, "POST /graphql HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
-		"X-Ovation-User: alice\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", host, len(slowBody))
+		"Content-Length: %d\r\nExpect: 100-continue\r\n", host, len(slowBody))
+	must(t, err)
+	for name, value := range headers {
+		_, err = fmt.Fprintf(connection, "%s: %s\r\n", name, value)
+		must(t, err)
+	}
+	_, err = fmt.Fprint(connection, "\r\n")
 	must(t, err)
 	l := &slowLike{connection, bufio.NewReader(connection)}
 	if answer := l.answer(t); answer != http.StatusContinue {
@@ -45,6 +53,16 @@ func (l *slowLike) answer(t *testing.T) int {
 	return answer.StatusCode
 }
 
+// finish sends the rest and wants it done.
+func (l *slowLike) finish(t *testing.T) {
+	t.Helper()
+	_, err := l.connection.Write([]byte(slowBody))
+	must(t, err)
+	if answer := l.answer(t); answer != http.StatusOK {
+		t.Errorf("the request under way was answered %d", answer)
+	}
+}
+
 // refuses waits until the server accepts no more.
 func (s *server) refuses(t *testing.T) {
 	t.Helper()
@@ -61,14 +79,10 @@ func (s *server) refuses(t *testing.T) {
 func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 	data := t.TempDir()
 	s := serveBinary(t, data)
-	like := beginLike(t, s)
+	like := beginLike(t, s, dev("alice"))
 	s.signal()
 	s.refuses(t)
-	_, err := like.connection.Write([]byte(slowBody))
-	must(t, err)
-	if answer := like.answer(t); answer != http.StatusOK {
-		t.Errorf("the request under way was answered %d", answer)
-	}
+	like.finish(t)
 	<-s.ended
 	if got := s.stop(); got.code != 0 {
 		t.Errorf("it ended with code %d:\n%s", got.code, got.stderr)
@@ -80,7 +94,7 @@ func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 
 func TestSecondSignalStopsAtOnce(t *testing.T) {
 	s := serveBinary(t, t.TempDir())
-	beginLike(t, s) // it would be waited for
+	beginLike(t, s, dev("alice")) // it would be waited for
 	s.signal()
 	s.refuses(t)
 	began := time.Now()
@@ -95,6 +109,51 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 			return
 		case <-again.C:
 			s.signal()
+		}
+	}
+}
+
+// TestNodeFinishesWhatIsUnderWay stops a node with a mutation half sent and a
+// connection that idles.
+func TestNodeFinishesWhatIsUnderWay(t *testing.T) {
+	s := newSite(t)
+	node := s.start(t, "serve")
+	idle := beginLike(t, node, as("alice"))
+	idle.finish(t)
+	like := beginLike(t, node, as("bob"))
+	node.signal()
+	node.refuses(t)
+	must(t, idle.connection.SetReadDeadline(time.Now().Add(stopTimeout/2)))
+	if _, err := idle.answers.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the idle connection ended with %v", err)
+	}
+	like.finish(t)
+	<-node.ended
+	stopped(t, "serve", node)
+	w := s.start(t, "work") // what was acknowledged is in the queue
+	eventually(t, "both likes are counted", func() bool { return s.likes(t) == 2 })
+	stopped(t, "work", w)
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}
+
+// TestSecondSignalStopsANode stops a node that would wait for a request, and
+// another one that would go on for a balancer.
+func TestSecondSignalStopsANode(t *testing.T) {
+	s := newSite(t)
+	waiting := s.start(t, "serve")
+	beginLike(t, waiting, as("alice"))
+	s.variables["OVATION_DRAIN"] = "1h"
+	draining := s.start(t, "serve")
+	for _, node := range []*server{waiting, draining} {
+		node.signal()
+		eventually(t, "the node is stopping", func() bool { return node.ready() != 200 })
+		began := time.Now()
+		eventually(t, "a second signal ends it", func() bool {
+			node.signal()
+			return isClosed(node.ended)
+		})
+		if took := time.Since(began); took > stopTimeout/2 {
+			t.Errorf("it took %v", took)
 		}
 	}
 }
