@@ -152,11 +152,14 @@ type persisted struct {
 	storage.Persister
 
 	want, has int64
+	took      time.Duration // so far
 	all       chan struct{}
 }
 
 func (p *persisted) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	began := time.Now()
 	outcome, err := p.Persister.Persist(ctx, messages, mark)
+	p.took += time.Since(began)
 	if err == nil && p.has < p.want {
 		for i := range messages {
 			p.has += int64(len(messages[i].Actions))
@@ -180,15 +183,38 @@ func BenchmarkWorker(b *testing.B) {
 					fillQueue(b, s, from, min(size, b.N-from), shown)
 				}
 				done := &persisted{Persister: s.database, want: int64(b.N), all: make(chan struct{})}
+				mirror := &timed{Mirror: s.copied}
 				b.ResetTimer()
-				startWorker(b, s.queue, done, s.copied, worker.Options{})
+				startWorker(b, s.queue, done, mirror, worker.Options{})
 				<-done.all
 				b.StopTimer()
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "actions/s")
+				b.ReportMetric(done.took.Seconds()*1e6/float64(b.N), "persist-µs/action")
+				b.ReportMetric(time.Duration(mirror.marking.Load()).Seconds()*1e6/float64(b.N), "of-it-mark-µs/action")
+				b.ReportMetric(time.Duration(mirror.publishing.Load()).Seconds()*1e6/float64(b.N), "publish-µs/action")
 			})
 		}
 	}
 }
+
+// timed is a mirror that adds up what it takes.
+type timed struct {
+	worker.Mirror
+
+	marking, publishing atomic.Int64
+}
+
+func (m *timed) Mark(ctx context.Context, outcome storage.Outcome) error {
+	defer m.add(&m.marking, time.Now())
+	return m.Mirror.Mark(ctx, outcome)
+}
+
+func (m *timed) Publish(ctx context.Context, outcome storage.Outcome) error {
+	defer m.add(&m.publishing, time.Now())
+	return m.Mirror.Publish(ctx, outcome)
+}
+
+func (*timed) add(to *atomic.Int64, began time.Time) { to.Add(int64(time.Since(began))) }
 
 // fillQueue publishes a message of likes and, if wanted, shows them.
 func fillQueue(b *testing.B, s servers, from, n int, show bool) {
