@@ -5,9 +5,8 @@
 #   docker build --build-arg VERSION=$(git describe --tags --always) -t ovation .
 #   docker run --rm --read-only --cap-drop ALL -p 8080:8080 -v ovation:/data ovation dev
 #
-# Health is asked over HTTP, at /healthz (it runs) and /readyz (send it requests):
-# a balancer or an orchestrator does so from outside. There is no HEALTHCHECK here
-# because nothing in the image could ask.
+# Health is asked by the binary itself, of /readyz: ovation health. A balancer or an
+# orchestrator asks over HTTP from outside, there and at /healthz (it runs).
 
 FROM --platform=$BUILDPLATFORM node:22-alpine AS web
 WORKDIR /src/web
@@ -36,5 +35,6 @@ USER 65532:65532
 ENV OVATION_ADDR=0.0.0.0:8080 OVATION_DATA=/data
 EXPOSE 8080
 VOLUME /data
+HEALTHCHECK --interval=5s --timeout=6s --start-period=30s --retries=3 CMD ["/ovation", "health"]
 ENTRYPOINT ["/ovation"]
 CMD ["serve"]

@@ -39,6 +39,10 @@ test: web ## Run every test, with the race detector; gets Postgres, Redis and Ra
 test-services: ## Test scripts/services where the servers are installed: start, kill, revive, stop
 	scripts/services_test
 
+.PHONY: test-image
+test-image: build ## Test, as root, that bin/ovation runs as the image has it, without docker
+	scripts/services run scripts/image_test
+
 .PHONY: load
 load: ## As hard as promised: 1,000 clients double-click and a process dies; 100,000 steps over two nodes; how soon others see
 	OVATION_LOAD=full scripts/services run go test -race -count 1 -v -timeout 30m -run 'DoubleClick|Kill|Own|Others|Rolling' ./cmd/ovation
@@ -60,9 +64,24 @@ bench-import: ## Import a million rows of real data into each store, and verify 
 	scripts/services run go test -run '^$$' -bench Import -benchtime 3x -v ./cmd/ovation
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) verify-generated ## Check style, import arrows, generated code and go.mod
+lint: $(GOLANGCI_LINT) verify-generated lint-scripts ## Check style, import arrows, generated code, scripts and go.mod
 	$(GOLANGCI_LINT) run ./...
 	go mod tidy -diff
+
+.PHONY: lint-scripts
+lint-scripts: ## Check the scripts with shellcheck; gets it with apt when root
+	@if ! command -v shellcheck >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'installing shellcheck with apt'; \
+		apt='env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300'; \
+		$$apt install -y --no-install-recommends shellcheck >/dev/null 2>&1 || \
+			{ $$apt update && $$apt install -y --no-install-recommends shellcheck >/dev/null; } || true; \
+	fi; \
+	if command -v shellcheck >/dev/null; then \
+		shellcheck -x $$(find scripts .ci -type f -not -name '*.yml'); \
+	else \
+		echo 'shellcheck is not installed: the scripts are not checked. Install the package shellcheck.'; \
+		[ -z "$${CI:-}" ]; \
+	fi
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format the code
