@@ -421,11 +421,11 @@ class Node(Part):
         asked = w.rnd.sample(w.subjects, w.rnd.randint(1, 2))
         upto = {s: (w.needed(u, s, self), len(w.acks[u, s])) for s in asked}
         before = {s: self.replied[s] for s in asked}
-        e, early = self.number, self.sure()
+        e, early, doubted = self.number, self.sure(), self.doubts()
         yield
         answer = (yield from self.answer(e, u, asked)) if self.open else None
         sure = self.sure() if w.on("sure_at_end") else early
-        if answer is None or not sure or self.doubts() or self.number != e:
+        if answer is None or not sure or doubted or self.doubts() or self.number != e:
             w.stale += 1
             return
         if e in w.tainted and w.now - w.tainted[e] <= w.VALID:
@@ -498,7 +498,7 @@ class Node(Part):
 
     def mutate(self, u):
         w, s, state = self.w, self.w.rnd.choice(self.w.subjects), self.w.rnd.randrange(2)
-        e, upto = self.number, (w.needed(u, s, self), len(w.acks[u, s]))
+        e, upto, doubted = self.number, (w.needed(u, s, self), len(w.acks[u, s])), self.doubts()
         yield
         x = yield from self.entries(e, u, [s]) if self.open else nothing()
         x = x[s] if isinstance(x, dict) else None
@@ -509,7 +509,7 @@ class Node(Part):
                 x = None
             elif v > x[0]:
                 x = (v, False, share, None, 0)
-        known = x and self.sure() and not self.doubts() and self.number == e
+        known = x and self.sure() and not doubted and not self.doubts() and self.number == e
         seen, doubt = x[0] if x else 0, self.doubtful.get((u, s), 0)
         if known and doubt <= seen and x[2] == state:
             if not (e in w.tainted and w.now - w.tainted[e] <= w.VALID) and seen < min(upto[0], w.needed(u, s, self, upto[1])):
