@@ -229,9 +229,11 @@ type Persister interface {
 	// Persist applies every message that is not in the inbox, in one
 	// transaction: states take the highest version, counts move by what the
 	// states really changed, and each subject with a changed state gets its
-	// next count version. A collection into a folder that is gone goes to the
-	// user's default folder, which is made if need be. The same call may be
-	// repeated at any time.
+	// next count version. A collection into a folder that was deleted later
+	// goes where the items of that folder went, or nowhere where they were
+	// uncollected, with the version that it has. Into any other folder that is
+	// not there it goes to the user's default folder, which is made if need be.
+	// The same call may be repeated at any time.
 	//
 	// The actions are valid (Action.Validate); an invalid one is an
 	// *InvalidError and nothing is persisted. mark may be nil.
@@ -239,7 +241,8 @@ type Persister interface {
 	// Seen reports for each message id whether it was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
 	// Prune forgets the ids of messages that were persisted before the time,
-	// except those kept forever, and returns how many.
+	// except those kept forever, and returns how many. It also forgets where
+	// the items of folders went that were deleted before the time.
 	Prune(ctx context.Context, before time.Time) (int64, error)
 }
 
@@ -260,9 +263,12 @@ type Folders interface {
 	// limit means that the folder is empty. Errors: ErrNotFound for either
 	// folder, ErrInvalid if they are the same.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
-	// DeleteFolder removes an empty folder. Errors: ErrNotFound,
-	// ErrDefaultFolder, ErrFolderNotEmpty.
-	DeleteFolder(ctx context.Context, key FolderKey) error
+	// DeleteFolder removes an empty folder at the given time and remembers
+	// where its items went, as of EmptyFolder: a collection into it that is
+	// older and still on its way then goes there, too. Errors: ErrNotFound,
+	// ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid where moveTo is the same
+	// folder.
+	DeleteFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time) error
 }
 
 // Difference is one stored count that does not equal what it counts.

@@ -63,7 +63,7 @@ func (f *Folders) DeleteFolder(ctx context.Context, key storage.FolderKey, moveT
 		if err != nil {
 			return items, fmt.Errorf("empty folder: %w", err)
 		}
-		err = f.store.DeleteFolder(ctx, key)
+		err = f.store.DeleteFolder(ctx, key, moveTo, f.now())
 		if err == nil {
 			return items, nil
 		}

@@ -135,12 +135,12 @@ type busyOwner struct {
 	times int
 }
 
-func (o *busyOwner) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
+func (o *busyOwner) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string, at time.Time) error {
 	if o.times > 0 {
 		fill(ctx, o.t, o.Store, key, "late"+strconv.Itoa(o.times), 1)
 	}
 	o.times--
-	return o.Store.DeleteFolder(ctx, key)
+	return o.Store.DeleteFolder(ctx, key, moveTo, at)
 }
 
 func TestFolderThatFillsUpIsEmptiedAgain(t *testing.T) {

@@ -3,6 +3,7 @@ package metered_test
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -24,7 +25,7 @@ func TestCallsAreMeasuredAndFaultsCounted(t *testing.T) {
 	if _, err := store.FoldersOf(t.Context(), []storage.FolderKey{key}); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.DeleteFolder(t.Context(), key); err == nil {
+	if err := store.DeleteFolder(t.Context(), key, "", time.Now()); err == nil {
 		t.Fatal("a folder that is none was deleted")
 	}
 	if err := store.Close(); err != nil {

@@ -92,7 +92,7 @@ func (s *Store) EmptyFolder(ctx context.Context, key storage.FolderKey, moveTo s
 }
 
 // DeleteFolder implements storage.Folders.
-func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) (err error) {
+func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string, at time.Time) (err error) {
 	defer s.measure("DeleteFolder", time.Now(), &err)
-	return s.Store.DeleteFolder(ctx, key)
+	return s.Store.DeleteFolder(ctx, key, moveTo, at)
 }

@@ -61,9 +61,9 @@ func existing(b *pgx.Batch, keys []storage.FolderKey) map[storage.FolderKey]bool
 }
 
 // guardCollections guards the owners of what the messages collect and
-// uncollect. Once the batch is sent, the set holds the folders that exist of
-// those the messages name.
-func guardCollections(b *pgx.Batch, messages []storage.Message) map[storage.FolderKey]bool {
+// uncollect. Once the batch is sent, what it returns knows the folders that the
+// messages name.
+func guardCollections(b *pgx.Batch, messages []storage.Message) *places {
 	owners := make(map[storage.User]int64)
 	named := make(map[storage.FolderKey]bool)
 	for i := range messages {
@@ -81,19 +81,81 @@ func guardCollections(b *pgx.Batch, messages []storage.Message) map[storage.Fold
 		}
 	}
 	guard(b, owners)
-	if len(named) == 0 {
-		return nil
-	}
-	return existing(b, slices.Collect(maps.Keys(named)))
+	p := new(places)
+	p.lookUp(b, slices.Collect(maps.Keys(named)))
+	return p
 }
 
-// place directs collections into folders that do not exist to the default
-// folder of their users.
-func place(actions []storage.Action, existing map[storage.FolderKey]bool) {
+// places are folders of guarded owners: those that exist, and of those that do
+// not where their items went, where that is known.
+type places struct {
+	exist   map[storage.FolderKey]bool
+	deleted map[storage.FolderKey]deletion
+}
+
+type deletion struct {
+	movedTo string
+	version int64
+}
+
+const selectDeleted = `
+SELECT k.ord, d.moved_to, d.version
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, folder_id, ord)
+CROSS JOIN LATERAL (SELECT moved_to, version FROM deleted_folder d
+    WHERE d.tenant = k.tenant AND d.user_id = k.user_id AND d.folder_id = k.folder_id LIMIT 1) d`
+
+// lookUp fills the places in once the batch is sent.
+func (p *places) lookUp(b *pgx.Batch, keys []storage.FolderKey) {
+	if len(keys) == 0 {
+		return
+	}
+	p.exist, p.deleted = existing(b, keys), make(map[storage.FolderKey]deletion)
+	rows := newColumns(3, 0, len(keys))
+	for _, k := range keys {
+		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
+	}
+	b.Queue(selectDeleted, rows.args()...).Query(each(func(row pgx.Rows) error {
+		var i int
+		var d deletion
+		err := row.Scan(&i, &d.movedTo, &d.version)
+		p.deleted[keys[i-1]] = d
+		return err
+	}))
+}
+
+// place directs collections into folders that do not exist to where the items
+// of those went when they were deleted after the action, from there on in the
+// same way, and else to the default folder of their users.
+func (t *tx) place(actions []storage.Action, known *places) error {
+	left := make([]*storage.Action, 0, len(actions)) // the caller's own: what Coalesce returned
 	for i := range actions {
-		a := &actions[i] // the caller's own: what Coalesce returned
-		if a.FolderID != "" && !existing[storage.FolderKey{Owner: a.User, FolderID: a.FolderID}] {
+		if actions[i].Kind == storage.KindCollection {
+			left = append(left, &actions[i])
+		}
+	}
+	for {
+		var moved []*storage.Action
+		var named []storage.FolderKey
+		for _, a := range left {
+			key := storage.FolderKey{Owner: a.User, FolderID: a.FolderID}
+			if a.FolderID == "" || a.FolderID == storage.DefaultFolderID || known.exist[key] {
+				continue
+			}
 			a.FolderID = storage.DefaultFolderID
+			if d, ok := known.deleted[key]; ok && d.version > a.Version {
+				a.FolderID = d.movedTo
+				moved = append(moved, a)
+				named = append(named, storage.FolderKey{Owner: a.User, FolderID: a.FolderID})
+			}
+		}
+		if len(moved) == 0 {
+			return nil
+		}
+		left, known = moved, new(places)
+		b := t.batch()
+		known.lookUp(b, named)
+		if err := t.send(b); err != nil {
+			return err
 		}
 	}
 }

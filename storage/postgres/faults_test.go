@@ -220,7 +220,7 @@ func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 		name := "Films"
 		_, renamed := s.UpdateFolder(t.Context(), key, storage.FolderChange{Name: &name}, time.Now())
 		_, _, emptied := s.EmptyFolder(t.Context(), key, text+"2", time.Now(), 1, nil)
-		for _, err := range []error{renamed, emptied, s.DeleteFolder(t.Context(), key)} {
+		for _, err := range []error{renamed, emptied, s.DeleteFolder(t.Context(), key, "", time.Now())} {
 			if !errors.Is(err, storage.ErrNotFound) {
 				t.Errorf("a folder %q: got the error %v, want %v", text, err, storage.ErrNotFound)
 			}

@@ -132,12 +132,14 @@ func (s *Store) UpdateFolder(
 	return &f, nil
 }
 
+var errSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
+
 // EmptyFolder moves or uncollects up to limit items.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
 	if moveTo == key.FolderID {
-		return 0, storage.Outcome{}, &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
+		return 0, storage.Outcome{}, errSameFolder
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "empty folder", func(t *tx) (err error) {
@@ -223,22 +225,29 @@ func (t *tx) take(key storage.FolderKey, moveTo string, at int64, limit int) (ou
 const (
 	holdsItems   = `SELECT FROM user_collection WHERE tenant = $1 AND user_id = $2 AND state = $3 AND state <> '' LIMIT 1`
 	deleteFolder = `DELETE FROM folder WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
+
+	insertDeleted = `
+INSERT INTO deleted_folder (tenant, user_id, folder_id, moved_to, version) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET moved_to = excluded.moved_to, version = excluded.version`
 )
 
 // DeleteFolder removes an empty folder.
-func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
-	if key.FolderID == storage.DefaultFolderID {
+func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string, at time.Time) error {
+	switch {
+	case key.FolderID == storage.DefaultFolderID:
 		return storage.ErrDefaultFolder
-	}
-	if validateOwner(key.Owner) != nil || !storable(key.FolderID) {
+	case moveTo == key.FolderID:
+		return errSameFolder
+	case validateOwner(key.Owner) != nil || !storable(key.FolderID) || !storable(moveTo):
 		return storage.ErrNotFound
 	}
 	return s.write(ctx, "delete folder", func(t *tx) error {
 		var items, deleted int64
 		b := t.batch()
-		guard(b, map[storage.User]int64{key.Owner: storage.Micros(s.now())})
+		guard(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
 		b.Queue(holdsItems, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&items))
 		b.Queue(deleteFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&deleted))
+		b.Queue(insertDeleted, key.Owner.Tenant, key.Owner.UserID, key.FolderID, moveTo, storage.Micros(at))
 		switch err := t.send(b); {
 		case err != nil:
 			return err

@@ -60,7 +60,9 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 	}
 	actions = storage.Coalesce(actions)
 	outcome.Skipped = len(skipped)
-	place(actions, folders)
+	if err := t.place(actions, folders); err != nil {
+		return outcome, err
+	}
 	changed := newTally()
 	if outcome.Applied, err = t.apply(actions, changed); err != nil {
 		return outcome, err
@@ -164,13 +166,18 @@ const deleteInbox = `
 DELETE FROM inbox WHERE id = ANY (ARRAY(
     SELECT id FROM inbox WHERE persisted < $1 ORDER BY persisted LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
-// Prune forgets old messages, in transactions of a bounded size.
+const deleteDeleted = `
+DELETE FROM deleted_folder WHERE (tenant, user_id, folder_id) IN (
+    SELECT tenant, user_id, folder_id FROM deleted_folder WHERE version < $1 ORDER BY version LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+// Prune forgets old messages and deleted folders, in transactions of a bounded size.
 func (s *Store) Prune(ctx context.Context, before time.Time) (total int64, err error) {
 	for {
 		var n int64
 		err := s.write(ctx, "prune the inbox", func(t *tx) error {
 			b := t.batch()
 			b.Queue(deleteInbox, storage.Micros(before), pruneBatch).Exec(count(&n))
+			b.Queue(deleteDeleted, storage.Micros(before), pruneBatch)
 			return t.send(b)
 		})
 		if err != nil {

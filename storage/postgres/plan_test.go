@@ -47,6 +47,7 @@ func databases(t *testing.T) map[string]*Store {
 		`INSERT INTO user_collection SELECT 'default', i % 50, 'video', i, 'default', '', i FROM generate_series(1, 5000) i`,
 		`INSERT INTO user_read SELECT 'default', i % 50, 'video', i, 1, i, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO folder SELECT 'default', i % 50, i, 'Folder ' || i, 'folder ' || i, '', i % 2 = 0, 1, 1, i FROM generate_series(1, 2000) i`,
+		`INSERT INTO deleted_folder SELECT 'default', i % 50, i, 'default', i FROM generate_series(1, 2000) i`,
 		`INSERT INTO inbox SELECT i, i FROM generate_series(1, 5000) i`,
 		`ANALYZE`)
 	return map[string]*Store{"empty": open(t), "filled": openAt(t, Options{URL: at})}
@@ -107,7 +108,7 @@ func TestBatchesSearchByKey(t *testing.T) {
 			insertInbox, guardOwners, selectExisting, upsertReactions, upsertCollections, upsertReads,
 			selectReactions, selectCollections, updateItemCounts, upsertCounts, selectPresentCounts,
 			selectNames, selectFolder, updateFolder, takeItems, holdsItems, deleteFolder, deleteInbox,
-			closeEpoch, nextEpoch,
+			closeEpoch, nextEpoch, insertDeleted, selectDeleted, deleteDeleted,
 		} {
 			steps := plan(t, s, query)
 			for i, step := range steps {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ovation/storage"
 )
@@ -93,7 +94,7 @@ func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string
 		from, to := c.folder(random, owner), []string{"", storage.DefaultFolderID, c.folder(random, owner).FolderID}[random.IntN(3)]
 		_, _, err = s.EmptyFolder(ctx, from, to, storage.Time(c.version.Add(1)), 1+random.IntN(5), nil)
 	case 3:
-		err = s.DeleteFolder(ctx, c.folder(random, owner))
+		err = s.DeleteFolder(ctx, c.folder(random, owner), "", time.Now())
 	default:
 		messages := make([]storage.Message, 1+random.IntN(3))
 		for i := range messages {

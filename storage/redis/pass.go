@@ -65,9 +65,9 @@ func (s *Store) UpdateFolder(
 }
 
 // DeleteFolder removes a folder from the database.
-func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
+func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string, at time.Time) error {
 	if err := s.database.down(); err != nil {
 		return err
 	}
-	return s.Store.DeleteFolder(ctx, key)
+	return s.Store.DeleteFolder(ctx, key, moveTo, at)
 }

@@ -10,40 +10,86 @@ const selectExisting = `
 SELECT k.key FROM json_each(?) k CROSS JOIN folder f
 WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.folder_id = k.value ->> 2`
 
-// place directs collections into folders that do not exist to the default
-// folder of their users, and makes those that are missing.
+const selectDeleted = `
+SELECT k.key, d.moved_to, d.version FROM json_each(?) k CROSS JOIN deleted_folder d
+WHERE d.tenant = k.value ->> 0 AND d.user_id = k.value ->> 1 AND d.folder_id = k.value ->> 2`
+
+// place directs collections into folders that do not exist to where the items
+// of those went when they were deleted after the action, from there on in the
+// same way, and else to the default folder of their users, which is made if it
+// is missing.
 func (t tx) place(actions []storage.Action) error {
-	var keys tuples
-	missing := make(map[int]bool)
-	asked := make([]int, 0, len(actions)) // the index of the action of each key
-	for i, a := range actions {
-		if a.FolderID != "" {
-			missing[i] = true
-			asked = append(asked, i)
-			keys.add([]string{a.User.Tenant, a.User.UserID, a.FolderID})
-		}
-	}
-	if len(asked) == 0 {
-		return nil
-	}
-	err := t.query(selectExisting, []any{keys.json()}, func(scan func(...any) error) error {
-		var k int
-		err := scan(&k)
-		delete(missing, asked[k])
-		return err
-	})
-	if err != nil || len(missing) == 0 {
-		return err
+	left := make([]*storage.Action, 0, len(actions)) // the caller's: apply owns what Coalesce returned
+	for i := range actions {
+		left = append(left, &actions[i])
 	}
 	users := make(map[storage.User]int64)
-	for i := range missing {
-		a := &actions[i] // the caller's: apply owns what Coalesce returned
-		a.FolderID = storage.DefaultFolderID
-		if at, ok := users[a.User]; !ok || a.Version < at {
-			users[a.User] = a.Version
+	for len(left) > 0 {
+		missing, err := t.missing(left)
+		if err != nil {
+			return err
+		}
+		if left, err = t.follow(missing); err != nil {
+			return err
+		}
+		for _, a := range missing {
+			if at, ok := users[a.User]; a.FolderID == storage.DefaultFolderID && (!ok || a.Version < at) {
+				users[a.User] = a.Version
+			}
 		}
 	}
+	if len(users) == 0 {
+		return nil
+	}
 	return t.makeDefaults(users)
+}
+
+// missing returns those whose folder does not exist.
+func (t tx) missing(actions []*storage.Action) (out []*storage.Action, err error) {
+	var keys tuples
+	exists := make(map[int]bool)
+	for _, a := range actions {
+		keys.add([]string{a.User.Tenant, a.User.UserID, a.FolderID})
+	}
+	err = t.query(selectExisting, []any{keys.json()}, func(scan func(...any) error) error {
+		var i int
+		err := scan(&i)
+		exists[i] = true
+		return err
+	})
+	for i, a := range actions {
+		if a.FolderID != "" && !exists[i] {
+			out = append(out, a)
+		}
+	}
+	return out, err
+}
+
+// follow directs collections into missing folders to others and returns those
+// of which it is not known whether they exist.
+func (t tx) follow(actions []*storage.Action) (out []*storage.Action, err error) {
+	if len(actions) == 0 {
+		return nil, nil
+	}
+	var keys tuples
+	for _, a := range actions {
+		keys.add([]string{a.User.Tenant, a.User.UserID, a.FolderID})
+		a.FolderID = storage.DefaultFolderID
+	}
+	err = t.query(selectDeleted, []any{keys.json()}, func(scan func(...any) error) error {
+		var i int
+		var movedTo string
+		var version int64
+		err := scan(&i, &movedTo, &version)
+		if a := actions[i]; version > a.Version {
+			a.FolderID = movedTo
+			if movedTo != storage.DefaultFolderID {
+				out = append(out, a)
+			}
+		}
+		return err
+	})
+	return out, err
 }
 
 // Where another folder has the default folder's name already, the default

@@ -96,12 +96,14 @@ FROM (SELECT biz, biz_id FROM user_collection
 WHERE s.tenant = ?3 AND s.user_id = ?4 AND s.biz = i.biz AND s.biz_id = i.biz_id
 RETURNING biz, biz_id, version`
 
+var errSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
+
 // EmptyFolder moves or uncollects up to limit items.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
 	if moveTo == key.FolderID {
-		return 0, storage.Outcome{}, &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
+		return 0, storage.Outcome{}, errSameFolder
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "empty folder", func(t tx) error {
@@ -147,12 +149,19 @@ func (s *Store) EmptyFolder(
 const (
 	holdsItems   = `SELECT 1 FROM user_collection WHERE tenant = ? AND user_id = ? AND state = ? AND state <> '' LIMIT 1`
 	deleteFolder = `DELETE FROM folder WHERE tenant = ? AND user_id = ? AND folder_id = ?`
+
+	insertDeleted = `
+INSERT INTO deleted_folder (tenant, user_id, folder_id, moved_to, version) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET moved_to = excluded.moved_to, version = excluded.version`
 )
 
 // DeleteFolder removes an empty folder.
-func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
-	if key.FolderID == storage.DefaultFolderID {
+func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string, at time.Time) error {
+	switch key.FolderID {
+	case storage.DefaultFolderID:
 		return storage.ErrDefaultFolder
+	case moveTo:
+		return errSameFolder
 	}
 	return s.write(ctx, "delete folder", func(t tx) error {
 		holds := false
@@ -170,7 +179,8 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey) error {
 		case holds:
 			return storage.ErrFolderNotEmpty // and the deletion is rolled back
 		}
-		return nil
+		_, err = t.exec(insertDeleted, key.Owner.Tenant, key.Owner.UserID, key.FolderID, moveTo, storage.Micros(at))
+		return err
 	})
 }
 

@@ -175,10 +175,13 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return out, nil
 }
 
-// Prune forgets old messages.
+// Prune forgets old messages and deleted folders.
 func (s *Store) Prune(ctx context.Context, before time.Time) (n int64, err error) {
 	err = s.write(ctx, "prune the inbox", func(t tx) error {
-		n, err = t.exec(`DELETE FROM inbox WHERE persisted < ?`, storage.Micros(before))
+		if n, err = t.exec(`DELETE FROM inbox WHERE persisted < ?`, storage.Micros(before)); err != nil {
+			return err
+		}
+		_, err = t.exec(`DELETE FROM deleted_folder WHERE version < ?`, storage.Micros(before))
 		return err
 	})
 	return n, err

@@ -87,7 +87,7 @@ func keepFolders(
 		}
 		victim := storage.FolderKey{Owner: keyOwner, FolderID: id}
 		if _, _, err = s.EmptyFolder(w.Context(), victim, storage.DefaultFolderID, storage.Time(version.Add(1)), 2, nil); err == nil {
-			err = s.DeleteFolder(w.Context(), victim)
+			err = s.DeleteFolder(w.Context(), victim, storage.DefaultFolderID, storage.Time(version.Add(1)))
 		}
 		// Another keeper may have been faster, and it may still hold items.
 		if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrFolderNotEmpty) {

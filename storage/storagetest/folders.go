@@ -55,7 +55,7 @@ func folderNamesAreUnique(w *world) {
 	w.must(rename(films, "fILMS")) // its own name in other letters
 	w.must(rename(films, "Movies"))
 	w.must(rename(books, "Films"))
-	w.must(w.s.DeleteFolder(w.Context(), books.Key()))
+	w.must(w.s.DeleteFolder(w.Context(), books.Key(), "", storage.Time(1)))
 	w.newFolder(alice, "films") // free again
 
 	// A refused first folder leaves nothing behind.
@@ -78,7 +78,7 @@ func foldersAreBounded(w *world) {
 	_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: alice, Name: "One more", Created: 1})
 	w.wantError(err, storage.ErrTooManyFolders)
 	w.newFolder(user("bob"), "One more")
-	w.must(w.s.DeleteFolder(w.Context(), last.Key()))
+	w.must(w.s.DeleteFolder(w.Context(), last.Key(), "", storage.Time(1)))
 	w.newFolder(alice, "One more")
 }
 
@@ -149,7 +149,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 func collectionsOfGoneFoldersGoToTheDefault(w *world) {
 	alice, bob := user("alice"), user("bob")
 	f, foreign := w.newFolder(alice, "Films"), w.newFolder(bob, "Films")
-	w.must(w.s.DeleteFolder(w.Context(), f.Key()))
+	w.must(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)))
 	outcome := w.persist(
 		collect(alice, video("1"), f.FolderID, 10),
 		collect(alice, video("2"), "never was", 11),
@@ -168,6 +168,68 @@ func collectionsOfGoneFoldersGoToTheDefault(w *world) {
 	w.db.Edit(w.T, `DELETE FROM folder WHERE folder_id = 'default' AND user_id = 'bob'`)
 	w.persist(collect(bob, video("1"), "gone", 13))
 	w.equal("items of a default folder whose name was taken", w.folder(defaultOf(bob)).ItemCount, int64(1))
+	w.verified()
+}
+
+func collectionsFollowTheItemsOfDeletedFolders(w *world) {
+	alice := user("alice")
+	at := storage.Time
+	first, second, third, dropped := w.newFolder(alice, "First"), w.newFolder(alice, "Second"), w.newFolder(alice, "Third"), w.newFolder(alice, "Dropped")
+	w.wantError(w.s.DeleteFolder(w.Context(), first.Key(), first.FolderID, at(100)), storage.ErrInvalid)
+	w.must(w.s.DeleteFolder(w.Context(), first.Key(), second.FolderID, at(100)))
+	w.must(w.s.DeleteFolder(w.Context(), dropped.Key(), "", at(100)))
+	again := w.newFolder(alice, "First") // of the same name, and yet another
+
+	w.persist(collect(alice, video("there"), dropped.FolderID, 200))
+	where := func(name, bizID, folder string, version int64) {
+		w.Helper()
+		got := w.states(alice, video(bizID))
+		id := ""
+		if got.Collected != nil {
+			id = got.Collected.FolderID
+		}
+		w.equal(name, []any{id, got.CollectionVersion}, []any{folder, version})
+	}
+	where("collected after the deletion", "there", storage.DefaultFolderID, 200)
+
+	outcome := w.persist(
+		collect(alice, video("moved"), first.FolderID, 50), collect(alice, video("dropped"), dropped.FolderID, 60),
+		collect(alice, video("late"), first.FolderID, 100), collect(alice, video("there"), dropped.FolderID, 150),
+	)
+	where("collected before the deletion", "moved", second.FolderID, 50)
+	where("collected before its folder was dropped", "dropped", "", 60)
+	where("collected at the deletion", "late", storage.DefaultFolderID, 100)
+	where("older than what is known", "there", storage.DefaultFolderID, 200)
+	w.equal("the folders told", []string{
+		outcome.Applied[0].FolderID, outcome.Applied[1].FolderID, outcome.Applied[2].FolderID, outcome.Applied[3].FolderID,
+	}, []string{"", storage.DefaultFolderID, second.FolderID, storage.DefaultFolderID})
+	w.equal("items", []int64{w.folder(second.Key()).ItemCount, w.folder(again.Key()).ItemCount, w.folder(defaultOf(alice)).ItemCount}, []int64{1, 0, 2})
+
+	// A word that came after the collection wins, in whatever order they land.
+	w.persist(collect(alice, video("moved"), "", 51))
+	where("uncollected before the deletion", "moved", "", 51)
+
+	// Folders that go one after another, until the last is gone unseen.
+	w.must(w.s.DeleteFolder(w.Context(), second.Key(), third.FolderID, at(110)))
+	w.persist(collect(alice, video("chain"), first.FolderID, 70))
+	where("collected two deletions before", "chain", third.FolderID, 70)
+	_, _, err := w.s.EmptyFolder(w.Context(), third.Key(), "", at(115), 9, nil)
+	w.must(err)
+	w.must(w.s.DeleteFolder(w.Context(), third.Key(), "", at(120)))
+	w.persist(collect(alice, video("chain end"), first.FolderID, 71))
+	where("collected three deletions before", "chain end", "", 71)
+	w.db.Edit(w.T, `DELETE FROM deleted_folder WHERE folder_id = '`+third.FolderID+`'`)
+	w.persist(collect(alice, video("lost"), first.FolderID, 72))
+	where("where the trace is lost", "lost", storage.DefaultFolderID, 72)
+
+	// Nobody else's folder of that id, and nothing that is pruned.
+	w.persist(collect(user("bob"), video("bob's"), first.FolderID, 50))
+	w.equal("bob's", w.states(user("bob"), video("bob's")).Collected.FolderID, storage.DefaultFolderID)
+	_, err = w.s.Prune(w.Context(), at(101))
+	w.must(err)
+	w.persist(collect(alice, video("pruned"), first.FolderID, 50), collect(alice, video("kept"), second.FolderID, 50))
+	where("once the deletion is forgotten", "pruned", storage.DefaultFolderID, 50)
+	where("a deletion that is not forgotten yet", "kept", storage.DefaultFolderID, 50)
 	w.verified()
 }
 
@@ -257,15 +319,15 @@ func deleteFolder(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
 	w.persist(collect(alice, s, f.FolderID, 10))
-	w.wantError(w.s.DeleteFolder(w.Context(), f.Key()), storage.ErrFolderNotEmpty)
+	w.wantError(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrFolderNotEmpty)
 	w.equal("items", w.folder(f.Key()).ItemCount, int64(1))
-	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(alice)), storage.ErrDefaultFolder)
-	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(user("nobody"))), storage.ErrDefaultFolder)
-	w.wantError(w.s.DeleteFolder(w.Context(), storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}), storage.ErrNotFound)
+	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(alice), "", storage.Time(1)), storage.ErrDefaultFolder)
+	w.wantError(w.s.DeleteFolder(w.Context(), defaultOf(user("nobody")), "", storage.Time(1)), storage.ErrDefaultFolder)
+	w.wantError(w.s.DeleteFolder(w.Context(), storage.FolderKey{Owner: user("bob"), FolderID: f.FolderID}, "", storage.Time(1)), storage.ErrNotFound)
 	w.persist(collect(alice, s, "", 11))
-	w.must(w.s.DeleteFolder(w.Context(), f.Key()))
+	w.must(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)))
 	w.equal("the folder", w.folder(f.Key()), nil)
-	w.wantError(w.s.DeleteFolder(w.Context(), f.Key()), storage.ErrNotFound)
+	w.wantError(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)), storage.ErrNotFound)
 	w.verified()
 }
 

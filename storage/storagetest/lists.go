@@ -111,7 +111,7 @@ func folderListing(w *world, name string, owner storage.User, publicOnly bool) l
 	const oldest = "First" // and the default one, made together
 	w.newFolder(owner, oldest)
 	remove := func(key string, _ int64) {
-		w.must(w.s.DeleteFolder(w.Context(), made[key]))
+		w.must(w.s.DeleteFolder(w.Context(), made[key], "", storage.Time(1)))
 		delete(made, key)
 	}
 	return listing{

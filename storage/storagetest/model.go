@@ -21,7 +21,14 @@ type modelled struct {
 	states   map[storage.StateKey]*storage.States
 	folders  map[storage.FolderKey]*storage.Folder // the default ones from the start, without item counts
 	gone     []storage.FolderKey
+	deleted  map[storage.FolderKey]tombstone
 	versions map[storage.Subject]int64 // of the counts
+}
+
+// tombstone says where the items of a deleted folder went, and when.
+type tombstone struct {
+	movedTo string
+	version int64
 }
 
 // model drives store and maps with the same random actions, duplicated,
@@ -36,6 +43,7 @@ func model(w *world) {
 			inbox:    make(map[string]storage.Message),
 			states:   make(map[storage.StateKey]*storage.States),
 			folders:  make(map[storage.FolderKey]*storage.Folder),
+			deleted:  make(map[storage.FolderKey]tombstone),
 			versions: make(map[storage.Subject]int64),
 		}
 		for _, owner := range m.users(m.tenants...) {
@@ -132,10 +140,7 @@ func (m *modelled) apply(a storage.Action) {
 		}
 	case a.Kind == storage.KindCollection && a.Version > s.CollectionVersion:
 		s.CollectionVersion, s.Collected = a.Version, nil
-		if a.FolderID != "" {
-			if m.folders[storage.FolderKey{Owner: a.User, FolderID: a.FolderID}] == nil {
-				a.FolderID = storage.DefaultFolderID
-			}
+		if a.FolderID = m.home(a); a.FolderID != "" {
 			s.Collected = &storage.Collected{User: a.User, Subject: a.Subject, FolderID: a.FolderID, Version: a.Version}
 		}
 	case a.Kind == storage.KindRead:
@@ -145,6 +150,19 @@ func (m *modelled) apply(a storage.Action) {
 		s.Read.Times += a.Times
 		s.Read.First, s.Read.Last = min(s.Read.First, a.First), max(s.Read.Last, a.Version)
 	}
+}
+
+// home is where a collection goes.
+func (m *modelled) home(a storage.Action) string {
+	key := storage.FolderKey{Owner: a.User, FolderID: a.FolderID}
+	for key.FolderID != "" && m.folders[key] == nil {
+		to, known := m.deleted[key]
+		if !known || to.version <= a.Version {
+			return storage.DefaultFolderID
+		}
+		key.FolderID = to.movedTo
+	}
+	return key.FolderID
 }
 
 func (m *modelled) createFolder() {
@@ -203,8 +221,14 @@ func (m *modelled) emptyFolder() {
 }
 
 func (m *modelled) deleteFolder() {
-	key := m.folderKey()
-	err := m.w.s.DeleteFolder(m.w.Context(), key)
+	key, at := m.folderKey(), m.version("at")
+	moveTo := rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "moveTo")
+	for id := moveTo; id != ""; id = m.deleted[storage.FolderKey{Owner: key.Owner, FolderID: id}].movedTo {
+		if id == key.FolderID {
+			moveTo = "" // no folder lives on in itself
+		}
+	}
+	err := m.w.s.DeleteFolder(m.w.Context(), key, moveTo, storage.Time(at))
 	switch {
 	case key.FolderID == storage.DefaultFolderID:
 		m.wantError(err, storage.ErrDefaultFolder)
@@ -216,6 +240,7 @@ func (m *modelled) deleteFolder() {
 		m.wantError(err, nil)
 		delete(m.folders, key)
 		m.gone = append(m.gone, key)
+		m.deleted[key] = tombstone{moveTo, at}
 	}
 }
 

@@ -168,7 +168,7 @@ func tenantsAreWalledOff(w *world) {
 	w.wantError(err, storage.ErrNotFound)
 	_, _, err = w.s.EmptyFolder(w.Context(), stolen, "", storage.Time(20), 10, nil)
 	w.wantError(err, storage.ErrNotFound)
-	w.wantError(w.s.DeleteFolder(w.Context(), stolen), storage.ErrNotFound)
+	w.wantError(w.s.DeleteFolder(w.Context(), stolen, "", storage.Time(1)), storage.ErrNotFound)
 	w.persist(react(other, t, storage.Dislike, 30), collect(other, t, f.FolderID, 31), read(other, t, 7, 32, 32))
 	w.equal("counts here", w.counts(s), before)
 	w.equal("the collection there", w.states(other, t).Collected.FolderID, storage.DefaultFolderID)

@@ -67,6 +67,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"UpdateFolder", updateFolder},
 		{"DefaultFolderIsMadeOnDemand", defaultFolderIsMadeOnDemand},
 		{"CollectionsOfGoneFoldersGoToTheDefault", collectionsOfGoneFoldersGoToTheDefault},
+		{"CollectionsFollowTheItemsOfDeletedFolders", collectionsFollowTheItemsOfDeletedFolders},
 		{"EmptyFolderInChunks", emptyFolderInChunks},
 		{"EmptyFolderMovesItems", emptyFolderMovesItems},
 		{"DeleteFolder", deleteFolder},

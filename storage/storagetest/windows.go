@@ -70,8 +70,13 @@ func statesTellTheVersionOfTheirCounts(w *world) {
 	w.persist(like(bob, liked, 2), react(bob, liked, storage.Dislike, 3))
 
 	keys := []storage.StateKey{
-		{User: alice, Subject: liked}, {User: alice, Subject: collected}, {User: alice, Subject: read1}, {User: alice, Subject: none},
-		{User: bob, Subject: liked}, {User: bob, Subject: collected}, {User: bob, Subject: read1},
+		{User: alice, Subject: liked},
+		{User: alice, Subject: collected},
+		{User: alice, Subject: read1},
+		{User: alice, Subject: none},
+		{User: bob, Subject: liked},
+		{User: bob, Subject: collected},
+		{User: bob, Subject: read1},
 	}
 	both := storage.KindsOf(storage.KindReaction, storage.KindCollection)
 	for kinds, want := range map[storage.Kinds][]int64{

@@ -90,6 +90,19 @@ CREATE UNIQUE INDEX folder_names ON folder (tenant, user_id, name_key) WHERE fol
 CREATE INDEX folders        ON folder (tenant, user_id, created, folder_id) WHERE folder_id <> '';
 CREATE INDEX folders_public ON folder (tenant, user_id, created, folder_id) WHERE public;
 
+-- Where the items of a deleted folder went: moved_to is a folder's id, empty
+-- where they were uncollected. version is when it was deleted.
+CREATE TABLE deleted_folder (
+    tenant    text COLLATE "C" NOT NULL,
+    user_id   text COLLATE "C" NOT NULL,
+    folder_id text COLLATE "C" NOT NULL,
+    moved_to  text COLLATE "C" NOT NULL,
+    version   bigint NOT NULL,
+    PRIMARY KEY (tenant, user_id, folder_id)
+);
+
+CREATE INDEX deleted_folder_version ON deleted_folder (version);
+
 -- The messages that were persisted. persisted is NULL for those that are kept
 -- for ever.
 CREATE TABLE inbox (
