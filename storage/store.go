@@ -161,12 +161,36 @@ type Outcome struct {
 	// Epoch is the epoch of the mirror in which the transaction commits, 0
 	// while there is none (see Epochs): there is nothing to mark then.
 	Epoch int64
+	// At is when the transaction was about to commit, by the clock of this
+	// process. It is zero when Mark is called.
+	At time.Time
 }
 
 // Mark is called within a transaction, when all its rows are written and
 // locked, just before it commits. An error rolls the transaction back. It may
 // be called again with another Outcome when a transaction is tried again.
 type Mark func(ctx context.Context, outcome Outcome) error
+
+// MarkTime is how long a Mark may take. What it marks may be doubted, and then
+// believed again, where the commit comes later than that.
+const MarkTime = 4 * time.Second
+
+// Call is for adapters, when there is nothing left to do but to commit. It
+// calls m, unless it is nil, and sets the time of the outcome. Errors: those of
+// m; ErrUnavailable where it took longer than MarkTime.
+func (m Mark) Call(ctx context.Context, outcome *Outcome) error {
+	begin := time.Now()
+	if m != nil {
+		if err := m(ctx, *outcome); err != nil {
+			return err
+		}
+	}
+	outcome.At = time.Now()
+	if took := outcome.At.Sub(begin); took > MarkTime {
+		return fmt.Errorf("%w: to mark took %v, and no more than %v is safe", ErrUnavailable, took, MarkTime)
+	}
+	return nil
+}
 
 // Epoch is a time in which every transaction marks in the mirror what it
 // changes. What the mirror holds of an earlier epoch is not to be believed.

@@ -151,7 +151,7 @@ func (s *Store) EmptyFolder(
 			return err
 		}
 		outcome.Epoch = epoch
-		return call(t.ctx, mark, outcome)
+		return mark.Call(t.ctx, &outcome)
 	})
 	if err != nil {
 		return 0, storage.Outcome{}, err

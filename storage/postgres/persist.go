@@ -26,7 +26,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
-		return call(t.ctx, mark, outcome)
+		return mark.Call(t.ctx, &outcome)
 	})
 	if err != nil {
 		return storage.Outcome{}, err

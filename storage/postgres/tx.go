@@ -7,8 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"ovation/storage"
 )
 
 const (
@@ -146,11 +144,4 @@ func (t *tx) rollback(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	_ = t.begun.Rollback(ctx) // where it fails, the connection is closed
-}
-
-func call(ctx context.Context, mark storage.Mark, outcome storage.Outcome) error {
-	if mark == nil {
-		return nil
-	}
-	return mark(ctx, outcome)
 }

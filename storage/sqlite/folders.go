@@ -138,7 +138,7 @@ func (s *Store) EmptyFolder(
 		if outcome.Counts, err = t.settle(moved, 1); err != nil {
 			return err
 		}
-		return call(ctx, mark, outcome)
+		return mark.Call(ctx, &outcome)
 	})
 	if err != nil {
 		return 0, storage.Outcome{}, err

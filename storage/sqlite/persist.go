@@ -35,19 +35,12 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if outcome.Counts, err = t.recall(outcome.Counts, skipped); err != nil {
 			return err
 		}
-		return call(ctx, mark, outcome)
+		return mark.Call(ctx, &outcome)
 	})
 	if err != nil {
 		return storage.Outcome{}, err
 	}
 	return outcome, nil
-}
-
-func call(ctx context.Context, mark storage.Mark, outcome storage.Outcome) error {
-	if mark == nil {
-		return nil
-	}
-	return mark(ctx, outcome)
 }
 
 const insertInbox = `

@@ -1,0 +1,47 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+)
+
+func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		takes time.Duration
+		fails error
+		want  error
+	}{
+		"at once":          {},
+		"just in time":     {takes: storage.MarkTime},
+		"too late":         {takes: storage.MarkTime + time.Millisecond, want: storage.ErrUnavailable},
+		"refused":          {fails: broken, want: broken},
+		"refused too late": {takes: time.Minute, fails: broken, want: broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mark := storage.Mark(func(_ context.Context, outcome storage.Outcome) error {
+					if outcome.Epoch != 7 || !outcome.At.IsZero() {
+						t.Errorf("the mark is told %+v", outcome)
+					}
+					time.Sleep(c.takes) // no time at all in a bubble
+					return c.fails
+				})
+				outcome := storage.Outcome{Epoch: 7}
+				err := mark.Call(t.Context(), &outcome)
+				if !errors.Is(err, c.want) || err == nil && !outcome.At.Equal(time.Now()) {
+					t.Errorf("the outcome is %+v, the error %v; want %v", outcome, err, c.want)
+				}
+			})
+		})
+	}
+	var outcome storage.Outcome
+	if err := storage.Mark(nil).Call(t.Context(), &outcome); err != nil || outcome.At.IsZero() {
+		t.Errorf("of no mark: %+v, %v", outcome, err)
+	}
+}
