@@ -23,22 +23,27 @@ type Stale struct {
 const scanned = 500
 
 // Compare compares what Redis holds with the database and reports what differs
-// twice in a row, so that changes under way are not reported. What is shown
+// twice in a row, so that changes under way are not reported; of an epoch that
+// is over nothing, since nobody believes it. What is shown
 // and not persisted yet is ahead of the database and no difference. With
 // repair, what differs is dropped, to be filled again. It returns how many
 // counts and states it compared. An error of report ends it and is returned.
 func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) error) (compared int64, err error) {
+	at := s.present()
+	if at == nil { // nobody believes what Redis holds
+		return 0, nil
+	}
 	for _, what := range []struct {
 		keys    string
-		compare func(ctx context.Context, keys []string) (map[Stale]bool, int64, error)
+		compare func(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error)
 	}{{":c:", s.compareCounts}, {":w:", s.compareWindows}} {
-		err := s.scan(ctx, s.opts.Prefix+what.keys, func(keys []string) error {
-			found, n, err := what.compare(ctx, keys)
+		err := s.scan(ctx, at.prefix+what.keys, func(keys []string) error {
+			found, n, err := what.compare(ctx, at, keys)
 			compared += n
 			if err != nil || len(found) == 0 {
 				return err
 			}
-			again, _, err := what.compare(ctx, keys)
+			again, _, err := what.compare(ctx, at, keys)
 			if err != nil {
 				return err
 			}
@@ -88,17 +93,17 @@ func (s *Store) scan(ctx context.Context, prefix string, each func(keys []string
 	return nil
 }
 
-func (s *Store) compareCounts(ctx context.Context, keys []string) (map[Stale]bool, int64, error) {
+func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for _, key := range keys {
-		words := strings.SplitN(strings.TrimSuffix(strings.TrimPrefix(key, s.opts.Prefix+":c:{"), "}"), ":", 3)
+		words := strings.SplitN(strings.TrimSuffix(strings.TrimPrefix(key, at.prefix+":c:{"), "}"), ":", 3)
 		if len(words) == 3 {
 			subjects = append(subjects, storage.Subject{Tenant: words[0], Biz: words[1], BizID: words[2]})
 		}
 	}
 	var copied []counted
 	err := s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
-		copied, err = s.readCounts(ctx, subjects, false)
+		copied, err = s.readCounts(ctx, at, subjects, false)
 		return err
 	})
 	if err != nil {
@@ -116,17 +121,17 @@ func (s *Store) compareCounts(ctx context.Context, keys []string) (map[Stale]boo
 		}
 		n++
 		if copied[i].Counts != inDatabase[i] {
-			found[Stale{s.countsKey(subjects[i]), "", fmt.Sprintf("%+v", copied[i].Counts), fmt.Sprintf("%+v", inDatabase[i])}] = true
+			found[Stale{at.countsKey(subjects[i]), "", fmt.Sprintf("%+v", copied[i].Counts), fmt.Sprintf("%+v", inDatabase[i])}] = true
 		}
 	}
 	return found, n, nil
 }
 
-func (s *Store) compareWindows(ctx context.Context, keys []string) (map[Stale]bool, int64, error) {
+func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error) {
 	found := make(map[Stale]bool)
 	n := int64(0)
 	for _, key := range keys {
-		of, ok := s.parseWindowKey(key)
+		of, ok := at.parseWindowKey(key)
 		if !ok {
 			continue
 		}
@@ -150,8 +155,8 @@ func (s *Store) compareWindows(ctx context.Context, keys []string) (map[Stale]bo
 }
 
 // parseWindowKey is windowKey backwards.
-func (s *Store) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
-	tag := strings.TrimPrefix(key, s.opts.Prefix+":w:{")
+func (e *epoch) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
+	tag := strings.TrimPrefix(key, e.prefix+":w:{")
 	end := strings.LastIndex(tag, "}:")
 	if end < 0 {
 		return of, false

@@ -39,6 +39,10 @@ func parseCounts(reply rueidis.RedisResult) (c storage.Counts, found bool, err e
 	return c, true, nil
 }
 
+// freshTime is how long after counts were read they are written at the latest:
+// newer ones may have been written meanwhile, and their key may have ended.
+const freshTime = time.Second
+
 // counted are the counts of a subject, known or not.
 type counted struct {
 	storage.Counts
@@ -50,9 +54,9 @@ type counted struct {
 // not have comes from the database and is left unknown where that is down.
 // fills are scripts that put it into Redis, for the caller to run. Errors:
 // storage.ErrUnavailable, where Redis is; the context's.
-func (s *Store) counts(ctx context.Context, subjects []storage.Subject, cached bool) (out []counted, fills []call, err error) {
+func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, fills []call, err error) {
 	err = s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
-		out, err = s.copiedCounts(ctx, subjects, cached)
+		out, err = s.copiedCounts(ctx, at, subjects, cached)
 		return err
 	})
 	if err != nil {
@@ -67,18 +71,18 @@ func (s *Store) counts(ctx context.Context, subjects []storage.Subject, cached b
 	if len(missing) == 0 {
 		return out, nil, nil
 	}
-	losses := s.losses.Load()
+	asked := time.Now()
 	found, own, err := s.flights.load(ctx, pick(subjects, missing), s.storedCounts)
 	switch {
 	case err == nil:
-		for i, at := range missing {
-			out[at] = counted{found[i], true}
+		for i, n := range missing {
+			out[n] = counted{found[i], true}
 		}
-		// After a loss they may be older than what was published meanwhile.
-		if losses == s.losses.Load() {
-			for _, i := range own {
-				fills = append(fills, s.countsCall(subjects[missing[i]], found[i]))
-			}
+		if time.Since(asked) > freshTime {
+			own = nil
+		}
+		for _, i := range own {
+			fills = append(fills, s.countsCall(at, subjects[missing[i]], found[i]))
 		}
 	case !errors.Is(err, storage.ErrUnavailable):
 		return nil, nil, err
@@ -88,10 +92,10 @@ func (s *Store) counts(ctx context.Context, subjects []storage.Subject, cached b
 
 // copiedCounts reads what Redis has. Where the client's cache is behind what
 // this process has seen, it reads past it.
-func (s *Store) copiedCounts(ctx context.Context, subjects []storage.Subject, cached bool) ([]counted, error) {
-	out, err := s.readCounts(ctx, subjects, cached)
+func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) ([]counted, error) {
+	out, err := s.readCounts(ctx, at, subjects, cached)
 	if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
-		out, err = s.readCounts(ctx, subjects, cached)
+		out, err = s.readCounts(ctx, at, subjects, cached)
 	}
 	if err != nil {
 		return nil, err
@@ -108,26 +112,26 @@ func (s *Store) copiedCounts(ctx context.Context, subjects []storage.Subject, ca
 	if len(behind) == 0 {
 		return out, nil
 	}
-	again, err := s.readCounts(ctx, pick(subjects, behind), false)
+	again, err := s.readCounts(ctx, at, pick(subjects, behind), false)
 	for i := range again {
 		out[behind[i]] = again[i]
 	}
 	return out, err
 }
 
-func (s *Store) readCounts(ctx context.Context, subjects []storage.Subject, cached bool) ([]counted, error) {
+func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) ([]counted, error) {
 	out := make([]counted, len(subjects))
 	var replies []rueidis.RedisResult
 	if cached {
 		commands := make([]rueidis.CacheableTTL, len(subjects))
 		for i, subject := range subjects {
-			commands[i] = rueidis.CT(s.client.B().Hmget().Key(s.countsKey(subject)).Field(countFields...).Cache(), localLife)
+			commands[i] = rueidis.CT(s.client.B().Hmget().Key(at.countsKey(subject)).Field(countFields...).Cache(), localLife)
 		}
 		replies = s.client.DoMultiCache(ctx, commands...)
 	} else {
 		commands := make([]rueidis.Completed, len(subjects))
 		for i, subject := range subjects {
-			commands[i] = s.client.B().Hmget().Key(s.countsKey(subject)).Field(countFields...).Build()
+			commands[i] = s.client.B().Hmget().Key(at.countsKey(subject)).Field(countFields...).Build()
 		}
 		replies = s.client.DoMulti(ctx, commands...)
 	}
@@ -158,23 +162,28 @@ func (s *Store) storedCounts(ctx context.Context, subjects []storage.Subject) ([
 }
 
 // countsCall writes counts where they are newer than what is there.
-func (s *Store) countsCall(of storage.Subject, c storage.Counts) call {
+func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) call {
 	life := s.opts.Life
 	if c.Version == 0 {
 		life = min(life, unknownLife)
 	}
-	return call{countsScript, s.countsKey(of), []string{
+	return call{countsScript, at.countsKey(of), []string{
 		text(c.Version), text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount), spread(life),
 	}}
 }
 
-// Publish makes counts visible to everyone, where they are newer than what is.
-// Errors: storage.ErrUnavailable, the context's.
+// Publish makes counts visible to everyone in the epoch of the transaction,
+// where they are newer than what is. Errors: storage.ErrUnavailable, the
+// context's.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
+	if outcome.Epoch == 0 {
+		return nil
+	}
+	at := s.epochOf(outcome.Epoch)
 	counts := outcome.Counts
 	calls := make([]call, len(counts))
 	for i := range counts {
-		calls[i] = s.countsCall(counts[i].Subject, counts[i].Counts)
+		calls[i] = s.countsCall(at, counts[i].Subject, counts[i].Counts)
 	}
 	err := s.runAll(ctx, "publish counts", calls, nil)
 	for i := range counts {

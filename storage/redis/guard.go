@@ -135,17 +135,13 @@ func (p *part) take(ctx context.Context) error {
 // storage.ErrUnavailable: there is nothing in Redis that the caller could have
 // got wrong.
 func (s *Store) inRedis(ctx context.Context, what string, f func(context.Context) error) error {
-	err := s.redis.do(ctx, what, func(ctx context.Context) error {
+	return s.redis.do(ctx, what, func(ctx context.Context) error {
 		err := f(ctx)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 		}
 		return err
 	})
-	if err != nil && errors.Is(err, storage.ErrUnavailable) {
-		s.lose()
-	}
-	return err
 }
 
 // ask asks the database behind.

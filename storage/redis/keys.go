@@ -9,13 +9,13 @@ import (
 // countsKey names the counts of a subject. What stands in braces decides where
 // a cluster puts the key. Neither a tenant nor a biz holds a colon, so that no
 // two subjects share a key.
-func (s *Store) countsKey(of storage.Subject) string {
-	return s.opts.Prefix + ":c:{" + of.Tenant + ":" + of.Biz + ":" + of.BizID + "}"
+func (e *epoch) countsKey(of storage.Subject) string {
+	return e.prefix + ":c:{" + of.Tenant + ":" + of.Biz + ":" + of.BizID + "}"
 }
 
 // windowKey names the window. All of a user's lie in one place.
-func (s *Store) windowKey(of storage.WindowKey) string {
-	return s.opts.Prefix + ":w:{" + of.User.Tenant + ":u:" + of.User.UserID + "}:" + of.Biz
+func (e *epoch) windowKey(of storage.WindowKey) string {
+	return e.prefix + ":w:{" + of.User.Tenant + ":u:" + of.User.UserID + "}:" + of.Biz
 }
 
 // The kinds of state that windows hold, in the order in which they are read.

@@ -20,14 +20,15 @@ func (s *Store) Look(ctx context.Context, keys []storage.StateKey, kinds storage
 // each state.
 type group struct {
 	store  *Store
+	epoch  *epoch
 	script *script
 	first  []string // arguments that come before
 	at     map[storage.WindowKey]int
 	calls  []call
 }
 
-func (s *Store) group(of *script, first ...string) *group {
-	return &group{store: s, script: of, first: first, at: make(map[storage.WindowKey]int)}
+func (s *Store) group(at *epoch, of *script, first ...string) *group {
+	return &group{store: s, epoch: at, script: of, first: first, at: make(map[storage.WindowKey]int)}
 }
 
 func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kind, args ...string) {
@@ -36,7 +37,7 @@ func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kin
 	if !ok {
 		i = len(g.calls)
 		g.at[key] = i
-		g.calls = append(g.calls, call{g.script, g.store.windowKey(key), append([]string(nil), g.first...)})
+		g.calls = append(g.calls, call{g.script, g.epoch.windowKey(key), append([]string(nil), g.first...)})
 	}
 	c := &g.calls[i]
 	c.args = append(append(c.args, field(kind, subject.BizID)), args...)
@@ -52,43 +53,59 @@ func (s *Store) lives() (life, shown string) { return spread(s.opts.Life), sprea
 // Show makes durable actions visible to their users on every node: those that
 // are storage.Queued as on their way, those that are storage.Persisted as a
 // correction of what is there. Reads become visible when they are persisted.
+//
+// What the queue has confirmed and Redis cannot be told of, this process
+// remembers, lays over its own replies and tells Redis as soon as it can.
 // Errors: storage.ErrUnavailable, the context's.
-func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) error {
+func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) (err error) {
+	at := s.present()
+	if at != nil {
+		err = s.show(ctx, at, actions, where)
+	}
+	switch {
+	case where == storage.Queued && (at == nil || err != nil):
+		s.unshown.add(actions)
+	default:
+		s.unshown.remove(actions)
+	}
+	return err
+}
+
+func (s *Store) show(ctx context.Context, at *epoch, actions []storage.Action, where storage.Durability) error {
 	life, shown := s.lives()
 	how := "q"
 	if where == storage.Persisted {
 		how = "-"
 	}
-	g := s.group(showScript, life, shown, text(int64(s.opts.Window)), how)
+	g := s.group(at, showScript, life, shown, text(int64(s.opts.Window)), how)
 	for i := range actions {
 		a := &actions[i]
-		switch a.Kind {
-		case storage.KindReaction:
-			g.add(a.User, a.Subject, a.Kind, text(a.Version), reactionState(a.Reaction))
-		case storage.KindCollection:
-			g.add(a.User, a.Subject, a.Kind, text(a.Version), collectionState(a.FolderID))
-		case storage.KindRead:
+		if _, state, ok := stateOfAction(a); ok {
+			g.add(a.User, a.Subject, a.Kind, text(a.Version), state)
 		}
 	}
 	return g.run(ctx, "show actions")
 }
 
 // Mark notes what the new counts include. It is called within the
-// transaction, under its row locks. Errors: storage.ErrUnavailable, the
-// context's.
+// transaction, under its row locks. Where there is no epoch it does nothing.
+// Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
+	if outcome.Epoch == 0 {
+		return nil
+	}
 	versions := make(map[storage.Subject]int64, len(outcome.Counts))
 	for i := range outcome.Counts {
 		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
 	}
 	life, shown := s.lives()
-	g := s.group(markScript, life, shown, text(int64(s.opts.Window)), text(s.opts.Guard.Milliseconds()))
+	g := s.group(s.epochOf(outcome.Epoch), markScript, life, shown, text(int64(s.opts.Window)), text(s.opts.Guard.Milliseconds()))
 	for i := range outcome.Applied {
 		c := &outcome.Applied[i]
 		state := stateOf(c)
 		g.add(c.User, c.Subject, c.Kind, text(c.Version), state, shareText(state), text(versions[c.Subject]))
 	}
-	return g.run(ctx, "mark states")
+	return s.marks.note(g.run(ctx, "mark states"))
 }
 
 func stateOf(c *storage.StateChange) string {
@@ -99,19 +116,29 @@ func stateOf(c *storage.StateChange) string {
 }
 
 // Forget makes it unknown what the counts include of the states that the
-// actions are about. What the queue has confirmed stays shown. Errors:
-// storage.ErrUnavailable, the context's.
+// actions are about, in the epoch that the database tells of: a marking
+// transaction was in that one, or nobody believes its marks any longer. What
+// the queue has confirmed stays shown. Errors: storage.ErrUnavailable, the
+// context's.
 func (s *Store) Forget(ctx context.Context, actions []storage.Action) error {
-	g := s.forgetting()
+	now, err := s.opts.Database.Epoch(ctx)
+	if err != nil || !now.Open {
+		return err
+	}
+	return s.forget(ctx, now.Number, actions)
+}
+
+func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Action) error {
+	g := s.forgetting(s.epochOf(epoch))
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
 			g.add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
-	return g.run(ctx, "forget marks")
+	return s.marks.note(g.run(ctx, "forget marks"))
 }
 
-func (s *Store) forgetting() *group {
+func (s *Store) forgetting(at *epoch) *group {
 	life, shown := s.lives()
-	return s.group(forgetScript, life, shown, text(s.opts.Guard.Milliseconds()))
+	return s.group(at, forgetScript, life, shown, text(s.opts.Guard.Milliseconds()))
 }

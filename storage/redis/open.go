@@ -51,9 +51,8 @@ type Options struct {
 	// days if 0. It must be longer than any message may stay queued.
 	ShownLife time.Duration
 	// Guard is how long nobody fills a window after a transaction has marked
-	// what is absent from it, nor any window after Redis may have lost its
-	// marks; 5 s if 0. It must be longer than the commit of a transaction may
-	// take.
+	// what is absent from it, or has made Redis forget it; 10 s if 0. It must
+	// be longer than the commit of a transaction may take.
 	Guard time.Duration
 	// Doubt is how long states are not trusted to be the latest word after
 	// Redis may have lost data; 1 minute if 0. It should be longer than an
@@ -86,7 +85,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Window = cmp.Or(o.Window, 1000)
 	o.Life = cmp.Or(o.Life, time.Hour)
 	o.ShownLife = cmp.Or(o.ShownLife, 7*24*time.Hour)
-	o.Guard = cmp.Or(o.Guard, 5*time.Second)
+	o.Guard = cmp.Or(o.Guard, 10*time.Second)
 	o.Doubt = cmp.Or(o.Doubt, time.Minute)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
@@ -109,9 +108,14 @@ type Store struct {
 
 	closed atomic.Bool
 	close  func() error
+	halt   func() // ends what runs in the background
 
-	losses atomic.Int64 // how often Redis may have lost data
-	lostAt atomic.Int64 // when it last may have, in nanoseconds since 1970
+	epoch     atomic.Pointer[epoch]
+	suspected atomic.Int64  // when Redis may have lost data, in nanoseconds since 1970
+	wake      chan struct{} // has the epoch polled at once
+	marks     marks
+	steady    streak // of a Redis that answers polls
+	unshown   unshown
 }
 
 var _ storage.Store = (*Store)(nil)
@@ -130,7 +134,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o}
+	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1)}
+	s.unshown.of, s.unshown.wake = make(map[stateID]unshownState), make(chan struct{}, 1)
+	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
 	s.database = newPart("database", o.DatabaseTimeout, trialTimeout, o.MaxReads, &o)
 	client.CacheSizeEachConn = localCache
@@ -140,20 +146,31 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.ClientName = "ovation"
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
 		if keys == nil { // the connection is lost, or all keys are
-			s.lose()
+			s.suspect()
 		}
 	}
 	where := "open Redis at " + strings.Join(client.InitAddress, ", ")
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
-	if err := s.client.Do(ctx, s.client.B().Ping().Build()).Error(); err != nil {
-		s.client.Close()
-		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
+	if err = s.probe(ctx); err == nil {
+		err = s.poll(ctx)
 	}
-	s.lostAt.Store(0)
+	if err != nil {
+		s.client.Close()
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	background.Go(func() { s.watch(running) })
+	background.Go(func() { s.reshow(running) })
+	s.halt = func() {
+		stop()
+		background.Wait()
+	}
 	s.close = sync.OnceValue(func() error {
 		s.closed.Store(true)
+		s.halt()
 		s.client.Close()
 		return s.Store.Close()
 	})
@@ -164,18 +181,6 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 func (s *Store) Close() error { return s.close() }
 
 var errClosed = fmt.Errorf("%w: the store is closed", storage.ErrUnavailable)
-
-// lose notes that Redis may have lost data.
-func (s *Store) lose() {
-	s.losses.Add(1)
-	s.lostAt.Store(time.Now().UnixNano())
-}
-
-// lostWithin reports whether Redis may have lost data so lately.
-func (s *Store) lostWithin(d time.Duration) bool {
-	at := s.lostAt.Load()
-	return at != 0 && time.Since(time.Unix(0, at)) < d
-}
 
 // spread returns the duration in milliseconds, longer or shorter by a tenth at
 // most, so that keys made together do not end together.

@@ -46,16 +46,20 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 				return err
 			}
 		}
-		g := s.forgetting()
+		if outcome.Epoch == 0 {
+			return nil
+		}
+		at := s.epochOf(outcome.Epoch)
+		g := s.forgetting(at)
 		for i := range outcome.Applied {
 			c := &outcome.Applied[i]
 			g.add(c.User, c.Subject, c.Kind, "q")
 		}
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
-			g.calls = append(g.calls, call{fenceScript, s.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}})
+			g.calls = append(g.calls, call{fenceScript, at.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}})
 		}
-		return g.run(ctx, "forget what changes")
+		return s.marks.note(g.run(ctx, "forget what changes"))
 	}
 }
 
@@ -87,16 +91,17 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		}
 		return report(d)
 	})
-	if err != nil || !repair {
+	at := s.present()
+	if err != nil || !repair || at == nil {
 		return n, err
 	}
 	for from := 0; from < len(subjects); from += pipeline {
-		if err := s.publishStored(ctx, subjects[from:min(from+pipeline, len(subjects))]); err != nil {
+		if err := s.publishStored(ctx, at, subjects[from:min(from+pipeline, len(subjects))]); err != nil {
 			return n, fmt.Errorf("show what was repaired: %w", err)
 		}
 	}
 	for _, owner := range owners {
-		if err := s.forgetItems(ctx, storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}); err != nil {
+		if err := s.forgetItems(ctx, at, storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}); err != nil {
 			return n, fmt.Errorf("show what was repaired: %w", err)
 		}
 	}
@@ -104,7 +109,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 }
 
 // publishStored publishes the counts that the database has.
-func (s *Store) publishStored(ctx context.Context, subjects []storage.Subject) error {
+func (s *Store) publishStored(ctx context.Context, at *epoch, subjects []storage.Subject) error {
 	counts, err := s.storedCounts(ctx, subjects)
 	if err != nil {
 		return err
@@ -113,18 +118,18 @@ func (s *Store) publishStored(ctx context.Context, subjects []storage.Subject) e
 	for i := range counts {
 		out[i] = storage.SubjectCounts{Subject: subjects[i], Counts: counts[i]}
 	}
-	return s.Publish(ctx, storage.Outcome{Counts: out})
+	return s.Publish(ctx, storage.Outcome{Counts: out, Epoch: at.number})
 }
 
 // forgetItems drops the entries of all that lies in a folder.
-func (s *Store) forgetItems(ctx context.Context, folder storage.FolderKey) error {
+func (s *Store) forgetItems(ctx context.Context, at *epoch, folder storage.FolderKey) error {
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: pipeline}}
 	for {
 		lists, err := s.Items(ctx, []storage.ItemsQuery{query})
 		if err != nil {
 			return err
 		}
-		g := s.forgetting()
+		g := s.forgetting(at)
 		for _, c := range lists[0] {
 			g.add(c.User, c.Subject, storage.KindCollection, "-")
 			query.After = storage.Position{Version: c.Version, Biz: c.Subject.Biz, ID: c.Subject.BizID}

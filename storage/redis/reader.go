@@ -31,11 +31,29 @@ func (s *Store) Interactives(
 	if err := s.ready(ctx); err != nil || len(subjects) == 0 {
 		return []storage.Interactive{}, err
 	}
-	out, err := s.fromRedis(ctx, viewer, subjects, kinds)
-	if err == nil || !errors.Is(err, storage.ErrUnavailable) {
-		return out, err
+	if at := s.present(); at != nil {
+		out, err := s.fromRedis(ctx, at, viewer, subjects, kinds)
+		if err == nil {
+			s.date(at, viewer, out)
+		}
+		if err == nil || !errors.Is(err, storage.ErrUnavailable) {
+			return out, err
+		}
 	}
 	return s.fromDatabase(ctx, viewer, subjects, kinds)
+}
+
+// date makes an answer of Redis storage.Stale where the epoch may be over, or
+// something the viewer did may have been shown in an earlier one.
+func (s *Store) date(at *epoch, viewer storage.User, out []storage.Interactive) {
+	if s.sure(at) && (viewer.Anonymous() || !s.doubted(at)) {
+		return
+	}
+	for i := range out {
+		if out[i].Freshness == storage.Live {
+			out[i].Freshness = storage.Stale
+		}
+	}
 }
 
 // ready returns an error where the caller has gone or the store is closed.
@@ -50,8 +68,16 @@ func (s *Store) ready(ctx context.Context) error {
 func (s *Store) fromDatabase(
 	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
+	var own []storage.StateKey
+	if !viewer.Anonymous() {
+		own = keysOf(viewer, subjects)
+	}
+	overlay, asked := s.unshown.over(own), kinds
+	if overlay != nil {
+		asked |= windowStates
+	}
 	out, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
-		return s.Store.Interactives(ctx, viewer, subjects, kinds)
+		return s.Store.Interactives(ctx, viewer, subjects, asked)
 	})
 	freshness := storage.Stale
 	if err != nil {
@@ -63,6 +89,12 @@ func (s *Store) fromDatabase(
 	}
 	for i := range out {
 		out[i].Subject, out[i].Freshness = subjects[i], freshness
+		if overlay != nil {
+			var is [1]entries
+			is[0].since(&out[i])
+			overlay.lay(own[i:i+1], is[:])
+			is[0].show(&out[i], own[i], kinds)
+		}
 	}
 	return out, nil
 }
@@ -71,9 +103,9 @@ func (s *Store) fromDatabase(
 // counts are read before the states. Errors: storage.ErrUnavailable, where
 // Redis is; the context's.
 func (s *Store) fromRedis(
-	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+	ctx context.Context, at *epoch, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
-	counts, fills, err := s.counts(ctx, subjects, true)
+	counts, fills, err := s.counts(ctx, at, subjects, true)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +124,7 @@ func (s *Store) fromRedis(
 		s.fill(ctx, fills)
 		return out, nil
 	}
-	if err := s.addOwn(ctx, viewer, out, kinds, fills); err != nil {
+	if err := s.addOwn(ctx, at, viewer, out, kinds, fills); err != nil {
 		return nil, err
 	}
 	if kinds.Has(storage.KindRead) {
@@ -110,13 +142,13 @@ func (s *Store) fill(ctx context.Context, fills []call) {
 
 // addOwn adds the viewer's states, and the viewer's part of the counts.
 func (s *Store) addOwn(
-	ctx context.Context, viewer storage.User, out []storage.Interactive, kinds storage.Kinds, fills []call,
+	ctx context.Context, at *epoch, viewer storage.User, out []storage.Interactive, kinds storage.Kinds, fills []call,
 ) error {
 	keys := make([]storage.StateKey, len(out))
 	for i := range out {
 		keys[i] = storage.StateKey{User: viewer, Subject: out[i].Subject}
 	}
-	own, err := s.entries(ctx, keys, false, fills)
+	own, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
@@ -129,7 +161,7 @@ func (s *Store) addOwn(
 	if len(older) == 0 {
 		return nil
 	}
-	return s.readAgain(ctx, viewer, older, out, kinds)
+	return s.readAgain(ctx, at, viewer, older, out, kinds)
 }
 
 // show puts the entries into an answer. It returns false where it is not known
@@ -150,28 +182,28 @@ func (es *entries) show(to *storage.Interactive, key storage.StateKey, kinds sto
 
 // readAgain reads the given ones past the client's cache, and from the
 // database where that is not enough.
-func (s *Store) readAgain(ctx context.Context, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds) error {
+func (s *Store) readAgain(ctx context.Context, at *epoch, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds) error {
 	subjects := make([]storage.Subject, len(older))
 	keys := make([]storage.StateKey, len(older))
-	for i, at := range older {
-		subjects[i] = out[at].Subject
+	for i, n := range older {
+		subjects[i] = out[n].Subject
 		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
 	}
-	counts, fills, err := s.counts(ctx, subjects, false)
+	counts, fills, err := s.counts(ctx, at, subjects, false)
 	if err != nil {
 		return err
 	}
-	own, err := s.entries(ctx, keys, false, fills)
+	own, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
 	var still []int // indices of older
-	for i, at := range older {
-		out[at].Counts, out[at].Freshness = counts[i].Counts, storage.Live
+	for i, n := range older {
+		out[n].Counts, out[n].Freshness = counts[i].Counts, storage.Live
 		if !counts[i].known {
-			out[at].Freshness = storage.Unavailable
+			out[n].Freshness = storage.Unavailable
 		}
-		if !own[i].show(&out[at], keys[i], kinds) {
+		if !own[i].show(&out[n], keys[i], kinds) {
 			still = append(still, i)
 		}
 	}
@@ -220,11 +252,7 @@ func (es *entries) since(inDatabase *storage.Interactive) {
 
 // addReads adds what the viewer read. Reads are not kept in Redis.
 func (s *Store) addReads(ctx context.Context, viewer storage.User, subjects []storage.Subject, out []storage.Interactive) error {
-	keys := make([]storage.StateKey, len(subjects))
-	for i := range subjects {
-		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
-	}
-	states, err := s.reads(ctx, keys)
+	states, err := s.reads(ctx, keysOf(viewer, subjects))
 	for i := range out {
 		switch {
 		case err == nil:
@@ -237,6 +265,14 @@ func (s *Store) addReads(ctx context.Context, viewer storage.User, subjects []st
 		return err
 	}
 	return nil
+}
+
+func keysOf(viewer storage.User, subjects []storage.Subject) []storage.StateKey {
+	keys := make([]storage.StateKey, len(subjects))
+	for i := range subjects {
+		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
+	}
+	return keys
 }
 
 func (s *Store) reads(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
@@ -290,38 +326,55 @@ func (s *Store) look(
 func (s *Store) lookAt(
 	ctx context.Context, keys []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds, renew bool,
 ) (storage.Durability, error) {
-	where := storage.Persisted
-	own, err := s.entries(ctx, pick(keys, named), renew, nil)
-	if errors.Is(err, storage.ErrUnavailable) {
-		states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-			return s.Store.States(ctx, pick(keys, named), kinds&windowStates)
-		})
-		if err != nil {
+	asked := pick(keys, named)
+	if at := s.present(); at != nil {
+		own, err := s.entries(ctx, at, asked, renew, nil)
+		if err == nil {
+			return s.lookedAt(at, own, asked, named, out, kinds)
+		}
+		if !errors.Is(err, storage.ErrUnavailable) {
 			return "", err
 		}
-		for i, at := range named {
-			out[at] = states[i]
-		}
-		return "", nil
 	}
+	overlay := s.unshown.over(asked)
+	states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+		return s.Store.States(ctx, asked, kinds&windowStates)
+	})
 	if err != nil {
 		return "", err
 	}
-	doubt := s.lostWithin(s.opts.Doubt)
-	for i, at := range named {
-		for n, kind := range windowKinds {
-			e := &own[i][n]
+	for i, n := range named {
+		out[n] = states[i]
+		if overlay != nil {
+			var is [1]entries
+			is[0].learn(&states[i], true)
+			overlay.lay(asked[i:i+1], is[:])
+			out[n] = is[0].states(asked[i], kinds)
+		}
+	}
+	return "", nil
+}
+
+// lookedAt answers with what Redis and the database know.
+func (s *Store) lookedAt(
+	at *epoch, own []entries, asked []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds,
+) (storage.Durability, error) {
+	where := storage.Persisted
+	for i, n := range named {
+		for k, kind := range windowKinds {
+			e := &own[i][k]
 			switch {
 			case !kinds.Has(kind):
 			case !e.known:
 				return "", storage.ErrUnavailable
-			case !e.shown && doubt:
-				where = ""
-			case e.shown && where != "":
+			case e.shown:
 				where = storage.Queued
 			}
 		}
-		out[at] = own[i].states(keys[at], kinds)
+		out[n] = own[i].states(asked[i], kinds)
+	}
+	if !s.sure(at) || s.doubted(at) {
+		where = ""
 	}
 	return where, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
+	"ovation/storage"
 	"ovation/storage/sqlite"
 )
 
@@ -204,3 +205,7 @@ func open(tb testing.TB, o Options) *Store {
 	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
+
+// countsKey and windowKey name keys of the present epoch.
+func (s *Store) countsKey(of storage.Subject) string   { return s.epoch.Load().countsKey(of) }
+func (s *Store) windowKey(of storage.WindowKey) string { return s.epoch.Load().windowKey(of) }

@@ -72,7 +72,7 @@ func TestRoundTrips(t *testing.T) {
 			}
 			if c.what == "cold" { // what was absent is cached as absent until Redis says otherwise
 				eventually(t, "the client has heard of the counts", func() bool {
-					counts, err := s.readCounts(t.Context(), all, true)
+					counts, err := s.readCounts(t.Context(), s.epoch.Load(), all, true)
 					for i := range counts {
 						if !counts[i].known {
 							return false
@@ -150,7 +150,7 @@ func BenchmarkWrite(b *testing.B) {
 	for b.Loop() {
 		version++
 		actions := make([]storage.Action, users)
-		outcome := storage.Outcome{Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{Version: version}}}}
+		outcome := storage.Outcome{Epoch: firstEpoch, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{Version: version}}}}
 		for i := range actions {
 			u := storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(i)}
 			actions[i] = react(u, movie, storage.Reaction(version%2), version)

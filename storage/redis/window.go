@@ -26,14 +26,14 @@ type window struct {
 }
 
 // windowsOf groups keys by window.
-func (s *Store) windowsOf(keys []storage.StateKey) []*window {
+func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 	var out []*window
 	at := make(map[storage.WindowKey]*window, 1)
 	for i := range keys {
 		key := storage.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
 		w := at[key]
 		if w == nil {
-			w = &window{WindowKey: key, key: s.windowKey(key)}
+			w = &window{WindowKey: key, key: e.windowKey(key)}
 			at[key] = w
 			out = append(out, w)
 		}
@@ -50,9 +50,10 @@ func (s *Store) windowsOf(keys []storage.StateKey) []*window {
 // is read. fills are scripts that run along; where there are some, much is
 // likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
 // where Redis is; the context's.
-func (s *Store) entries(ctx context.Context, keys []storage.StateKey, renew bool, fills []call) ([]entries, error) {
+func (s *Store) entries(ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call) ([]entries, error) {
 	out := make([]entries, len(keys))
-	windows := s.windowsOf(keys)
+	overlay := s.unshown.over(keys)
+	windows := at.windowsOf(keys)
 	if !renew && len(fills) == 0 {
 		if err := s.readWindows(ctx, windows, out); err != nil {
 			return nil, err
@@ -76,6 +77,7 @@ func (s *Store) entries(ctx context.Context, keys []storage.StateKey, renew bool
 			}
 		}
 	}
+	overlay.lay(keys, out)
 	return out, nil
 }
 
@@ -221,7 +223,6 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 
 // load reads from the database what the windows lack, and fills them.
 func (s *Store) load(ctx context.Context, windows []*window, keys []storage.StateKey, out []entries) error {
-	unguarded := s.lostWithin(s.opts.Guard) // a transaction may be committing whose marks are lost
 	contents, err := s.loadWindows(ctx, windows)
 	if err != nil {
 		return err
@@ -265,7 +266,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 			}
 			out[at].learn(&states, w.lease != "")
 		}
-		if w.lease != "" && !unguarded {
+		if w.lease != "" {
 			calls = append(calls, call{fillScript, w.key, args})
 		}
 	}

@@ -1,0 +1,318 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+)
+
+const (
+	pollTime   = 500 * time.Millisecond  // between two polls
+	pollLimit  = time.Second             // of a poll's calls, each
+	sureTime   = 1500 * time.Millisecond // after a poll began; less than half of storage.EpochGrace
+	failTime   = 2 * time.Second         // of failing marks, before an epoch is closed
+	forgetTime = time.Minute             // after which a failure is no longer one in a row
+	closedTime = 5 * time.Second         // at least, of a closed epoch
+	steadyTime = time.Second             // of a Redis that answers again
+	firstEpoch = 2                       // nobody believes the one before it, and nothing was shown in it
+)
+
+// epoch is what a store knows of an epoch, as of its last poll.
+type epoch struct {
+	number int64
+	open   bool
+	begun  time.Time // by the local clock
+	sureAt time.Time // when the last poll began that found everything in place
+	prefix string    // of the keys
+}
+
+func (s *Store) epochOf(number int64) *epoch {
+	return &epoch{number: number, prefix: s.opts.Prefix + ":" + text(number)}
+}
+
+// present returns the epoch in which Redis is used, nil while it is not.
+func (s *Store) present() *epoch {
+	if e := s.epoch.Load(); e.open {
+		return e
+	}
+	return nil
+}
+
+// sure reports whether the epoch is known to last: nothing was committed since
+// it ended, if it did. What was read from Redis before it is asked is true.
+func (s *Store) sure(at *epoch) bool {
+	e := s.epoch.Load()
+	return e.open && e.number == at.number && time.Since(e.sureAt) < sureTime &&
+		e.sureAt.UnixNano() > s.suspected.Load()
+}
+
+// doubted reports whether something may be queued that was shown in an earlier
+// epoch.
+func (s *Store) doubted(at *epoch) bool {
+	return at.number > firstEpoch && time.Since(at.begun) < s.opts.Doubt
+}
+
+// suspect has the epoch polled at once: a connection was lost, or all keys
+// were. Until that is done it is not sure.
+func (s *Store) suspect() {
+	s.suspected.Store(time.Now().UnixNano())
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch polls until the context ends.
+func (s *Store) watch(ctx context.Context) {
+	ticker := time.NewTicker(pollTime)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-s.wake:
+		}
+		if err := s.poll(ctx); err != nil {
+			s.opts.Logger.Debug("epoch not polled", "error", err)
+		}
+	}
+}
+
+// poll learns what epoch it is, closes one in which marks fail and begins the
+// next of one that is over or whose copy is lost. Errors: storage.ErrUnavailable
+// for either part.
+func (s *Store) poll(ctx context.Context) error {
+	began, now, err := s.askEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	if now.open && s.marks.failing() {
+		if now, err = s.change(ctx, now, s.opts.Database.CloseEpoch); err != nil {
+			return err
+		}
+	}
+	alive := false
+	if now.open {
+		alive, err = s.alive(ctx, now)
+	} else {
+		err = s.probe(ctx)
+	}
+	if s.steady.note(err == nil); err != nil {
+		return err
+	}
+	over := !now.open && (now.number < firstEpoch || time.Since(now.begun) >= closedTime && s.steady.since() >= steadyTime)
+	if over || now.open && !alive {
+		if err := s.announce(ctx, now.number+1); err != nil {
+			return err
+		}
+		began = time.Now()
+		if now, err = s.change(ctx, now, s.opts.Database.NextEpoch); err != nil {
+			return err
+		}
+		if alive, err = s.alive(ctx, now); err != nil {
+			return err
+		}
+	}
+	if now.open && alive {
+		now.sureAt = began
+		s.epoch.Store(now)
+	}
+	return nil
+}
+
+// askEpoch asks the database and learns from the answer.
+func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pollLimit)
+	defer cancel()
+	began = time.Now()
+	found, err := s.opts.Database.Epoch(ctx)
+	if err != nil {
+		return began, nil, err
+	}
+	return began, s.learn(found, began), nil
+}
+
+// change closes the epoch or begins the next.
+func (s *Store) change(
+	ctx context.Context, now *epoch, change func(context.Context, int64) (storage.Epoch, error),
+) (*epoch, error) {
+	found, err := change(ctx, now.number)
+	if err != nil {
+		return nil, err
+	}
+	return s.learn(found, time.Now()), nil
+}
+
+// learn stores what the database has told, which is not sure by itself, and
+// returns a copy.
+func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
+	before := s.epoch.Load()
+	now := s.epochOf(found.Number)
+	now.open, now.begun = found.Open, at.Add(-found.Age)
+	if before.number == now.number && before.open == now.open {
+		now.begun, now.sureAt = before.begun, before.sureAt
+	} else if s.marks.reset(); before.number != 0 {
+		s.opts.Logger.Warn("epoch of the copy in Redis", "number", now.number, "open", now.open)
+	}
+	stored := *now
+	s.epoch.Store(&stored)
+	return now
+}
+
+// runs names the runs of the servers that hold keys, those that answer.
+func (s *Store) runs(ctx context.Context) (out []string, err error) {
+	var away error
+	for _, node := range s.client.Nodes() {
+		var info string
+		for _, reply := range node.DoMulti(ctx,
+			node.B().Info().Section("server").Build(), node.B().Info().Section("replication").Build()) {
+			words, err := reply.ToString()
+			if _, refused := rueidis.IsRedisErr(err); refused {
+				return nil, err
+			}
+			away = errors.Join(away, err)
+			info += words
+		}
+		_, run, found := strings.Cut(info, "run_id:")
+		if run, _, _ = strings.Cut(run, "\r"); found && strings.Contains(info, "role:master") {
+			out = append(out, run)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no server tells of its run: %w", away)
+	}
+	return out, nil
+}
+
+func (e *epoch) sentinel() string { return e.prefix + ":alive" }
+
+// alive reports whether Redis still holds all that was written in the epoch: it
+// has the sentinel, and no server has started since that was written.
+func (s *Store) alive(ctx context.Context, at *epoch) (alive bool, err error) {
+	err = s.within(ctx, "look for the sentinel", func(ctx context.Context) error {
+		runs, err := s.runs(ctx)
+		if err != nil {
+			return err
+		}
+		replies := s.client.DoMulti(ctx, s.client.B().Get().Key(at.sentinel()).Build(),
+			s.client.B().Pexpire().Key(at.sentinel()).Milliseconds(s.opts.ShownLife.Milliseconds()).Build())
+		written, err := replies[0].ToString()
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		known := strings.Fields(written)
+		alive = err == nil && !slices.ContainsFunc(runs, func(run string) bool { return !slices.Contains(known, run) })
+		return errors.Join(err, replies[1].Error())
+	})
+	return alive, err
+}
+
+// announce writes the sentinel of an epoch that is to begin. It is written
+// before, so that none is ever written into an epoch that has lost something.
+func (s *Store) announce(ctx context.Context, number int64) error {
+	return s.within(ctx, "write the sentinel", func(ctx context.Context) error {
+		runs, err := s.runs(ctx)
+		if err != nil {
+			return err
+		}
+		return s.client.Do(ctx, s.client.B().Set().Key(s.epochOf(number).sentinel()).Value(strings.Join(runs, " ")).
+			Px(s.opts.ShownLife).Build()).Error()
+	})
+}
+
+// probe tries what a store needs of Redis: reading through the client's cache,
+// and the scripts.
+func (s *Store) probe(ctx context.Context) error {
+	return s.within(ctx, "try Redis", func(ctx context.Context) error {
+		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
+		_, err := s.run(ctx, []call{
+			{countsScript, key, []string{"1", "0", "0", "0", "0", life}},
+			{showScript, key + ":w", []string{life, life, "1", "q", "r", "1", "-"}},
+		})
+		if err != nil {
+			return err
+		}
+		for _, reply := range s.client.DoMultiCache(ctx,
+			rueidis.CT(s.client.B().Hmget().Key(key).Field(countFields...).Cache(), time.Second)) {
+			err = errors.Join(err, reply.Error())
+		}
+		return err
+	})
+}
+
+// within calls Redis past the breaker.
+func (s *Store) within(ctx context.Context, what string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, min(s.opts.RedisTimeout, pollLimit))
+	defer cancel()
+	if err := f(ctx); err != nil {
+		return fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// streak tells how long something has been so.
+type streak struct{ from time.Time }
+
+func (s *streak) note(holds bool) {
+	switch {
+	case !holds:
+		s.from = time.Time{}
+	case s.from.IsZero():
+		s.from = time.Now()
+	}
+}
+
+func (s *streak) since() time.Duration {
+	if s.from.IsZero() {
+		return 0
+	}
+	return time.Since(s.from)
+}
+
+// marks tells how marking goes.
+type marks struct {
+	mu          sync.Mutex
+	tries       int // that failed, in a row
+	first, last time.Time
+}
+
+// note notes how marking ended, and returns the error.
+func (m *marks) note(err error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	switch {
+	case err == nil:
+		m.tries = 0
+	case !errors.Is(err, storage.ErrUnavailable): // the caller went away
+	default:
+		if m.tries == 0 || now.Sub(m.last) > forgetTime {
+			m.tries, m.first = 0, now
+		}
+		m.tries, m.last = m.tries+1, now
+	}
+	return err
+}
+
+// failing reports whether it has failed for so long that workers had better go
+// on without.
+func (m *marks) failing() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tries >= 2 && time.Since(m.first) >= failTime && time.Since(m.last) <= forgetTime
+}
+
+func (m *marks) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tries = 0
+}
