@@ -108,7 +108,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 
 func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	server, db := startServer(t), &hooked{Store: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: short})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	down := func(context.Context) error { return storage.ErrUnavailable }

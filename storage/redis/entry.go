@@ -81,7 +81,11 @@ func stored(s *storage.States, kind storage.Kind) entry {
 			e.state = collectionState(s.Collected.FolderID)
 		}
 	}
-	e.history = history{{0, share(e.state)}}
+	since := int64(0) // older counts than the state are not known to include it
+	if e.version > 0 {
+		since = s.CountsVersion
+	}
+	e.history = history{{since, share(e.state)}}
 	return e
 }
 

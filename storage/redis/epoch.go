@@ -30,6 +30,7 @@ type epoch struct {
 	number int64
 	open   bool
 	begun  time.Time // by the local clock
+	learnt time.Time // when this store was told of it
 	sureAt time.Time // when the last poll began that found everything in place
 	prefix string    // of the keys
 }
@@ -157,9 +158,9 @@ func (s *Store) change(
 func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 	before := s.epoch.Load()
 	now := s.epochOf(found.Number)
-	now.open, now.begun = found.Open, at.Add(-found.Age)
+	now.open, now.begun, now.learnt = found.Open, at.Add(-found.Age), time.Now()
 	if before.number == now.number && before.open == now.open {
-		now.begun, now.sureAt = before.begun, before.sureAt
+		now.begun, now.learnt, now.sureAt = before.begun, before.learnt, before.sureAt
 	} else if s.marks.reset(); before.number != 0 {
 		s.opts.Logger.Warn("epoch of the copy in Redis", "number", now.number, "open", now.open)
 	}

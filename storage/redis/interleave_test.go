@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -46,8 +47,9 @@ type interleaving struct {
 	caches   *localCaches
 	stores   [interleavedUsers][interleavedNodes]*Store
 	worker   *Store
-	base     *Store // polls for all of them
-	writing  bool   // a transaction is under way
+	edits    *sql.DB // another connection of the database
+	base     *Store  // polls for all of them
+	writing  bool    // a transaction is under way
 	subject  storage.Subject
 	users    [interleavedUsers]storage.User
 
@@ -310,6 +312,11 @@ func (in *interleaving) poll() {
 	}
 
 	now := in.base.epoch.Load()
+	if now.number != in.worker.epoch.Load().number { // the grace passes
+		if _, err := in.edits.ExecContext(context.Background(), `UPDATE mirror SET free_at = 0`); err != nil {
+			in.reportf("poll: %v", err)
+		}
+	}
 	for _, nodes := range in.stores {
 		for _, s := range nodes {
 			s.epoch.Store(now)
@@ -419,9 +426,13 @@ func interleave(t *testing.T, steps int, naive, lossy bool) (taken int, found []
 		RedisTimeout: time.Minute, DatabaseTimeout: time.Minute, Guard: 500 * time.Millisecond,
 	})
 	base.halt()
+	edits, err := sql.Open("sqlite", databasePath(t, db))
+	must(t, err)
+	defer edits.Close()
 	for run := uint64(0); taken < steps && len(found) == 0; run++ {
 		random := rand.New(rand.NewPCG(seed, run))
 		in := newInterleaving(base, plain, db, fmt.Sprintf("run%d", run), random)
+		in.edits = edits
 		in.crash, in.naive, in.lossy = run%2 == 1, naive, lossy
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps

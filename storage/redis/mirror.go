@@ -2,6 +2,8 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"ovation/storage"
 )
@@ -61,6 +63,9 @@ func (s *Store) Show(ctx context.Context, actions []storage.Action, where storag
 	at := s.present()
 	if at != nil {
 		err = s.show(ctx, at, actions, where)
+		if at.number > firstEpoch && time.Since(at.learnt) < sureTime { // others may not have heard of it
+			err = errors.Join(err, s.show(ctx, s.epochOf(at.number-1), actions, where))
+		}
 	}
 	switch {
 	case where == storage.Queued && (at == nil || err != nil):

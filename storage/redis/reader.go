@@ -32,9 +32,10 @@ func (s *Store) Interactives(
 		return []storage.Interactive{}, err
 	}
 	if at := s.present(); at != nil {
+		doubted := !viewer.Anonymous() && s.doubted(at)
 		out, err := s.fromRedis(ctx, at, viewer, subjects, kinds)
-		if err == nil {
-			s.date(at, viewer, out)
+		if err == nil && (doubted || !s.sure(at)) {
+			age(out)
 		}
 		if err == nil || !errors.Is(err, storage.ErrUnavailable) {
 			return out, err
@@ -43,12 +44,10 @@ func (s *Store) Interactives(
 	return s.fromDatabase(ctx, viewer, subjects, kinds)
 }
 
-// date makes an answer of Redis storage.Stale where the epoch may be over, or
-// something the viewer did may have been shown in an earlier one.
-func (s *Store) date(at *epoch, viewer storage.User, out []storage.Interactive) {
-	if s.sure(at) && (viewer.Anonymous() || !s.doubted(at)) {
-		return
-	}
+// age makes an answer of Redis storage.Stale: the epoch may be over, or
+// something the viewer did may have been shown in an earlier one. The latter is
+// asked before Redis is, the former after.
+func age(out []storage.Interactive) {
 	for i := range out {
 		if out[i].Freshness == storage.Live {
 			out[i].Freshness = storage.Stale
@@ -328,9 +327,14 @@ func (s *Store) lookAt(
 ) (storage.Durability, error) {
 	asked := pick(keys, named)
 	if at := s.present(); at != nil {
+		doubted := s.doubted(at)
 		own, err := s.entries(ctx, at, asked, renew, nil)
 		if err == nil {
-			return s.lookedAt(at, own, asked, named, out, kinds)
+			where, err := lookedAt(own, asked, named, out, kinds)
+			if doubted || !s.sure(at) {
+				where = ""
+			}
+			return where, err
 		}
 		if !errors.Is(err, storage.ErrUnavailable) {
 			return "", err
@@ -356,8 +360,8 @@ func (s *Store) lookAt(
 }
 
 // lookedAt answers with what Redis and the database know.
-func (s *Store) lookedAt(
-	at *epoch, own []entries, asked []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds,
+func lookedAt(
+	own []entries, asked []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds,
 ) (storage.Durability, error) {
 	where := storage.Persisted
 	for i, n := range named {
@@ -372,9 +376,6 @@ func (s *Store) lookedAt(
 			}
 		}
 		out[n] = own[i].states(asked[i], kinds)
-	}
-	if !s.sure(at) || s.doubted(at) {
-		where = ""
 	}
 	return where, nil
 }

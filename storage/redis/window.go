@@ -305,7 +305,7 @@ func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]storage.W
 func appendStates(args []string, bizID string, states *storage.States, all bool) []string {
 	for _, kind := range windowKinds {
 		if e := stored(states, kind); all || e.version > 0 {
-			args = append(args, field(kind, bizID), text(e.version), e.state, shareText(e.state))
+			args = append(args, field(kind, bizID), text(e.version), e.state, text(e.history[0].version)+":"+shareText(e.state))
 		}
 	}
 	return args

@@ -8,7 +8,7 @@
 -- ARGV[3] life of the window, in milliseconds
 -- ARGV[4] life of the window while something is shown, in milliseconds
 -- ARGV[5] how many entries it holds at most
--- ARGV[6…] of each entry: field, version, state, share
+-- ARGV[6…] of each entry: field, version, state, history
 -- Returns 1, or 0 where the lease is gone.
 --
 -- What was touched in the last minute and is not older than the database
@@ -23,11 +23,11 @@ end
 
 local given = {}
 for i = 6, #ARGV, 4 do
-  local field, version, state, share = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local field, version, state, history = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   given[field] = true
   local e = entry(field)
   if e and stays(e, version) then
-    if e.history == '-' then e.history = '0:' .. share end
+    if e.history == '-' then e.history = history end
     if e.version == version then
       e.state = state
       set_shown(e, '-')
@@ -35,7 +35,7 @@ for i = 6, #ARGV, 4 do
     put(field, e)
   else
     if e then set_shown(e, '-') end
-    put(field, {version = version, shown = '-', touched = clock[1], state = state, history = '0:' .. share})
+    put(field, {version = version, shown = '-', touched = clock[1], state = state, history = history})
   end
 end
 if ARGV[2] ~= 'entries' then

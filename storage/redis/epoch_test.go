@@ -1,0 +1,96 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// Without Redis, workers go on after a moment, unmarked. Nothing that Redis
+// held before is believed when it is back.
+func TestWorkersGoOnWithoutRedis(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: short})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: short})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	wantLikes(t, "at first", see(t, other, alice, movie), 1, true)
+	server.hang()
+	var outcome storage.Outcome
+	eventually(t, "it is persisted without Redis", func() bool {
+		var err error
+		outcome, err = db.Persist(t.Context(), message(react(alice, movie, storage.Dislike, 20)), s.Mark)
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	if outcome.Epoch != 0 {
+		t.Errorf("it was persisted in epoch %d", outcome.Epoch)
+	}
+	must(t, s.Publish(t.Context(), outcome))
+	for _, store := range []*Store{s, other} {
+		if got := see(t, store, alice, movie); got.DislikeCount != 1 || got.LikeCount != 0 || got.Freshness != storage.Stale {
+			t.Errorf("without Redis: %+v", got)
+		}
+	}
+	server.resume() // with all that it held
+	for _, store := range []*Store{s, other} {
+		if got := freshly(t, store, storage.Live); got.DislikeCount != 1 || got.LikeCount != 0 {
+			t.Errorf("with Redis again: %+v", got)
+		}
+	}
+	if e := s.epoch.Load(); e.number != firstEpoch+1 {
+		t.Errorf("it is epoch %d", e.number)
+	}
+	persist(t, db, s, react(alice, movie, storage.Like, 30))
+	wantLikes(t, "in the end", see(t, other, alice, movie), 1, true)
+}
+
+// What could not be shown is seen through the node that knows of it, and shown
+// to everyone as soon as Redis answers.
+func TestUnshownIsLaidOver(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	server.hang()
+	like := react(alice, movie, storage.Like, 10)
+	if err := s.Show(t.Context(), []storage.Action{like, collect(alice, movie, "x", 11)}, storage.Queued); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("show: %v", err)
+	}
+	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil || got.CollectCount != 1 || got.Freshness != storage.Stale {
+		t.Errorf("not shown yet: %+v", got)
+	}
+	if states, where := look(t, s, alice, movie); where != "" || states.ReactionVersion != 10 || states.CollectionVersion != 11 {
+		t.Errorf("not shown yet: %+v, %q", states, where)
+	}
+	if got := see(t, s, bob, movie); got.LikeCount != 0 || got.Liked != nil {
+		t.Errorf("to another: %+v", got)
+	}
+	server.resume()
+	eventually(t, "it is shown", func() bool { return s.unshown.count() == 0 })
+	wantLikes(t, "shown", see(t, other, alice, movie), 1, true)
+	persist(t, db, s, like)
+	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
+}
+
+// Five calls that one stall makes fail at once do not open a breaker.
+func TestOneStallOpensNoBreaker(t *testing.T) {
+	p := newPart("part", time.Second, time.Second, 0, &Options{BreakerPause: time.Minute, Logger: quiet})
+	for range 3 * tripFailures {
+		err := p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
+		if !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("call: %v", err)
+		}
+	}
+	if !p.healthy() {
+		t.Error("the breaker is open")
+	}
+	eventually(t, "the breaker opens", func() bool {
+		_ = p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
+		return !p.healthy()
+	})
+}
