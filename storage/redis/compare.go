@@ -38,35 +38,47 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 		compare func(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error)
 	}{{":c:", s.compareCounts}, {":w:", s.compareWindows}} {
 		err := s.scan(ctx, at.prefix+what.keys, func(keys []string) error {
-			found, n, err := what.compare(ctx, at, keys)
-			compared += n
-			if err != nil || len(found) == 0 {
-				return err
-			}
-			again, _, err := what.compare(ctx, at, keys)
-			if err != nil {
-				return err
-			}
-			for stale := range again {
-				if !found[stale] {
-					continue
-				}
+			n, err := compareTwice(keys, func(keys []string) (map[Stale]bool, int64, error) {
+				return what.compare(ctx, at, keys)
+			}, func(stale Stale) error {
 				if repair {
 					if err := s.drop(ctx, stale); err != nil {
 						return err
 					}
 				}
-				if err := report(stale); err != nil {
-					return err
-				}
-			}
-			return nil
+				return report(stale)
+			})
+			compared += n
+			return err
 		})
 		if err != nil {
 			return compared, fmt.Errorf("compare Redis with the database: %w", err)
 		}
 	}
 	return compared, nil
+}
+
+// compareTwice hands on what differs both times.
+func compareTwice(
+	keys []string, compare func([]string) (map[Stale]bool, int64, error), differs func(Stale) error,
+) (int64, error) {
+	found, n, err := compare(keys)
+	if err != nil || len(found) == 0 {
+		return n, err
+	}
+	again, _, err := compare(keys)
+	if err != nil {
+		return n, err
+	}
+	for stale := range again {
+		if !found[stale] {
+			continue
+		}
+		if err := differs(stale); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // scan hands on the keys with a prefix, some at a time.

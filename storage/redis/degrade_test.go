@@ -14,13 +14,13 @@ import (
 // short is a time-out for tests that wait for it to pass.
 const short = 250 * time.Millisecond
 
-// freshly waits until the subject is answered with that freshness.
-func freshly(tb testing.TB, s *Store, f storage.Freshness) storage.Interactive {
+// live waits until the subject is answered so.
+func live(tb testing.TB, s *Store) storage.Interactive {
 	tb.Helper()
 	var got storage.Interactive
-	eventually(tb, "it is "+string(f), func() bool {
+	eventually(tb, "it is LIVE", func() bool {
 		got = see(tb, s, alice, movie)
-		return got.Freshness == f
+		return got.Freshness == storage.Live
 	})
 	return got
 }
@@ -62,7 +62,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	}
 
 	server.start()
-	got = freshly(t, s, storage.Live)
+	got = live(t, s)
 	if got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("with Redis again: %+v", got)
 	}
@@ -161,7 +161,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	}
 	server.start()
 	db.fail.Store(nil)
-	if got := freshly(t, s, storage.Live); got.LikeCount != 1 {
+	if got := live(t, s); got.LikeCount != 1 {
 		t.Errorf("in the end: %+v", got)
 	}
 }
@@ -206,7 +206,7 @@ func TestHangingPartsCostLittle(t *testing.T) {
 		}
 		c.end()
 		eventually(t, "all is well again", func() bool { calls(1); return !c.unhealthy() })
-		freshly(t, s, storage.Live)
+		live(t, s)
 	}
 }
 

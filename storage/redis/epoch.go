@@ -173,7 +173,7 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 func (s *Store) runs(ctx context.Context) (out []string, err error) {
 	var away error
 	for _, node := range s.client.Nodes() {
-		var info string
+		var info strings.Builder
 		for _, reply := range node.DoMulti(ctx,
 			node.B().Info().Section("server").Build(), node.B().Info().Section("replication").Build()) {
 			words, err := reply.ToString()
@@ -181,10 +181,10 @@ func (s *Store) runs(ctx context.Context) (out []string, err error) {
 				return nil, err
 			}
 			away = errors.Join(away, err)
-			info += words
+			info.WriteString(words)
 		}
-		_, run, found := strings.Cut(info, "run_id:")
-		if run, _, _ = strings.Cut(run, "\r"); found && strings.Contains(info, "role:master") {
+		_, run, found := strings.Cut(info.String(), "run_id:")
+		if run, _, _ = strings.Cut(run, "\r"); found && strings.Contains(info.String(), "role:master") {
 			out = append(out, run)
 		}
 	}

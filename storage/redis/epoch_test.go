@@ -38,7 +38,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 	}
 	server.resume() // with all that it held
 	for _, store := range []*Store{s, other} {
-		if got := freshly(t, store, storage.Live); got.DislikeCount != 1 || got.LikeCount != 0 {
+		if got := live(t, store); got.DislikeCount != 1 || got.LikeCount != 0 {
 			t.Errorf("with Redis again: %+v", got)
 		}
 	}

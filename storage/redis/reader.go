@@ -89,10 +89,10 @@ func (s *Store) fromDatabase(
 	for i := range out {
 		out[i].Subject, out[i].Freshness = subjects[i], freshness
 		if overlay != nil {
-			var is [1]entries
-			is[0].since(&out[i])
-			overlay.lay(own[i:i+1], is[:])
-			is[0].show(&out[i], own[i], kinds)
+			var is entries
+			is.since(&out[i])
+			overlay.lay(own[i], &is)
+			is.show(&out[i], own[i], kinds)
 		}
 	}
 	return out, nil
@@ -350,10 +350,10 @@ func (s *Store) lookAt(
 	for i, n := range named {
 		out[n] = states[i]
 		if overlay != nil {
-			var is [1]entries
-			is[0].learn(&states[i], true)
-			overlay.lay(asked[i:i+1], is[:])
-			out[n] = is[0].states(asked[i], kinds)
+			var is entries
+			is.learn(&states[i], true)
+			overlay.lay(asked[i], &is)
+			out[n] = is.states(asked[i], kinds)
 		}
 	}
 	return "", nil

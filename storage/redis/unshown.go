@@ -127,16 +127,11 @@ func (u *unshown) over(keys []storage.StateKey) (out overlay) {
 }
 
 // lay makes newer states the latest word, as if they had been shown.
-func (o overlay) lay(keys []storage.StateKey, on []entries) {
-	if o == nil {
-		return
-	}
-	for i := range on {
-		for kind := range on[i] {
-			e := &on[i][kind]
-			if state, ok := o[stateID{keys[i], kind}]; ok && state.Version > e.version {
-				e.known, e.shown, e.version, e.state = true, true, state.Version, state.state
-			}
+func (o overlay) lay(key storage.StateKey, on *entries) {
+	for kind := range on {
+		e := &on[kind]
+		if state, ok := o[stateID{key, kind}]; ok && state.Version > e.version {
+			e.known, e.shown, e.version, e.state = true, true, state.Version, state.state
 		}
 	}
 }

@@ -77,7 +77,11 @@ func (s *Store) entries(ctx context.Context, at *epoch, keys []storage.StateKey,
 			}
 		}
 	}
-	overlay.lay(keys, out)
+	if overlay != nil {
+		for i := range out {
+			overlay.lay(keys[i], &out[i])
+		}
+	}
 	return out, nil
 }
 
