@@ -115,7 +115,7 @@ func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (ma
 	}
 	var copied []counted
 	err := s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
-		copied, err = s.readCounts(ctx, at, subjects, false)
+		copied, _, err = s.readCounts(ctx, at, subjects, false)
 		return err
 	})
 	if err != nil {

@@ -56,7 +56,10 @@ type counted struct {
 // storage.ErrUnavailable, where Redis is; the context's.
 func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, fills []call, err error) {
 	err = s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
-		out, err = s.copiedCounts(ctx, at, subjects, cached)
+		var hit bool
+		if out, hit, err = s.copiedCounts(ctx, at, subjects, cached); err == nil && hit {
+			err = errCached
+		}
 		return err
 	})
 	if err != nil {
@@ -91,14 +94,14 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 }
 
 // copiedCounts reads what Redis has. Where the client's cache is behind what
-// this process has seen, it reads past it.
-func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) ([]counted, error) {
-	out, err := s.readCounts(ctx, at, subjects, cached)
+// this process has seen, it reads past it. hit tells that the cache had it all.
+func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, hit bool, err error) {
+	out, hit, err = s.readCounts(ctx, at, subjects, cached)
 	if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
-		out, err = s.readCounts(ctx, at, subjects, cached)
+		out, hit, err = s.readCounts(ctx, at, subjects, cached)
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var behind []int
 	for i := range out {
@@ -110,17 +113,17 @@ func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.
 		}
 	}
 	if len(behind) == 0 {
-		return out, nil
+		return out, hit, nil
 	}
-	again, err := s.readCounts(ctx, at, pick(subjects, behind), false)
+	again, _, err := s.readCounts(ctx, at, pick(subjects, behind), false)
 	for i := range again {
 		out[behind[i]] = again[i]
 	}
-	return out, err
+	return out, false, err
 }
 
-func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) ([]counted, error) {
-	out := make([]counted, len(subjects))
+func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, hit bool, err error) {
+	out = make([]counted, len(subjects))
 	var replies []rueidis.RedisResult
 	if cached {
 		commands := make([]rueidis.CacheableTTL, len(subjects))
@@ -135,13 +138,14 @@ func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Su
 		}
 		replies = s.client.DoMulti(ctx, commands...)
 	}
+	hit = cached
 	for i := range replies {
-		var err error
 		if out[i].Counts, out[i].known, err = parseCounts(replies[i]); err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		hit = hit && replies[i].IsCacheHit()
 	}
-	return out, nil
+	return out, hit, nil
 }
 
 // storedCounts reads counts from the database.
@@ -173,14 +177,20 @@ func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) call
 }
 
 // Publish makes counts visible to everyone in the epoch of the transaction,
-// where they are newer than what is. Errors: storage.ErrUnavailable, the
-// context's.
+// where they are newer than what is. Counts that were committed a while ago are
+// read again: they may no longer be the latest, and what tells so have ended.
+// Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at := s.epochOf(outcome.Epoch)
-	counts := outcome.Counts
+	at, counts := s.epochOf(outcome.Epoch), outcome.Counts
+	if !outcome.At.IsZero() && time.Since(outcome.At) > freshTime {
+		var err error
+		if counts, err = s.presentCounts(ctx, counts); err != nil {
+			return err
+		}
+	}
 	calls := make([]call, len(counts))
 	for i := range counts {
 		calls[i] = s.countsCall(at, counts[i].Subject, counts[i].Counts)
@@ -192,6 +202,20 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 		}
 	}
 	return err
+}
+
+// presentCounts are the counts that the database has of the same subjects.
+func (s *Store) presentCounts(ctx context.Context, counts []storage.SubjectCounts) ([]storage.SubjectCounts, error) {
+	out := make([]storage.SubjectCounts, len(counts))
+	subjects := make([]storage.Subject, len(counts))
+	for i := range counts {
+		subjects[i] = counts[i].Subject
+	}
+	found, err := s.storedCounts(ctx, subjects)
+	for i := range found {
+		out[i] = storage.SubjectCounts{Subject: subjects[i], Counts: found[i]}
+	}
+	return out, err
 }
 
 // pipeline is how many scripts are sent at once. Each of them is short; a

@@ -27,7 +27,7 @@ func live(tb testing.TB, s *Store) storage.Interactive {
 
 func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: short})
+	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: 5 * time.Second})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	server.kill()
@@ -46,7 +46,6 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	}
 	dislike := react(alice, movie, storage.Dislike, 20)
 	for what, err := range map[string]error{
-		"show":    s.Show(t.Context(), []storage.Action{dislike}, storage.Queued),
 		"forget":  s.Forget(t.Context(), []storage.Action{dislike}),
 		"publish": s.Publish(t.Context(), storage.Outcome{Epoch: firstEpoch, Counts: []storage.SubjectCounts{{Subject: movie}}}),
 	} {
@@ -60,10 +59,14 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	if got := see(t, s, alice, movie); got.LikeCount != 1 {
 		t.Errorf("what could not be marked was committed: %+v", got)
 	}
+	_ = s.Show(t.Context(), []storage.Action{dislike}, storage.Queued)
+	if got := see(t, s, alice, movie); got.LikeCount != 0 || got.DislikeCount != 1 || got.Freshness != storage.Stale {
+		t.Errorf("what could not be shown: %+v", got)
+	}
 
 	server.start()
 	got = live(t, s)
-	if got.LikeCount != 1 || got.Liked == nil {
+	if got.DislikeCount != 1 || got.Liked == nil {
 		t.Errorf("with Redis again: %+v", got)
 	}
 	persist(t, db, s, dislike)

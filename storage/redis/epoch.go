@@ -39,9 +39,10 @@ func (s *Store) epochOf(number int64) *epoch {
 	return &epoch{number: number, prefix: s.opts.Prefix + ":" + text(number)}
 }
 
-// present returns the epoch in which Redis is used, nil while it is not.
+// present returns the epoch in which Redis is used, nil while it is not: none
+// is open, or Redis may have lost data and has not been looked at since.
 func (s *Store) present() *epoch {
-	if e := s.epoch.Load(); e.open {
+	if e := s.epoch.Load(); e.open && e.sureAt.UnixNano() > s.suspected.Load() {
 		return e
 	}
 	return nil
@@ -110,6 +111,7 @@ func (s *Store) poll(ctx context.Context) error {
 	if s.steady.note(err == nil); err != nil {
 		return err
 	}
+	s.redis.learn(nil)
 	over := !now.open && (now.number < firstEpoch || time.Since(now.begun) >= closedTime && s.steady.since() >= steadyTime)
 	if over || now.open && !alive {
 		if err := s.announce(ctx, now.number+1); err != nil {
@@ -139,6 +141,7 @@ func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err 
 	if err != nil {
 		return began, nil, err
 	}
+	s.database.learn(nil)
 	return began, s.learn(found, began), nil
 }
 

@@ -15,6 +15,9 @@ import (
 // errGone: the caller went away. It says nothing of what was called.
 var errGone = errors.New("the caller went away")
 
+// errCached: the client's own cache has answered. That says nothing either.
+var errCached = errors.New("answered from the cache")
+
 // part is something that may be down. A breaker keeps it from costing every
 // call its time-out, and a limit keeps everyone from calling it at once.
 type part struct {
@@ -22,7 +25,7 @@ type part struct {
 	timeout time.Duration // of a call
 	trial   time.Duration // of a call while the part may be down, and of the wait for a turn
 	turns   chan struct{} // nil: no limit
-	failing atomic.Int64  // since when nothing succeeds, in nanoseconds since 1970; 0: all is well
+	success atomic.Int64  // when a call last succeeded, in nanoseconds since 1970
 }
 
 const (
@@ -40,15 +43,15 @@ func newPart(name string, timeout, trial time.Duration, limit int, o *Options) *
 		MaxRequests: 1,
 		Timeout:     o.BreakerPause,
 		ReadyToTrip: func(c gobreaker.Counts) bool {
-			since := p.failing.Load()
-			return c.ConsecutiveFailures >= tripFailures && since != 0 && time.Since(time.Unix(0, since)) >= tripTime
+			return c.ConsecutiveFailures >= tripFailures && time.Since(time.Unix(0, p.success.Load())) >= tripTime
 		},
 		OnStateChange: func(name string, from, to gobreaker.State) {
 			o.Logger.Warn("breaker", "part", name, "from", from.String(), "to", to.String())
 		},
 		IsSuccessful: func(err error) bool { return err == nil || !errors.Is(err, storage.ErrUnavailable) },
-		IsExcluded:   func(err error) bool { return errors.Is(err, errGone) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, errGone) || errors.Is(err, errCached) },
 	})
+	p.learn(nil)
 	return p
 }
 
@@ -82,7 +85,7 @@ func (p *part) do(ctx context.Context, what string, f func(context.Context) erro
 		defer cancel()
 		err := f(within)
 		switch {
-		case err == nil:
+		case err == nil || errors.Is(err, errCached):
 		case errors.Is(ctx.Err(), context.Canceled):
 			return struct{}{}, fmt.Errorf("%w: %w", errGone, ctx.Err())
 		case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable):
@@ -92,7 +95,7 @@ func (p *part) do(ctx context.Context, what string, f func(context.Context) erro
 		return struct{}{}, err
 	})
 	switch {
-	case err == nil:
+	case err == nil || errors.Is(err, errCached):
 		return nil
 	case errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests):
 		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
@@ -102,13 +105,8 @@ func (p *part) do(ctx context.Context, what string, f func(context.Context) erro
 
 // learn notes how a call ended.
 func (p *part) learn(err error) {
-	switch {
-	case err == nil || !errors.Is(err, storage.ErrUnavailable):
-		if p.failing.Load() != 0 {
-			p.failing.Store(0)
-		}
-	default:
-		p.failing.CompareAndSwap(0, time.Now().UnixNano())
+	if err == nil || !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, errCached) {
+		p.success.Store(time.Now().UnixNano())
 	}
 }
 
@@ -137,7 +135,7 @@ func (p *part) take(ctx context.Context) error {
 func (s *Store) inRedis(ctx context.Context, what string, f func(context.Context) error) error {
 	return s.redis.do(ctx, what, func(ctx context.Context) error {
 		err := f(ctx)
-		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, errCached) {
 			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 		}
 		return err

@@ -388,7 +388,7 @@ func (in *interleaving) atRest() {
 		in.reportf("at rest, the database counts %+v (%v), want %+v", there, err, counts)
 		return
 	}
-	copied, err := in.worker.readCounts(ctx, in.worker.epoch.Load(), []storage.Subject{in.subject}, false)
+	copied, _, err := in.worker.readCounts(ctx, in.worker.epoch.Load(), []storage.Subject{in.subject}, false)
 	if err != nil || copied[0].known && copied[0].Counts != there[0].Counts {
 		in.reportf("at rest, Redis counts %+v (%v), the database %+v", copied, err, there[0].Counts)
 	}

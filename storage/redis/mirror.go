@@ -52,6 +52,10 @@ func (g *group) run(ctx context.Context, what string) error {
 // lives are the arguments that say how long a window lives.
 func (s *Store) lives() (life, shown string) { return spread(s.opts.Life), spread(s.opts.ShownLife) }
 
+// showTries is how often it is tried at once to show something: another node
+// that lacks it may take the user's next action for one that changes nothing.
+const showTries = 3
+
 // Show makes durable actions visible to their users on every node: those that
 // are storage.Queued as on their way, those that are storage.Persisted as a
 // correction of what is there. Reads become visible when they are persisted.
@@ -62,7 +66,12 @@ func (s *Store) lives() (life, shown string) { return spread(s.opts.Life), sprea
 func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) (err error) {
 	at := s.present()
 	if at != nil {
-		err = s.show(ctx, at, actions, where)
+		for try := 1; ; try++ {
+			err = s.show(ctx, at, actions, where)
+			if err == nil || try == showTries || ctx.Err() != nil || !s.redis.healthy() {
+				break
+			}
+		}
 		if at.number > firstEpoch && time.Since(at.learnt) < sureTime { // others may not have heard of it
 			err = errors.Join(err, s.show(ctx, s.epochOf(at.number-1), actions, where))
 		}

@@ -110,15 +110,15 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 
 // publishStored publishes the counts that the database has.
 func (s *Store) publishStored(ctx context.Context, at *epoch, subjects []storage.Subject) error {
-	counts, err := s.storedCounts(ctx, subjects)
+	counts := make([]storage.SubjectCounts, len(subjects))
+	for i := range subjects {
+		counts[i].Subject = subjects[i]
+	}
+	counts, err := s.presentCounts(ctx, counts)
 	if err != nil {
 		return err
 	}
-	out := make([]storage.SubjectCounts, len(counts))
-	for i := range counts {
-		out[i] = storage.SubjectCounts{Subject: subjects[i], Counts: counts[i]}
-	}
-	return s.Publish(ctx, storage.Outcome{Counts: out, Epoch: at.number})
+	return s.Publish(ctx, storage.Outcome{Counts: counts, Epoch: at.number})
 }
 
 // forgetItems drops the entries of all that lies in a folder.

@@ -336,7 +336,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	cancel()
 	readers.Wait()
 	must(t, s.Publish(t.Context(), storage.Outcome{Epoch: firstEpoch, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
-	got, err := s.readCounts(t.Context(), s.epoch.Load(), []storage.Subject{movie}, false)
+	got, _, err := s.readCounts(t.Context(), s.epoch.Load(), []storage.Subject{movie}, false)
 	if err != nil || got[0].Version < last-10 {
 		t.Errorf("in the end: %+v, %v", got, err)
 	}

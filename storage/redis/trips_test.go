@@ -72,7 +72,7 @@ func TestRoundTrips(t *testing.T) {
 			}
 			if c.what == "cold" { // what was absent is cached as absent until Redis says otherwise
 				eventually(t, "the client has heard of the counts", func() bool {
-					counts, err := s.readCounts(t.Context(), s.epoch.Load(), all, true)
+					counts, _, err := s.readCounts(t.Context(), s.epoch.Load(), all, true)
 					for i := range counts {
 						if !counts[i].known {
 							return false
