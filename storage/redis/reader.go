@@ -243,7 +243,7 @@ func (es *entries) since(inDatabase *storage.Interactive) {
 	for i, kind := range windowKinds {
 		there := stored(&states, kind)
 		es[i].history = there.history
-		if there.version > es[i].version {
+		if !es[i].known || there.version > es[i].version {
 			es[i] = there
 		}
 	}
