@@ -58,7 +58,7 @@ const showTries = 3
 
 // Show makes durable actions visible to their users on every node: those that
 // are storage.Queued as on their way, those that are storage.Persisted as a
-// correction of what is there. Reads become visible when they are persisted.
+// correction of what is there.
 //
 // What the queue has confirmed and Redis cannot be told of, this process
 // remembers, lays over its own replies and tells Redis as soon as it can.
@@ -97,6 +97,9 @@ func (s *Store) show(ctx context.Context, at *epoch, actions []storage.Action, w
 		if _, state, ok := stateOfAction(a); ok {
 			g.add(a.User, a.Subject, a.Kind, text(a.Version), state)
 		}
+	}
+	if where == storage.Queued {
+		g.calls = append(g.calls, s.readCalls(at, actions)...)
 	}
 	return g.run(ctx, "show actions")
 }

@@ -58,8 +58,11 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	if _, err := db.Persist(t.Context(), message(dislike), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("persist: %v", err)
 	}
-	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
-		t.Errorf("full: %+v", got)
+	if got := see(t, s, alice, movie); got.DislikeCount != 1 || got.Liked == nil {
+		t.Errorf("full, to the one who could not be shown: %+v", got)
+	}
+	if got := see(t, s, bob, movie); got.LikeCount != 1 {
+		t.Errorf("full, to another: %+v", got)
 	}
 	must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 	eventually(t, "it can be written again", func() bool {

@@ -123,13 +123,7 @@ func (s *Store) fromRedis(
 		s.fill(ctx, fills)
 		return out, nil
 	}
-	if err := s.addOwn(ctx, at, viewer, out, kinds, fills); err != nil {
-		return nil, err
-	}
-	if kinds.Has(storage.KindRead) {
-		err = s.addReads(ctx, viewer, subjects, out)
-	}
-	return out, err
+	return out, s.addOwn(ctx, at, viewer, out, kinds, fills)
 }
 
 // fill runs scripts whose failure harms nobody.
@@ -147,20 +141,22 @@ func (s *Store) addOwn(
 	for i := range out {
 		keys[i] = storage.StateKey{User: viewer, Subject: out[i].Subject}
 	}
-	own, err := s.entries(ctx, at, keys, false, fills)
+	own, reads, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
 	var older []int // than what the history remembers
 	for i := range out {
-		if !own[i].show(&out[i], keys[i], kinds) {
+		if !own[i].show(&out[i], keys[i], kinds) && len(reads[keys[i]]) == 0 {
 			older = append(older, i)
 		}
 	}
-	if len(older) == 0 {
-		return nil
+	if len(older) > 0 {
+		if err := s.readAgain(ctx, at, viewer, older, out, kinds); err != nil {
+			return err
+		}
 	}
-	return s.readAgain(ctx, at, viewer, older, out, kinds)
+	return s.addReads(ctx, viewer, out, own, reads, kinds)
 }
 
 // show puts the entries into an answer. It returns false where it is not known
@@ -192,42 +188,25 @@ func (s *Store) readAgain(ctx context.Context, at *epoch, viewer storage.User, o
 	if err != nil {
 		return err
 	}
-	own, err := s.entries(ctx, at, keys, false, fills)
+	again, _, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
-	var still []int // indices of older
+	own := make([]entries, len(out))
+	var still []int
 	for i, n := range older {
 		out[n].Counts, out[n].Freshness = counts[i].Counts, storage.Live
 		if !counts[i].known {
 			out[n].Freshness = storage.Unavailable
 		}
-		if !own[i].show(&out[n], keys[i], kinds) {
-			still = append(still, i)
+		if !again[i].show(&out[n], keys[i], kinds) {
+			own[n], still = again[i], append(still, n)
 		}
 	}
 	if len(still) == 0 {
 		return nil
 	}
-	// Counts and states of one moment tell what the counts include.
-	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
-		return s.Store.Interactives(ctx, viewer, pick(subjects, still), windowStates)
-	})
-	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
-		return err
-	}
-	for i, n := range still {
-		to := &out[older[n]]
-		if err != nil { // counts that may lack what the viewer did
-			to.Freshness = storage.Stale
-			continue
-		}
-		now := own[n]
-		now.since(&found[i])
-		to.Counts = found[i].Counts
-		now.show(to, keys[n], kinds)
-	}
-	return nil
+	return s.ofOneMoment(ctx, viewer, still, out, own, nil, kinds)
 }
 
 // since gives each entry a history of what the answer of the database
@@ -243,27 +222,11 @@ func (es *entries) since(inDatabase *storage.Interactive) {
 	for i, kind := range windowKinds {
 		there := stored(&states, kind)
 		es[i].history = there.history
-		if !es[i].known || there.version > es[i].version {
+		if es[i].version == 0 || there.version > es[i].version {
 			es[i] = there
 		}
+		es[i].known = true
 	}
-}
-
-// addReads adds what the viewer read. Reads are not kept in Redis.
-func (s *Store) addReads(ctx context.Context, viewer storage.User, subjects []storage.Subject, out []storage.Interactive) error {
-	states, err := s.reads(ctx, keysOf(viewer, subjects))
-	for i := range out {
-		switch {
-		case err == nil:
-			out[i].Read = states[i].Read
-		case out[i].Freshness == storage.Live:
-			out[i].Freshness = storage.Stale
-		}
-	}
-	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
-		return err
-	}
-	return nil
 }
 
 func keysOf(viewer storage.User, subjects []storage.Subject) []storage.StateKey {
@@ -328,7 +291,7 @@ func (s *Store) lookAt(
 	asked := pick(keys, named)
 	if at := s.present(); at != nil {
 		doubted := s.doubted(at)
-		own, err := s.entries(ctx, at, asked, renew, nil)
+		own, _, err := s.entries(ctx, at, asked, renew, nil)
 		if err == nil {
 			where, err := lookedAt(own, asked, named, out, kinds)
 			if doubted || !s.sure(at) {

@@ -23,6 +23,9 @@ var fillText string
 //go:embed lua/show.lua
 var showText string
 
+//go:embed lua/reads.lua
+var readsText string
+
 //go:embed lua/mark.lua
 var markText string
 
@@ -39,6 +42,7 @@ var (
 	lookScript   = newScript(entryText + lookText)
 	fillScript   = newScript(entryText + fillText)
 	showScript   = newScript(entryText + showText)
+	readsScript  = newScript(entryText + readsText)
 	markScript   = newScript(entryText + markText)
 	forgetScript = newScript(entryText + forgetText)
 	fenceScript  = newScript(fenceText)

@@ -50,26 +50,28 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 // is read. fills are scripts that run along; where there are some, much is
 // likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
 // where Redis is; the context's.
-func (s *Store) entries(ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call) ([]entries, error) {
-	out := make([]entries, len(keys))
+func (s *Store) entries(
+	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call,
+) (out []entries, reads pending, err error) {
+	out, reads = make([]entries, len(keys)), make(pending)
 	overlay := s.unshown.over(keys)
 	windows := at.windowsOf(keys)
 	if !renew && len(fills) == 0 {
-		if err := s.readWindows(ctx, windows, out); err != nil {
-			return nil, err
+		if err := s.readWindows(ctx, windows, out, reads); err != nil {
+			return nil, nil, err
 		}
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
-		if err := s.lookInto(ctx, windows, out, renew, fills); err != nil {
-			return nil, err
+		if err := s.lookInto(ctx, windows, out, reads, renew, fills); err != nil {
+			return nil, nil, err
 		}
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
 		err := s.load(ctx, windows, keys, out)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, w := range windows {
 			if err != nil {
@@ -82,7 +84,7 @@ func (s *Store) entries(ctx context.Context, at *epoch, keys []storage.StateKey,
 			overlay.lay(keys[i], &out[i])
 		}
 	}
-	return out, nil
+	return out, reads, nil
 }
 
 // makeDo takes an old copy for what the database could not be asked, which is
@@ -162,11 +164,11 @@ func (w *window) take(values []rueidis.RedisMessage, out []entries) error {
 }
 
 // readWindows reads without writing.
-func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries) error {
+func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries, reads pending) error {
 	return s.inRedis(ctx, "read states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
-			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f").Field(w.fields...).Build()
+			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f", "~r").Field(w.fields...).Build()
 		}
 		for i, reply := range s.client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
@@ -174,7 +176,7 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 				return err
 			}
 			w := windows[i]
-			if len(values) < 2 {
+			if len(values) < 3 {
 				return errors.New("a window has not answered")
 			}
 			if !values[0].IsNil() {
@@ -185,7 +187,10 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 				w.loaded = time.Since(time.Unix(born, 0)) < s.opts.Life/2
 			}
 			w.full = !values[1].IsNil()
-			if err := w.take(values[2:], out); err != nil {
+			if err := s.takeReads(w, &values[2], reads); err != nil {
+				return err
+			}
+			if err := w.take(values[3:], out); err != nil {
 				return err
 			}
 		}
@@ -194,7 +199,7 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 }
 
 // lookInto reads by the script that gives leases, after it has run the fills.
-func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, renew bool, fills []call) error {
+func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, reads pending, renew bool, fills []call) error {
 	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
@@ -213,7 +218,7 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 		if err != nil {
 			return err
 		}
-		if len(values) < 3 {
+		if len(values) < 4 {
 			return errors.New("a window has not answered")
 		}
 		w := windows[i-len(fills)]
@@ -221,8 +226,20 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 		if w.lease, err = values[2].ToString(); err != nil {
 			return err
 		}
-		return w.take(values[3:], out)
+		if err := s.takeReads(w, &values[3], reads); err != nil {
+			return err
+		}
+		return w.take(values[4:], out)
 	})
+}
+
+func (s *Store) takeReads(w *window, value *rueidis.RedisMessage, reads pending) error {
+	if value.IsNil() {
+		return nil
+	}
+	words, err := value.ToString()
+	reads.take(w.WindowKey, words, s.opts.Doubt)
+	return err
 }
 
 // load reads from the database what the windows lack, and fills them.

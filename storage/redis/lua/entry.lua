@@ -17,6 +17,7 @@
 --   ~l  the lease: who fills must bring it, and every write takes it away
 --   ~g  no lease before this time, milliseconds since 1970
 --   ~n  how many entries are shown
+--   ~r  reads that the database may lack: id:version:times, words
 --
 -- Numbers stay text: as numbers, Lua would print them rounded.
 local window = KEYS[1]

@@ -8,24 +8,24 @@
 -- ARGV[4] 1: renew
 -- ARGV[5] how long a window lasts after it was loaded, in seconds
 -- ARGV[6…] fields
--- Returns ~b, ~f, the lease (empty: none is needed, or none is given now) and
--- the values in the order of the fields. ~b is false for a window that is not
+-- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~r
+-- and the values in the order of the fields. ~b is false for a window that is not
 -- loaded or has lasted long enough.
 local born, full = redis.call('HGET', window, '~b'), redis.call('HGET', window, '~f')
 if born and now - tonumber(born) >= tonumber(ARGV[5]) then born = false end
-local reply = {born, full, ''}
+local reply = {born, full, '', redis.call('HGET', window, '~r')}
 local missing = not born
 for i = 6, #ARGV do
   local e = entry(ARGV[i])
   if not e then
     missing = missing or not full
-    reply[i - 2] = false
+    reply[i - 1] = false
   else
     if ARGV[4] == '1' and now - tonumber(e.touched) >= 10 then
       e.touched = clock[1]
       put(ARGV[i], e)
     end
-    reply[i - 2] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
+    reply[i - 1] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
   end
 end
 if missing then
