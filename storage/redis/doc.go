@@ -8,8 +8,11 @@
 //
 // # What lies in Redis
 //
-//	PREFIX:c:{TENANT:BIZ:BIZID}    counts of a subject: a hash of version and four counts
-//	PREFIX:w:{TENANT:u:USER}:BIZ   a window: a user's states on subjects of one biz
+//	PREFIX:EPOCH:c:{TENANT:BIZ:BIZID}   counts of a subject: a hash of version and four counts
+//	PREFIX:EPOCH:w:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
+//	PREFIX:EPOCH:alive                  the sentinel: the runs of the servers that hold the epoch
+//
+// What an earlier epoch holds is not read, and ends by itself.
 //
 // Counts are read through the client's own cache, which Redis invalidates.
 // They are written by Publish and by fills, never over a version as new.
@@ -19,7 +22,8 @@
 // A window that holds all the user's states is marked so: what is absent from
 // it is known to be none, without asking the database. A user with more than a
 // thousand states in one biz has a window of those that were asked for lately.
-// Reads are not kept; they come from the database.
+// Reads come from the database; those that it may lack yet are kept for a
+// minute.
 //
 // Every script is a file in lua, touches one key and may be repeated. Every
 // key has a maximum age, spread so that keys made together do not end
@@ -42,18 +46,24 @@
 // something absent also keeps everyone from filling for a while: the
 // transaction that marks has not committed yet.
 //
-// Reads have no part in this: a viewer's own read shows, in counts and states,
-// once it is persisted.
+// Where something is not known, counts and states come from the database as of
+// one moment: after Forget, which says what may have been rolled back, or is
+// changed by somebody who does not mark; and where the viewer's reads are
+// pending.
 //
 // # When something is down
 //
 // Without Redis the database answers, behind a limit, and is storage.Stale: it
-// lacks what is queued, and workers wait until they can mark. Without the
-// database Redis answers with what it has; counts that it has not are zeros and
-// storage.Unavailable. After Redis may have lost its data (it was flushed, or
-// the connection was) Look says for a while that it does not know the latest
-// word, so that every action is published. Breakers keep a part that is down
-// from costing every call its time-out.
+// lacks what is queued, but for what this process could not show itself.
+// Without the database Redis answers with what it has; counts that it has not
+// are zeros and storage.Unavailable. Marks that fail for two seconds close the
+// epoch: workers go on without Redis, and nobody believes it. A Redis that
+// answers again begins the next epoch, as one that has lost data does. For a
+// while after that, a viewer's answers are stale, and Look says that it does
+// not know the latest word, so that every action is published. Breakers keep a
+// part that is down from costing every call its time-out.
+//
+// docs/decisions/0009 tells why.
 //
 // # Invariants
 //
@@ -63,7 +73,7 @@
 //     everything: TestInterleavingsWithLosses. Compare proves it:
 //     TestCompareFindsAndDropsWhatIsStale.
 //   - I4: TestInterleavings, and TestMarksAfterTheCommitAreCaught, which breaks
-//     the order and is found out.
+//     the order and is found out; TestOwnReadIsSeenBeforeAndAfterItIsPersisted.
 //   - I5: TestCountsNeverGoBack.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped. What is shown and not committed
@@ -72,6 +82,7 @@
 //     nobody told of ends by itself: TestDirectWriterMayDieAfterItsCommit.
 //   - I6: TestWithoutRedisTheDatabaseAnswers,
 //     TestWithoutTheDatabaseWhatIsWarmIsServed,
+//     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver,
 //     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle,
 //     TestFullRedisCommitsNothingUnmarked.
 //   - I7: TestRoundTrips, TestMissesAtOnceAskOnce. Memory is bounded:
