@@ -72,8 +72,9 @@
 //   - I2: what Redis holds is what the database holds, also after Redis lost
 //     everything: TestInterleavingsWithLosses. Compare proves it:
 //     TestCompareFindsAndDropsWhatIsStale.
-//   - I4: TestInterleavings, and TestMarksAfterTheCommitAreCaught, which breaks
-//     the order and is found out; TestOwnReadIsSeenBeforeAndAfterItIsPersisted.
+//   - I4: TestInterleavings, and tests that break a rule and are found out:
+//     TestMarksAfterTheCommitAreCaught, TestDirectWritersWhoForgetNothingAreCaught,
+//     TestWorkersWhoForgetNothingAreCaught; TestOwnReadIsSeenBeforeAndAfterItIsPersisted.
 //   - I5: TestCountsNeverGoBack.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped. What is shown and not committed

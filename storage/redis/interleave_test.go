@@ -37,10 +37,13 @@ type word struct {
 // Steps are taken in random order; nodes hear late of what has changed; keys
 // are evicted; the worker dies before and after its commit.
 type interleaving struct {
-	random *rand.Rand
-	crash  bool
-	naive  bool // marks after the commit
-	lossy  bool // Redis loses everything now and then: only the end must be right
+	random   *rand.Rand
+	crash    bool
+	naive    bool // marks after the commit
+	direct   bool // some actions are persisted without the queue
+	careless bool // and without making Redis forget
+	trusting bool // what is redelivered is persisted without making Redis forget
+	lossy    bool // Redis loses everything now and then: only the end must be right
 
 	plain    rueidis.Client
 	database *sqlite.Store
@@ -139,6 +142,12 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		}
 		a.Version = max(in.clock, version+1)
 		step(ctx)
+		if in.direct && chance(in.random, 0.2) {
+			if in.persistDirectly(ctx, a, s) {
+				in.acked[u] = want
+			}
+			return
+		}
 		in.ids++
 		in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
 		step(ctx)
@@ -148,6 +157,67 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		step(ctx)
 	}
 	in.acked[u] = want
+}
+
+// persistDirectly is what a recorder does without the queue. It dies before the
+// commit, before it has told of it, or never. It reports whether the action is
+// persisted. What a dead worker has marked is taken back first: that is a known
+// limit.
+func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) bool {
+	for in.writing || in.again > 0 {
+		step(ctx)
+	}
+	dies := func() bool { return in.crash && chance(in.random, 0.1) }
+	in.ids++
+	in.writing = true
+	outcome, err := in.database.Persist(ctx, []storage.Message{{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}}},
+		func(ctx context.Context, outcome storage.Outcome) error {
+			if !in.careless {
+				if err := s.forgetFirst(nil)(ctx, outcome); err != nil {
+					return err
+				}
+			}
+			step(ctx)
+			if dies() {
+				return errCrash
+			}
+			return nil
+		})
+	in.writing = false
+	if err != nil {
+		if !errors.Is(err, errCrash) {
+			in.reportf("persist directly: %v", err)
+		}
+		return false
+	}
+	in.learn(outcome)
+	step(ctx)
+	if dies() {
+		return true
+	}
+	if err := s.Publish(ctx, outcome); err != nil {
+		in.reportf("publish: %v", err)
+	}
+	step(ctx)
+	if err := s.Show(ctx, []storage.Action{a}, storage.Persisted); err != nil {
+		in.reportf("show: %v", err)
+	}
+	return true
+}
+
+// learn notes what a transaction did.
+func (in *interleaving) learn(outcome storage.Outcome) {
+	for _, c := range outcome.Applied {
+		u, _ := strconv.Atoi(c.User.UserID)
+		if c.Kind == storage.KindReaction {
+			in.rows[u].reaction = c.Reaction
+		} else {
+			in.rows[u].collected = c.FolderID != ""
+		}
+	}
+	for _, c := range outcome.Counts {
+		in.include[c.Version] = in.rows
+	}
 }
 
 // query is what a viewer sees.
@@ -207,7 +277,7 @@ func (in *interleaving) work(ctx context.Context) {
 
 func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 	step(ctx)
-	if in.again > 0 {
+	if in.again > 0 && !in.trusting {
 		var redelivered []storage.Action
 		for _, m := range in.queue[:in.again] {
 			redelivered = append(redelivered, m.Actions...)
@@ -215,9 +285,12 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 		if err := in.worker.Forget(ctx, redelivered); err != nil {
 			in.reportf("forget: %v", err)
 		}
-		in.again = 0
 	}
+	in.again = 0
 	dies := func() bool { return in.crash && chance(in.random, 0.03) }
+	for in.writing {
+		step(ctx)
+	}
 	in.writing = true
 	outcome, err := in.database.Persist(ctx, batch, func(ctx context.Context, outcome storage.Outcome) error {
 		if !in.naive {
@@ -243,17 +316,7 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 		in.again = len(batch)
 		return
 	}
-	for _, c := range outcome.Applied {
-		u, _ := strconv.Atoi(c.User.UserID)
-		if c.Kind == storage.KindReaction {
-			in.rows[u].reaction = c.Reaction
-		} else {
-			in.rows[u].collected = c.FolderID != ""
-		}
-	}
-	for _, c := range outcome.Counts {
-		in.include[c.Version] = in.rows
-	}
+	in.learn(outcome)
 	step(ctx)
 	if dies() {
 		in.again = len(batch)
@@ -341,10 +404,9 @@ func (in *interleaving) run(evict bool) []string {
 		case x < 0.36 && evict:
 			in.evict()
 		case x < 0.362 && in.lossy:
-			for in.writing { // the next epoch waits for it
-				worker.next()
+			if !in.writing { // the next epoch would wait for it
+				in.lose()
 			}
-			in.lose()
 		default:
 			u := in.random.IntN(interleavedUsers)
 			if busy[u] == nil {
@@ -361,9 +423,17 @@ func (in *interleaving) run(evict bool) []string {
 			}
 		}
 	}
-	for _, a := range busy {
-		for more := a != nil; more; {
-			_, more = a.next()
+	for left := true; left; {
+		left = false
+		worker.next()
+		for u, a := range busy {
+			if a == nil {
+				continue
+			}
+			if _, more := a.next(); !more {
+				busy[u] = nil
+			}
+			left = true
 		}
 	}
 	for len(in.queue) > 0 {
@@ -409,7 +479,7 @@ func (in *interleaving) atRest() {
 
 // interleave makes runs until there are so many steps, or something is found.
 // The seed makes the same choices again; Redis's clock is its own.
-func interleave(t *testing.T, steps int, naive, lossy bool) (taken int, found []string) {
+func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, found []string) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	if given := os.Getenv("OVATION_SEED"); given != "" {
@@ -433,7 +503,8 @@ func interleave(t *testing.T, steps int, naive, lossy bool) (taken int, found []
 		random := rand.New(rand.NewPCG(seed, run))
 		in := newInterleaving(base, plain, db, fmt.Sprintf("run%d", run), random)
 		in.edits = edits
-		in.crash, in.naive, in.lossy = run%2 == 1, naive, lossy
+		in.crash, in.direct = run%2 == 1, run%3 == 2
+		rules(in)
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps
 		if len(found) > 0 {
@@ -447,7 +518,7 @@ func interleave(t *testing.T, steps int, naive, lossy bool) (taken int, found []
 // The protocol of own writes, in the shape of its model: every reply shows the
 // viewer's own acknowledged action, and counts that include it once.
 func TestInterleavings(t *testing.T) {
-	_, found := interleave(t, stepsWanted(100_000), false, false)
+	_, found := interleave(t, stepsWanted(100_000), func(*interleaving) {})
 	for _, f := range found {
 		t.Error(f)
 	}
@@ -457,7 +528,7 @@ func TestInterleavings(t *testing.T) {
 // acknowledged is lost for it, and in the end Redis holds what the database
 // does.
 func TestInterleavingsWithLosses(t *testing.T) {
-	_, found := interleave(t, stepsWanted(40_000), false, true)
+	_, found := interleave(t, stepsWanted(40_000), func(in *interleaving) { in.lossy = true })
 	for _, f := range found {
 		t.Error(f)
 	}
@@ -476,7 +547,27 @@ func stepsWanted(usual int) int {
 
 // The test above would notice: marks that come after the commit are found out.
 func TestMarksAfterTheCommitAreCaught(t *testing.T) {
-	taken, found := interleave(t, 400_000, true, false)
+	taken, found := interleave(t, 400_000, func(in *interleaving) { in.naive = true })
+	if len(found) == 0 {
+		t.Errorf("nothing was found in %d steps", taken)
+	} else {
+		t.Logf("after %d steps: %s", taken, found[0])
+	}
+}
+
+// Nor does it pass unseen who persists directly and makes nobody forget.
+func TestDirectWritersWhoForgetNothingAreCaught(t *testing.T) {
+	taken, found := interleave(t, 400_000, func(in *interleaving) { in.direct, in.careless = true, true })
+	if len(found) == 0 {
+		t.Errorf("nothing was found in %d steps", taken)
+	} else {
+		t.Logf("after %d steps: %s", taken, found[0])
+	}
+}
+
+// Nor a worker that believes the marks of the one that died.
+func TestWorkersWhoForgetNothingAreCaught(t *testing.T) {
+	taken, found := interleave(t, 2_000_000, func(in *interleaving) { in.crash, in.trusting = true, true })
 	if len(found) == 0 {
 		t.Errorf("nothing was found in %d steps", taken)
 	} else {

@@ -315,6 +315,9 @@ func TestCountsNeverGoBack(t *testing.T) {
 				if ctx.Err() != nil {
 					return
 				}
+				if err == nil && got[0].Freshness != storage.Live && got[0].Version == 0 {
+					continue // Redis was too slow: the database has answered, which knows nothing of these counts
+				}
 				if err != nil || got[0].Version < seen || got[0].LikeCount != got[0].Version {
 					t.Errorf("after version %d came %+v, %v", seen, got, err)
 					return
