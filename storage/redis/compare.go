@@ -1,10 +1,14 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -19,38 +23,53 @@ type Stale struct {
 	Database string
 }
 
-// scanned is how many keys are compared at once.
-const scanned = 500
+const (
+	scanned    = 500             // keys compared at once
+	maxPending = 10_000          // differences remembered until they are looked at again
+	settleTime = time.Second     // longer than the guard until a change under way has ended
+	lookAgain  = 2 * time.Second // at most, between two looks at what differs
+)
+
+// comparison compares the keys of one kind with the database.
+type comparison func(ctx context.Context, at *epoch, keys []string) (found map[Stale]bool, n int64, err error)
 
 // Compare compares what Redis holds with the database and reports what differs
-// twice in a row, so that changes under way are not reported; of an epoch that
-// is over nothing, since nobody believes it. What is shown
-// and not persisted yet is ahead of the database and no difference. With
-// repair, what differs is dropped, to be filled again. It returns how many
-// counts and states it compared. An error of report ends it and is returned.
+// and stays so for longer than any change under way may take, that of a process
+// which died included: the guard. Of an epoch that is over it reports nothing,
+// since nobody believes it. What is shown and not persisted yet is ahead of the
+// database and no difference. With repair, what differs is dropped, to be
+// filled again. It returns how many counts and states it compared. An error of
+// report ends it and is returned.
 func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) error) (compared int64, err error) {
 	at := s.present()
 	if at == nil { // nobody believes what Redis holds
 		return 0, nil
 	}
+	differs := func(stale Stale) error {
+		if repair {
+			if err := s.drop(ctx, stale); err != nil {
+				return err
+			}
+		}
+		return report(stale)
+	}
 	for _, what := range []struct {
 		keys    string
-		compare func(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error)
+		compare comparison
 	}{{":c:", s.compareCounts}, {":w:", s.compareWindows}} {
+		pending := make(map[Stale]bool)
 		err := s.scan(ctx, at.prefix+what.keys, func(keys []string) error {
-			n, err := compareTwice(keys, func(keys []string) (map[Stale]bool, int64, error) {
-				return what.compare(ctx, at, keys)
-			}, func(stale Stale) error {
-				if repair {
-					if err := s.drop(ctx, stale); err != nil {
-						return err
-					}
-				}
-				return report(stale)
-			})
+			found, n, err := what.compare(ctx, at, keys)
 			compared += n
-			return err
+			maps.Copy(pending, found)
+			if err != nil || len(pending) < maxPending {
+				return err
+			}
+			return s.settle(ctx, at, what.compare, pending, differs)
 		})
+		if err == nil {
+			err = s.settle(ctx, at, what.compare, pending, differs)
+		}
 		if err != nil {
 			return compared, fmt.Errorf("compare Redis with the database: %w", err)
 		}
@@ -58,27 +77,50 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 	return compared, nil
 }
 
-// compareTwice hands on what differs both times.
-func compareTwice(
-	keys []string, compare func([]string) (map[Stale]bool, int64, error), differs func(Stale) error,
-) (int64, error) {
-	found, n, err := compare(keys)
-	if err != nil || len(found) == 0 {
-		return n, err
-	}
-	again, _, err := compare(keys)
-	if err != nil {
-		return n, err
-	}
-	for stale := range again {
-		if !found[stale] {
-			continue
+// settle looks again at what differs until none of it does as it did, or the
+// time of changes under way is over. It then hands on what is left, in the
+// order of the keys, and leaves nothing pending.
+func (s *Store) settle(
+	ctx context.Context, at *epoch, compare comparison, pending map[Stale]bool, differs func(Stale) error,
+) error {
+	over := time.Now().Add(s.opts.Guard + settleTime)
+	for wait := lookAgain / 64; len(pending) > 0 && time.Now().Before(over); wait = min(2*wait, lookAgain) {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
+		if err := lookAt(ctx, at, compare, pending); err != nil {
+			return err
+		}
+	}
+	for _, stale := range slices.SortedFunc(maps.Keys(pending), func(a, b Stale) int {
+		return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Field, b.Field))
+	}) {
 		if err := differs(stale); err != nil {
-			return n, err
+			return err
 		}
 	}
-	return n, nil
+	clear(pending)
+	return nil
+}
+
+// lookAt drops what no longer differs as it did.
+func lookAt(ctx context.Context, at *epoch, compare comparison, pending map[Stale]bool) error {
+	keys := make(map[string]bool, len(pending))
+	for stale := range pending {
+		keys[stale.Key] = true
+	}
+	still := make(map[Stale]bool)
+	for some := range slices.Chunk(slices.Collect(maps.Keys(keys)), scanned) {
+		found, _, err := compare(ctx, at, some)
+		if err != nil {
+			return err
+		}
+		maps.Copy(still, found)
+	}
+	maps.DeleteFunc(pending, func(stale Stale, _ bool) bool { return !still[stale] })
+	return nil
 }
 
 // scan hands on the keys with a prefix, some at a time.

@@ -3,13 +3,14 @@ package redis
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"ovation/storage"
 )
 
 func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, Prefix: "a[b]*"})
+	s := open(t, Options{URL: server.url(), Database: db, Prefix: "a[b]*", Guard: time.Second})
 	odd := storage.User{Tenant: storage.DefaultTenant, UserID: "od}:d:u:x"}
 	other := video("a:{b}")
 	for _, u := range []storage.User{alice, bob, odd} {
@@ -52,5 +53,27 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 	eventually(t, "the client has heard of it", func() bool { return see(t, s, alice, movie).LikeCount == 3 })
 	if got := see(t, s, odd, movie); got.Liked == nil || got.Liked.Reaction != storage.Like {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A process that died between its commit and its publishing leaves counts that
+// end by themselves: nothing that has to be repaired.
+func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, Guard: time.Second})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	see(t, s, alice, movie)
+	_, err := db.Persist(t.Context(), message(react(bob, movie, storage.Like, 11)), s.forgetFirst(nil))
+	must(t, err)
+	began := time.Now()
+	n, err := s.Compare(t.Context(), false, func(stale Stale) error {
+		t.Errorf("found %+v", stale)
+		return nil
+	})
+	if must(t, err); n == 0 {
+		t.Error("nothing was compared")
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
