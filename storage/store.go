@@ -282,10 +282,11 @@ type Folders interface {
 	UpdateFolder(ctx context.Context, key FolderKey, change FolderChange, at time.Time) (*Folder, error)
 	// EmptyFolder moves up to limit items of a folder to another folder of the
 	// same owner, or uncollects them where moveTo is empty, in one
-	// transaction as Persist does, each with the version
-	// max(at, its version + 1). It returns how many items it took; fewer than
-	// limit means that the folder is empty. Errors: ErrNotFound for either
-	// folder, ErrInvalid if they are the same.
+	// transaction as Persist does, each with its version + 1: what its owner
+	// did with it since, and is still on its way, stays newer. It returns how
+	// many items it took; fewer than limit means that the folder is empty. A
+	// default folder that is moved to is made as of the given time. Errors:
+	// ErrNotFound for either folder, ErrInvalid if they are the same.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
 	// DeleteFolder removes an empty folder at the given time and remembers
 	// where its items went, as of EmptyFolder: a collection into it that is

@@ -147,7 +147,7 @@ func (s *Store) EmptyFolder(
 		if err != nil {
 			return err
 		}
-		if outcome, err = t.take(key, moveTo, storage.Micros(at), limit); err != nil {
+		if outcome, err = t.take(key, moveTo, limit); err != nil {
 			return err
 		}
 		outcome.Epoch = epoch
@@ -190,20 +190,20 @@ func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) (int64, 
 // always finds each by its key.
 const takeItems = `
 INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
-SELECT $3, $4, biz, biz_id, $1, '', 0 FROM (
+SELECT $2, $3, biz, biz_id, $1, '', 0 FROM (
     SELECT biz, biz_id FROM user_collection
-    WHERE tenant = $3 AND user_id = $4 AND state = $5 AND state <> ''
-    ORDER BY biz, biz_id LIMIT $6) taken
+    WHERE tenant = $2 AND user_id = $3 AND state = $4 AND state <> ''
+    ORDER BY biz, biz_id LIMIT $5) taken
 ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET
-    prev_state = s.state, state = excluded.state, version = greatest($2::bigint, s.version + 1)
+    prev_state = s.state, state = excluded.state, version = s.version + 1
 RETURNING biz, biz_id, version`
 
 // take moves up to limit items of a folder of a guarded owner, and the counts
 // with them.
-func (t *tx) take(key storage.FolderKey, moveTo string, at int64, limit int) (outcome storage.Outcome, err error) {
+func (t *tx) take(key storage.FolderKey, moveTo string, limit int) (outcome storage.Outcome, err error) {
 	moved := newTally()
 	b := t.batch()
-	args := []any{moveTo, at, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
+	args := []any{moveTo, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
 	b.Queue(takeItems, args...).Query(each(func(row pgx.Rows) error {
 		c := storage.StateChange{
 			User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,

@@ -218,7 +218,7 @@ func (s *Store) repair(ctx context.Context, d *damage) error {
 				if err := t.begin(map[storage.User]int64{key.Owner: storage.Micros(s.now())}); err != nil {
 					return err
 				}
-				moved, err := t.take(key, storage.DefaultFolderID, 0, repairBatch)
+				moved, err := t.take(key, storage.DefaultFolderID, repairBatch)
 				n = len(moved.Applied)
 				return err
 			})

@@ -90,10 +90,10 @@ func (s *Store) UpdateFolder(
 
 // SQLite has no UPDATE with a LIMIT: the rows are chosen before.
 const takeItems = `
-UPDATE user_collection AS s SET prev_state = s.state, state = ?1, version = max(?2, s.version + 1)
+UPDATE user_collection AS s SET prev_state = s.state, state = ?1, version = s.version + 1
 FROM (SELECT biz, biz_id FROM user_collection
-      WHERE tenant = ?3 AND user_id = ?4 AND state = ?5 AND state <> '' LIMIT ?6) AS i
-WHERE s.tenant = ?3 AND s.user_id = ?4 AND s.biz = i.biz AND s.biz_id = i.biz_id
+      WHERE tenant = ?2 AND user_id = ?3 AND state = ?4 AND state <> '' LIMIT ?5) AS i
+WHERE s.tenant = ?2 AND s.user_id = ?3 AND s.biz = i.biz AND s.biz_id = i.biz_id
 RETURNING biz, biz_id, version`
 
 var errSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
@@ -121,7 +121,7 @@ func (s *Store) EmptyFolder(
 		}
 		moved := newTally()
 		outcome = storage.Outcome{Epoch: epoch}
-		args := []any{moveTo, storage.Micros(at), key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
+		args := []any{moveTo, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
 		err = t.query(takeItems, args, func(scan func(...any) error) error {
 			c := storage.StateChange{
 				User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,

@@ -214,7 +214,7 @@ func (m *modelled) emptyFolder() {
 		m.equal("where it was", []string{folderOf(s), change.OldFolderID}, []string{key.FolderID, key.FolderID})
 		m.apply(storage.Action{
 			User: key.Owner, Subject: change.Subject, Kind: storage.KindCollection,
-			FolderID: moveTo, Version: max(at, s.CollectionVersion+1),
+			FolderID: moveTo, Version: s.CollectionVersion + 1,
 		})
 	}
 	m.told(outcome, nil)

@@ -70,6 +70,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"CollectionsFollowTheItemsOfDeletedFolders", collectionsFollowTheItemsOfDeletedFolders},
 		{"EmptyFolderInChunks", emptyFolderInChunks},
 		{"EmptyFolderMovesItems", emptyFolderMovesItems},
+		{"EmptyFolderOvertakesNothing", emptyFolderOvertakesNothing},
 		{"DeleteFolder", deleteFolder},
 
 		{"VerifyFindsAndRepairs", verifyFindsAndRepairs},
