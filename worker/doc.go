@@ -60,6 +60,7 @@
 //     TestFailedShowFailsNobody.
 //   - A queue that is unavailable is bypassed, and for a while not asked:
 //     TestQueueThatIsAwayIsBypassed, TestQueueThatIsAwayIsLeftAlone,
+//     TestNobodyWaitsForAQueueThatIsAway,
 //     TestTrialsAreShort, TestQueueThatComesBackIsUsed.
 //   - What cannot be made durable in time is storage.ErrUnavailable:
 //     TestPublishThatTakesTooLongIsUnavailable.

@@ -13,11 +13,11 @@ import (
 
 // FallbackOptions tune a Fallback. The zero value is a good choice.
 type FallbackOptions struct {
-	// PublishTimeout bounds a try to publish; 2 s if 0.
+	// PublishTimeout bounds a try to publish; 1 s if 0.
 	PublishTimeout time.Duration
 	// PersistTimeout bounds a try to persist; 5 s if 0.
 	PersistTimeout time.Duration
-	// TrialTimeout bounds both while the part may be down; 400 ms if 0.
+	// TrialTimeout bounds both while the part fails; 400 ms if 0.
 	TrialTimeout time.Duration
 	// BreakerPause is how long a part is left alone that has failed five times
 	// and for a second without a success in between; 1 s if 0.
@@ -29,7 +29,7 @@ type FallbackOptions struct {
 }
 
 func (o FallbackOptions) withDefaults() FallbackOptions {
-	o.PublishTimeout = cmp.Or(o.PublishTimeout, 2*time.Second)
+	o.PublishTimeout = cmp.Or(o.PublishTimeout, time.Second)
 	o.PersistTimeout = cmp.Or(o.PersistTimeout, 5*time.Second)
 	o.TrialTimeout = cmp.Or(o.TrialTimeout, 400*time.Millisecond)
 	o.BreakerPause = cmp.Or(o.BreakerPause, time.Second)

@@ -11,8 +11,8 @@ import (
 )
 
 // A part counts as down after so many failures, when so much time has passed
-// since the first of them: several calls that one stall lets time out are no
-// outage.
+// since the first of those calls began: several calls that one short stall lets
+// time out are no outage.
 const (
 	downFailures = 5
 	downTime     = time.Second
@@ -27,30 +27,38 @@ type part struct {
 
 	mu       sync.Mutex
 	failures int       // since the last success
-	since    time.Time // the first of them
+	since    time.Time // when the first of them began
 	down     bool
-	trial    time.Time // when the next one may begin
+	trial    time.Time          // when the next one may begin
+	waiting  map[*call]struct{} // calls under way, given up when the part is down
+}
+
+// call is one call of a part.
+type call struct {
+	began  time.Time
+	giveUp context.CancelFunc
 }
 
 var errDown = fmt.Errorf("%w: it was down a moment ago", storage.ErrUnavailable)
 
 // do calls f, unless the part is known to be down. What takes too long, or is
-// not tried, is storage.ErrUnavailable.
+// not tried, is storage.ErrUnavailable. Once the part is down nobody waits for
+// it any longer.
 func (p *part) do(ctx context.Context, f func(context.Context) error) error {
-	timeout, err := p.admit()
+	within, c, err := p.admit(ctx)
 	if err != nil {
 		return err
 	}
-	within, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	err = f(within)
-	if err != nil && errors.Is(within.Err(), context.DeadlineExceeded) && !errors.Is(err, storage.ErrUnavailable) {
+	late := within.Err() != nil && ctx.Err() == nil
+	p.leave(c)
+	if err != nil && late && !errors.Is(err, storage.ErrUnavailable) {
 		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	switch {
 	case errors.Is(err, storage.ErrUnavailable):
 		if ctx.Err() == nil { // else the caller was impatient
-			p.failed()
+			p.failed(c)
 		}
 	case !errors.Is(err, context.Canceled):
 		p.succeeded()
@@ -58,28 +66,42 @@ func (p *part) do(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// admit returns how long a call may take.
-func (p *part) admit() (time.Duration, error) {
+// admit returns a context for a call, which leave ends.
+func (p *part) admit(ctx context.Context) (context.Context, *call, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.down {
-		return p.timeout, nil
+	c := &call{began: time.Now()}
+	timeout := p.timeout
+	if p.failures > 0 {
+		timeout = min(timeout, p.opts.TrialTimeout)
 	}
-	now := time.Now()
-	if now.Before(p.trial) {
-		return 0, errDown
+	if p.down {
+		if c.began.Before(p.trial) {
+			return nil, nil, errDown
+		}
+		p.trial = c.began.Add(timeout + p.opts.BreakerPause) // one at a time
 	}
-	timeout := min(p.timeout, p.opts.TrialTimeout)
-	p.trial = now.Add(timeout + p.opts.BreakerPause) // one at a time
-	return timeout, nil
+	ctx, c.giveUp = context.WithTimeout(ctx, timeout)
+	if p.waiting == nil {
+		p.waiting = make(map[*call]struct{})
+	}
+	p.waiting[c] = struct{}{}
+	return ctx, c, nil
 }
 
-func (p *part) failed() {
+func (p *part) leave(c *call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.giveUp()
+	delete(p.waiting, c)
+}
+
+func (p *part) failed(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if p.failures == 0 {
-		p.since = now
+	if p.failures == 0 || c.began.Before(p.since) {
+		p.since = c.began
 	}
 	p.failures++
 	switch {
@@ -87,6 +109,9 @@ func (p *part) failed() {
 		p.trial = now.Add(p.opts.BreakerPause)
 	case p.failures >= downFailures && now.Sub(p.since) >= downTime:
 		p.down, p.trial = true, now.Add(p.opts.BreakerPause)
+		for other := range p.waiting {
+			other.giveUp()
+		}
 		p.opts.Logger.Warn("a part is down and left alone", "part", p.name)
 	}
 }
