@@ -27,7 +27,7 @@ func live(tb testing.TB, s *Store) storage.Interactive {
 
 func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: 5 * time.Second})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: 5 * time.Second})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	server.kill()
@@ -82,7 +82,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			server, db := startServer(t), openDatabase(t)
-			s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
+			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 			see(t, s, alice, movie)
 			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 			if _, where := look(t, s, alice, movie); where != storage.Queued {
@@ -111,7 +111,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 
 func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	server, db := startServer(t), &hooked{Store: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: short})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	down := func(context.Context) error { return storage.ErrUnavailable }
@@ -171,7 +171,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 
 func TestHangingPartsCostLittle(t *testing.T) {
 	server, db := startServer(t), &hooked{Store: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 300 * time.Millisecond, RedisTimeout: short, DatabaseTimeout: 600 * time.Millisecond})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, DatabaseTimeout: 600 * time.Millisecond})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	hang := func(ctx context.Context) error {
@@ -202,7 +202,7 @@ func TestHangingPartsCostLittle(t *testing.T) {
 	} {
 		c.begin()
 		eventually(t, "the breaker opens", func() bool { calls(1); return c.unhealthy() })
-		if longest := calls(30); longest > 500*time.Millisecond {
+		if longest := calls(30); longest > short {
 			t.Errorf("while %s hangs, a call takes %v", c.what, longest)
 		} else {
 			t.Logf("while %s hangs, a call takes %v at most", c.what, longest)

@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	pollTime   = 500 * time.Millisecond  // between two polls
-	pollLimit  = time.Second             // of a poll's calls, each
-	sureTime   = 1500 * time.Millisecond // after a poll began; less than half of storage.EpochGrace
-	failTime   = 2 * time.Second         // of failing marks, before an epoch is closed
-	forgetTime = time.Minute             // after which a failure is no longer one in a row
-	closedTime = 5 * time.Second         // at least, of a closed epoch
-	steadyTime = time.Second             // of a Redis that answers again
-	firstEpoch = 2                       // nobody believes the one before it, and nothing was shown in it
+	pollTime    = 500 * time.Millisecond  // between two polls
+	pollLimit   = time.Second             // of a poll's calls, each
+	changeLimit = 5 * time.Second         // of closing an epoch or beginning one; writers may have to end first
+	sureTime    = 1500 * time.Millisecond // after a poll began; less than half of storage.EpochGrace
+	failTime    = 2 * time.Second         // of failing marks, before an epoch is closed
+	forgetTime  = time.Minute             // after which a failure is no longer one in a row
+	closedTime  = 5 * time.Second         // at least, of a closed epoch
+	steadyTime  = time.Second             // of a Redis that answers again
+	firstEpoch  = 2                       // nobody believes the one before it, and nothing was shown in it
 )
 
 // epoch is what a store knows of an epoch, as of its last poll.
@@ -95,6 +96,9 @@ func (s *Store) watch(ctx context.Context) {
 func (s *Store) poll(ctx context.Context) error {
 	began, now, err := s.askEpoch(ctx)
 	if err != nil {
+		if !s.redis.healthy() { // it may be back all the same
+			err = errors.Join(err, s.probe(ctx))
+		}
 		return err
 	}
 	if now.open && s.marks.failing() {
@@ -111,7 +115,6 @@ func (s *Store) poll(ctx context.Context) error {
 	if s.steady.note(err == nil); err != nil {
 		return err
 	}
-	s.redis.learn(nil)
 	over := !now.open && (now.number < firstEpoch || time.Since(now.begun) >= closedTime && s.steady.since() >= steadyTime)
 	if over || now.open && !alive {
 		if err := s.announce(ctx, now.number+1); err != nil {
@@ -134,14 +137,15 @@ func (s *Store) poll(ctx context.Context) error {
 
 // askEpoch asks the database and learns from the answer.
 func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err error) {
-	ctx, cancel := context.WithTimeout(ctx, pollLimit)
-	defer cancel()
 	began = time.Now()
-	found, err := s.opts.Database.Epoch(ctx)
+	var found storage.Epoch
+	err = s.database.try(ctx, pollLimit, func(ctx context.Context) (err error) {
+		found, err = s.opts.Database.Epoch(ctx)
+		return err
+	})
 	if err != nil {
-		return began, nil, err
+		return began, nil, fmt.Errorf("ask for the epoch: %w", err)
 	}
-	s.database.learn(nil)
 	return began, s.learn(found, began), nil
 }
 
@@ -149,6 +153,8 @@ func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err 
 func (s *Store) change(
 	ctx context.Context, now *epoch, change func(context.Context, int64) (storage.Epoch, error),
 ) (*epoch, error) {
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
 	found, err := change(ctx, now.number)
 	if err != nil {
 		return nil, err
@@ -164,12 +170,27 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 	now.open, now.begun, now.learnt = found.Open, at.Add(-found.Age), time.Now()
 	if before.number == now.number && before.open == now.open {
 		now.begun, now.learnt, now.sureAt = before.begun, before.learnt, before.sureAt
-	} else if s.marks.reset(); before.number != 0 {
-		s.opts.Logger.Warn("epoch of the copy in Redis", "number", now.number, "open", now.open)
+	} else {
+		s.logChange(before, now)
+		s.marks.reset()
 	}
 	stored := *now
 	s.epoch.Store(&stored)
 	return now
+}
+
+// logChange tells that Redis is believed no more, or again. How the first epoch
+// begins is no news.
+func (s *Store) logChange(before, now *epoch) {
+	if before.number < firstEpoch {
+		return
+	}
+	if before.open {
+		s.opts.Logger.Warn("Redis is not believed any more", "epoch", before.number, "error", s.marks.reason())
+	}
+	if now.open {
+		s.opts.Logger.Info("Redis is used again", "epoch", now.number)
+	}
 }
 
 // runs names the runs of the servers that hold keys, those that answer.
@@ -238,9 +259,10 @@ func (s *Store) announce(ctx context.Context, number int64) error {
 func (s *Store) probe(ctx context.Context) error {
 	return s.within(ctx, "try Redis", func(ctx context.Context) error {
 		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
+		version := text(time.Now().UnixMicro()) // so that it does write
 		_, err := s.run(ctx, []call{
-			{countsScript, key, []string{"1", "0", "0", "0", "0", life}},
-			{showScript, key + ":w", []string{life, life, "1", "q", "r", "1", "-"}},
+			{countsScript, key, []string{version, "0", "0", "0", "0", life}},
+			{showScript, key + ":w", []string{life, life, "1", "q", "r", version, "-"}},
 		})
 		if err != nil {
 			return err
@@ -253,14 +275,14 @@ func (s *Store) probe(ctx context.Context) error {
 	})
 }
 
-// within calls Redis past the breaker.
+// within calls Redis also while it is away.
 func (s *Store) within(ctx context.Context, what string, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, min(s.opts.RedisTimeout, pollLimit))
-	defer cancel()
-	if err := f(ctx); err != nil {
-		return fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)
-	}
-	return nil
+	return s.redis.try(ctx, min(s.opts.RedisTimeout, pollLimit), func(ctx context.Context) error {
+		if err := f(ctx); err != nil {
+			return fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)
+		}
+		return nil
+	})
 }
 
 // streak tells how long something has been so.
@@ -287,6 +309,7 @@ type marks struct {
 	mu          sync.Mutex
 	tries       int // that failed, in a row
 	first, last time.Time
+	why         error // of the last
 }
 
 // note notes how marking ended, and returns the error.
@@ -302,7 +325,7 @@ func (m *marks) note(err error) error {
 		if m.tries == 0 || now.Sub(m.last) > forgetTime {
 			m.tries, m.first = 0, now
 		}
-		m.tries, m.last = m.tries+1, now
+		m.tries, m.last, m.why = m.tries+1, now, err
 	}
 	return err
 }
@@ -313,6 +336,18 @@ func (m *marks) failing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.tries >= 2 && time.Since(m.first) >= failTime && time.Since(m.last) <= forgetTime
+}
+
+var errLost = errors.New("it has lost data, or another process could not write to it")
+
+// reason tells why an epoch is over.
+func (m *marks) reason() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tries == 0 {
+		return errLost
+	}
+	return m.why
 }
 
 func (m *marks) reset() {

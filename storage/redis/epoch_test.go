@@ -13,8 +13,8 @@ import (
 // held before is believed when it is back.
 func TestWorkersGoOnWithoutRedis(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: short})
-	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), BreakerPause: 50 * time.Millisecond, RedisTimeout: short, Doubt: short})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short, Doubt: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	wantLikes(t, "at first", see(t, other, alice, movie), 1, true)
 	server.hang()
@@ -53,7 +53,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 // to everyone as soon as Redis answers.
 func TestUnshownIsLaidOver(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, BreakerPause: 50 * time.Millisecond, RedisTimeout: short})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
 	server.hang()
@@ -79,7 +79,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 
 // Five calls that one stall makes fail at once do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
-	p := newPart("part", time.Second, time.Second, 0, &Options{BreakerPause: time.Minute, Logger: quiet})
+	p := newPart("part", time.Second, time.Second, 0, &Options{Logger: quiet})
 	for range 3 * tripFailures {
 		err := p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"log/slog"
+	"sync"
 	"time"
-
-	"github.com/sony/gobreaker/v2"
 
 	"ovation/storage"
 )
@@ -18,110 +17,149 @@ var errGone = errors.New("the caller went away")
 // errCached: the client's own cache has answered. That says nothing either.
 var errCached = errors.New("answered from the cache")
 
-// part is something that may be down. A breaker keeps it from costing every
-// call its time-out, and a limit keeps everyone from calling it at once.
+// part is something that may be away. It then costs a call nothing: the polls
+// find out when it is back. A limit keeps everyone from calling it at once.
 type part struct {
-	breaker *gobreaker.CircuitBreaker[struct{}]
+	name    string
 	timeout time.Duration // of a call
-	trial   time.Duration // of a call while the part may be down, and of the wait for a turn
+	hasty   time.Duration // of a call while calls fail
 	turns   chan struct{} // nil: no limit
-	success atomic.Int64  // when a call last succeeded, in nanoseconds since 1970
+	logger  *slog.Logger
+
+	mu       sync.Mutex
+	failures int       // since the last success
+	success  time.Time // the last
+	here     context.Context
+	leave    context.CancelFunc // ends here; nil while the part is away
 }
 
 const (
-	tripFailures = 5           // after so many in a row
-	tripTime     = time.Second // and so long without a success a part is left alone
+	tripFailures = 5           // so many in a row, or one that was a time-out,
+	tripTime     = time.Second // and so long without a success: a part is away
+	turnTime     = 400 * time.Millisecond
 )
 
-func newPart(name string, timeout, trial time.Duration, limit int, o *Options) *part {
-	p := &part{timeout: timeout, trial: min(timeout, trial)}
+func newPart(name string, timeout, hasty time.Duration, limit int, o *Options) *part {
+	p := &part{name: name, timeout: timeout, hasty: min(timeout, hasty), logger: o.Logger, success: time.Now()}
+	p.here, p.leave = context.WithCancel(context.Background())
 	if limit > 0 {
 		p.turns = make(chan struct{}, limit)
 	}
-	p.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:        name,
-		MaxRequests: 1,
-		Timeout:     o.BreakerPause,
-		ReadyToTrip: func(c gobreaker.Counts) bool {
-			return c.ConsecutiveFailures >= tripFailures && time.Since(time.Unix(0, p.success.Load())) >= tripTime
-		},
-		OnStateChange: func(name string, from, to gobreaker.State) {
-			o.Logger.Warn("breaker", "part", name, "from", from.String(), "to", to.String())
-		},
-		IsSuccessful: func(err error) bool { return err == nil || !errors.Is(err, storage.ErrUnavailable) },
-		IsExcluded:   func(err error) bool { return errors.Is(err, errGone) || errors.Is(err, errCached) },
-	})
-	p.learn(nil)
 	return p
 }
 
-// healthy reports whether calls go through as usual.
-func (p *part) healthy() bool { return p.breaker.State() == gobreaker.StateClosed }
+// healthy reports whether calls go through.
+func (p *part) healthy() bool { return p.down() == nil }
 
 // down returns storage.ErrUnavailable while calls are kept from the part.
 func (p *part) down() error {
-	if p.breaker.State() == gobreaker.StateOpen {
-		return fmt.Errorf("%w: %w", storage.ErrUnavailable, gobreaker.ErrOpenState)
-	}
-	return nil
+	_, _, err := p.admit()
+	return err
 }
 
-// do calls f, unless the part is known to be down. Errors: what f returns, with
-// storage.ErrUnavailable where it took too long; the context's, where the
-// caller went away.
+var errAway = fmt.Errorf("%w: it was away a moment ago", storage.ErrUnavailable)
+
+// admit returns a context that ends when the part goes away, and how long a
+// call may take.
+func (p *part) admit() (here context.Context, timeout time.Duration, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.leave == nil:
+		return nil, 0, errAway
+	case p.failures > 0:
+		return p.here, p.hasty, nil
+	}
+	return p.here, p.timeout, nil
+}
+
+// do calls f, unless the part is known to be away. Errors: what f returns, with
+// storage.ErrUnavailable where it took too long or the part went away meanwhile;
+// the context's, where the caller went away.
 func (p *part) do(ctx context.Context, what string, f func(context.Context) error) error {
-	timeout := p.timeout
-	if !p.healthy() {
-		timeout = p.trial
+	if err := p.take(ctx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	if p.turns != nil {
-		if err := p.take(ctx); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
 		defer func() { <-p.turns }()
 	}
-	_, err := p.breaker.Execute(func() (struct{}, error) {
-		within, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		err := f(within)
-		switch {
-		case err == nil || errors.Is(err, errCached):
-		case errors.Is(ctx.Err(), context.Canceled):
-			return struct{}{}, fmt.Errorf("%w: %w", errGone, ctx.Err())
-		case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable):
-			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
-		}
-		p.learn(err)
-		return struct{}{}, err
-	})
-	switch {
-	case err == nil || errors.Is(err, errCached):
+	here, timeout, err := p.admit()
+	if err == nil {
+		err = p.call(ctx, here, timeout, f)
+	}
+	if err == nil || errors.Is(err, errCached) {
 		return nil
-	case errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests):
-		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// learn notes how a call ended.
-func (p *part) learn(err error) {
-	if err == nil || !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, errCached) {
-		p.success.Store(time.Now().UnixNano())
+// try calls f also while the part is away, and learns whether it still is.
+func (p *part) try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
+	return p.call(ctx, context.Background(), timeout, f)
+}
+
+func (p *part) call(ctx, here context.Context, timeout time.Duration, f func(context.Context) error) error {
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer context.AfterFunc(here, cancel)()
+	began := time.Now()
+	err := f(within)
+	switch {
+	case errors.Is(err, errCached):
+		return err
+	case err == nil:
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("%w: %w", errGone, ctx.Err())
+	case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable):
+		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	}
+	p.learn(began, err, ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded))
+	return err
+}
+
+// learn notes how a call ended, and whether it took all its time.
+func (p *part) learn(began time.Time, err error, tooLong bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if !errors.Is(err, storage.ErrUnavailable) {
+		if p.leave == nil {
+			p.here, p.leave = context.WithCancel(context.Background())
+			p.logger.Info(p.name+" is back", "after_ms", now.Sub(p.success).Milliseconds())
+		}
+		p.failures, p.success = 0, now
+		return
+	}
+	p.failures++
+	tooLong = tooLong && p.success.Before(began)
+	if p.leave != nil && (tooLong || p.failures >= tripFailures) && now.Sub(p.success) >= tripTime {
+		p.leave()
+		p.leave = nil
+		p.logger.Warn(p.name+" is away", "error", err)
 	}
 }
 
 // take waits for a turn.
 func (p *part) take(ctx context.Context) error {
+	if p.turns == nil {
+		return nil
+	}
+	here, _, err := p.admit()
+	if err != nil {
+		return err
+	}
 	select {
 	case p.turns <- struct{}{}:
 		return nil
 	default:
 	}
-	timer := time.NewTimer(p.trial)
+	timer := time.NewTimer(turnTime)
 	defer timer.Stop()
 	select {
 	case p.turns <- struct{}{}:
 		return nil
+	case <-here.Done():
+		return errAway
 	case <-timer.C:
 		return fmt.Errorf("%w: too many wait for it", storage.ErrUnavailable)
 	case <-ctx.Done():

@@ -33,12 +33,9 @@ type Options struct {
 
 	// RedisTimeout bounds a call of Redis; 250 ms if 0.
 	RedisTimeout time.Duration
-	// DatabaseTimeout bounds a read of the database; 2 s if 0. While the
-	// database may be down it is 400 ms at most.
+	// DatabaseTimeout bounds a read of the database; 2 s if 0. While reads fail
+	// it is 1 s at most.
 	DatabaseTimeout time.Duration
-	// BreakerPause is how long a part that failed five times in a row, and for a
-	// second, is left alone before it is tried again; 1 s if 0.
-	BreakerPause time.Duration
 	// MaxReads is how many reads ask the database at the same time; 32 if 0.
 	MaxReads int
 	// Window is how many states a window holds; 1,000 if 0.
@@ -64,8 +61,8 @@ type Options struct {
 }
 
 const (
-	trialTimeout = 400 * time.Millisecond
-	localCache   = 32 << 20 // bytes of the client's cache, for each connection
+	hastyTimeout = time.Second // of the database while reads fail
+	localCache   = 32 << 20    // bytes of the client's cache, for each connection
 	localLife    = 10 * time.Minute
 	unknownLife  = time.Minute // of the zero counts of a subject nobody has touched
 )
@@ -80,7 +77,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.RedisTimeout = cmp.Or(o.RedisTimeout, 250*time.Millisecond)
 	o.DatabaseTimeout = cmp.Or(o.DatabaseTimeout, 2*time.Second)
-	o.BreakerPause = cmp.Or(o.BreakerPause, time.Second)
 	o.MaxReads = cmp.Or(o.MaxReads, 32)
 	o.Window = cmp.Or(o.Window, 1000)
 	o.Life = cmp.Or(o.Life, time.Hour)
@@ -138,7 +134,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.unshown.of, s.unshown.wake = make(map[stateID]unshownState), make(chan struct{}, 1)
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
-	s.database = newPart("database", o.DatabaseTimeout, trialTimeout, o.MaxReads, &o)
+	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, o.MaxReads, &o)
 	client.CacheSizeEachConn = localCache
 	client.Dialer.Timeout = time.Second
 	client.Dialer.KeepAlive = time.Second // how often an idle connection is tried

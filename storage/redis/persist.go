@@ -72,7 +72,7 @@ func (s *Store) tell(ctx context.Context, outcome storage.Outcome) {
 		return struct{}{}, s.Publish(ctx, outcome)
 	}, backoff.WithMaxElapsedTime(publishTime))
 	if err != nil {
-		s.opts.Logger.Warn("counts not published; they show in a moment", "subjects", len(outcome.Counts), "error", err)
+		s.opts.Logger.Debug("counts not published; they show in a moment", "subjects", len(outcome.Counts), "error", err)
 	}
 }
 

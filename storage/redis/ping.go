@@ -2,8 +2,8 @@ package redis
 
 import "context"
 
-// Ping reports whether Redis or the database answers: with one of them down
-// the other one serves.
+// Ping reports whether Redis or the database answers: with one of them away
+// the other one serves. What is known to be away is not asked.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -14,5 +14,5 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	return s.Store.Ping(ctx)
+	return s.database.do(ctx, "ping", s.Store.Ping)
 }

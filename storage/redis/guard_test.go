@@ -1,0 +1,194 @@
+package redis
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ovation/storage"
+	"ovation/storage/postgres"
+)
+
+// logged is a log that can be read while it is written.
+type logged struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(line)
+}
+
+// about returns the lines that hold the words.
+func (l *logged) about(words string) (out []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.lines.String()) {
+		if strings.Contains(line, words) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// An outage is told once, with its reason, and once that it is over.
+func TestOutageIsToldOnce(t *testing.T) {
+	server, log := startServer(t), new(logged)
+	s := open(t, Options{
+		URL: server.url(), Database: openDatabase(t), RedisTimeout: short, Doubt: short,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	see(t, s, alice, movie)
+	if all := log.about(""); len(all) > 0 {
+		t.Errorf("before anything happened: %q", all)
+	}
+	server.kill()
+	eventually(t, "Redis is away", func() bool { return !s.redis.healthy() })
+	for range 20 {
+		see(t, s, alice, movie)
+	}
+	server.start()
+	eventually(t, "it is over", func() bool { return len(log.about("Redis is used again")) > 0 })
+	for words, also := range map[string]string{
+		"Redis is away":                  "level=WARN msg=\"Redis is away\" error=",
+		"Redis is back":                  "level=INFO msg=\"Redis is back\" after_ms=",
+		"Redis is not believed any more": "level=WARN msg=\"Redis is not believed any more\" epoch=2",
+		"Redis is used again":            "level=INFO msg=\"Redis is used again\" epoch=3",
+	} {
+		if lines := log.about(words); len(lines) != 1 || !strings.Contains(lines[0], also) {
+			t.Errorf("%s: %q, want one that tells %s", words, lines, also)
+		}
+	}
+	if all := log.about(""); len(all) != 4 {
+		t.Errorf("%d lines: %q", len(all), all)
+	}
+}
+
+// proxy passes connections on to a server, and nothing while its gate is held.
+type proxy struct {
+	listener net.Listener
+	to       string
+	wait     sync.WaitGroup
+	mu       sync.Mutex
+	open     []net.Conn
+	gate     sync.RWMutex // held while it hangs
+}
+
+func startProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	p := &proxy{listener: listener, to: to}
+	p.wait.Go(p.accept)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.mu.Lock()
+		for _, c := range p.open {
+			_ = c.Close()
+		}
+		p.mu.Unlock()
+		p.wait.Wait()
+	})
+	return p
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.to)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.open = append(p.open, client, server)
+		p.mu.Unlock()
+		p.wait.Go(func() { p.pass(client, server) })
+		p.wait.Go(func() { p.pass(server, client) })
+	}
+}
+
+// pass passes one direction, chunk by chunk.
+func (p *proxy) pass(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.gate.RLock()
+		_, failed := to.Write(buffer[:n])
+		p.gate.RUnlock()
+		if err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+// A database that hangs is soon left alone: calls under way are given up then,
+// and later ones cost nothing.
+func TestHangingDatabaseIsLeftAlone(t *testing.T) {
+	at := os.Getenv("OVATION_POSTGRES_URL")
+	switch {
+	case at == "" && os.Getenv("CI") != "":
+		t.Fatal("OVATION_POSTGRES_URL is not set: run make test")
+	case at == "":
+		t.Skip("OVATION_POSTGRES_URL is not set: run make test")
+	}
+	through, err := url.Parse(schemaOf(t, at))
+	must(t, err)
+	must(t, postgres.Migrate(t.Context(), through.String()))
+	link := startProxy(t, through.Host)
+	through.Host = link.listener.Addr().String()
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: through.String(), Logger: quiet})
+	must(t, err)
+	server, log := startServer(t), new(logged)
+	s := open(t, Options{
+		URL: server.url(), Database: db, DatabaseTimeout: 2 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	live(t, s)
+	asked := 0
+	cold := func() time.Duration {
+		asked++
+		begin := time.Now()
+		fresh := storage.User{Tenant: movie.Tenant, UserID: fmt.Sprint(asked)}
+		_, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, windowStates)
+		must(t, err)
+		return time.Since(begin)
+	}
+	link.gate.Lock()
+	release := sync.OnceFunc(link.gate.Unlock)
+	t.Cleanup(release)
+	first := cold()
+	if s.database.healthy() || first > 3*time.Second {
+		t.Errorf("after %v the database counts as well: %v", first, s.database.healthy())
+	}
+	var longest time.Duration
+	for range 200 {
+		longest = max(longest, cold())
+	}
+	if longest > 250*time.Millisecond {
+		t.Errorf("while the database is away, a call takes %v", longest)
+	}
+	t.Logf("the first call takes %v, later ones %v at most", first, longest)
+	release()
+	eventually(t, "the database is back", s.database.healthy)
+	live(t, s)
+	for _, words := range []string{"the database is away", "the database is back"} {
+		if lines := log.about(words); len(lines) != 1 {
+			t.Errorf("%s: %q", words, lines)
+		}
+	}
+}
