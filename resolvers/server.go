@@ -41,7 +41,7 @@ type Config struct {
 	Pages http.Handler
 	// Ready, where it returns an error, takes the service out of a balancer's
 	// rotation while it goes on answering. Nil: it is ready with the store.
-	Ready func() error
+	Ready func(context.Context) error
 	// Introspection lets clients ask for the schema.
 	Introspection bool
 	// AllowedOrigins are the origins of web pages that may ask, see
@@ -122,13 +122,11 @@ func bounded(next http.Handler) http.Handler {
 }
 
 func ready(ctx context.Context, cfg Config) error {
-	if cfg.Ready != nil {
-		if err := cfg.Ready(); err != nil {
-			return err
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
+	if cfg.Ready != nil {
+		return cfg.Ready(ctx)
+	}
 	if err := cfg.Store.Ping(ctx); err != nil {
 		cfg.Logger.WarnContext(ctx, "the store does not answer", "err", err)
 		return errors.New("the store does not answer")

@@ -218,6 +218,8 @@ func (s *site) putAside(t *testing.T, reason string, ids ...string) {
 
 func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 	s := newSite(t)
+	s.run(t, "dead", "list").wants(t, exitFailed, "this broker has no queue "+s.prefix+".dead")
+	s.putAside(t, "the disk burns") // nothing yet
 	s.run(t, "dead", "list").wants(t, 0, "No message is put aside")
 	s.putAside(t, "the disk burns", "one", "two", "three")
 	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")

@@ -66,11 +66,14 @@ func (c *serveCommand) Run(p *program) (err error) {
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Logger: log, Registry: registry, Introspection: c.Introspection,
 		Folders: worker.NewFolders(store, worker.FoldersOptions{}),
-		Ready: func() error {
-			if p.ctx.Err() != nil {
+		Ready: func(ctx context.Context) error {
+			switch {
+			case p.ctx.Err() != nil:
 				return errStopping
+			case behind.queue.Up(), behind.copied.Ping(ctx) == nil:
+				return nil // something can be done for somebody
 			}
-			return nil
+			return errors.New("neither Redis nor Postgres nor RabbitMQ answers")
 		},
 	}
 	handler, closeHandler, err := c.handler(p.ctx, []byte(c.JWTSecret), viewer.RefuseDevHeaders, cfg)
@@ -80,6 +83,9 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer closeHandler()
 	number, _ := built()
 	sayf(p.stdout, "Ovation %s serves %s/graphql\n", number, urlOf(listener))
+	defer context.AfterFunc(p.ctx, func() {
+		log.Info("not ready any more; stopping after the drain", "drain_ms", time.Duration(c.Drain).Milliseconds())
+	})()
 	serving, stop := draining(p.ctx, time.Duration(c.Drain))
 	defer stop()
 	return serveHTTP(serving, listener, goodbye(p.ctx, handler), nil, log)

@@ -61,9 +61,12 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 
 // ready returns an error while nothing can be written, for example because the
 // disk is full. Reading goes on.
-func (b *backends) ready() error {
+func (b *backends) ready(ctx context.Context) error {
 	if b.worker.Failing() != nil {
 		return errors.New("actions cannot be persisted at the moment; the log tells why")
+	}
+	if b.store.Ping(ctx) != nil {
+		return errors.New("the store does not answer")
 	}
 	return nil
 }

@@ -54,30 +54,32 @@ func (c *workCommand) Run(p *program) (err error) {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
 		options.MaxActions = min(5000, int(c.MaxActionsPerSecond))
 	}
-	w := worker.New(consumer, persister, behind.copied, options)
+	working := worker.New(consumer, persister, behind.copied, options)
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { probe(w, nil) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { probe(w, c.ready(r.Context(), p, consumer, store)) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		probe(w, c.ready(r.Context(), p, consumer, store, working))
+	})
 	serving, stop := context.WithCancel(context.WithoutCancel(p.ctx))
 	defer stop()
 	number, _ := built()
 	sayf(p.stdout, "Ovation %s works; see %s/metrics\n", number, urlOf(listener))
 
-	var working sync.WaitGroup
-	defer working.Wait()
+	var running sync.WaitGroup
+	defer running.Wait()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	working.Go(func() {
+	running.Go(func() {
 		defer stop()
-		supervise(ctx, w, consumer, log)
+		supervise(ctx, working, consumer, log)
 	})
 	return serveHTTP(serving, listener, mux, nil, log)
 }
 
 // ready reports whether messages are taken and can be persisted.
-func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, store storage.Store) error {
+func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, store storage.Store, w *worker.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	switch {
@@ -85,6 +87,8 @@ func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, 
 		return errStopping
 	case !consumer.consumes.Load():
 		return errors.New("the queue does not deliver")
+	case w.Failing() != nil:
+		return errors.New("actions cannot be persisted at the moment; the log tells why")
 	case store.Ping(ctx) != nil:
 		return errors.New("the database does not answer")
 	}

@@ -62,6 +62,7 @@ func OpenDead(ctx context.Context, opts Options) (*Dead, error) {
 			return err
 		})
 	})
+	l.looks = true
 	s, err := l.connect(ctx)
 	if err != nil {
 		return nil, err

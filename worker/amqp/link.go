@@ -21,6 +21,7 @@ type link struct {
 	opts    Options
 	prepare func(*session) error // readies a new session
 	every   func(*session)       // is called every few seconds, if set by its owner
+	looks   bool                 // makes no queues: it is an error where there are none
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -76,6 +77,9 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	defer release()
 	made := false
 	err = s.within(func() (err error) {
+		if l.looks {
+			return s.expect(l.opts)
+		}
 		made, err = s.declare(l.opts)
 		return err
 	})
@@ -97,7 +101,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 // whole one, where they are. One that dies before has lost what was confirmed,
 // and the queue then answers nobody until it is deleted.
 func (l *link) settle(ctx context.Context) error {
-	l.opts.Logger.Info("made the queues in RabbitMQ; waiting until they are kept", "wait", l.opts.settle)
+	l.opts.Logger.Info("made the queues in RabbitMQ; waiting until they are kept", "wait_ms", l.opts.settle.Milliseconds())
 	select {
 	case <-time.After(l.opts.settle):
 		return nil
@@ -194,7 +198,7 @@ func (l *link) reconnect(ctx context.Context, again bool) *session {
 		}
 		s, err := l.connect(ctx)
 		if err == nil {
-			l.opts.Logger.Info("connected to RabbitMQ", "purpose", l.purpose, "after", time.Since(since).Round(time.Millisecond))
+			l.opts.Logger.Info("connected to RabbitMQ", "purpose", l.purpose, "after_ms", time.Since(since).Milliseconds())
 			return s
 		}
 		if ctx.Err() != nil {

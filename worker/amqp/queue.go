@@ -110,6 +110,9 @@ func (q *Queue) Publish(ctx context.Context, partition int, message storage.Mess
 	return storage.Queued, nil
 }
 
+// Up reports whether the broker takes messages, as far as is known.
+func (q *Queue) Up() bool { return q.publishing.up() && !q.publishing.alarmOn() }
+
 // seal makes of a message what is sent.
 func seal(message storage.Message, at time.Time) (amqp091.Publishing, error) {
 	if err := (storage.Message{ID: message.ID}).Validate(); err != nil {

@@ -77,6 +77,16 @@ func (s *session) declare(o Options) (made bool, err error) {
 	return made, ch.Close()
 }
 
+// expect returns an error where the queue of what is put aside is not there.
+func (s *session) expect(o Options) error {
+	lacks, err := s.lacks(o.dead())
+	if err == nil && lacks {
+		err = fmt.Errorf("this broker has no queue %s: is it the right one, and the right prefix? "+
+			"ovation serve or work makes the queues when it starts", o.dead())
+	}
+	return err
+}
+
 // lacks reports whether there is no such queue.
 func (s *session) lacks(queue string) (bool, error) {
 	ch, err := s.conn.Channel()
