@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,6 +52,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, behind.close()) }()
+	registry.MustRegister(behind.copied.Collectors()...)
 
 	metrics := worker.NewMetrics(registry)
 	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
@@ -96,6 +98,11 @@ var errStopping = errors.New("this node is stopping")
 // newRegistry has the metrics of the process itself.
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
+	number, commit := built()
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ovation_build_info", Help: "Always 1; the labels tell what this process was built from.",
+		ConstLabels: prometheus.Labels{"version": number, "commit": commit, "go": runtime.Version()},
+	}, func() float64 { return 1 }))
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return registry
 }

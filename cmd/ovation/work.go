@@ -45,6 +45,7 @@ func (c *workCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, behind.close()) }()
+	registry.MustRegister(behind.copied.Collectors()...)
 
 	consumer := &watched{Consumer: behind.queue}
 	store := metered.New(behind.database, registry)

@@ -18,11 +18,12 @@ type Store struct {
 
 	seconds *prometheus.HistogramVec
 	errors  *prometheus.CounterVec
+	replies *prometheus.CounterVec
 }
 
 // New returns a store that passes everything on to next and registers, with
 // reg, ovation_storage_seconds and ovation_storage_errors_total, both by
-// method.
+// method, and ovation_replies_total by freshness.
 func New(next storage.Store, reg prometheus.Registerer) *Store {
 	s := &Store{
 		Store: next,
@@ -35,8 +36,12 @@ func New(next storage.Store, reg prometheus.Registerer) *Store {
 			Name: "ovation_storage_errors_total",
 			Help: "Calls of the store that found it unavailable or at fault, by method.",
 		}, []string{"method"}),
+		replies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ovation_replies_total",
+			Help: "Subjects whose counts were looked up, by freshness of the reply (LIVE, STALE, UNAVAILABLE).",
+		}, []string{"freshness"}),
 	}
-	reg.MustRegister(s.seconds, s.errors)
+	reg.MustRegister(s.seconds, s.errors, s.replies)
 	return s
 }
 

@@ -25,6 +25,10 @@ func TestCallsAreMeasuredAndFaultsCounted(t *testing.T) {
 	if _, err := store.FoldersOf(t.Context(), []storage.FolderKey{key}); err != nil {
 		t.Fatal(err)
 	}
+	subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
+	if _, err := store.Interactives(t.Context(), key.Owner, []storage.Subject{subject, subject}, 0); err != nil {
+		t.Fatal(err)
+	}
 	if err := store.DeleteFolder(t.Context(), key, "", time.Now()); err == nil {
 		t.Fatal("a folder that is none was deleted")
 	}
@@ -49,6 +53,8 @@ func TestCallsAreMeasuredAndFaultsCounted(t *testing.T) {
 	}
 	want := map[string]float64{
 		"ovation_storage_seconds FoldersOf":      2,
+		"ovation_storage_seconds Interactives":   1,
+		"ovation_replies_total LIVE":             2,
 		"ovation_storage_seconds DeleteFolder":   1,
 		"ovation_storage_errors_total FoldersOf": 1,
 	}

@@ -8,9 +8,13 @@ import (
 )
 
 // Interactives implements storage.Reader.
-func (s *Store) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) (_ []storage.Interactive, err error) {
+func (s *Store) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) (out []storage.Interactive, err error) {
 	defer s.measure("Interactives", time.Now(), &err)
-	return s.Store.Interactives(ctx, viewer, subjects, kinds)
+	out, err = s.Store.Interactives(ctx, viewer, subjects, kinds)
+	for i := range out {
+		s.replies.WithLabelValues(string(out[i].Freshness)).Inc()
+	}
+	return out, err
 }
 
 // States implements storage.Reader.

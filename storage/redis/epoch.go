@@ -271,6 +271,9 @@ func (s *Store) probe(ctx context.Context) error {
 			rueidis.CT(s.client.B().Hmget().Key(key).Field(countFields...).Cache(), time.Second)) {
 			err = errors.Join(err, reply.Error())
 		}
+		if errors.Is(err, rueidis.ErrDoCacheAborted) {
+			err = fmt.Errorf("read through the client's cache, for which the user must be allowed MULTI and EXEC: %w", err)
+		}
 		return err
 	})
 }

@@ -3,10 +3,14 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"ovation/storage"
+	"ovation/storage/sqlite"
 )
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
@@ -40,6 +44,64 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), Options{URL: server.url()}); err == nil {
 		t.Error("opened without a database")
+	}
+}
+
+// What the user of Redis lacks is told at once, and the least privileges that
+// the documentation names are enough.
+func TestLeastPrivileges(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	_, line, found := strings.Cut(string(page), "ACL SETUSER ovation on >PASSWORD ~ovation:* ")
+	rules, _, _ := strings.Cut(line, "\n")
+	if !found || rules == "" {
+		t.Fatal("docs/operations.md names no user of Redis")
+	}
+	server := startServer(t)
+	allow := func(more ...string) string {
+		words := append([]string{"ACL", "SETUSER", "ovation", "reset", "on", ">secret", "~ovation:*"}, strings.Fields(rules)...)
+		must(t, server.command(append(words, more...)...).Error())
+		return fmt.Sprintf("redis://ovation:secret@127.0.0.1:%d", server.port)
+	}
+	const cache, script = "MULTI and EXEC", "The user executing the script can't run this command"
+	for command, says := range map[string]string{
+		"exec": cache, "multi": cache, "evalsha": "NOPERM", "eval": "NOPERM", "client": "NOPERM", "info": "NOPERM",
+		"set": "NOPERM", "hmget": script, "pexpire": script,
+	} {
+		must(t, server.command("SCRIPT", "FLUSH").Error())
+		s, err := Open(t.Context(), Options{URL: allow("-" + command), Database: openDatabase(t), Logger: quiet, RedisTimeout: 10 * time.Second})
+		if err == nil {
+			_ = s.Close()
+		}
+		if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("without %s: %v", command, err)
+		}
+	}
+	s := open(t, Options{URL: allow(), Database: openDatabase(t)})
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	persist(t, s.opts.Database.(*sqlite.Store), s, react(alice, movie, storage.Like, 10))
+	wantLikes(t, "with the least privileges", live(t, s), 1, true)
+	_, err = s.Compare(t.Context(), false, func(stale Stale) error { return fmt.Errorf("%v", stale) })
+	must(t, err)
+}
+
+// A replica, and a server that is full, are refused at once.
+func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
+	server, other := startServer(t), startServer(t)
+	for says, command := range map[string][]string{
+		"OOM":      {"CONFIG", "SET", "maxmemory", "1"},
+		"READONLY": {"REPLICAOF", "127.0.0.1", strconv.Itoa(other.port)},
+	} {
+		must(t, server.command(command...).Error())
+		s, err := Open(t.Context(), Options{URL: server.url(), Database: openDatabase(t), Logger: quiet, RedisTimeout: 10 * time.Second})
+		if err == nil {
+			_ = s.Close()
+		}
+		if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+		must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
+		must(t, server.command("REPLICAOF", "NO", "ONE").Error())
 	}
 }
 

@@ -1,0 +1,32 @@
+package redis
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Collectors measure the store: whether its parts are there, and how far Redis
+// is believed. They are for the caller to register.
+func (s *Store) Collectors() []prometheus.Collector {
+	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
+	}
+	up := func(name string, p *part) prometheus.Collector {
+		return gauge("ovation_part_up", "0 while this process leaves the part alone because it did not answer, else 1; by part (redis, database).",
+			prometheus.Labels{"part": name}, func() float64 { return number(p.healthy()) })
+	}
+	return []prometheus.Collector{
+		up("redis", s.redis),
+		up("database", s.database),
+		gauge("ovation_mirror_epoch", "Number of the epoch of the copy in Redis; the next one begins when Redis has lost data or was away.", nil,
+			func() float64 { return float64(s.epoch.Load().number) }),
+		gauge("ovation_mirror_open", "1 while Redis is used, 0 while replies come from the database because it is away or may have lost data.", nil,
+			func() float64 { return number(s.present() != nil) }),
+		gauge("ovation_mirror_unshown_states", "States that the queue has confirmed to this process and Redis could not be told of yet.", nil,
+			func() float64 { return float64(s.unshown.count()) }),
+	}
+}
+
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

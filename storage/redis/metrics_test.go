@@ -1,0 +1,64 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ovation/storage"
+)
+
+// metricsOf reads gauges by their name and the value of their label.
+func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	must(t, err)
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			got[name] = metric.GetGauge().GetValue()
+		}
+	}
+	return got
+}
+
+func TestMetricsTellWhatIsAway(t *testing.T) {
+	server := startServer(t)
+	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short, Doubt: 5 * time.Second})
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(s.Collectors()...)
+	want := func(when string, want map[string]float64) {
+		t.Helper()
+		got := metricsOf(t, reg)
+		for name, value := range want {
+			if is, there := got[name]; !there || is != value {
+				t.Errorf("%s: %s is %v, want %v", when, name, is, value)
+			}
+		}
+	}
+	want("at first", map[string]float64{
+		"ovation_part_up redis": 1, "ovation_part_up database": 1, "ovation_mirror_epoch": firstEpoch,
+		"ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
+	})
+	server.kill()
+	_ = s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued)
+	eventually(t, "Redis is away", func() bool { return !s.redis.healthy() })
+	want("without Redis", map[string]float64{
+		"ovation_part_up redis": 0, "ovation_part_up database": 1, "ovation_mirror_open": 0, "ovation_mirror_unshown_states": 1,
+	})
+	server.start()
+	live(t, s)
+	eventually(t, "what was not shown is shown", func() bool { return s.unshown.count() == 0 })
+	want("in the end", map[string]float64{
+		"ovation_part_up redis": 1, "ovation_mirror_epoch": firstEpoch + 1, "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
+	})
+	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
+		t.Errorf("metrics: %v, %v", problems, err)
+	}
+}
