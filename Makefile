@@ -49,7 +49,7 @@ load: ## As hard as promised: 1,000 clients double-click and a process dies; 100
 
 .PHONY: test-faults
 test-faults: ## Kill, stop and cut off every part under load; OVATION_FAULTS_SEED repeats a run
-	OVATION_FAULTS=$${OVATION_FAULTS:-full} go test -tags faults -race -count 1 -v -timeout 20m ./faults
+	OVATION_FAULTS=$${OVATION_FAULTS:-full} go test -race -count 1 -v -timeout 20m ./faults
 
 .PHONY: model
 model: ## Run the model of the mirror, in about a minute (Python 3)

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 // set is a set of states out of a few, as bits. What a client knows of one

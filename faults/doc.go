@@ -8,7 +8,8 @@
 // was acknowledged is in Postgres, everything is counted once, the nodes show
 // just that, and the queues are empty (invariants I1 to I6 of package storage).
 //
-// `make test-faults` runs all faults, OVATION_FAULTS a part of them. A run
+// `make test` kills each part once, `make test-faults` runs all faults, and
+// OVATION_FAULTS a part of them. A run
 // prints its seed; OVATION_FAULTS_SEED repeats the order of its faults and what
 // its clients do. When it fails it keeps the logs of all processes and the
 // journals of the clients and tells where.
