@@ -17,7 +17,8 @@ type FallbackOptions struct {
 	PublishTimeout time.Duration
 	// PersistTimeout bounds a try to persist; 5 s if 0.
 	PersistTimeout time.Duration
-	// TrialTimeout bounds both while the part fails; 400 ms if 0.
+	// TrialTimeout bounds a try to publish once one has failed, and either while
+	// the part is down; 400 ms if 0.
 	TrialTimeout time.Duration
 	// BreakerPause is how long a part is left alone that has failed five times
 	// and for a second without a success in between; 1 s if 0.
@@ -56,7 +57,7 @@ func NewFallback(queue Publisher, persister storage.Persister, opts FallbackOpti
 	opts = opts.withDefaults()
 	return &Fallback{
 		Publisher: queue, persister: persister, metrics: opts.Metrics,
-		queue:  &part{name: "queue", timeout: opts.PublishTimeout, opts: opts},
+		queue:  &part{name: "queue", timeout: opts.PublishTimeout, hasty: true, opts: opts},
 		direct: &part{name: "direct persisting", timeout: opts.PersistTimeout, opts: opts},
 	}
 }

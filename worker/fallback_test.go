@@ -148,6 +148,34 @@ func TestNobodyWaitsForAQueueThatIsAway(t *testing.T) {
 	})
 }
 
+// A database that is slow takes what the queue cannot, though it failed once.
+func TestSlowPersistingIsNotCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+		n := 0
+		slow := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
+			if n++; n == 1 {
+				return storage.ErrUnavailable
+			}
+			select {
+			case <-time.After(600 * time.Millisecond): // no time at all in a bubble
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}
+		f := newFallback(away, slow, worker.FallbackOptions{})
+		if _, err := f.Publish(t.Context(), 0, message(0)); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("the error is %v", err)
+		}
+		for i := range 5 {
+			if got, err := f.Publish(t.Context(), 0, message(i+1)); got != storage.Persisted || err != nil {
+				t.Errorf("message %d: %q, %v", i+1, got, err)
+			}
+		}
+	})
+}
+
 func TestQueueThatComesBackIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := false

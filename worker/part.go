@@ -23,6 +23,7 @@ const (
 type part struct {
 	name    string
 	timeout time.Duration // of a call
+	hasty   bool          // calls are short as soon as one has failed, and given up when the part is down
 	opts    FallbackOptions
 
 	mu       sync.Mutex
@@ -42,8 +43,7 @@ type call struct {
 var errDown = fmt.Errorf("%w: it was down a moment ago", storage.ErrUnavailable)
 
 // do calls f, unless the part is known to be down. What takes too long, or is
-// not tried, is storage.ErrUnavailable. Once the part is down nobody waits for
-// it any longer.
+// not tried, is storage.ErrUnavailable.
 func (p *part) do(ctx context.Context, f func(context.Context) error) error {
 	within, c, err := p.admit(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *part) admit(ctx context.Context) (context.Context, *call, error) {
 	defer p.mu.Unlock()
 	c := &call{began: time.Now()}
 	timeout := p.timeout
-	if p.failures > 0 {
+	if p.down || p.hasty && p.failures > 0 {
 		timeout = min(timeout, p.opts.TrialTimeout)
 	}
 	if p.down {
@@ -110,7 +110,9 @@ func (p *part) failed(c *call) {
 	case p.failures >= downFailures && now.Sub(p.since) >= downTime:
 		p.down, p.trial = true, now.Add(p.opts.BreakerPause)
 		for other := range p.waiting {
-			other.giveUp()
+			if p.hasty {
+				other.giveUp()
+			}
 		}
 		p.opts.Logger.Warn("a part is down and left alone", "part", p.name)
 	}

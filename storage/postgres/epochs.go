@@ -66,9 +66,14 @@ func (s *Store) NextEpoch(ctx context.Context, number int64) (storage.Epoch, err
 	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number)
 }
 
+// All who write wait behind a change that waits for one of them: not for long,
+// since whoever wants it tries again.
+const soonOrNever = `SET LOCAL lock_timeout = '1s'`
+
 func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64) (epoch storage.Epoch, err error) {
 	err = s.write(ctx, what, func(t *tx) error {
 		b := t.batch()
+		b.Queue(soonOrNever)
 		b.Queue(seizeEpoch)
 		b.Queue(update, number, storage.EpochGrace.Microseconds())
 		readEpoch(b, &epoch)

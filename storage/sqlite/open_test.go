@@ -137,3 +137,38 @@ func TestEveryCommitIsSynced(t *testing.T) {
 		}
 	}
 }
+
+// A folder of the release before the mirror is brought up to date and loses
+// nothing.
+func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.db")
+	s := openAt(t, path)
+	user := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	movie := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
+	like := func(id string, version int64, reaction storage.Reaction) storage.Message {
+		return storage.Message{ID: id, Actions: []storage.Action{
+			{User: user, Subject: movie, Kind: storage.KindReaction, Reaction: reaction, Version: version},
+		}}
+	}
+	if _, err := s.Persist(t.Context(), []storage.Message{like("a", 1, storage.Like)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, back := range []string{
+		`DROP TABLE mirror`, `DROP TABLE deleted_folder`, `DELETE FROM goose_db_version WHERE version_id > 1`,
+	} {
+		if _, err := s.db.ExecContext(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openAt(t, path)
+	if _, err := s.Persist(t.Context(), []storage.Message{like("b", 2, storage.Dislike)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.Interactives(t.Context(), user, []storage.Subject{movie}, storage.KindsOf(storage.KindReaction))
+	if err != nil || found[0].LikeCount != 0 || found[0].DislikeCount != 1 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
