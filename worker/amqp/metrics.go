@@ -48,9 +48,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"purpose"}),
 		alarm: gauge("ovation_queue_alarm", "1 while the broker takes no messages because of an alarm."),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ovation_queue_waiting_messages", Help: "Messages of each partition that no worker has yet, as of the last seconds.",
+			Name: "ovation_queue_waiting_messages", Help: "Messages of each partition that no worker has yet, counted every few seconds.",
 		}, []string{"partition"}),
-		dead: gauge("ovation_queue_dead_messages", "Messages put aside, as of the last seconds."),
+		dead: gauge("ovation_queue_dead_messages", "Messages put aside, counted every few seconds."),
 		serving: gauge("ovation_queue_served_partitions",
 			"Partitions that this process is served, of those that have delivered anything to it. No other worker is served them."),
 	}
