@@ -77,7 +77,7 @@ lint-scripts: ## Check the scripts with shellcheck; gets it with apt when root
 			{ $$apt update && $$apt install -y --no-install-recommends shellcheck >/dev/null; } || true; \
 	fi; \
 	if command -v shellcheck >/dev/null; then \
-		shellcheck -x $$(find scripts .ci -type f -not -name '*.yml'); \
+		shellcheck -x $$(find scripts .ci -type f -not -name '*.yml' -not -name '*.conf'); \
 	else \
 		echo 'shellcheck is not installed: the scripts are not checked. Install the package shellcheck.'; \
 		[ -z "$${CI:-}" ]; \

@@ -102,9 +102,9 @@ func presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 		case codeInternal:
 			id := uuid.NewString()
 			presented.Message = "something went wrong on our side; the log has it under " + id
-			log.ErrorContext(ctx, "internal error", "id", id, "path", presented.Path.String(), "err", cause)
+			log.ErrorContext(ctx, "internal error", "id", id, "path", presented.Path.String(), "error", cause)
 		case codeUnavailable:
-			log.WarnContext(ctx, "unavailable", "path", presented.Path.String(), "err", cause)
+			log.WarnContext(ctx, "unavailable", "path", presented.Path.String(), "error", cause)
 		}
 		// A new map: the error may be shared by the fields of a batch.
 		presented.Extensions = map[string]any{"code": code}

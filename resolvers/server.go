@@ -128,7 +128,7 @@ func ready(ctx context.Context, cfg Config) error {
 		return cfg.Ready(ctx)
 	}
 	if err := cfg.Store.Ping(ctx); err != nil {
-		cfg.Logger.WarnContext(ctx, "the store does not answer", "err", err)
+		cfg.Logger.WarnContext(ctx, "the store does not answer", "error", err)
 		return errors.New("the store does not answer")
 	}
 	return nil

@@ -166,7 +166,7 @@ func answerPanic(w http.ResponseWriter, r *http.Request) {
 	}
 	id := uuid.NewString()
 	recordOf(r.Context()).log.ErrorContext(r.Context(), "panic while answering a request",
-		"id", id, "err", fmt.Sprint(value), "stack", string(debug.Stack()))
+		"id", id, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
 	if out, ok := w.(*countingWriter); ok && out.status != 0 {
 		panic(http.ErrAbortHandler) // an answer is half out: cut the connection
 	}

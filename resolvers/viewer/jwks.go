@@ -121,7 +121,7 @@ func (k *keySet) refresh() {
 	}
 	k.last = time.Now()
 	if err := k.load(k.ctx); err != nil && k.ctx.Err() == nil {
-		k.log.Warn("the JWKS could not be read again; the known keys stay in use", "err", err)
+		k.log.Warn("the JWKS could not be read again; the known keys stay in use", "error", err)
 	}
 }
 

@@ -307,7 +307,7 @@ func TestDepthIsMeasuredWhereNobodyWorks(t *testing.T) {
 	opts.Metrics = NewMetrics(registry)
 	open(t, opts) // consumes nothing, as an API node
 	want := `
-# HELP ovation_queue_waiting_messages Messages of each partition that no worker has yet, as of the last seconds.
+# HELP ovation_queue_waiting_messages Messages of each partition that no worker has yet, counted every few seconds.
 # TYPE ovation_queue_waiting_messages gauge
 ovation_queue_waiting_messages{partition="0"} 10
 ovation_queue_waiting_messages{partition="1"} 20
