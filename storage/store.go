@@ -270,6 +270,10 @@ type Persister interface {
 	Prune(ctx context.Context, before time.Time) (int64, error)
 }
 
+// MaxFolderHops is how many deletions a collection follows, from a folder to the
+// one its items went to, before it goes to the default folder.
+const MaxFolderHops = 20
+
 // Folders changes folders. All of it is written before it returns.
 type Folders interface {
 	// CreateFolder makes a folder (and before it the owner's default one) and
@@ -290,9 +294,9 @@ type Folders interface {
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
 	// DeleteFolder removes an empty folder at the given time and remembers
 	// where its items went, as of EmptyFolder: a collection into it that is
-	// older and still on its way then goes there, too. Errors: ErrNotFound,
-	// ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid where moveTo is the same
-	// folder.
+	// older and still on its way then goes there, too. Errors: ErrNotFound for
+	// either folder, ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid where moveTo
+	// is the same folder.
 	DeleteFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time) error
 }
 

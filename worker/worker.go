@@ -132,7 +132,8 @@ const redeliveryQuiet = 100 * time.Millisecond
 
 // gather waits for a first delivery and takes more until there are MaxActions
 // or, after MaxWait, no more. Once a message is redelivered it takes all that
-// comes until nothing does: what the other worker had marked together must be
+// comes until no more such ones do: what the other worker had marked together
+// must be
 // forgotten before any of it is persisted. The queue bounds how much that is.
 // It returns none when the context has ended or the queue is gone.
 func (w *Worker) gather(ctx context.Context, deliveries <-chan Delivery) []task {
@@ -164,14 +165,17 @@ func (w *Worker) gather(ctx context.Context, deliveries <-chan Delivery) []task 
 		}
 		take(d)
 	}
+	quiet := time.NewTimer(redeliveryQuiet)
+	defer quiet.Stop()
 	for redelivered {
-		quiet := time.NewTimer(redeliveryQuiet)
 		d, open := next(ctx, deliveries, quiet.C, true)
-		quiet.Stop()
 		if !open {
 			break
 		}
 		take(d)
+		if d.Redelivered() { // new ones never end
+			quiet.Reset(redeliveryQuiet)
+		}
 	}
 	return batch
 }

@@ -133,7 +133,7 @@ func (t *tx) place(actions []storage.Action, known *places) error {
 			left = append(left, &actions[i])
 		}
 	}
-	for {
+	for hop := 0; ; hop++ {
 		var moved []*storage.Action
 		var named []storage.FolderKey
 		for _, a := range left {
@@ -142,7 +142,7 @@ func (t *tx) place(actions []storage.Action, known *places) error {
 				continue
 			}
 			a.FolderID = storage.DefaultFolderID
-			if d, ok := known.deleted[key]; ok && d.version > a.Version {
+			if d, ok := known.deleted[key]; ok && d.version > a.Version && hop < storage.MaxFolderHops {
 				a.FolderID = d.movedTo
 				moved = append(moved, a)
 				named = append(named, storage.FolderKey{Owner: a.User, FolderID: a.FolderID})

@@ -18,6 +18,8 @@ var errNoAnswer = fmt.Errorf("no answer within %v", callTimeout)
 // call: it may succeed later, once somebody has seen to the server.
 var passing = map[string]bool{
 	"08": true, // connection
+	"0A": true, // a statement prepared before the tables changed
+	"26": true, // a prepared statement that is gone
 	"25": true, // state of the transaction, read-only among them
 	"28": true, // user, password
 	"3D": true, // no such database
@@ -28,6 +30,8 @@ var passing = map[string]bool{
 	"55": true, // locks
 	"57": true, // shutdown, time-outs
 	"58": true, // input and output of the server
+	"F0": true, // its configuration
+	"XX": true, // damage, faults of its own
 }
 
 const (

@@ -245,14 +245,16 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		var items, deleted int64
 		b := t.batch()
 		guard(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
+		target := storage.FolderKey{Owner: key.Owner, FolderID: moveTo}
+		exist := existing(b, []storage.FolderKey{target})
 		b.Queue(holdsItems, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&items))
 		b.Queue(deleteFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&deleted))
 		b.Queue(insertDeleted, key.Owner.Tenant, key.Owner.UserID, key.FolderID, moveTo, storage.Micros(at))
 		switch err := t.send(b); {
 		case err != nil:
 			return err
-		case deleted == 0:
-			return storage.ErrNotFound
+		case deleted == 0, moveTo != "" && moveTo != storage.DefaultFolderID && !exist[target]:
+			return storage.ErrNotFound // the latter was deleted meanwhile
 		case items > 0:
 			return storage.ErrFolderNotEmpty // and the deletion is rolled back
 		}

@@ -195,11 +195,27 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	for i := range counts {
 		calls[i] = s.countsCall(at, counts[i].Subject, counts[i].Counts)
 	}
-	err := s.runAll(ctx, "publish counts", calls, nil)
+	if err := s.runAll(ctx, "publish counts", calls, nil); err != nil {
+		return s.unpublished(ctx, at, err)
+	}
 	for i := range counts {
-		if err == nil && counts[i].Version > 0 {
+		if counts[i].Version > 0 {
 			s.floors.raise(counts[i].Subject, counts[i].Version)
 		}
+	}
+	return nil
+}
+
+// unpublished returns why counts could not be published, nil once the epoch is
+// over: nobody reads them any more. A worker that only publishes closes it as
+// one that marks.
+func (s *Store) unpublished(ctx context.Context, at *epoch, err error) error {
+	err = s.marks.note(err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollLimit)
+	defer cancel()
+	now, asked := s.opts.Database.Epoch(ctx)
+	if asked == nil && (!now.Open || now.Number != at.number) {
+		return nil
 	}
 	return err
 }

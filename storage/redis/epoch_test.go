@@ -94,3 +94,22 @@ func TestOneStallOpensNoBreaker(t *testing.T) {
 		return !p.healthy()
 	})
 }
+
+// Redis goes away just after a commit: the worker that publishes closes the
+// epoch, too, and goes on.
+func TestWorkersThatPublishGoOnWithoutRedis(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
+	see(t, s, alice, movie)
+	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), s.Mark)
+	must(t, err)
+	server.hang()
+	if err := s.Publish(t.Context(), outcome); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("publish: %v", err)
+	}
+	eventually(t, "it goes on", func() bool { return s.Publish(t.Context(), outcome) == nil })
+	now, err := db.Epoch(t.Context())
+	if must(t, err); now.Open {
+		t.Errorf("the epoch is %+v", now)
+	}
+}

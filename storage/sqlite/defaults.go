@@ -24,13 +24,19 @@ func (t tx) place(actions []storage.Action) error {
 		left = append(left, &actions[i])
 	}
 	users := make(map[storage.User]int64)
-	for len(left) > 0 {
+	for hop := 0; len(left) > 0; hop++ {
 		missing, err := t.missing(left)
 		if err != nil {
 			return err
 		}
 		if left, err = t.follow(missing); err != nil {
 			return err
+		}
+		if hop == storage.MaxFolderHops {
+			for _, a := range left {
+				a.FolderID = storage.DefaultFolderID
+			}
+			left = nil
 		}
 		for _, a := range missing {
 			if at, ok := users[a.User]; a.FolderID == storage.DefaultFolderID && (!ok || a.Version < at) {

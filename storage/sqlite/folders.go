@@ -164,6 +164,11 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		return errSameFolder
 	}
 	return s.write(ctx, "delete folder", func(t tx) error {
+		if moveTo != "" && moveTo != storage.DefaultFolderID { // it may have been deleted meanwhile
+			if _, err := t.folder(storage.FolderKey{Owner: key.Owner, FolderID: moveTo}, at); err != nil {
+				return err
+			}
+		}
 		holds := false
 		err := t.query(holdsItems, []any{key.Owner.Tenant, key.Owner.UserID, key.FolderID},
 			func(func(...any) error) error { holds = true; return nil })

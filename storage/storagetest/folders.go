@@ -329,6 +329,19 @@ func emptyFolderOvertakesNothing(w *world) {
 	w.verified()
 }
 
+// Two folders that are deleted each in favour of the other, at once, send
+// nobody in circles.
+func deleteFoldersCrosswise(w *world) {
+	alice := user("alice")
+	one, two := w.newFolder(alice, "One"), w.newFolder(alice, "Two")
+	w.must(w.s.DeleteFolder(w.Context(), one.Key(), two.FolderID, storage.Time(100)))
+	w.wantError(w.s.DeleteFolder(w.Context(), two.Key(), one.FolderID, storage.Time(100)), storage.ErrNotFound)
+	w.equal("the second", w.folder(two.Key()) != nil, true)
+	w.persist(collect(alice, video("1"), one.FolderID, 50))
+	w.equal("where it went", w.states(alice, video("1")).Collected.FolderID, two.FolderID)
+	w.verified()
+}
+
 func deleteFolder(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")

@@ -232,7 +232,8 @@ func (m *modelled) deleteFolder() {
 	switch {
 	case key.FolderID == storage.DefaultFolderID:
 		m.wantError(err, storage.ErrDefaultFolder)
-	case m.folders[key] == nil:
+	case m.folders[key] == nil, moveTo != "" && moveTo != storage.DefaultFolderID &&
+		m.folders[storage.FolderKey{Owner: key.Owner, FolderID: moveTo}] == nil:
 		m.wantError(err, storage.ErrNotFound)
 	case m.items(key) > 0:
 		m.wantError(err, storage.ErrFolderNotEmpty)

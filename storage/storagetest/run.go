@@ -70,6 +70,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"CollectionsFollowTheItemsOfDeletedFolders", collectionsFollowTheItemsOfDeletedFolders},
 		{"EmptyFolderInChunks", emptyFolderInChunks},
 		{"EmptyFolderMovesItems", emptyFolderMovesItems},
+		{"DeleteFoldersCrosswise", deleteFoldersCrosswise},
 		{"EmptyFolderOvertakesNothing", emptyFolderOvertakesNothing},
 		{"DeleteFolder", deleteFolder},
 

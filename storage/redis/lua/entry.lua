@@ -75,7 +75,8 @@ end
 -- than the limit. What is shown stays.
 local function trim(limit)
   limit = tonumber(limit)
-  if redis.call('HLEN', window) <= limit + limit / 4 then return end
+  local shown = tonumber(redis.call('HGET', window, '~n') or '0')
+  if redis.call('HLEN', window) - shown <= limit + limit / 4 then return end
   local all, oldest = redis.call('HGETALL', window), {}
   for i = 1, #all, 2 do
     local shown, touched = all[i + 1]:match('^%d+ ([q-]) (%d+) ')
