@@ -210,7 +210,9 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 // over: nobody reads them any more. A worker that only publishes closes it as
 // one that marks.
 func (s *Store) unpublished(ctx context.Context, at *epoch, err error) error {
-	err = s.marks.note(err)
+	if err = s.marks.note(err); !errors.Is(err, storage.ErrUnavailable) { // the caller went away
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollLimit)
 	defer cancel()
 	now, asked := s.opts.Database.Epoch(ctx)
