@@ -36,6 +36,7 @@ type ResolverRoot interface {
 	Mutation() MutationResolver
 	Query() QueryResolver
 	Read() ReadResolver
+	Subscription() SubscriptionResolver
 	User() UserResolver
 }
 
@@ -199,6 +200,10 @@ type ComplexityRoot struct {
 		Interactive func(childComplexity int) int
 	}
 
+	Subscription struct {
+		InteractiveChanged func(childComplexity int, subjects []*SubjectInput) int
+	}
+
 	UncollectPayload struct {
 		Changed     func(childComplexity int) int
 		Durability  func(childComplexity int) int
@@ -267,6 +272,9 @@ type QueryResolver interface {
 }
 type ReadResolver interface {
 	Interactive(ctx context.Context, obj *storage.Read) (*storage.Interactive, error)
+}
+type SubscriptionResolver interface {
+	InteractiveChanged(ctx context.Context, subjects []*SubjectInput) (<-chan *storage.Interactive, error)
 }
 type UserResolver interface {
 	Likes(ctx context.Context, obj *storage.User, biz *string, first *int, after *string) (*LikedConnection, error)
@@ -945,6 +953,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ReadPayload.Interactive(childComplexity), true
 
+	case "Subscription.interactiveChanged":
+		if e.ComplexityRoot.Subscription.InteractiveChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_interactiveChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.InteractiveChanged(childComplexity, args["subjects"].([]*SubjectInput)), true
+
 	case "UncollectPayload.changed":
 		if e.ComplexityRoot.UncollectPayload.Changed == nil {
 			break
@@ -1110,6 +1130,23 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
 			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
 			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
+		}
+	case ast.Subscription:
+		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
+
+		var buf bytes.Buffer
+		return func(ctx context.Context) *graphql.Response {
+			buf.Reset()
+			data := next(ctx)
+
+			if data == nil {
+				return nil
+			}
 			data.MarshalGQL(&buf)
 
 			return &graphql.Response{
@@ -1501,6 +1538,21 @@ type Mutation {
     "Which folder, and what becomes of its items."
     input: DeleteFolderInput!
   ): DeleteFolderPayload!
+}
+
+"""
+Everything that can be watched. Over a WebSocket (` + "`" + `graphql-transport-ws` + "`" + `) or Server-Sent Events.
+"""
+type Subscription {
+  """
+  Tells of subjects as they change: first each of them once, as it is now, then each whenever its counts or their freshness change. One event is one subject as the viewer sees it at that moment, their own likes, collections and reads included.
+
+  Of each subject come at most 20 events a second; in between only the latest is kept, and the last always comes. The version of a subject never falls. The stream ends only with the connection, or when the server stops.
+  """
+  interactiveChanged(
+    "1 to 100, each once."
+    subjects: [SubjectInput!]!
+  ): Interactive!
 }
 
 "Names what was read."
@@ -2403,6 +2455,20 @@ func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["userId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_interactiveChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "subjects",
+		func(ctx context.Context, v any) ([]*SubjectInput, error) {
+			return ec.unmarshalNSubjectInput2ᚕᚖovationᚋgraphᚐSubjectInputᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["subjects"] = arg0
 	return args, nil
 }
 
@@ -5320,6 +5386,50 @@ func (ec *executionContext) fieldContext_ReadPayload_interactive(_ context.Conte
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Interactive(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_interactiveChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_interactiveChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().InteractiveChanged(ctx, fc.Args["subjects"].([]*SubjectInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ᚖovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_interactiveChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_interactiveChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -8831,6 +8941,26 @@ func (ec *executionContext) _ReadPayload(ctx context.Context, sel ast.SelectionS
 	})
 
 	return out
+}
+
+var subscriptionImplementors = []string{"Subscription"}
+
+func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, subscriptionImplementors)
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+		Object: "Subscription",
+	})
+	if len(fields) != 1 {
+		graphql.AddErrorf(ctx, "must subscribe to exactly one stream")
+		return nil
+	}
+
+	switch fields[0].Name {
+	case "interactiveChanged":
+		return ec._Subscription_interactiveChanged(ctx, fields[0])
+	default:
+		panic("unknown field " + strconv.Quote(fields[0].Name))
+	}
 }
 
 var uncollectPayloadImplementors = []string{"UncollectPayload"}

@@ -208,6 +208,10 @@ type SubjectInput struct {
 	BizID string `json:"bizId"`
 }
 
+// Everything that can be watched. Over a WebSocket (`graphql-transport-ws`) or Server-Sent Events.
+type Subscription struct {
+}
+
 // Names what to take out of its folder.
 type UncollectInput struct {
 	// The kind of content.

@@ -32,10 +32,15 @@ type ahead struct {
 // ahead looks at the selection of an object: nil for Query, or a pointer to one
 // of storage's types.
 func (r *Root) ahead(ctx context.Context, set ast.SelectionSet, object any) {
+	r.aheadOf(ctx, func(a *ahead) { a.look(set, object) })
+}
+
+// aheadOf begins with all that look looks at.
+func (r *Root) aheadOf(ctx context.Context, look func(*ahead)) {
 	a := &ahead{
 		Root: r, ctx: ctx, op: graphql.GetOperationContext(ctx), loaders: loaders.From(ctx), me: viewer.From(ctx),
 	}
-	a.look(set, object)
+	look(a)
 	for len(a.then) > 0 {
 		wants, then := a.wants, a.then
 		a.wants, a.then = loaders.Wants{}, nil

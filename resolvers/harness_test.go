@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"ovation/live"
 	"ovation/resolvers"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -33,6 +35,8 @@ type service struct {
 	store storage.Store
 	calls *counting
 	log   *lockedBuffer
+	// engine executes operations without HTTP.
+	engine *executor.Executor
 }
 
 // logged is what the service has logged so far.
@@ -70,19 +74,22 @@ func start(t *testing.T, options ...option) *service {
 	log := new(lockedBuffer)
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	queue := local.NewQueue(local.Options{})
+	hub := live.New(database, live.Options{Logger: logger})
+	told := live.Telling(calls, hub.Changed, hub.ChangedAll)
 	mirror := local.Mirror{Reader: database}
 	recorder := worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: logger})
-	w := worker.New(queue, calls, mirror, worker.Options{Logger: logger})
+	w := worker.New(queue, told, mirror, worker.Options{Logger: logger})
 	ctx, stop := context.WithCancel(context.Background())
 	worked := make(chan error, 1)
 	go func() { worked <- w.Run(ctx) }()
 
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
 	must(t, err)
-	handler, err := resolvers.NewHandler(t.Context(), resolvers.Config{
-		Store: calls, Recorder: recorder, Folders: worker.NewFolders(calls, worker.FoldersOptions{}),
+	cfg := resolvers.Config{
+		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, worker.FoldersOptions{}), Live: hub,
 		Auth: auth, Logger: logger, Registry: prometheus.NewRegistry(), Introspection: set.introspection,
-	})
+	}
+	handler, err := resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
@@ -90,12 +97,13 @@ func start(t *testing.T, options ...option) *service {
 		must(t, recorder.Close(context.Background()))
 		stop()
 		must(t, <-worked)
+		hub.Close()
 		must(t, queue.Close())
 		must(t, auth.Close())
 		must(t, database.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return &service{url: server.URL, store: database, calls: calls, log: log}
+	return &service{url: server.URL, store: database, calls: calls, log: log, engine: resolvers.NewExecutor(cfg)}
 }
 
 // answer is a GraphQL response.

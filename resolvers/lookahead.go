@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -60,4 +61,48 @@ func selectionsOf(ctx context.Context, child string) []ast.SelectionSet {
 		}
 	}
 	return sets
+}
+
+// variesBelowRoot reports whether what is selected of the root fields depends
+// on variables. The arguments of the root fields themselves do not count.
+func variesBelowRoot(op *ast.OperationDefinition) bool {
+	seen := map[*ast.FragmentDefinition]bool{}
+	var varies func(set ast.SelectionSet, root bool) bool
+	varies = func(set ast.SelectionSet, root bool) bool {
+		for _, selection := range set {
+			var directives ast.DirectiveList
+			var arguments ast.ArgumentList
+			var below ast.SelectionSet
+			belowRoot := root
+			switch s := selection.(type) {
+			case *ast.Field:
+				if !root {
+					arguments = s.Arguments
+				}
+				directives, below, belowRoot = s.Directives, s.SelectionSet, false
+			case *ast.InlineFragment:
+				directives, below = s.Directives, s.SelectionSet
+			case *ast.FragmentSpread:
+				directives = s.Directives
+				if s.Definition != nil && !seen[s.Definition] {
+					seen[s.Definition] = true
+					below = s.Definition.SelectionSet
+				}
+			}
+			for _, d := range directives {
+				arguments = append(slices.Clip(arguments), d.Arguments...)
+			}
+			if slices.ContainsFunc(arguments, func(a *ast.Argument) bool { return isVariable(a.Value) }) || varies(below, belowRoot) {
+				return true
+			}
+		}
+		return false
+	}
+	return varies(op.SelectionSet, true)
+}
+
+// isVariable reports whether a value is a variable, or holds one.
+func isVariable(v *ast.Value) bool {
+	return v.Kind == ast.Variable ||
+		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }

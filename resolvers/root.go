@@ -27,6 +27,7 @@ type Root struct {
 	store    storage.Store
 	recorder Recorder
 	remover  FolderRemover
+	live     Watcher
 	cursors  *cursors
 	now      func() time.Time
 }
@@ -35,14 +36,15 @@ var _ graph.ResolverRoot = (*Root)(nil)
 
 // Each type's resolver is the root itself under another name.
 type (
-	queryResolver       struct{ *Root }
-	mutationResolver    struct{ *Root }
-	interactiveResolver struct{ *Root }
-	likedResolver       struct{ *Root }
-	collectedResolver   struct{ *Root }
-	readResolver        struct{ *Root }
-	folderResolver      struct{ *Root }
-	userResolver        struct{ *Root }
+	queryResolver        struct{ *Root }
+	mutationResolver     struct{ *Root }
+	subscriptionResolver struct{ *Root }
+	interactiveResolver  struct{ *Root }
+	likedResolver        struct{ *Root }
+	collectedResolver    struct{ *Root }
+	readResolver         struct{ *Root }
+	folderResolver       struct{ *Root }
+	userResolver         struct{ *Root }
 )
 
 // Query returns the resolver of Query.
@@ -50,6 +52,9 @@ func (r *Root) Query() graph.QueryResolver { return queryResolver{r} }
 
 // Mutation returns the resolver of Mutation.
 func (r *Root) Mutation() graph.MutationResolver { return mutationResolver{r} }
+
+// Subscription returns the resolver of Subscription.
+func (r *Root) Subscription() graph.SubscriptionResolver { return subscriptionResolver{r} }
 
 // Interactive returns the resolver of Interactive.
 func (r *Root) Interactive() graph.InteractiveResolver { return interactiveResolver{r} }

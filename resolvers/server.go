@@ -37,6 +37,8 @@ type Config struct {
 	Recorder Recorder
 	Folders  FolderRemover
 	Auth     *viewer.Authenticator
+	// Live tells of changes. Nil: nothing can be watched.
+	Live Watcher
 	// Pages are served at / and below, beside the API. Nil: nothing is.
 	Pages http.Handler
 	// Ready, where it returns an error, takes the service out of a balancer's
@@ -86,24 +88,49 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 
 // executor is gqlgen's server with our resolvers, transport and limits.
 func executor(cfg Config, c *cursors) *handler.Server {
-	root := &Root{store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, cursors: c, now: cfg.Now}
+	root := newRoot(cfg, c)
 	server := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
-	server.SetErrorPresenter(presenter(cfg.Logger))
-	server.SetRecoverFunc(recovered)
+	root.install(server, cfg)
 	server.AddTransport(transport.HTTP{})
-	server.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
-	limits.Install(server, limits.Config{Introspection: cfg.Introspection})
-	server.AroundResponses(root.withLoaders)
 	return server
+}
+
+func newRoot(cfg Config, c *cursors) *Root {
+	return &Root{store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now}
+}
+
+// engine is what executes operations: a *handler.Server of gqlgen, or the
+// *executor.Executor in it.
+type engine interface {
+	limits.Server
+	SetErrorPresenter(present graphql.ErrorPresenterFunc)
+	SetRecoverFunc(catch graphql.RecoverFunc)
+	SetDisableSuggestion(disable bool)
+	AroundOperations(around graphql.OperationMiddleware)
+	AroundResponses(around graphql.ResponseMiddleware)
+}
+
+// install puts what goes around resolvers into the engine.
+func (r *Root) install(to engine, cfg Config) {
+	to.SetErrorPresenter(presenter(cfg.Logger))
+	to.SetRecoverFunc(recovered)
+	to.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
+	limits.Install(to, limits.Config{Introspection: cfg.Introspection})
+	to.AroundOperations(r.withSubscription)
+	to.AroundResponses(r.withLoaders)
 }
 
 // withLoaders gives each response its own loaders, and loads ahead what a
 // query needs. The fields of a mutation run one after another, and each loads
-// for itself.
+// for itself. A subscription has its own for each moment at which something is
+// told.
 func (r *Root) withLoaders(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	if op.Operation == nil { // refused before it was understood
 		return next(ctx)
+	}
+	if s := subscriptionOf(ctx); s != nil {
+		return s.respond(ctx, next)
 	}
 	ctx = loaders.With(ctx, loaders.New(r.store, viewer.From(ctx), kindsSelected(op)))
 	if op.Operation.Operation == ast.Query {

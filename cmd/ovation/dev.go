@@ -75,7 +75,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 		}
 	}
 	handler, closeHandler, err := c.handler(p.ctx, key, c.devHeaders(), resolvers.Config{
-		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Logger: log,
+		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Live: behind.live, Logger: log,
 		Ready: behind.ready, Registry: registry, Introspection: c.Introspection,
 	})
 	if err != nil {

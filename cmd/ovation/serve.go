@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"ovation/live"
 	"ovation/resolvers"
 	"ovation/resolvers/viewer"
 	"ovation/storage/metered"
@@ -65,8 +66,10 @@ func (c *serveCommand) Run(p *program) (err error) {
 		}
 	}()
 	store := metered.New(behind.copied, registry)
+	hub := live.New(behind.copied, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
+	defer hub.Close()
 	cfg := resolvers.Config{
-		Store: store, Recorder: recorder, Logger: log, Registry: registry, Introspection: c.Introspection,
+		Store: store, Recorder: recorder, Live: hub, Logger: log, Registry: registry, Introspection: c.Introspection,
 		Folders: worker.NewFolders(store, worker.FoldersOptions{}),
 		Ready: func(ctx context.Context) error {
 			switch {

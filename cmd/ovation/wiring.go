@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/live"
 	"ovation/storage"
 	"ovation/storage/metered"
 	"ovation/worker"
@@ -21,6 +22,7 @@ type backends struct {
 	store    storage.Store
 	recorder *worker.Recorder
 	folders  *worker.Folders
+	live     *live.Hub
 
 	worker     *worker.Worker
 	queue      *local.Queue
@@ -32,7 +34,8 @@ type backends struct {
 // startEmbedded starts the way to run that needs no service: the worker and the
 // queue live in this process. It takes the store over; stop closes it.
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
-	store = metered.New(store, registry)
+	hub := live.New(store, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
+	store = live.Telling(metered.New(store, registry), hub.Changed, hub.ChangedAll)
 	metrics := worker.NewMetrics(registry)
 	queue := local.NewQueue(local.Options{})
 	mirror := local.Mirror{Reader: store}
@@ -47,6 +50,7 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		store:      store,
 		recorder:   worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: log, Metrics: metrics}),
 		folders:    worker.NewFolders(store, worker.FoldersOptions{}),
+		live:       hub,
 		worker:     w,
 		queue:      queue,
 		stopWorker: stop,
@@ -81,5 +85,6 @@ func (b *backends) stop(ctx context.Context) error {
 	}
 	b.stopWorker()
 	<-b.stopped
+	b.live.Close()
 	return errors.Join(flushed, b.failed, b.queue.Close(), b.store.Close())
 }

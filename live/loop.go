@@ -1,0 +1,198 @@
+package live
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ovation/storage"
+)
+
+const (
+	maxRead   = 1000 // subjects in one read
+	readsOnce = 8    // tenants that are read at the same time
+)
+
+// run reads what is to be read until the context ends.
+func (h *Hub) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.wake:
+		case <-timer.C:
+		}
+		for ctx.Err() == nil {
+			batch := h.gather()
+			if len(batch) == 0 {
+				break
+			}
+			h.read(ctx, batch)
+		}
+		timer.Reset(h.pause())
+	}
+}
+
+// reading is a topic in a read.
+type reading struct {
+	topic   *topic
+	fresh   []seat
+	changed time.Time
+}
+
+// gather returns what is to be read now, at most maxRead. A change that is told
+// from now on has it read again.
+func (h *Hub) gather() []reading {
+	told, all := h.changes.take()
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for subject, at := range told {
+		if t := h.topics[subject]; t != nil {
+			h.opts.Metrics.change()
+			h.note(t, at)
+		}
+	}
+	if all {
+		for _, t := range h.order {
+			h.note(t, now)
+		}
+	}
+	h.cool(now)
+	h.sweep(now)
+	var batch []reading
+	taken := 0
+	for _, t := range h.ready {
+		if len(batch) == maxRead {
+			break
+		}
+		taken++
+		t.queued = false
+		if t.gone {
+			continue
+		}
+		batch = append(batch, reading{t, t.fresh, t.changed})
+		t.fresh, t.dirty, t.changed = nil, false, time.Time{}
+	}
+	if h.ready = h.ready[taken:]; len(h.ready) == 0 {
+		h.ready = nil
+	}
+	return batch
+}
+
+// cool lets go of topics that have cooled.
+func (h *Hub) cool(now time.Time) {
+	n := 0
+	for ; n < len(h.cooling) && !h.cooling[n].until.After(now); n++ {
+		t := h.cooling[n]
+		t.cooling = false
+		if t.dirty {
+			h.queue(t)
+		}
+	}
+	if h.cooling = h.cooling[n:]; len(h.cooling) == 0 {
+		h.cooling = nil
+	}
+}
+
+// sweep has what nobody told of read as well, when it is time.
+func (h *Hub) sweep(now time.Time) {
+	if now.Sub(h.swept) < h.opts.Sweep || len(h.order) == 0 {
+		return
+	}
+	h.swept = now
+	for range min(len(h.order), h.opts.MaxSweep) {
+		h.next %= len(h.order)
+		if t := h.order[h.next]; !t.cooling {
+			h.queue(t)
+		}
+		h.next++
+	}
+}
+
+// pause is how long there is nothing to do unless something is told.
+func (h *Hub) pause() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	wait := h.opts.Sweep
+	if len(h.order) > 0 {
+		wait = time.Until(h.swept.Add(h.opts.Sweep))
+	}
+	if len(h.cooling) > 0 {
+		wait = min(wait, time.Until(h.cooling[0].until))
+	}
+	return max(wait, 0)
+}
+
+// read reads a batch, each tenant's subjects by one call, and tells what is
+// news.
+func (h *Hub) read(ctx context.Context, batch []reading) {
+	of := make(map[string][]int, 1)
+	for i := range batch {
+		tenant := batch[i].topic.subject.Tenant
+		of[tenant] = append(of[tenant], i)
+	}
+	found := make([]storage.Interactive, len(batch))
+	turns := make(chan struct{}, readsOnce)
+	var failed error
+	var mu sync.Mutex
+	var readers sync.WaitGroup
+	for tenant, at := range of {
+		turns <- struct{}{}
+		readers.Go(func() {
+			defer func() { <-turns }()
+			if err := h.readTenant(ctx, tenant, at, batch, found); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = err
+			}
+		})
+	}
+	readers.Wait()
+	if ctx.Err() != nil {
+		return
+	}
+	h.report(failed)
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range batch {
+		h.settle(batch[i].topic, &found[i], batch[i].fresh, batch[i].changed, now)
+	}
+}
+
+// readTenant reads the subjects of one tenant. Where that fails they are
+// storage.Unavailable.
+func (h *Hub) readTenant(ctx context.Context, tenant string, at []int, batch []reading, found []storage.Interactive) error {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.ReadTimeout)
+	defer cancel()
+	subjects := make([]storage.Subject, len(at))
+	for i, n := range at {
+		subjects[i] = batch[n].topic.subject
+	}
+	begin := time.Now()
+	got, err := h.reader.Interactives(ctx, storage.User{Tenant: tenant}, subjects, 0)
+	h.opts.Metrics.read(len(subjects), begin, err)
+	for i, n := range at {
+		if err != nil {
+			found[n] = storage.Interactive{Subject: subjects[i], Freshness: storage.Unavailable}
+		} else {
+			found[n] = got[i]
+		}
+	}
+	return err
+}
+
+// report logs when reads begin to fail, and when they work again.
+func (h *Hub) report(err error) {
+	if failing := err != nil; failing != h.failing {
+		h.failing = failing
+		if failing {
+			h.opts.Logger.Warn("live counts cannot be read; tried again", "error", err)
+		} else {
+			h.opts.Logger.Info("live counts are read again")
+		}
+	}
+}

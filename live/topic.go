@@ -1,0 +1,97 @@
+package live
+
+import (
+	"time"
+
+	"ovation/storage"
+)
+
+// topic is a subject that is watched. The hub's lock guards it.
+//
+// It is read when it is dirty, or somebody new watches it, and told of when
+// what was read is news; then it cools for the gap, and is read again only
+// after it, or for somebody new.
+type topic struct {
+	subject  storage.Subject
+	place    int // in the hub's order
+	watchers []seat
+	fresh    []seat // those who wait for a read that begins from now on
+	gone     bool   // nobody watches it any more
+
+	latest *Event // the newest that was read
+	told   *Event // the newest that everybody was given
+
+	dirty   bool      // it may have changed since it was read
+	changed time.Time // when it was first said to have
+	queued  bool      // it is among those to be read
+	cooling bool
+	until   time.Time // it has cooled
+}
+
+// seat is an entry of a watcher.
+type seat struct {
+	watcher *Watcher
+	entry   int
+}
+
+// join lets a watcher in. The first thing it is given is read from now on.
+func (t *topic) join(h *Hub, w *Watcher, i int) {
+	w.entries[i].topic, w.entries[i].place = t, len(t.watchers)
+	one := seat{w, i}
+	t.watchers, t.fresh = append(t.watchers, one), append(t.fresh, one)
+	h.queue(t)
+}
+
+func (t *topic) leave(w *Watcher, i int) {
+	at, end := w.entries[i].place, len(t.watchers)-1
+	last := t.watchers[end]
+	t.watchers[at] = last
+	last.watcher.entries[last.entry].place = at
+	t.watchers[end] = seat{}
+	t.watchers = t.watchers[:end]
+}
+
+// queue has a topic read as soon as may be.
+func (h *Hub) queue(t *topic) {
+	if !t.queued {
+		t.queued = true
+		h.ready = append(h.ready, t)
+	}
+}
+
+// note notes that a topic may have changed. One that cools is read after that.
+func (h *Hub) note(t *topic, at time.Time) {
+	if !t.dirty {
+		t.dirty, t.changed = true, at
+	}
+	if !t.cooling {
+		h.queue(t)
+	}
+}
+
+// settle takes what was read of a topic: fresh are given it in any case,
+// everybody where it is news.
+func (h *Hub) settle(t *topic, got *storage.Interactive, fresh []seat, changed, now time.Time) {
+	if t.gone {
+		return
+	}
+	if next := t.latest.after(got, changed); next != nil {
+		t.latest = next
+	}
+	for _, one := range fresh {
+		one.watcher.give(one.entry, t.latest, true)
+	}
+	switch {
+	case t.told == t.latest:
+		return
+	case t.cooling:
+		h.note(t, now)
+		return
+	}
+	t.told = t.latest
+	t.cooling, t.until = true, now.Add(h.opts.Gap)
+	h.cooling = append(h.cooling, t)
+	for _, one := range t.watchers {
+		one.watcher.give(one.entry, t.told, false)
+	}
+}

@@ -1,0 +1,133 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrClosed is returned where the hub or the watcher is closed.
+var ErrClosed = errors.New("the watch is closed")
+
+// Watcher watches some subjects for one subscriber. Next is called by one
+// goroutine at a time, Close by any.
+type Watcher struct {
+	hub  *Hub
+	wake chan struct{} // holds one token where there may be something new
+
+	mu      sync.Mutex
+	closed  bool
+	entries []entry // one for each subject, in the order asked
+	unknown int     // entries without an event
+	pending int     // entries whose event was not taken
+	from    int     // where to look first, so that each subject has its turn
+}
+
+// entry is one subject of one watcher.
+type entry struct {
+	topic   *topic // the hub's lock guards it
+	place   int    // in the topic's watchers; the hub's lock guards it
+	event   *Event // the newest that was given
+	pending bool   // and has not been taken
+}
+
+// Next waits until there is something to tell and puts as many events as there
+// are, and fit, into events, each of another subject. The first ones are every
+// subject once, as it was read after Watch was called; they come when all are
+// known. Later ones come when a subject has changed; only its newest event is
+// there then. Errors: ErrClosed, the context's.
+func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
+	for {
+		n, err := w.take(events)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		select {
+		case <-w.wake:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+func (w *Watcher) take(events []*Event) (n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return 0, ErrClosed
+	}
+	if w.unknown > 0 {
+		return 0, nil
+	}
+	for range w.entries {
+		if w.pending == 0 || n == len(events) {
+			break
+		}
+		if e := &w.entries[w.from]; e.pending {
+			e.pending = false
+			w.pending--
+			events[n] = e.event
+			n++
+			w.hub.opts.Metrics.pushed(e.event)
+		}
+		w.from = (w.from + 1) % len(w.entries)
+	}
+	return n, nil
+}
+
+// give hands the watcher an event of one of its subjects. It never blocks. A
+// first event is of a read that began after Watch was called, or it waits.
+func (w *Watcher) give(i int, event *Event, first bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	e := &w.entries[i]
+	switch {
+	case e.event == event, e.event == nil && !first:
+		return
+	case e.event == nil:
+		w.unknown--
+	}
+	e.event = event
+	if e.pending {
+		w.hub.opts.Metrics.skipped()
+	} else {
+		e.pending = true
+		w.pending++
+	}
+	if w.unknown == 0 {
+		w.signal()
+	}
+}
+
+func (w *Watcher) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end has Next return ErrClosed. It returns false where that was so already.
+func (w *Watcher) end() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.closed = true
+	w.signal()
+	return true
+}
+
+// Close frees the watcher. It may be called twice, and while Next waits.
+func (w *Watcher) Close() {
+	if w.end() {
+		w.hub.leave(w)
+	}
+}
+
+// age is how long ago something was, in seconds.
+func age(t time.Time) float64 { return time.Since(t).Seconds() }

@@ -1,0 +1,260 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/graph"
+	"ovation/live"
+	"ovation/loaders"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const (
+	// momentTime is how long what was read together for a viewer is told of.
+	// What a slow connection has not taken by then is read again.
+	momentTime = 100 * time.Millisecond
+	// minRetry and maxRetry bound the wait after what is to be told could not
+	// be read.
+	minRetry = 100 * time.Millisecond
+	maxRetry = 5 * time.Second
+)
+
+// Watcher lets subjects be watched. *live.Hub is one.
+type Watcher interface {
+	Watch(subjects []storage.Subject) *live.Watcher
+}
+
+// InteractiveChanged begins to watch. What the stream tells is found when its
+// next response is asked for, by subscription.respond. It ends with ctx.
+func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
+	subjects, err := watched(ctx, inputs)
+	if err != nil {
+		return nil, err
+	}
+	if r.live == nil {
+		return nil, fmt.Errorf("%w: there is no hub", storage.ErrUnavailable)
+	}
+	s := subscriptionOf(ctx)
+	if s == nil {
+		return nil, errors.New("a subscription outside of an operation")
+	}
+	s.watcher, s.out = r.live.Watch(subjects), make(chan *storage.Interactive, 1)
+	s.events = make([]*live.Event, 1)
+	if !s.me.Anonymous() {
+		s.events = make([]*live.Event, len(subjects))
+	}
+	context.AfterFunc(ctx, s.watcher.Close)
+	return s.out, nil
+}
+
+// watched are the subjects to watch: 1 to maxSubjects, each once.
+func watched(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subject, error) {
+	if len(inputs) == 0 || len(inputs) > maxSubjects {
+		return nil, badInput("subjects must be 1 to %d; there are %d", maxSubjects, len(inputs))
+	}
+	subjects := make([]storage.Subject, len(inputs))
+	first := make(map[storage.Subject]int, len(inputs))
+	for i, input := range inputs {
+		subject, err := subjectOf(ctx, input.Biz, input.BizID)
+		if err != nil {
+			return nil, at(fmt.Sprintf("subjects[%d].", i), err)
+		}
+		if before, twice := first[subject]; twice {
+			return nil, badInput("subjects[%d] is the same as subjects[%d]; name each once", i, before)
+		}
+		subjects[i], first[subject] = subject, i
+	}
+	return subjects, nil
+}
+
+// subscription is one stream of responses. They are asked for one after
+// another, by one goroutine at a time; between them it has none of its own.
+type subscription struct {
+	*Root
+	me    storage.User
+	kinds storage.Kinds
+	// shared says that whoever runs the same operation and is nobody, too, is
+	// sent the very same.
+	shared  bool
+	watcher *live.Watcher
+	out     chan *storage.Interactive // what the next response is made of
+
+	events []*live.Event // room for what the watcher has
+	// Of a viewer: what was read last and is not told yet, and what was told
+	// last of each subject.
+	moment  []*storage.Interactive
+	at      time.Time
+	loaders *loaders.Loaders
+	told    map[storage.Subject]storage.Interactive
+}
+
+type subscriptionKey struct{}
+
+func subscriptionOf(ctx context.Context) *subscription {
+	s, _ := ctx.Value(subscriptionKey{}).(*subscription)
+	return s
+}
+
+// withSubscription gives a subscription its state.
+func (r *Root) withSubscription(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	op := graphql.GetOperationContext(ctx)
+	if op.Operation == nil || op.Operation.Operation != ast.Subscription {
+		return next(ctx)
+	}
+	s := &subscription{Root: r, me: viewer.From(ctx), kinds: kindsSelected(op)}
+	s.shared = s.me.Anonymous() && !variesBelowRoot(op.Operation)
+	return next(context.WithValue(ctx, subscriptionKey{}, s))
+}
+
+// respond waits until there is something to tell and makes a response of it.
+// It returns nil when the stream has ended. Data of a response may be shared
+// with others and must not be changed.
+func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	if s.me.Anonymous() {
+		return s.respondToAnyone(ctx, next)
+	}
+	one := s.nextOfViewer(ctx)
+	if one == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return s.make(loaders.With(ctx, s.loaders), next, one)
+}
+
+// respondToAnyone tells the counts as the hub has them. It is encoded once for
+// all who asked the same.
+func (s *subscription) respondToAnyone(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	if _, err := s.watcher.Next(ctx, s.events); err != nil {
+		return nil
+	}
+	event := s.events[0]
+	ctx = loaders.With(ctx, loaders.New(s.store, s.me, s.kinds))
+	if !s.shared {
+		return s.make(ctx, next, &event.Interactive)
+	}
+	var failed *graphql.Response
+	data := event.Payload(graphql.GetOperationContext(ctx).Operation, func() []byte {
+		made := s.make(ctx, next, &event.Interactive)
+		if made == nil || len(made.Errors) > 0 || len(made.Extensions) > 0 {
+			failed = made
+			return nil
+		}
+		return append([]byte(nil), made.Data...) // the executor writes the next one into the same buffer
+	})
+	if data == nil {
+		return failed
+	}
+	return &graphql.Response{Data: data}
+}
+
+// make has the executor make a response.
+func (s *subscription) make(ctx context.Context, next graphql.ResponseHandler, one *storage.Interactive) *graphql.Response {
+	s.out <- one // the executor has taken the one before
+	return next(ctx)
+}
+
+// nextOfViewer waits for the next thing to tell a viewer: nil when the stream
+// has ended. What has changed at the same moment is read by one call, as a
+// query would read it: so the viewer's own actions and the counts agree.
+func (s *subscription) nextOfViewer(ctx context.Context) *storage.Interactive {
+	for {
+		if len(s.moment) > 0 && time.Since(s.at) < momentTime {
+			one := s.moment[0]
+			if s.moment = s.moment[1:]; s.isNews(one) {
+				s.told[one.Subject] = *one
+				return one
+			}
+			continue
+		}
+		subjects := make([]storage.Subject, 0, len(s.events))
+		for _, one := range s.moment { // it has become old
+			subjects = append(subjects, one.Subject)
+		}
+		if len(subjects) == 0 {
+			n, err := s.watcher.Next(ctx, s.events)
+			if err != nil {
+				return nil
+			}
+			for i, event := range s.events[:n] {
+				subjects, s.events[i] = append(subjects, event.Subject), nil
+			}
+		}
+		if !s.read(ctx, subjects) {
+			return nil
+		}
+	}
+}
+
+// read reads subjects, and what will be asked of them. While that fails it
+// tries again. It returns false when the context has ended.
+func (s *subscription) read(ctx context.Context, subjects []storage.Subject) bool {
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		if s.readOnce(ctx, subjects) == nil {
+			return true
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s.at, s.loaders = time.Now(), loaders.New(s.store, s.me, s.kinds)
+	ctx = loaders.With(ctx, s.loaders)
+	if err := s.loaders.Fetch(ctx, loaders.Wants{Interactives: subjects}); err != nil {
+		return err
+	}
+	found, err := s.loaders.Interactives(ctx, subjects)
+	if err != nil {
+		return err
+	}
+	s.moment = found
+	s.aheadOf(ctx, func(a *ahead) {
+		for _, root := range a.fields(a.op.Operation.SelectionSet, "Subscription") {
+			for _, one := range found {
+				a.look(root.Selections, one)
+			}
+		}
+	})
+	return nil
+}
+
+// isNews reports whether one is something to tell after what was told last. It
+// is nothing where it is the same, or older. Counts that are not known are
+// those that were told.
+func (s *subscription) isNews(one *storage.Interactive) bool {
+	if s.told == nil {
+		s.told = make(map[storage.Subject]storage.Interactive, len(s.events))
+	}
+	last, told := s.told[one.Subject]
+	if !told {
+		return true
+	}
+	if one.Freshness == storage.Unavailable && last.Freshness != storage.Unavailable {
+		*one = last
+		one.Freshness = storage.Stale
+	}
+	if one.Version < last.Version && last.Freshness != storage.Unavailable {
+		return false
+	}
+	return one.Counts != last.Counts || one.Freshness != last.Freshness ||
+		differ(one.Liked, last.Liked) || differ(one.Collected, last.Collected) || differ(one.Read, last.Read)
+}
+
+func differ[T comparable](a, b *T) bool {
+	return (a == nil) != (b == nil) || a != nil && *a != *b
+}
