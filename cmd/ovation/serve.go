@@ -68,6 +68,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	store := metered.New(behind.copied, registry)
 	hub := live.New(behind.copied, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
 	defer hub.Close()
+	behind.copied.OnChange(hub.Changed, hub.ChangedAll)
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Live: hub, Logger: log, Registry: registry, Introspection: c.Introspection,
 		Folders: worker.NewFolders(store, worker.FoldersOptions{}),

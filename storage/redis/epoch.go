@@ -129,8 +129,12 @@ func (s *Store) poll(ctx context.Context) error {
 		}
 	}
 	if now.open && alive {
+		away := s.present() == nil
 		now.sureAt = began
 		s.epoch.Store(now)
+		if away {
+			s.back()
+		}
 	}
 	return nil
 }

@@ -112,6 +112,7 @@ type Store struct {
 	marks     marks
 	steady    streak // of a Redis that answers polls
 	unshown   unshown
+	listener  atomic.Pointer[listener]
 }
 
 var _ storage.Store = (*Store)(nil)
@@ -143,7 +144,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
 		if keys == nil { // the connection is lost, or all keys are
 			s.suspect()
+			return
 		}
+		s.invalidated(keys)
 	}
 	where := "open Redis at " + strings.Join(client.InitAddress, ", ")
 	if s.client, err = rueidis.NewClient(client); err != nil {

@@ -1,0 +1,464 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+)
+
+// table is what a hub reads: counts that a test sets.
+type table struct {
+	mu     sync.Mutex
+	reads  map[storage.Subject]int64
+	fail   error
+	calls  [][]storage.Subject
+	atOnce int // calls under way
+	most   int // of them
+	// during, where it is set, is called by every read when it knows what it
+	// will answer.
+	during func()
+}
+
+func (c *table) Interactives(_ context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	c.mu.Lock()
+	c.calls = append(c.calls, subjects)
+	c.atOnce++
+	c.most = max(c.most, c.atOnce)
+	out, err := make([]storage.Interactive, len(subjects)), c.fail
+	for i, subject := range subjects {
+		if subject.Tenant != viewer.Tenant || !viewer.Anonymous() || kinds != 0 {
+			err = errors.New("more is read than counts")
+		}
+		n := c.reads[subject]
+		out[i] = storage.Interactive{Subject: subject, Freshness: storage.Live, Counts: storage.Counts{ReadCount: n, Version: n}}
+	}
+	during := c.during
+	c.mu.Unlock()
+	if during != nil {
+		during()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.atOnce--
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// add reads subjects once more each, without telling.
+func (c *table) add(subjects ...storage.Subject) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reads == nil {
+		c.reads = map[storage.Subject]int64{}
+	}
+	for _, subject := range subjects {
+		c.reads[subject]++
+	}
+}
+
+func (c *table) failing(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = err
+}
+
+func (c *table) called() [][]storage.Subject {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	calls := c.calls
+	c.calls = nil
+	return calls
+}
+
+func video(i int) storage.Subject {
+	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: strconv.Itoa(i)}
+}
+
+func videos(n int) []storage.Subject {
+	out := make([]storage.Subject, n)
+	for i := range out {
+		out[i] = video(i)
+	}
+	return out
+}
+
+// now takes what there is, without waiting for more.
+func (w *Watcher) now(t *testing.T) []*Event {
+	t.Helper()
+	synctest.Wait()
+	events := make([]*Event, 1000)
+	n, err := w.take(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events[:n]
+}
+
+// bubble is a hub with a clock of its own.
+type bubble struct {
+	t     *testing.T
+	table *table
+	hub   *Hub
+}
+
+// inBubble runs a test with a hub and a clock of its own.
+func inBubble(t *testing.T, options Options, test func(b *bubble)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := &table{}
+		if options.Logger == nil {
+			options.Logger = slog.New(slog.DiscardHandler)
+		}
+		h := New(c, options)
+		defer h.Close()
+		test(&bubble{t, c, h})
+	})
+}
+
+func TestFirstChangeIsToldAtOnceAndTheOthersSpaced(t *testing.T) {
+	inBubble(t, Options{}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		w := h.Watch(videos(1))
+		if n := len(w.now(t)); n != 1 {
+			t.Fatalf("the snapshot has %d subjects", n)
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		var told []time.Duration
+		for i := range int64(3000) { // one change a millisecond
+			c.add(video(0))
+			h.Changed(videos(1))
+			for _, event := range w.now(t) {
+				if event.ReadCount != i+1 && event.ReadCount != i { // told just before the last
+					t.Fatalf("after %d changes %d are told", i+1, event.ReadCount)
+				}
+				told = append(told, time.Since(began))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if told[0] != 0 {
+			t.Errorf("the first is told after %v", told[0])
+		}
+		for i := 20; i < len(told); i++ {
+			if told[i]-told[i-20] < time.Second {
+				t.Fatalf("21 are told within %v", told[i]-told[i-20])
+			}
+		}
+		if len(told) < 50 {
+			t.Errorf("only %d are told in 3 s", len(told))
+		}
+		time.Sleep(time.Second / 18)
+		if last := w.now(t); len(last) != 1 || last[0].ReadCount != 3000 {
+			t.Errorf("in the end there is %+v", last)
+		}
+	})
+}
+
+func TestWhatChangesTogetherIsReadOnceForAll(t *testing.T) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		watchers := make([]*Watcher, 1000)
+		for i := range watchers {
+			watchers[i] = h.Watch(videos(50))
+		}
+		synctest.Wait()
+		c.called()
+		time.Sleep(time.Minute)
+		c.add(videos(50)...)
+		for i := range 50 {
+			h.Changed([]storage.Subject{video(i), video(i)})
+		}
+		h.Changed(append(videos(100)[90:], storage.Subject{Tenant: "other", Biz: "video", BizID: "1"})) // nobody watches them
+		for i, w := range watchers {
+			if n := len(w.now(t)); n != 50 {
+				t.Fatalf("watcher %d is told of %d", i, n)
+			}
+		}
+		n := 0
+		calls := c.called()
+		for _, subjects := range calls {
+			n += len(subjects)
+		}
+		if n != 50 || len(calls) > 2 { // the loop may have begun when only some were told
+			t.Errorf("%d subjects were read by %d calls", n, len(calls))
+		}
+	})
+}
+
+func TestChangeDuringAReadIsReadAgain(t *testing.T) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		w := h.Watch(videos(1))
+		w.now(t)
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		c.during = func() {
+			c.mu.Lock()
+			c.during = nil
+			c.mu.Unlock()
+			c.add(video(0))
+			h.Changed(videos(1))
+		}
+		c.mu.Unlock()
+		c.add(video(0))
+		h.Changed(videos(1))
+		synctest.Wait()
+		time.Sleep(time.Second / 18)
+		if got := w.now(t); len(got) != 1 || got[0].ReadCount != 2 {
+			t.Errorf("there is %+v", got)
+		}
+	})
+}
+
+func TestSnapshotIsReadAfterWatch(t *testing.T) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		early := h.Watch(videos(1))
+		early.now(t)
+		time.Sleep(time.Minute)
+		var late *Watcher
+		c.mu.Lock()
+		c.during = func() { // it has read what was before
+			c.mu.Lock()
+			c.during = nil
+			c.mu.Unlock()
+			c.add(video(0))
+			late = h.Watch(videos(1))
+		}
+		c.mu.Unlock()
+		c.add(video(0))
+		h.Changed(videos(1))
+		synctest.Wait()
+		if got := late.now(t); len(got) != 1 || got[0].ReadCount != 2 {
+			t.Errorf("the snapshot is %+v", got)
+		}
+		if got := early.now(t); len(got) != 1 || got[0].ReadCount != 1 {
+			t.Errorf("who was there before is told %+v", got)
+		}
+		time.Sleep(time.Second / 18)
+		if got := early.now(t); len(got) != 1 || got[0].ReadCount != 2 {
+			t.Errorf("and then %+v", got)
+		}
+		if got := late.now(t); len(got) != 0 {
+			t.Errorf("the snapshot is told twice: %+v", got)
+		}
+	})
+}
+
+func TestReadsAreBounded(t *testing.T) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		c.during = func() { time.Sleep(time.Millisecond) }
+		var subjects []storage.Subject
+		for i := range 2500 {
+			subjects = append(subjects, video(i))
+		}
+		for i := range 100 {
+			subjects = append(subjects, storage.Subject{Tenant: "tenant-" + strconv.Itoa(i), Biz: "video", BizID: "1"})
+		}
+		w := h.Watch(subjects)
+		time.Sleep(time.Second)
+		told := 0
+		for n := -1; n != 0; told += n {
+			n = len(w.now(t))
+		}
+		if told != 2600 {
+			t.Errorf("%d of %d are told", told, 2600)
+		}
+		for _, call := range c.called() {
+			if len(call) > maxRead {
+				t.Errorf("one read is of %d", len(call))
+			}
+		}
+		if c.most > readsOnce {
+			t.Errorf("there are %d reads at once", c.most)
+		}
+	})
+}
+
+func TestSweepTellsWhatNobodyTold(t *testing.T) {
+	inBubble(t, Options{MaxSweep: 10}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		w := h.Watch(videos(25))
+		w.now(t)
+		c.called()
+		c.add(videos(25)...)
+		told := 0
+		for range 3 {
+			time.Sleep(time.Second)
+			told += len(w.now(t))
+			for _, call := range c.called() {
+				if len(call) > 10 {
+					t.Errorf("a sweep reads %d", len(call))
+				}
+			}
+		}
+		if told != 25 {
+			t.Errorf("%d of 25 are told", told)
+		}
+		w.Close()
+		time.Sleep(time.Minute)
+		if calls := c.called(); len(calls) > 0 {
+			t.Errorf("nobody watches, and there are %d reads", len(calls))
+		}
+	})
+}
+
+func TestTooManyChangesAreAll(t *testing.T) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		w := h.Watch(videos(3))
+		w.now(t)
+		time.Sleep(time.Minute)
+		c.add(videos(3)...)
+		var many []storage.Subject
+		for i := range maxChanges + 1 {
+			many = append(many, storage.Subject{Tenant: "other", Biz: "video", BizID: strconv.Itoa(i)})
+		}
+		h.Changed(many)
+		if got := w.now(t); len(got) != 3 {
+			t.Errorf("%d of 3 are told", len(got))
+		}
+		c.add(videos(3)...)
+		time.Sleep(time.Minute)
+		h.ChangedAll()
+		if got := w.now(t); len(got) != 3 {
+			t.Errorf("%d of 3 are told", len(got))
+		}
+	})
+}
+
+func TestFailedReadsAreToldAndTriedAgain(t *testing.T) {
+	var log strings.Builder
+	inBubble(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		known := h.Watch(videos(1))
+		known.now(t)
+		c.failing(storage.ErrUnavailable)
+		unknown := h.Watch([]storage.Subject{video(1)})
+		if got := unknown.now(t); len(got) != 1 || got[0].Freshness != storage.Unavailable {
+			t.Errorf("what is not known is told as %+v", got)
+		}
+		c.add(videos(2)...)
+		time.Sleep(3 * time.Second)
+		if got := known.now(t); len(got) != 1 || got[0].Freshness != storage.Stale || got[0].ReadCount != 0 {
+			t.Errorf("what was known is told as %+v", got)
+		}
+		c.failing(nil)
+		time.Sleep(time.Second)
+		for _, w := range []*Watcher{known, unknown} {
+			if got := w.now(t); len(got) != 1 || got[0].Freshness != storage.Live || got[0].ReadCount != 1 {
+				t.Errorf("then it is told as %+v", got)
+			}
+		}
+	})
+	if lines := strings.Count(log.String(), "\n"); lines != 2 {
+		t.Errorf("an outage is logged in %d lines:\n%s", lines, log.String())
+	}
+}
+
+func TestWhatFollowsAnEvent(t *testing.T) {
+	is := func(version int64, freshness storage.Freshness) *storage.Interactive {
+		return &storage.Interactive{Counts: storage.Counts{ReadCount: version, Version: version}, Freshness: freshness}
+	}
+	const lives, stale, unknown = storage.Live, storage.Stale, storage.Unavailable
+	for _, test := range []struct{ before, got, want *storage.Interactive }{
+		{nil, is(0, lives), is(0, lives)},
+		{nil, is(0, unknown), is(0, unknown)},
+		{is(5, lives), is(5, lives), nil},
+		{is(5, lives), is(6, lives), is(6, lives)},
+		{is(5, lives), is(4, lives), nil},
+		{is(5, lives), is(4, stale), nil},
+		{is(5, lives), is(6, stale), is(6, stale)},
+		{is(5, lives), is(5, stale), is(5, stale)},
+		{is(5, stale), is(5, lives), is(5, lives)},
+		{is(5, stale), is(4, lives), nil},
+		{is(5, lives), is(0, unknown), is(5, stale)},
+		{is(5, stale), is(0, unknown), nil},
+		{is(0, lives), is(0, unknown), is(0, stale)},
+		{is(0, unknown), is(0, unknown), nil},
+		{is(0, unknown), is(0, stale), is(0, stale)},
+		{is(0, unknown), is(0, lives), is(0, lives)},
+		{is(0, unknown), is(3, lives), is(3, lives)},
+	} {
+		var before *Event
+		if test.before != nil {
+			before = &Event{Interactive: *test.before}
+		}
+		switch next := before.after(test.got, time.Time{}); {
+		case (next == nil) != (test.want == nil), next != nil && next.Interactive != *test.want:
+			t.Errorf("after %+v, %+v is told as %+v", test.before, *test.got, next)
+		}
+	}
+}
+
+func TestPayloadIsEncodedOnceForEachKey(t *testing.T) {
+	event, n := &Event{}, 0
+	encode := func() []byte {
+		n++
+		return []byte(strconv.Itoa(n))
+	}
+	for range 3 {
+		for _, key := range []string{"a", "b"} {
+			event.Payload(key, encode)
+		}
+	}
+	if got := event.Payload("a", encode); string(got) != "1" || n != 2 {
+		t.Errorf("%q, encoded %d times", got, n)
+	}
+	if event.Payload("none", func() []byte { return nil }) != nil || string(event.Payload("none", encode)) != "3" {
+		t.Error("nothing is remembered as something")
+	}
+	for i := range 100 {
+		event.Payload(i, encode)
+	}
+	if len(event.payloads) > maxPayloads {
+		t.Errorf("%d payloads are kept", len(event.payloads))
+	}
+}
+
+// BenchmarkFanOut is from a change until each of 10,000 watchers of one subject
+// has taken it, each in a goroutine of its own.
+func BenchmarkFanOut(b *testing.B) {
+	for _, watchers := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
+			c := &table{}
+			h := New(c, Options{Gap: time.Nanosecond})
+			var running, taken sync.WaitGroup
+			taken.Add(watchers)
+			for range watchers {
+				w := h.Watch(videos(1))
+				running.Go(func() {
+					events := make([]*Event, 1)
+					for {
+						if _, err := w.Next(context.Background(), events); err != nil {
+							return
+						}
+						taken.Done()
+					}
+				})
+			}
+			taken.Wait()
+			b.ResetTimer()
+			for b.Loop() {
+				taken.Add(watchers)
+				c.add(video(0))
+				h.Changed(videos(1))
+				taken.Wait()
+			}
+			h.Close()
+			running.Wait()
+		})
+	}
+}

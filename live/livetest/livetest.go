@@ -1,0 +1,430 @@
+// Package livetest is the suite of live counts: what a live.Hub does over each
+// way to run. A test of one calls
+//
+//	livetest.Run(t, func(t *testing.T) livetest.Site { … })
+//
+// Each case gets an empty site. The cases have the names that the documentation
+// of package live gives.
+//
+// This package imports packages live and storage and nothing else of this
+// module.
+package livetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ovation/live"
+	"ovation/storage"
+)
+
+// Site is an empty way to run, made for one case.
+type Site struct {
+	// Hub is told of every change by what is tested.
+	Hub *live.Hub
+	// Reader is what the hub's process reads by.
+	Reader storage.Reader
+	// Persist makes a message durable as a worker does, in this process or as
+	// another one would, and returns when everybody may know of it.
+	Persist func(message storage.Message) error
+}
+
+// Run runs every case.
+func Run(t *testing.T, newSite func(t *testing.T) Site) {
+	t.Helper()
+	for name, run := range map[string]func(w *world){
+		"SnapshotIsEverySubjectOnce":       snapshotIsEverySubjectOnce,
+		"SnapshotIsNotOlderThanAQuery":     snapshotIsNotOlderThanAQuery,
+		"NoChangeIsLostAndNoneGoesBack":    noChangeIsLostAndNoneGoesBack,
+		"LatestWins":                       latestWins,
+		"AtMostTwentyASecond":              atMostTwentyASecond,
+		"HundredSubjects":                  hundredSubjects,
+		"TenantsAreWalledOff":              tenantsAreWalledOff,
+		"SlowWatcherHarmsNobody":           slowWatcherHarmsNobody,
+		"ClosedWatchersLeaveNothing":       closedWatchersLeaveNothing,
+		"CloseEndsNextAndSoDoesTheContext": closeEndsNext,
+	} {
+		t.Run(name, func(t *testing.T) { run(&world{T: t, Site: newSite(t)}) })
+	}
+}
+
+// patience is how long anything may take at most on a busy machine.
+const patience = 30 * time.Second
+
+type world struct {
+	*testing.T
+	Site
+
+	acts atomic.Int64
+}
+
+func video(id string) storage.Subject {
+	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// read makes one read of each subject durable: its count is one higher.
+func (w *world) read(subjects ...storage.Subject) {
+	w.Helper()
+	w.must(w.tryRead(subjects...))
+}
+
+func (w *world) tryRead(subjects ...storage.Subject) error {
+	n := w.acts.Add(1)
+	message := storage.Message{ID: "message-" + strconv.FormatInt(n, 10)}
+	for _, subject := range subjects {
+		message.Actions = append(message.Actions, storage.Action{
+			User: storage.User{Tenant: subject.Tenant}, Subject: subject, Kind: storage.KindRead, Times: 1, First: n, Version: n,
+		})
+	}
+	return w.Persist(message)
+}
+
+// watch begins to watch until the case ends.
+func (w *world) watch(subjects ...storage.Subject) *watch {
+	w.Helper()
+	watcher := w.Hub.Watch(subjects)
+	w.Cleanup(watcher.Close)
+	return &watch{world: w, Watcher: watcher, last: map[storage.Subject]storage.Counts{}}
+}
+
+// watch is a watcher whose events are checked.
+type watch struct {
+	*world
+	*live.Watcher
+
+	last map[storage.Subject]storage.Counts
+}
+
+var errBackwards = errors.New("a version did not rise")
+
+// next waits for at most n events.
+func (w *watch) next(ctx context.Context, n int) ([]*live.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	events := make([]*live.Event, n)
+	n, err := w.Next(ctx, events)
+	events = events[:n]
+	for _, event := range events {
+		before, known := w.last[event.Subject]
+		if known && event.Version <= before.Version {
+			return nil, fmt.Errorf("%w: %+v of %v after %+v", errBackwards, event.Counts, event.Subject, before)
+		}
+		w.last[event.Subject] = event.Counts
+	}
+	return events, err
+}
+
+func (w *watch) want(n int) []*live.Event {
+	w.Helper()
+	events, err := w.next(w.Context(), n)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return events
+}
+
+// until takes events until the subject was read so often.
+func (w *watch) until(subject storage.Subject, reads int64) error {
+	for w.last[subject].ReadCount != reads {
+		if got := w.last[subject].ReadCount; got > reads {
+			return fmt.Errorf("%d reads of %v are counted, and there were %d", got, subject, reads)
+		}
+		if _, err := w.next(w.Context(), 1); err != nil {
+			return fmt.Errorf("wait for %d reads of %v, after %d: %w", reads, subject, w.last[subject].ReadCount, err)
+		}
+	}
+	return nil
+}
+
+// nothing fails the case if there is anything to take.
+func (w *watch) nothing() {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	cancel()
+	if events, err := w.next(ctx, 1); err == nil {
+		w.Errorf("there is %+v", events[0].Interactive)
+	}
+}
+
+func snapshotIsEverySubjectOnce(w *world) {
+	a, b, untouched := video("a"), video("b"), video("c")
+	w.read(a, b)
+	w.read(b)
+	got := map[storage.Subject]int64{}
+	first := w.watch(a, b, untouched)
+	for _, event := range first.want(10) {
+		got[event.Subject] = event.ReadCount
+		if event.Freshness != storage.Live {
+			w.Errorf("%v is %v", event.Subject, event.Freshness)
+		}
+	}
+	if len(got) != 3 || got[a] != 1 || got[b] != 2 || got[untouched] != 0 {
+		w.Errorf("the snapshot is %v", got)
+	}
+	first.nothing()
+	second := w.watch(b)
+	if got := second.want(10); len(got) != 1 || got[0].ReadCount != 2 {
+		w.Errorf("the snapshot of who comes second is %+v", got)
+	}
+}
+
+// snapshotIsNotOlderThanAQuery watches a subject that others watch as it
+// changes: what a query has answered before, the snapshot must not be behind.
+func snapshotIsNotOlderThanAQuery(w *world) {
+	a := video("a")
+	w.watch(a)
+	for range 200 {
+		w.read(a)
+		seen, err := w.Reader.Interactives(w.Context(), storage.User{Tenant: a.Tenant}, []storage.Subject{a}, 0)
+		w.must(err)
+		one := w.watch(a)
+		if got := one.want(1)[0]; got.Version < seen[0].Version {
+			w.Fatalf("a query has told version %d, and the snapshot after it is %d", seen[0].Version, got.Version)
+		}
+		one.Close()
+	}
+}
+
+// noChangeIsLostAndNoneGoesBack begins to watch at any moment while things
+// change, and ends with the last change each time.
+func noChangeIsLostAndNoneGoesBack(w *world) {
+	const changes, watchers = 300, 60
+	subjects := []storage.Subject{video("a"), video("b"), video("c")}
+	var all sync.WaitGroup
+	errs := make(chan error, watchers)
+	for i := range changes {
+		w.read(subjects[i%len(subjects)])
+		if i%(changes/watchers) == 0 {
+			one := w.watch(subjects...)
+			all.Go(func() {
+				for _, subject := range subjects {
+					if err := one.until(subject, int64(changes/len(subjects))); err != nil {
+						errs <- err
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		w.Error(err)
+	}
+}
+
+func latestWins(w *world) {
+	a, b := video("a"), video("b")
+	slow, quick := w.watch(a, b), w.watch(a, b)
+	slow.want(2)
+	for range 50 {
+		w.read(a)
+	}
+	w.read(b)
+	w.must(quick.until(a, 50)) // by now the slow one was given it, too
+	w.must(quick.until(b, 1))
+	for len(slow.want(1)) == 1 && slow.last[b].ReadCount == 0 {
+	}
+	if slow.last[a].ReadCount != 50 {
+		w.Errorf("instead of the latest there are %d reads", slow.last[a].ReadCount)
+	}
+	slow.nothing()
+}
+
+func atMostTwentyASecond(w *world) {
+	a := video("a")
+	one := w.watch(a)
+	one.want(1)
+	var reads atomic.Int64
+	stop := make(chan struct{})
+	writing := make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				writing <- nil
+				return
+			default:
+			}
+			if err := w.tryRead(a); err != nil {
+				writing <- err
+				return
+			}
+			reads.Add(1)
+		}
+	}()
+	var at []time.Time
+	for began := time.Now(); time.Since(began) < 3*time.Second; {
+		one.want(1)
+		at = append(at, time.Now())
+	}
+	close(stop)
+	if err := <-writing; err != nil {
+		w.Fatal(err)
+	}
+	for i, from := range at {
+		n := 0
+		for _, later := range at[i:] {
+			if later.Sub(from) < time.Second {
+				n++
+			}
+		}
+		if n > 20 {
+			w.Fatalf("%d events in a second", n)
+		}
+	}
+	w.Logf("%d changes, %d events in 3 s", reads.Load(), len(at))
+	if len(at) < 3 {
+		w.Errorf("there were only %d events", len(at))
+	}
+	w.must(one.until(a, reads.Load()))
+}
+
+func hundredSubjects(w *world) {
+	subjects := make([]storage.Subject, 100)
+	for i := range subjects {
+		subjects[i] = video(strconv.Itoa(i))
+	}
+	w.read(subjects...)
+	one := w.watch(subjects...)
+	if n := len(one.want(100)); n != 100 {
+		w.Fatalf("the snapshot has %d subjects", n)
+	}
+	w.read(subjects...)
+	told := map[storage.Subject]bool{}
+	for len(told) < 100 {
+		for _, event := range one.want(7) { // fewer than there are: each has its turn
+			if told[event.Subject] || event.ReadCount != 2 {
+				w.Fatalf("again, or too early: %+v", event.Interactive)
+			}
+			told[event.Subject] = true
+		}
+	}
+	one.nothing()
+}
+
+func tenantsAreWalledOff(w *world) {
+	ours := video("a")
+	theirs := ours
+	theirs.Tenant = "other"
+	one, other := w.watch(ours), w.watch(theirs)
+	one.want(1)
+	other.want(1)
+	w.read(theirs)
+	w.must(other.until(theirs, 1))
+	w.read(ours)
+	w.read(ours)
+	w.must(one.until(ours, 2))
+	other.nothing()
+}
+
+func slowWatcherHarmsNobody(w *world) {
+	const changes = 500
+	a := video("a")
+	for range 100 { // they never look
+		w.watch(a)
+	}
+	one := w.watch(a)
+	one.want(1)
+	w.read(a)
+	w.must(one.until(a, 1))
+	before := heap()
+	for range changes {
+		w.read(a)
+	}
+	w.must(one.until(a, changes+1))
+	if grown := int64(heap()) - int64(before); grown > 4<<20 {
+		w.Errorf("the heap has grown by %d KiB", grown>>10)
+	}
+}
+
+func closedWatchersLeaveNothing(w *world) {
+	const watchers = 2000
+	goroutines, before := runtime.NumGoroutine(), uint64(0)
+	for round := range 8 {
+		open := make([]*live.Watcher, watchers)
+		for i := range open {
+			open[i] = w.Hub.Watch([]storage.Subject{video("a"), video(strconv.Itoa(i))})
+		}
+		events := make([]*live.Event, 2)
+		for i, one := range open {
+			if n, err := one.Next(w.Context(), events); n != 2 || err != nil {
+				w.Fatalf("watcher %d has %d events, %v", i, n, err)
+			}
+		}
+		if n := runtime.NumGoroutine() - goroutines; n > watchers/10 {
+			w.Errorf("%d watchers have %d goroutines", watchers, n)
+		}
+		for _, one := range open {
+			one.Close()
+			one.Close()
+		}
+		if round == 0 {
+			before = heap()
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > 4<<20 {
+		w.Errorf("after they have gone there are %d KiB left", grown>>10)
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+func closeEndsNext(w *world) {
+	one, other := w.watch(video("a")), w.watch(video("a"))
+	one.want(1)
+	other.want(1)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := one.Next(w.Context(), make([]*live.Event, 1))
+		ended <- err
+	}()
+	one.Close()
+	if err := <-ended; !errors.Is(err, live.ErrClosed) {
+		w.Errorf("a closed watcher ends with %v", err)
+	}
+	ctx, cancel := context.WithCancel(w.Context())
+	go func() {
+		_, err := other.Next(ctx, make([]*live.Event, 1))
+		ended <- err
+	}()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		w.Errorf("it ends with %v", err)
+	}
+	go func() {
+		_, err := other.Next(w.Context(), make([]*live.Event, 1))
+		ended <- err
+	}()
+	w.Hub.Close()
+	w.Hub.Close()
+	if err := <-ended; !errors.Is(err, live.ErrClosed) {
+		w.Errorf("with the hub closed it ends with %v", err)
+	}
+	late := w.Hub.Watch([]storage.Subject{video("a")})
+	if _, err := late.Next(w.Context(), make([]*live.Event, 1)); !errors.Is(err, live.ErrClosed) {
+		w.Errorf("who comes late ends with %v", err)
+	}
+	late.Close()
+}

@@ -1,0 +1,69 @@
+package redis
+
+import (
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+)
+
+// listener is told of changes.
+type listener struct {
+	changed func([]storage.Subject)
+	all     func()
+}
+
+// OnChange has the store tell, from now on, when counts that it has answered
+// with may have changed: changed names the subjects, all is called where any
+// may have. Each subject is told once and then again only after it was read
+// again. Nothing is told while Redis is away; all is called when it is back.
+// Both are called by whoever reads from Redis, and must be quick. There is one
+// listener.
+func (s *Store) OnChange(changed func([]storage.Subject), all func()) {
+	s.listener.Store(&listener{changed, all})
+}
+
+// invalidated is told which keys the client's cache has forgotten.
+func (s *Store) invalidated(keys []rueidis.RedisMessage) {
+	l := s.listener.Load()
+	if l == nil {
+		return
+	}
+	subjects := make([]storage.Subject, 0, len(keys))
+	for i := range keys {
+		key, err := keys[i].ToString()
+		if err != nil {
+			continue
+		}
+		if subject, ok := subjectOfKey(s.opts.Prefix, key); ok {
+			subjects = append(subjects, subject)
+		}
+	}
+	if len(subjects) > 0 {
+		l.changed(subjects)
+	}
+}
+
+// back tells that Redis is believed again: what was not told meanwhile, or lay
+// under the keys of another epoch, may be anything.
+func (s *Store) back() {
+	if l := s.listener.Load(); l != nil {
+		l.all()
+	}
+}
+
+// subjectOfKey is the subject whose counts lie under a key, of whatever epoch.
+func subjectOfKey(prefix, key string) (of storage.Subject, ok bool) {
+	rest, ok := strings.CutPrefix(key, prefix)
+	if !ok || !strings.HasPrefix(rest, ":") {
+		return of, false
+	}
+	_, rest, ok = strings.Cut(rest[1:], ":c:{") // what is cut off is the epoch: it holds no brace
+	if !ok || !strings.HasSuffix(rest, "}") {
+		return of, false
+	}
+	tenant, rest, _ := strings.Cut(rest[:len(rest)-1], ":")
+	biz, id, ok := strings.Cut(rest, ":")
+	return storage.Subject{Tenant: strings.Clone(tenant), Biz: strings.Clone(biz), BizID: strings.Clone(id)}, ok
+}

@@ -1,0 +1,209 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	hubs "ovation/live"
+	"ovation/live/livetest"
+	"ovation/storage"
+	"ovation/storage/postgres"
+)
+
+// newHub returns a hub that watches through a store.
+func newHub(tb testing.TB, s *Store) *hubs.Hub {
+	tb.Helper()
+	hub := hubs.New(s, hubs.Options{Logger: quiet})
+	s.OnChange(hub.Changed, hub.ChangedAll)
+	tb.Cleanup(hub.Close)
+	return hub
+}
+
+// persistAs makes a message durable as a worker does.
+func persistAs(ctx context.Context, db Database, mirror *Store, message storage.Message) error {
+	outcome, err := db.Persist(ctx, []storage.Message{message}, mirror.Mark)
+	if err != nil {
+		return err
+	}
+	return mirror.Publish(ctx, outcome)
+}
+
+// persistInTheEnd makes an action durable as a worker does that tries until it
+// works.
+func persistInTheEnd(t *testing.T, db Database, mirror *Store, action storage.Action) {
+	t.Helper()
+	same := message(action)[0]
+	eventually(t, "it is persisted", func() bool {
+		err := persistAs(t.Context(), db, mirror, same)
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
+func liveSite(t *testing.T, url string, open2 func() (node, worker Database)) livetest.Site {
+	t.Helper()
+	prefix := prefix()
+	nodeDB, workerDB := open2()
+	node := open(t, Options{URL: url, Database: nodeDB, Prefix: prefix})
+	worker := open(t, Options{URL: url, Database: workerDB, Prefix: prefix})
+	return livetest.Site{Hub: newHub(t, node), Reader: node, Persist: func(message storage.Message) error {
+		return persistAs(context.Background(), workerDB, worker, message)
+	}}
+}
+
+func TestLiveCounts(t *testing.T) {
+	server := startServer(t)
+	livetest.Run(t, func(t *testing.T) livetest.Site {
+		t.Helper()
+		return liveSite(t, server.url(), func() (Database, Database) {
+			db := openDatabase(t)
+			return db, openAgain(t, db)
+		})
+	})
+}
+
+func TestLiveCountsOverPostgres(t *testing.T) {
+	at := os.Getenv("OVATION_POSTGRES_URL")
+	switch {
+	case at == "" && os.Getenv("CI") != "":
+		t.Fatal("OVATION_POSTGRES_URL is not set: run make test")
+	case at == "":
+		t.Skip("OVATION_POSTGRES_URL is not set: run make test")
+	}
+	server := startServer(t)
+	livetest.Run(t, func(t *testing.T) livetest.Site {
+		t.Helper()
+		schema := schemaOf(t, at)
+		must(t, postgres.Migrate(t.Context(), schema))
+		openOne := func() Database {
+			db, err := postgres.Open(t.Context(), postgres.Options{URL: schema})
+			must(t, err)
+			t.Cleanup(func() { _ = db.Close() })
+			return db
+		}
+		return liveSite(t, server.url(), func() (Database, Database) { return openOne(), openOne() })
+	})
+}
+
+func TestLiveCountsOverACluster(t *testing.T) {
+	url, _ := startCluster(t)
+	livetest.Run(t, func(t *testing.T) livetest.Site {
+		t.Helper()
+		return liveSite(t, url, func() (Database, Database) {
+			db := openDatabase(t)
+			return db, openAgain(t, db)
+		})
+	})
+}
+
+// watched takes events of one subject until one holds, and fails the test if a
+// version falls on the way.
+func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Interactive) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	events := make([]*hubs.Event, 1)
+	var version int64
+	for {
+		if _, err := w.Next(ctx, events); err != nil {
+			t.Fatalf("never told: %s: %v", what, err)
+		}
+		got := events[0].Interactive
+		if got.Version < version {
+			t.Fatalf("version %d after %d", got.Version, version)
+		}
+		if version = got.Version; holds(got) {
+			return
+		}
+	}
+}
+
+// Whatever Redis loses, and however the connection is lost: who watches is told
+// of what changed meanwhile, and how fresh it is.
+func TestWatchersOutliveRedis(t *testing.T) {
+	for what, lose := range map[string]struct {
+		away, back func(*server)
+	}{
+		"killed and restarted": {(*server).kill, (*server).start},
+		"hanging for a while":  {(*server).hang, (*server).resume},
+	} {
+		t.Run(what, func(t *testing.T) {
+			server, db := startServer(t), openDatabase(t)
+			node := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
+			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short, Doubt: short})
+			hub := newHub(t, node)
+			w := hub.Watch([]storage.Subject{movie})
+			defer w.Close()
+			seen := func(likes int64, freshness storage.Freshness) func(storage.Interactive) bool {
+				return func(got storage.Interactive) bool { return got.LikeCount == likes && got.Freshness == freshness }
+			}
+			watched(t, w, "nothing yet", seen(0, storage.Live))
+			persist(t, db, worker, react(alice, movie, storage.Like, 10))
+			watched(t, w, "the first like", seen(1, storage.Live))
+
+			lose.away(server)
+			watched(t, w, "that Redis is away", seen(1, storage.Stale))
+			persistInTheEnd(t, db, worker, react(bob, movie, storage.Like, 20))
+			watched(t, w, "what was persisted without Redis", seen(2, storage.Stale))
+
+			lose.back(server)
+			watched(t, w, "that Redis is back", seen(2, storage.Live))
+			persist(t, db, worker, react(alice, movie, storage.NoReaction, 30))
+			watched(t, w, "what is persisted then", seen(1, storage.Live))
+		})
+	}
+}
+
+// What changes while the connection is lost is told as soon as there is another
+// one, long before anything is swept.
+func TestNothingIsLostWithAConnection(t *testing.T) {
+	for what, lose := range map[string]struct {
+		how   func(*server)
+		times int64
+	}{
+		"connections are killed": {func(s *server) { s.command("CLIENT", "KILL", "TYPE", "NORMAL") }, 20},
+		"all keys are flushed":   {func(s *server) { s.command("FLUSHALL") }, 2}, // an epoch each
+	} {
+		t.Run(what, func(t *testing.T) {
+			server, db := startServer(t), openDatabase(t)
+			node := open(t, Options{URL: server.url(), Database: db})
+			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+			hub := hubs.New(node, hubs.Options{Logger: quiet, Sweep: time.Hour})
+			defer hub.Close()
+			node.OnChange(hub.Changed, hub.ChangedAll)
+			w := hub.Watch([]storage.Subject{movie})
+			defer w.Close()
+			for i := range lose.times {
+				watched(t, w, "what was persisted", func(got storage.Interactive) bool { return got.ReadCount == i })
+				lose.how(server)
+				action := storage.Action{User: alice, Subject: movie, Kind: storage.KindRead, Times: 1, First: 100 + i, Version: 100 + i}
+				persistInTheEnd(t, db, worker, action)
+			}
+		})
+	}
+}
+
+func TestSubjectsOfKeys(t *testing.T) {
+	for _, subject := range []storage.Subject{
+		movie, {Tenant: "other", Biz: "a", BizID: "}"}, {Tenant: "default", Biz: "a-b_c", BizID: "{x}:c:{y}:1"},
+	} {
+		for _, prefix := range []string{"ovation", "a:1"} {
+			key := (&Store{opts: Options{Prefix: prefix}}).epochOf(17).countsKey(subject)
+			if got, ok := subjectOfKey(prefix, key); !ok || got != subject {
+				t.Errorf("%s: %+v, %v", key, got, ok)
+			}
+		}
+	}
+	for _, key := range []string{
+		"", "ovation", "ovation:2:alive", "ovation:2:w:{default:u:alice}:video", "ovation:2:c:{default:video}", "other:2:c:{a:b:c}", "ovation:2:c:{a:b:c",
+	} {
+		if got, ok := subjectOfKey("ovation", key); ok {
+			t.Errorf("%q is taken for the key of %+v", key, got)
+		}
+	}
+}
