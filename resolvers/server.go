@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// requestTimeout is how long a request may be worked on.
-	requestTimeout = 15 * time.Second
+	// requestTimeout is how long a request, or one response of a subscription,
+	// may be worked on.
+	requestTimeout = transport.AnswerTimeout
 	// readyTimeout is how long the store may take to say that it is there.
 	readyTimeout = 2 * time.Second
 )
@@ -39,6 +40,9 @@ type Config struct {
 	Auth     *viewer.Authenticator
 	// Live tells of changes. Nil: nothing can be watched.
 	Live Watcher
+	// Streams bound the connections of subscriptions. Whoever made them closes
+	// them. Nil: there are neither WebSockets nor event streams.
+	Streams *transport.Streams
 	// Pages are served at / and below, beside the API. Nil: nothing is.
 	Pages http.Handler
 	// Ready, where it returns an error, takes the service out of a balancer's
@@ -77,7 +81,7 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 		around.Metrics = transport.NewMetrics(cfg.Registry)
 		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}))
 	}
-	mux.Handle("/graphql", transport.Handler(bounded(executor(cfg, newCursors(key))), around))
+	mux.Handle("/graphql", transport.Handler(executor(cfg, newCursors(key)), around))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg)) })
 	if cfg.Pages != nil {
@@ -91,7 +95,10 @@ func executor(cfg Config, c *cursors) *handler.Server {
 	root := newRoot(cfg, c)
 	server := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
 	root.install(server, cfg)
-	server.AddTransport(transport.HTTP{})
+	if cfg.Streams != nil {
+		server.AddTransport(transport.WebSocket{Streams: cfg.Streams, AllowedOrigins: cfg.AllowedOrigins})
+	}
+	server.AddTransport(transport.HTTP{Streams: cfg.Streams})
 	return server
 }
 
@@ -137,15 +144,6 @@ func (r *Root) withLoaders(ctx context.Context, next graphql.ResponseHandler) *g
 		r.ahead(ctx, op.Operation.SelectionSet, nil)
 	}
 	return next(ctx)
-}
-
-// bounded ends the work on a request when its time is up.
-func bounded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
 }
 
 func ready(ctx context.Context, cfg Config) error {

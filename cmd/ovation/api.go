@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"ovation/resolvers"
+	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/web"
 )
@@ -24,29 +25,44 @@ type apiFlags struct {
 	Issuer         string   `help:"What the iss claim of a token must be; anything if empty."          variable:"OVATION_ISSUER"`
 	Audience       string   `help:"What the aud claim of a token must hold; anything if empty."        variable:"OVATION_AUDIENCE"`
 	AllowedOrigins []origin `help:"Other web sites that may call the API, comma-separated; * is all."  variable:"OVATION_ALLOWED_ORIGINS"`
+
+	MaxStreams        streamBound `default:"20000" help:"WebSockets and event streams that may be open."                                      variable:"OVATION_MAX_STREAMS"`
+	MaxStreamsPerUser streamBound `default:"50"    help:"How many of them a signed-in user may have."                                         variable:"OVATION_MAX_STREAMS_PER_USER"`
+	MaxSubscriptions  streamBound `default:"50000" help:"Subscriptions that may be open."                                                     variable:"OVATION_MAX_SUBSCRIPTIONS"`
+	MaxPerSocket      streamBound `default:"100"   help:"Operations that may go on at the same time on one WebSocket, subscriptions included." variable:"OVATION_MAX_PER_SOCKET"`
 }
 
-// handler is the API for those whose tokens the key signed, with the pages for
-// people. What it returns besides is to be called in the end.
-func (f apiFlags) handler(ctx context.Context, key []byte, headers viewer.DevHeaders, cfg resolvers.Config) (_ http.Handler, end func(), err error) {
+// api is the API, with the pages for people.
+type api struct {
+	http.Handler
+
+	streams *transport.Streams
+	close   func() // to be called in the end
+}
+
+// newAPI returns the API for those whose tokens the key signed.
+func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHeaders, cfg resolvers.Config) (*api, error) {
 	auth, err := viewer.New(ctx, viewer.Config{
 		Secret: key, JWKS: f.JWKS, Issuer: f.Issuer, Audience: f.Audience, DevHeaders: headers, Logger: cfg.Logger,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("set up tokens by --jwks or OVATION_JWKS: %w", err) // the secret is checked by now
+		return nil, fmt.Errorf("set up tokens by --jwks or OVATION_JWKS: %w", err) // the secret is checked by now
 	}
-	end = func() { _ = auth.Close() } // nothing of it outlives the process
-	cfg.Auth = auth
+	out := &api{close: func() { _ = auth.Close() }} // nothing of it outlives the process
+	out.streams = transport.NewStreams(transport.StreamOptions{
+		MaxStreams: int(f.MaxStreams), MaxStreamsPerUser: int(f.MaxStreamsPerUser),
+		MaxSubscriptions: int(f.MaxSubscriptions), MaxPerSocket: int(f.MaxPerSocket), Registry: cfg.Registry,
+	})
+	cfg.Auth, cfg.Streams = auth, out.streams
 	for _, o := range f.AllowedOrigins {
 		cfg.AllowedOrigins = append(cfg.AllowedOrigins, string(o))
 	}
-	var handler http.Handler
 	if cfg.Pages, err = web.Handler(web.Files()); err == nil {
-		handler, err = resolvers.NewHandler(ctx, cfg)
+		out.Handler, err = resolvers.NewHandler(ctx, cfg)
 	}
 	if err != nil {
-		end()
-		return nil, nil, err
+		out.close()
+		return nil, err
 	}
-	return handler, end, nil
+	return out, nil
 }

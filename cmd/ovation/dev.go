@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ovation/resolvers"
+	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/web"
@@ -74,21 +75,21 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 			return err
 		}
 	}
-	handler, closeHandler, err := c.handler(p.ctx, key, c.devHeaders(), resolvers.Config{
+	served, err := c.newAPI(p.ctx, key, c.devHeaders(), resolvers.Config{
 		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Live: behind.live, Logger: log,
 		Ready: behind.ready, Registry: registry, Introspection: c.Introspection,
 	})
 	if err != nil {
 		return err
 	}
-	defer closeHandler()
+	defer served.close()
 	token, err := viewer.Sign(key, storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour,
 		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience))
 	if err != nil {
 		return err
 	}
 	c.banner(p.stdout, listener.Addr(), token, web.Built(web.Files()))
-	return serveHTTP(p.ctx, listener, handler, behind.stopped, log)
+	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
 // devHeaders says whether X-Ovation-User is believed: where only this machine
@@ -122,8 +123,8 @@ func listen(ctx context.Context, addr address) (net.Listener, error) {
 }
 
 // serveHTTP serves until the context ends or the backends fail, then lets the
-// requests under way finish.
-func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, failed <-chan struct{}, log *slog.Logger) error {
+// requests under way finish and tells those who watch to connect elsewhere.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, streams *transport.Streams, failed <-chan struct{}, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -145,10 +146,13 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- streams.Close(stopping) }()
 	err := server.Shutdown(stopping)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("finish the requests under way: %w", err), server.Close())
 	}
+	err = errors.Join(err, <-closed)
 	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, fmt.Errorf("serve: %w", end))
 	}

@@ -82,11 +82,11 @@ func (c *serveCommand) Run(p *program) (err error) {
 			return errors.New("neither Redis nor Postgres nor RabbitMQ answers")
 		},
 	}
-	handler, closeHandler, err := c.handler(p.ctx, []byte(c.JWTSecret), viewer.RefuseDevHeaders, cfg)
+	served, err := c.newAPI(p.ctx, []byte(c.JWTSecret), viewer.RefuseDevHeaders, cfg)
 	if err != nil {
 		return err
 	}
-	defer closeHandler()
+	defer served.close()
 	number, _ := built()
 	sayf(p.stdout, "Ovation %s serves %s/graphql\n", number, urlOf(listener))
 	defer context.AfterFunc(p.ctx, func() {
@@ -94,7 +94,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	})()
 	serving, stop := draining(p.ctx, time.Duration(c.Drain))
 	defer stop()
-	return serveHTTP(serving, listener, goodbye(p.ctx, handler), nil, log)
+	return serveHTTP(serving, listener, goodbye(p.ctx, served), served.streams, nil, log)
 }
 
 var errStopping = errors.New("this node is stopping")

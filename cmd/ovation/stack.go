@@ -80,7 +80,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 		<-ctx.Done()
 		s.stopNodes() // the address stays until they have finished
 	})
-	err = serveHTTP(serving, listener, balancer, nil, log)
+	err = serveHTTP(serving, listener, balancer, nil, nil, log)
 	end(nil) // where serving has failed by itself
 	nodes.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {

@@ -216,6 +216,14 @@ func (n *partitionCount) UnmarshalText(text []byte) error {
 	return bounded((*int)(n), text, 1, 256)
 }
 
+// streamBound is how many of something may be open.
+type streamBound int
+
+// UnmarshalText refuses none, and more than a process can hold.
+func (n *streamBound) UnmarshalText(text []byte) error {
+	return bounded((*int)(n), text, 1, 10_000_000)
+}
+
 // actionRate is so many actions a second, 0 without a bound.
 type actionRate int
 

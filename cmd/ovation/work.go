@@ -76,7 +76,7 @@ func (c *workCommand) Run(p *program) (err error) {
 		defer stop()
 		supervise(ctx, working, consumer, log)
 	})
-	return serveHTTP(serving, listener, mux, nil, log)
+	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
 
 // ready reports whether messages are taken and can be persisted.

@@ -1,17 +1,20 @@
 package transport
 
 import (
+	"cmp"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 )
 
-// The two media types of GraphQL responses. The first is the one with status
-// codes that tell; the second is what clients take that name neither.
+// The media types of GraphQL responses. The first is the one with status codes
+// that tell; the second is what clients take that name none; the third is a
+// stream of responses.
 const (
 	mediaGraphQL = "application/graphql-response+json"
 	mediaJSON    = "application/json"
+	mediaEvents  = "text/event-stream"
 )
 
 // negotiate is the media type to answer with, by the Accept header. With no
@@ -57,6 +60,24 @@ func negotiate(header http.Header) (media string, ok bool) {
 		return mediaGraphQL, true
 	}
 	return mediaJSON, true
+}
+
+// namesEvents reports whether an Accept header takes event streams by name.
+// Wildcards do not count: who knows what to do with a stream asks for it.
+func namesEvents(header http.Header) bool {
+	accept := strings.Join(header.Values("Accept"), ",")
+	if accept == "" {
+		return false
+	}
+	for part := range strings.SplitSeq(accept, ",") {
+		media, parameters, err := mime.ParseMediaType(part)
+		if err != nil || media != mediaEvents || !isUTF8(parameters) {
+			continue
+		}
+		quality, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
+		return err == nil && quality > 0
+	}
+	return false
 }
 
 // How closely a media range names a type. The closest one counts.

@@ -1,21 +1,32 @@
-// Package transport is GraphQL over HTTP: what stands between a connection
-// and the executor. HTTP is the transport for POST and GET; Handler goes
-// around the whole GraphQL server and answers for cross-origin requests, the
-// viewer, the request log and the metrics.
+// Package transport is GraphQL over connections: what stands between them and
+// the executor. HTTP is the transport for POST and GET, with one response or,
+// as Server-Sent Events, with many; WebSocket is the one for graphql-transport-ws.
+// Streams bound the connections that stay open and close them at the end.
+// Handler goes around the whole GraphQL server and answers for cross-origin
+// requests, the viewer, the log and the metrics.
 //
 // # Invariants
 //
 //   - Every answer is a GraphQL response, whatever was sent: errors without
 //     data where nothing was executed, each with one of the codes below.
-//     TestRequestsThatAreRefused.
+//     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
 //   - Nothing of a request is executed that a web page of another origin can
-//     send unasked, but queries: no form, no text body, no mutation by GET.
-//     TestRequestsThatAreRefused.
+//     send unasked, but queries: no form, no text body, no mutation by GET, no
+//     WebSocket. TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
 //   - Bounded: a body of MaxBodyBytes, JSON of maxJSONDepth levels, metrics
 //     of maxOperations operation names. TestRequestsThatAreRefused,
 //     TestOperationNamesAreBounded.
+//   - Streams are bounded, in all, for a user, and before they say whose they
+//     are, and nobody is kept out by those who say nothing:
+//     TestStreamsAreBounded, TestSocketsThatNeverInitialise.
+//   - Who sends what is no message, or nothing, or takes nothing, or whose
+//     token expires, is closed with the protocol's code or cut off, and
+//     disturbs nobody: TestCloseCodes, TestFramesThatAreNone,
+//     TestAReaderThatStopsReading, TestATokenThatExpiresEndsItsStreams.
+//   - When the server stops, every client is told, and what was under way is
+//     answered: TestAServerThatStopsTellsAll.
 //   - A panic shows the client an id and the log its stack:
-//     TestAPanicShowsNothingButAnID.
+//     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
 // This package knows resolvers/viewer and storage's words.
 package transport

@@ -1,26 +1,11 @@
 package transport
 
 import (
-	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
-	"slices"
-	"time"
-
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/google/uuid"
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/lexer"
 
 	"ovation/resolvers/viewer"
-	"ovation/storage"
 )
-
-// maxNameBytes is how much of an operation's name the log and the metrics
-// take.
-const maxNameBytes = 64
 
 // Config says how a Handler treats requests.
 type Config struct {
@@ -59,99 +44,22 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rec := &record{start: time.Now(), user: viewer.From(r.Context()), log: h.log}
+	ctx, rec := begin(r.Context(), record{user: viewer.From(r.Context()), log: h.log, metrics: h.metrics, auth: h.auth})
 	out := &countingWriter{ResponseWriter: w}
-	ctx := context.WithValue(r.Context(), recordKey{}, rec)
 	r = r.WithContext(ctx)
-	h.metrics.begin()
-	defer h.end(ctx, rec, out)
+	defer func() { rec.end(ctx, slog.Int("status", out.status), slog.Int64("bytes", out.bytes)) }()
 	defer answerPanic(out, r)
 	if h.auth != nil {
-		user, err := h.auth.Authenticate(r)
+		user, until, err := h.auth.Authenticate(r)
 		if err != nil {
 			out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			WriteError(out, r, http.StatusUnauthorized, codeUnauthenticated, err.Error())
 			return
 		}
-		rec.user = user
+		rec.user, rec.until = user, until
 		r = r.WithContext(viewer.With(ctx, user))
 	}
 	h.next.ServeHTTP(out, r)
-}
-
-func (h *handler) end(ctx context.Context, rec *record, out *countingWriter) {
-	took := time.Since(rec.start)
-	if rec.code == "" {
-		rec.code = codeOK
-	}
-	h.metrics.end(rec.operation, rec.code, took)
-	h.log.LogAttrs(ctx, slog.LevelInfo, "request",
-		slog.String("operation", rec.operation),
-		slog.String("kind", rec.kind),
-		slog.String("user", rec.user.UserID),
-		slog.String("tenant", rec.user.Tenant),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
-		slog.Int("status", out.status),
-		slog.String("code", rec.code),
-		slog.Int64("bytes", out.bytes),
-	)
-}
-
-type recordKey struct{}
-
-// record is what is known of a request, for its line in the log. It belongs
-// to the goroutine that serves the request.
-type record struct {
-	start     time.Time
-	log       *slog.Logger
-	user      storage.User
-	operation string // its name, at most maxNameBytes of it
-	kind      string
-	code      string
-}
-
-// recordOf is the record of a request, or one that nobody reads where no
-// Handler goes around the server.
-func recordOf(ctx context.Context) *record {
-	if rec, ok := ctx.Value(recordKey{}).(*record); ok {
-		return rec
-	}
-	return &record{log: slog.Default()}
-}
-
-// see notes what is asked, of a refused document as far as it can be told. A
-// name is one by the rules of GraphQL.
-func (rec *record) see(operation *graphql.OperationContext, params *graphql.RawParams) {
-	var name string
-	if operation != nil && operation.Operation != nil {
-		name, rec.kind = operation.Operation.Name, string(operation.Operation.Operation)
-	} else {
-		name, rec.kind = firstOperation(params.Query)
-	}
-	rec.operation = name[:min(len(name), maxNameBytes)]
-}
-
-// firstOperation is the name and kind of the operation that a document begins
-// with, empty where it begins with something else.
-func firstOperation(document string) (name, kind string) {
-	tokens := lexer.New(&ast.Source{Input: document})
-	token, err := tokens.ReadToken()
-	for err == nil && token.Kind == lexer.Comment {
-		token, err = tokens.ReadToken()
-	}
-	switch {
-	case err != nil:
-		return "", ""
-	case token.Kind == lexer.BraceL:
-		return "", string(ast.Query)
-	case token.Kind != lexer.Name || !slices.Contains([]string{"query", "mutation", "subscription"}, token.Value):
-		return "", ""
-	}
-	kind = token.Value
-	if token, err = tokens.ReadToken(); err == nil && token.Kind == lexer.Name {
-		name = token.Value
-	}
-	return name, kind
 }
 
 // answerPanic is deferred around whatever may panic. The client gets an id,
@@ -164,14 +72,11 @@ func answerPanic(w http.ResponseWriter, r *http.Request) {
 	case http.ErrAbortHandler:
 		panic(value)
 	}
-	id := uuid.NewString()
-	recordOf(r.Context()).log.ErrorContext(r.Context(), "panic while answering a request",
-		"id", id, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
+	message := recordOf(r.Context()).panicked(r.Context(), value)
 	if out, ok := w.(*countingWriter); ok && out.status != 0 {
 		panic(http.ErrAbortHandler) // an answer is half out: cut the connection
 	}
-	WriteError(w, r, http.StatusInternalServerError, codeInternal,
-		"something went wrong on our side; the log has it under "+id)
+	WriteError(w, r, http.StatusInternalServerError, codeInternal, message)
 }
 
 // countingWriter knows what was written through it.
@@ -186,7 +91,7 @@ type countingWriter struct {
 func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *countingWriter) WriteHeader(status int) {
-	if w.status == 0 && status >= http.StatusOK {
+	if w.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

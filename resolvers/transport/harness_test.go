@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,12 +33,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type root struct{ graph.ResolverRoot }
 
 type (
-	queries   struct{ graph.QueryResolver }
-	mutations struct{ graph.MutationResolver }
+	queries       struct{ graph.QueryResolver }
+	mutations     struct{ graph.MutationResolver }
+	subscriptions struct{}
 )
 
-func (root) Query() graph.QueryResolver       { return queries{} }
-func (root) Mutation() graph.MutationResolver { return mutations{} }
+func (root) Query() graph.QueryResolver               { return queries{} }
+func (root) Mutation() graph.MutationResolver         { return mutations{} }
+func (root) Subscription() graph.SubscriptionResolver { return subscriptions{} }
 
 func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Interactive, error) {
 	switch biz {
@@ -46,6 +49,9 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 	case "wait":
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "told":
+		told, _ := tellings.LoadOrStore(bizID, make(chan *storage.Interactive))
+		return <-told.(chan *storage.Interactive), nil
 	case "fail":
 		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
 	}
@@ -54,6 +60,51 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 		Freshness: storage.Live,
 	}, nil
 }
+
+// InteractiveChanged tells of the first subject: nothing, ever ("wait"), without
+// an end ("flood"), the bizId, a number, of events ("count"), or one when
+// asked for by the channel of that name ("told").
+func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
+	if len(subjects) != 1 {
+		return nil, &gqlerror.Error{Message: "one subject, please", Extensions: map[string]any{"code": "BAD_USER_INPUT"}}
+	}
+	one := &storage.Interactive{
+		Subject:   storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: subjects[0].Biz, BizID: subjects[0].BizID},
+		Freshness: storage.Live,
+	}
+	switch one.Biz {
+	case "panic":
+		panic("a secret of the house")
+	case "fail":
+		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
+	case "told":
+		told, _ := tellings.LoadOrStore(one.BizID, make(chan *storage.Interactive))
+		return told.(chan *storage.Interactive), nil
+	}
+	n, err := strconv.Atoi(one.BizID)
+	if err != nil || one.Biz == "wait" {
+		n = 0
+	}
+	events := make(chan *storage.Interactive)
+	go func() {
+		for i := 0; i < n || one.Biz == "flood"; i++ {
+			event := *one
+			event.Version = int64(i + 1)
+			select {
+			case events <- &event:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if one.Biz == "count" {
+			close(events)
+		}
+	}()
+	return events, nil
+}
+
+// tellings are the channels of "told", by bizId.
+var tellings sync.Map
 
 func (queries) Viewer(ctx context.Context) (*storage.User, error) {
 	if user := viewer.From(ctx); !user.Anonymous() {
@@ -99,7 +150,7 @@ func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	}
 	s := &server{log: &lines{}, registry: prometheus.NewRegistry()}
 	cfg.Auth = auth
-	cfg.Logger = slog.New(slog.NewJSONHandler(s.log, nil))
+	cfg.Logger = s.log.logger()
 	cfg.Metrics = transport.NewMetrics(s.registry)
 	s.Handler = transport.Handler(next, cfg)
 	return s
@@ -109,6 +160,15 @@ func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
+}
+
+func (l *lines) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, nil)) }
+
+// String is all of it.
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func (l *lines) Write(p []byte) (int, error) {

@@ -5,14 +5,20 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // HTTP answers an operation with one response, as the GraphQL over HTTP
-// specification says: POST with a JSON body, and GET for queries. It takes
-// every request, so that none is left without a GraphQL answer: add it after
-// all other transports.
-type HTTP struct{}
+// specification says: POST with a JSON body, and GET for queries. To whom takes
+// text/event-stream it answers a subscription with an event for each response
+// (the distinct connections mode of graphql-sse), and whatever else is asked
+// where nothing else is taken.
+//
+// It takes every request, so that none is left without a GraphQL answer: add it
+// after all other transports.
+type HTTP struct {
+	// Streams bound the event streams. Nil: there are none.
+	Streams *Streams
+}
 
 var _ graphql.Transport = HTTP{}
 
@@ -20,55 +26,55 @@ var _ graphql.Transport = HTTP{}
 func (HTTP) Supports(*http.Request) bool { return true }
 
 // Do answers a request.
-func (HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	defer answerPanic(w, r)
-	params, refused := read(w, r)
+	params, refused := h.read(w, r)
 	if refused != nil {
 		WriteError(w, r, refused.status, refused.code, refused.message)
 		return
 	}
 	operation, errs := exec.CreateOperationContext(r.Context(), params)
 	recordOf(r.Context()).see(operation, params)
-	if errs != nil {
+	_, plain := negotiate(r.Header)
+	subscription := errs == nil && operation.Operation.Operation == ast.Subscription
+	mutation := errs == nil && operation.Operation.Operation == ast.Mutation
+	switch {
+	case mutation && r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations need POST")
+	case h.takesEvents(r) && (subscription || !plain):
+		h.stream(w, r, exec, operation, errs)
+	case errs != nil:
 		// Not by way of exec.DispatchError: what goes around responses would
 		// take the operation for one that is executed.
 		respondWithout(w, r, &graphql.Response{Errors: coded(errs)})
-		return
-	}
-	switch kind := operation.Operation.Operation; {
-	case kind == ast.Subscription:
+	case subscription:
 		WriteError(w, r, http.StatusBadRequest, codeBadUserInput,
 			"subscriptions are not answered by a plain request: use a WebSocket (graphql-transport-ws) or Server-Sent Events (Accept: text/event-stream)")
-		return
-	case kind == ast.Mutation && r.Method != http.MethodPost:
-		w.Header().Set("Allow", http.MethodPost)
-		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations need POST")
-		return
-	}
-	responses, ctx := exec.DispatchOperation(r.Context(), operation)
-	switch response := responses(ctx); {
-	case response == nil:
-		// The executor has nothing to say once the context has ended: the
-		// client is gone, or the time for the request is up.
-		WriteError(w, r, http.StatusServiceUnavailable, codeUnavailable, "the request was given up before it was answered")
-	case len(response.Data) == 0:
-		response.Errors = coded(response.Errors)
-		respondWithout(w, r, response)
 	default:
-		respond(w, r, http.StatusOK, response)
+		run(r.Context(), exec, operation, func(response *graphql.Response) bool {
+			if len(response.Data) == 0 {
+				response.Errors = coded(response.Errors)
+				respondWithout(w, r, response)
+			} else {
+				respond(w, r, http.StatusOK, response)
+			}
+			return true
+		})
 	}
 }
 
 // read reads the operation that a request asks for.
-func read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
+func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
 	_, accepted := negotiate(r.Header)
+	accepted = accepted || h.takesEvents(r)
 	get := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if !get && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return nil, refuse(http.StatusMethodNotAllowed, "send operations by POST, or queries by GET")
 	}
 	if !accepted {
-		return nil, refuse(http.StatusNotAcceptable, "the answer comes as %s or %s; the Accept header takes neither", mediaGraphQL, mediaJSON)
+		return nil, refuse(http.StatusNotAcceptable, "the answer comes as %s, %s or %s; the Accept header takes none of them", mediaGraphQL, mediaJSON, mediaEvents)
 	}
 	start := graphql.Now()
 	var params *graphql.RawParams
@@ -89,7 +95,7 @@ func read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal)
 // respondWithout answers a request of which nothing was executed.
 func respondWithout(w http.ResponseWriter, r *http.Request, response *graphql.Response) {
 	if len(response.Errors) == 0 {
-		response.Errors = gqlerror.List{{Message: "there is no answer", Extensions: map[string]any{"code": codeInternal}}}
+		response = failure(codeInternal, "there is no answer")
 	}
 	media, _ := negotiate(r.Header)
 	respond(w, r, statusOf(firstCode(response.Errors), media), response)

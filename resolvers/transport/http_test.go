@@ -170,7 +170,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a long value":              {s.post(t, query(`{interactive(biz:`+strings.Repeat("é", 9_000)+`,bizId:"1"){id}}`), "Accept", gqlMedia), 400, "BAD_USER_INPUT", ""},
 		"a long literal":            {s.post(t, query(`{interactive(biz:`+strings.Repeat("X", 9_000)+`,bizId:"1"){id}}`), "Accept", gqlMedia), 400, "BAD_USER_INPUT", "XXX …"},
 		"many unknown fields":       {s.post(t, query("{"+strings.Repeat("a ", 500)+"}"), "Accept", gqlMedia), 400, "BAD_USER_INPUT", `Cannot query field`},
-		"a subscription":            {s.post(t, query("subscription{a}"), "Accept", gqlMedia), 400, "BAD_USER_INPUT", "subscription"},
+		"a subscription":            {s.post(t, query(`subscription{interactiveChanged(subjects:[{biz:"wait",bizId:"1"}]){id}}`), "Accept", gqlMedia), 400, "BAD_USER_INPUT", "subscription"},
 		"a bad token":               {s.post(t, query("{__typename}"), "Authorization", "Bearer x"), 401, "UNAUTHENTICATED", "token"},
 	}
 	for name, test := range tests {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // maxOperations is how many operation names the metrics tell apart. Clients
@@ -53,20 +54,33 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
+// watching counts a request that has become a subscription, and is not counted
+// among those being answered for as long.
+func (m *Metrics) watching(by float64) {
+	if m != nil {
+		m.inFlight.Sub(by)
+	}
+}
+
 func (m *Metrics) begin() {
 	if m != nil {
 		m.inFlight.Inc()
 	}
 }
 
-func (m *Metrics) end(operation, code string, took time.Duration) {
+func (m *Metrics) end(rec *record, took time.Duration) {
 	if m == nil {
 		return
 	}
 	m.inFlight.Dec()
-	label := m.label(operation)
-	m.requests.WithLabelValues(label, code).Inc()
-	m.seconds.WithLabelValues(label).Observe(took.Seconds())
+	if rec.kind == kindWebSocket {
+		return // what is asked on it is measured
+	}
+	label := m.label(rec.operation)
+	m.requests.WithLabelValues(label, rec.code).Inc()
+	if rec.kind != string(ast.Subscription) { // how long somebody watched is no response time
+		m.seconds.WithLabelValues(label).Observe(took.Seconds())
+	}
 }
 
 // label is the name of an operation while there is room for it.

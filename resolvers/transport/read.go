@@ -100,22 +100,35 @@ func parse(body []byte) (*graphql.RawParams, *refusal) {
 	case text[0] != '{':
 		return nil, refuse(http.StatusBadRequest, "the body must be a JSON object with the member \"query\"")
 	}
-	return members(body)
-}
-
-// members reads the members of the object that a body is. Names are exact, as
-// JSON has it; what is none of ours is passed over.
-func members(body []byte) (*graphql.RawParams, *refusal) {
 	if refused := bounded("the body", body); refused != nil {
 		return nil, refused
 	}
+	return members("the body", body)
+}
+
+// members reads the members of the object that asks for an operation. The text
+// is bounded and begins with a brace.
+func members(what string, text []byte) (*graphql.RawParams, *refusal) {
 	var query *string
 	var params graphql.RawParams
-	into := map[string]any{
+	refused := object(what, text, map[string]any{
 		"query": &query, "operationName": &params.OperationName, "variables": &params.Variables, "extensions": &params.Extensions,
+	})
+	switch {
+	case refused != nil:
+		return nil, refused
+	case query == nil:
+		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
 	}
-	decoder := newDecoder(body)
-	_, err := decoder.Token() // the brace that parse has seen
+	params.Query = *query
+	return &params, nil
+}
+
+// object reads those members of an object that are named, each into its place.
+// Names are exact, as JSON has it; other members are passed over.
+func object(what string, text []byte, into map[string]any) *refusal {
+	decoder := newDecoder(text)
+	_, err := decoder.Token() // the brace
 	for err == nil && decoder.More() {
 		var name json.Token
 		if name, err = decoder.Token(); err != nil {
@@ -127,28 +140,21 @@ func members(body []byte) (*graphql.RawParams, *refusal) {
 		case !ours:
 			target = new(json.RawMessage)
 		case target == nil:
-			return nil, refuse(http.StatusBadRequest, "%q is in the body more than once", key)
+			return refuse(http.StatusBadRequest, "%q is in %s more than once", key, what)
 		default:
 			into[key] = nil
 		}
 		if err = decoder.Decode(target); err != nil && ours {
-			return nil, undecoded("the body", key, err)
+			return undecoded(what, key, err)
 		}
 	}
 	if err == nil {
 		_, err = decoder.Token() // the other brace
 	}
 	if err != nil {
-		return nil, undecoded("the body", "", err)
+		return undecoded(what, "", err)
 	}
-	if refused := ended("the body", decoder); refused != nil {
-		return nil, refused
-	}
-	if query == nil {
-		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
-	}
-	params.Query = *query
-	return &params, nil
+	return ended(what, decoder)
 }
 
 // readGet reads the operation from the URL of a GET.
@@ -213,7 +219,7 @@ func undecoded(what, member string, err error) *refusal {
 	}
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		switch member {
-		case "query", "operationName":
+		case "query", "operationName", "type", "id":
 			return refuse(http.StatusBadRequest, "%q must be a string", member)
 		case "variables", "extensions":
 			return refuse(http.StatusBadRequest, "%q must be an object or null", member)

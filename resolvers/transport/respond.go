@@ -22,30 +22,20 @@ const (
 // WriteError answers a request with one GraphQL error and no data. The media
 // type is the one the client accepts, application/json where it accepts none.
 func WriteError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-	respond(w, r, status, &graphql.Response{Errors: gqlerror.List{
-		{Message: message, Extensions: map[string]any{"code": code}},
-	}})
+	respond(w, r, status, failure(code, message))
 }
 
-// respond writes a response. Data goes out as it is: the executor has encoded
-// it, and encoding it once more would read through all of it for nothing.
+// failure is a response that says why there is no other.
+func failure(code, message string) *graphql.Response {
+	return &graphql.Response{Errors: gqlerror.List{{Message: message, Extensions: map[string]any{"code": code}}}}
+}
+
+// respond answers a request with a response.
 func respond(w http.ResponseWriter, r *http.Request, status int, response *graphql.Response) {
 	recordOf(r.Context()).code = firstCode(response.Errors)
 	body := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(body)
-	body.WriteByte('{')
-	if len(response.Errors) > 0 {
-		member(body, "errors", response.Errors)
-	}
-	if len(response.Data) > 0 {
-		separate(body)
-		body.WriteString(`"data":`)
-		body.Write(response.Data)
-	}
-	if len(response.Extensions) > 0 {
-		member(body, "extensions", response.Extensions)
-	}
-	body.WriteByte('}')
+	encode(body, response)
 
 	media, accepted := negotiate(r.Header)
 	if !accepted {
@@ -60,13 +50,33 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }
 
+// encode writes a response as JSON. Data goes out as it is: the executor has
+// encoded it, and encoding it once more would read through all of it for
+// nothing.
+func encode(body *bytes.Buffer, response *graphql.Response) {
+	body.WriteByte('{')
+	if len(response.Errors) > 0 {
+		member(body, "errors", response.Errors)
+	}
+	if len(response.Data) > 0 {
+		separate(body)
+		body.WriteString(`"data":`)
+		body.Write(response.Data)
+	}
+	if len(response.Extensions) > 0 {
+		member(body, "extensions", response.Extensions)
+	}
+	body.WriteByte('}')
+}
+
+// separate writes a comma, but at the beginning of an object.
 func separate(body *bytes.Buffer) {
-	if body.Len() > 1 {
+	if text := body.Bytes(); text[len(text)-1] != '{' {
 		body.WriteByte(',')
 	}
 }
 
-// member writes a member of the response. Its values are made by this
+// member writes a member of an object. Its values are made by this
 // program; one that cannot be encoded is a fault that the recovery answers.
 func member(body *bytes.Buffer, name string, value any) {
 	text, err := json.Marshal(value)

@@ -104,26 +104,27 @@ func (a *Authenticator) Close() error {
 	return nil
 }
 
-// Authenticate returns the user of a request: that of its bearer token, or
-// with DevHeaders the one its headers name, or the anonymous visitor of
-// storage.DefaultTenant. Every error is an *Error.
-func (a *Authenticator) Authenticate(r *http.Request) (storage.User, error) {
+// Authenticate returns the user of a request and until when that is believed,
+// the zero time being for ever: that of its bearer token, or with DevHeaders
+// the one its headers name, or the anonymous visitor of storage.DefaultTenant.
+// Every error is an *Error.
+func (a *Authenticator) Authenticate(r *http.Request) (storage.User, time.Time, error) {
 	header := r.Header.Values("Authorization")
 	switch {
 	case len(header) > 1:
-		return storage.User{}, refuse("there is more than one Authorization header")
+		return storage.User{}, time.Time{}, refuse("there is more than one Authorization header")
 	case len(header) == 1:
 		scheme, token, _ := strings.Cut(header[0], " ")
 		token = strings.TrimSpace(token)
 		if !strings.EqualFold(scheme, "Bearer") || token == "" {
-			return storage.User{}, refuse(`the Authorization header must be "Bearer" and a token`)
+			return storage.User{}, time.Time{}, refuse(`the Authorization header must be "Bearer" and a token`)
 		}
-		user, _, err := a.Token(r.Context(), token)
-		return user, err
+		return a.Token(r.Context(), token)
 	case a.devHeaders != IgnoreDevHeaders && (r.Header.Get(userHeader) != "" || r.Header.Get(tenantHeader) != ""):
-		return a.fromDevHeaders(r)
+		user, err := a.fromDevHeaders(r)
+		return user, time.Time{}, err
 	}
-	return storage.User{Tenant: storage.DefaultTenant}, nil
+	return storage.User{Tenant: storage.DefaultTenant}, time.Time{}, nil
 }
 
 // The headers that name a user without proof.
@@ -132,8 +133,8 @@ const (
 	tenantHeader = "X-Ovation-Tenant"
 )
 
-// Token returns the user of a token and when it expires. Every error is an
-// *Error.
+// Token returns the user of a token and from when on it would be refused:
+// leeway after it expires. Every error is an *Error.
 func (a *Authenticator) Token(ctx context.Context, token string) (storage.User, time.Time, error) {
 	return a.tokens.verify(ctx, token)
 }

@@ -77,7 +77,7 @@ func (v *verifier) verify(ctx context.Context, text string) (storage.User, time.
 	if err != nil {
 		return storage.User{}, time.Time{}, refuse(`the token's "exp" is not a time`)
 	}
-	return user, expiry.Time, nil
+	return user, expiry.Add(leeway), nil
 }
 
 // key is what may verify a token of this algorithm, and nothing else may. The

@@ -1,0 +1,177 @@
+package transport_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/resolvers/transport"
+)
+
+const stream = "text/event-stream"
+
+// events asks for an event stream, and reads all of it.
+func (s *site) events(t *testing.T, body string, header ...string) answer {
+	t.Helper()
+	res := s.open(t, http.MethodPost, "/graphql", body, header...)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	got := answer{status: res.StatusCode, header: res.Header, body: string(text)}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/") {
+		if err := json.Unmarshal(text, &got.parsed); err != nil {
+			t.Error(err)
+		}
+	}
+	return got
+}
+
+// open sends a request that takes an event stream, unless header says otherwise.
+func (s *site) open(t *testing.T, method, path, body string, header ...string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	must(t, err)
+	r.Header.Set("Accept", stream)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	must(t, err)
+	return res
+}
+
+func TestOperationsAsEventStreams(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	const complete = "event: complete\ndata:\n\n"
+	tests := map[string]struct{ query, want string }{
+		"a subscription": {watching("count", "2"), "event: next\ndata: {\"data\":{\"interactiveChanged\":{\"bizId\":\"2\",\"version\":1}}}\n\n" +
+			"event: next\ndata: {\"data\":{\"interactiveChanged\":{\"bizId\":\"2\",\"version\":2}}}\n\n" + complete},
+		"a query":    {`{viewer{userId}}`, "event: next\ndata: {\"data\":{\"viewer\":null}}\n\n" + complete},
+		"a mutation": {`mutation{read(input:{biz:"a",bizId:"1"}){changed}}`, "event: next\ndata: {\"data\":{\"read\":{\"changed\":true}}}\n\n" + complete},
+		"a document that is not valid": {`{nonsens}`, "event: next\ndata: {\"errors\":[{\"message\":\"Cannot query field \\\"nonsens\\\" on type \\\"Query\\\". Did you mean \\\"nodes\\\"?\"," +
+			"\"locations\":[{\"line\":1,\"column\":2}],\"extensions\":{\"code\":\"BAD_USER_INPUT\"}}]}\n\n" + complete},
+		"a subscription that is refused": {watching("fail", "1"), "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
+			"\"path\":[\"interactiveChanged\"],\"locations\":[{\"line\":1,\"column\":14}],\"extensions\":{\"code\":\"NOT_FOUND\"}}]}\n\n" + complete},
+		"an error among data": {`{interactive(biz:"fail",bizId:"1"){bizId}}`, "event: next\ndata: {\"errors\":[{\"message\":\"no such thing\"," +
+			"\"path\":[\"interactive\"],\"locations\":[{\"line\":1,\"column\":2}],\"extensions\":{\"code\":\"NOT_FOUND\"}}],\"data\":null}\n\n" + complete},
+	}
+	for name, test := range tests {
+		for _, method := range []string{http.MethodPost, http.MethodGet} {
+			t.Run(name+" by "+method, func(t *testing.T) {
+				path, body := "/graphql", query(test.query)
+				if method == http.MethodGet {
+					path, body = at("query", test.query), ""
+				}
+				res := s.open(t, method, path, body)
+				defer func() { _ = res.Body.Close() }()
+				text, err := io.ReadAll(res.Body)
+				must(t, err)
+				if strings.HasPrefix(test.query, "mutation") && method == http.MethodGet {
+					if res.StatusCode != http.StatusMethodNotAllowed {
+						t.Errorf("%d %s", res.StatusCode, text)
+					}
+					return
+				}
+				if res.StatusCode != http.StatusOK || string(text) != ":\n\n"+test.want {
+					t.Errorf("%d %s", res.StatusCode, text)
+				}
+				if media := res.Header.Get("Content-Type"); media != "text/event-stream; charset=utf-8" || res.Header.Get("Cache-Control") != "no-store" {
+					t.Errorf("headers: %v", res.Header)
+				}
+			})
+		}
+	}
+	s.is(t, "ovation_streams events", 0)
+	s.is(t, "ovation_subscriptions", 0)
+}
+
+func TestWhatIsAnsweredByAnEventStream(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	tests := map[string]struct {
+		accept, query string
+		status        int
+		media         string
+	}{
+		"a query for who takes both":           {"application/json, " + stream, `{__typename}`, 200, "application/json; charset=utf-8"},
+		"a bad query for who takes both":       {"application/json, " + stream, `{`, 200, "application/json; charset=utf-8"},
+		"a subscription for who takes both":    {"application/json, " + stream, watching("count", "0"), 200, "text/event-stream; charset=utf-8"},
+		"a subscription for who takes all":     {"*/*", watching("count", "0"), 400, "application/json; charset=utf-8"},
+		"a subscription for who takes neither": {"text/html", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"not at all":                           {stream + ";q=0", watching("count", "0"), 406, "application/json; charset=utf-8"},
+		"in another charset":                   {stream + ";charset=latin1", watching("count", "0"), 406, "application/json; charset=utf-8"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := s.events(t, query(test.query), "Accept", test.accept)
+			if got.status != test.status || got.header.Get("Content-Type") != test.media {
+				t.Errorf("%d %s %s", got.status, got.header.Get("Content-Type"), got.body)
+			}
+		})
+	}
+	for name, got := range map[string]answer{
+		"no JSON":     s.events(t, "garbage"),
+		"a bad token": s.events(t, query(watching("wait", "1")), "Authorization", "Bearer x"),
+		"a form":      s.events(t, "query=x", "Content-Type", "application/x-www-form-urlencoded"),
+	} {
+		if got.status < 400 || got.code() == "OK" {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+}
+
+func TestAnEventStreamIsKeptAliveUntilItsClientGoes(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 20 * time.Millisecond}})
+	res := s.open(t, http.MethodPost, "/graphql", query(watching("told", "kept")))
+	lines := bufio.NewScanner(res.Body)
+	line := func() string {
+		for lines.Scan() {
+			if lines.Text() != "" {
+				return lines.Text()
+			}
+		}
+		t.Fatal("the stream ends")
+		return ""
+	}
+	for range 3 {
+		if got := line(); got != ":" {
+			t.Errorf("%q", got)
+		}
+	}
+	tell(t, "kept", 1)
+	for got := line(); got != "event: next"; got = line() {
+		if got != ":" {
+			t.Errorf("%q", got)
+		}
+	}
+	if got := line(); got != `data: {"data":{"interactiveChanged":{"bizId":"kept","version":1}}}` {
+		t.Errorf("%q", got)
+	}
+	s.is(t, "ovation_subscriptions", 1)
+	s.is(t, "ovation_graphql_requests_in_flight", 0)
+	must(t, res.Body.Close())
+	s.is(t, "ovation_subscriptions", 0)
+	s.is(t, "ovation_streams events", 0)
+}
+
+func TestAnEventStreamThatIsNotReadIsCutOff(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: 200 * time.Millisecond}})
+	res := s.open(t, http.MethodPost, "/graphql", query(flood))
+	s.is(t, "ovation_subscriptions", 1)
+	s.is(t, "ovation_subscriptions", 0) // nobody has read anything
+	must(t, res.Body.Close())
+}
+
+func TestAPanicEndsAnEventStream(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	got := s.events(t, query(strings.Replace(watching("wait", "1"), "subscription", "subscription Kaboom", 1)))
+	if !strings.Contains(got.body, "INTERNAL") || strings.Contains(got.body, "secret") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
+		t.Error(got.body)
+	}
+}

@@ -1,0 +1,74 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	"net/http"
+	"time"
+)
+
+// leanBytes is the size of the two buffers of a WebSocket. Most messages fit;
+// longer ones are read and written past them.
+const leanBytes = 512
+
+// lean is the connection under a WebSocket. Nothing may be written for longer
+// than patience, and what net/http holds for a request, two buffers of 4 KiB
+// among it, is let go of.
+type lean struct {
+	net.Conn
+
+	early    []byte // what was read before the upgrade, to be read again
+	patience time.Duration
+}
+
+func (c *lean) Read(p []byte) (int, error) {
+	if len(c.early) > 0 {
+		n := copy(p, c.early)
+		if c.early = c.early[n:]; len(c.early) == 0 {
+			c.early = nil
+		}
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *lean) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// leanHijacker is a response whose connection comes as a lean one. What it is
+// to answer instead of that it keeps to itself.
+type leanHijacker struct {
+	http.ResponseWriter
+
+	patience time.Duration
+	conn     *lean // once it is hijacked
+	refused  int   // the status of what was kept back
+}
+
+// WriteHeader takes the status.
+func (h *leanHijacker) WriteHeader(status int) {
+	if status == http.StatusSwitchingProtocols {
+		h.ResponseWriter.WriteHeader(status)
+	} else if h.conn == nil {
+		h.refused = status
+	}
+}
+
+// Write keeps a text for people back.
+func (*leanHijacker) Write(text []byte) (int, error) { return len(text), nil }
+
+// Hijack takes the connection over.
+func (h *leanHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	early, _ := buffers.Peek(buffers.Reader.Buffered()) // all of that is there
+	h.conn = &lean{Conn: conn, early: bytes.Clone(early), patience: h.patience}
+	return h.conn, bufio.NewReadWriter(bufio.NewReaderSize(h.conn, leanBytes), bufio.NewWriterSize(h.conn, leanBytes)), nil
+}

@@ -1,0 +1,119 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/uuid"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/lexer"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// maxNameBytes is how much of an operation's name the log and the metrics
+// take.
+const maxNameBytes = 64
+
+// kindWebSocket is the kind of a request that opened a WebSocket. Each
+// operation on it has a record of its own.
+const kindWebSocket = "websocket"
+
+type recordKey struct{}
+
+// record is what is known of a request or, on a WebSocket, of an operation,
+// for its line in the log. It belongs to the goroutine that serves it.
+type record struct {
+	start     time.Time
+	log       *slog.Logger
+	metrics   *Metrics
+	auth      *viewer.Authenticator // nil: everybody is anonymous
+	user      storage.User
+	until     time.Time // when the user has to prove themselves again; zero: never
+	operation string    // its name, at most maxNameBytes of it
+	kind      string
+	code      string // of the first error
+}
+
+// begin begins to measure what a record is of. Call its end.
+func begin(ctx context.Context, of record) (context.Context, *record) {
+	of.start = time.Now()
+	of.metrics.begin()
+	return context.WithValue(ctx, recordKey{}, &of), &of
+}
+
+// recordOf is the record of a request, or one that nobody reads where no
+// Handler goes around the server.
+func recordOf(ctx context.Context) *record {
+	if rec, ok := ctx.Value(recordKey{}).(*record); ok {
+		return rec
+	}
+	return &record{log: slog.Default(), user: viewer.From(ctx)}
+}
+
+// end writes the line and measures.
+func (rec *record) end(ctx context.Context, more ...slog.Attr) {
+	took := time.Since(rec.start)
+	if rec.code == "" {
+		rec.code = codeOK
+	}
+	rec.metrics.end(rec, took)
+	rec.log.LogAttrs(ctx, slog.LevelInfo, "request", append([]slog.Attr{
+		slog.String("operation", rec.operation),
+		slog.String("kind", rec.kind),
+		slog.String("user", rec.user.UserID),
+		slog.String("tenant", rec.user.Tenant),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+		slog.String("code", rec.code),
+	}, more...)...)
+}
+
+// see notes what is asked, of a refused document as far as it can be told. A
+// name is one by the rules of GraphQL.
+func (rec *record) see(operation *graphql.OperationContext, params *graphql.RawParams) {
+	var name string
+	if operation != nil && operation.Operation != nil {
+		name, rec.kind = operation.Operation.Name, string(operation.Operation.Operation)
+	} else {
+		name, rec.kind = firstOperation(params.Query)
+	}
+	rec.operation = name[:min(len(name), maxNameBytes)]
+}
+
+// firstOperation is the name and kind of the operation that a document begins
+// with, empty where it begins with something else.
+func firstOperation(document string) (name, kind string) {
+	tokens := lexer.New(&ast.Source{Input: document})
+	token, err := tokens.ReadToken()
+	for err == nil && token.Kind == lexer.Comment {
+		token, err = tokens.ReadToken()
+	}
+	switch {
+	case err != nil:
+		return "", ""
+	case token.Kind == lexer.BraceL:
+		return "", string(ast.Query)
+	case token.Kind != lexer.Name || !slices.Contains([]string{"query", "mutation", "subscription"}, token.Value):
+		return "", ""
+	}
+	kind = token.Value
+	if token, err = tokens.ReadToken(); err == nil && token.Kind == lexer.Name {
+		name = token.Value
+	}
+	return name, kind
+}
+
+// panicked logs a panic and returns what its client is told: an id, under
+// which the log has the stack.
+func (rec *record) panicked(ctx context.Context, value any) string {
+	id := uuid.NewString()
+	rec.log.ErrorContext(ctx, "panic while answering a request",
+		"id", id, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
+	return "something went wrong on our side; the log has it under " + id
+}

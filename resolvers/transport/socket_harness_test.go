@@ -1,0 +1,280 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	gqlhandler "github.com/99designs/gqlgen/graphql/handler"
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/graph"
+	"ovation/resolvers/limits"
+	"ovation/resolvers/transport"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// deadline is for what comes at once unless something is wrong.
+const deadline = 10 * time.Second
+
+var secret = []byte("0123456789abcdef0123456789abcdef")
+
+// site is a server of streams on a real connection.
+type site struct {
+	*server
+
+	url     string // begins with http
+	streams *transport.Streams
+	metrics *prometheus.Registry // of the streams
+}
+
+type siteOptions struct {
+	transport.StreamOptions
+
+	origins []string
+	dev     viewer.DevHeaders
+}
+
+func newSite(tb testing.TB, options siteOptions) *site {
+	tb.Helper()
+	s := &site{server: &server{log: &lines{}, registry: prometheus.NewRegistry()}, metrics: prometheus.NewRegistry()}
+	options.Registry = s.metrics
+	if options.Spread == 0 {
+		options.Spread = 20 * time.Millisecond
+	}
+	s.streams = transport.NewStreams(options.StreamOptions)
+	auth, err := viewer.New(tb.Context(), viewer.Config{Secret: secret, DevHeaders: options.dev})
+	must(tb, err)
+	srv := gqlhandler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root{}}))
+	srv.SetRecoverFunc(func(context.Context, any) error { return errors.New("a fault") })
+	srv.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+		if graphql.GetOperationContext(ctx).Operation.Name == "Kaboom" {
+			panic("a secret of the house")
+		}
+		return next(ctx)
+	})
+	srv.AddTransport(transport.WebSocket{Streams: s.streams, AllowedOrigins: options.origins})
+	srv.AddTransport(transport.HTTP{Streams: s.streams})
+	limits.Install(srv, limits.Config{Introspection: true})
+	cfg := transport.Config{Auth: auth, AllowedOrigins: options.origins, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger()}
+	s.Handler = transport.Handler(srv, cfg)
+	on := httptest.NewServer(s.Handler)
+	s.url = on.URL
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		defer cancel()
+		must(tb, s.streams.Close(ctx))
+		on.Close()
+		must(tb, auth.Close())
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// token is one for alice.
+func token(tb testing.TB, ttl time.Duration) string {
+	tb.Helper()
+	text, err := viewer.Sign(secret, storage.User{Tenant: "default", UserID: "alice"}, ttl)
+	must(tb, err)
+	return text
+}
+
+// client is the other end of a WebSocket.
+type client struct {
+	*websocket.Conn
+
+	tb testing.TB
+}
+
+// dial connects; header are names and values in turn.
+func (s *site) dial(tb testing.TB, header ...string) *client {
+	tb.Helper()
+	c, _, err := s.tryDial(tb, header...)
+	must(tb, err)
+	return c
+}
+
+// tryDial connects, or returns the status of the answer.
+func (s *site) tryDial(tb testing.TB, header ...string) (*client, int, error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), deadline)
+	defer cancel()
+	options := &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{}}
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Sec-WebSocket-Protocol" {
+			options.Subprotocols = strings.Fields(header[i+1])
+			continue
+		}
+		options.HTTPHeader.Add(header[i], header[i+1])
+	}
+	conn, res, err := websocket.Dial(ctx, s.url+"/graphql", options)
+	status := 0
+	if res != nil {
+		status = res.StatusCode
+		if err != nil {
+			_ = res.Body.Close()
+		}
+	}
+	if err != nil {
+		return nil, status, err
+	}
+	conn.SetReadLimit(-1)
+	tb.Cleanup(func() { _ = conn.CloseNow() })
+	return &client{conn, tb}, status, nil
+}
+
+// ready connects and initialises.
+func (s *site) ready(tb testing.TB, header ...string) *client {
+	tb.Helper()
+	c := s.dial(tb, header...)
+	c.say(`{"type":"connection_init"}`)
+	c.hears(`{"type":"connection_ack"}`)
+	return c
+}
+
+// say sends messages.
+func (c *client) say(messages ...string) {
+	c.tb.Helper()
+	for _, text := range messages {
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		must(c.tb, c.Write(ctx, websocket.MessageText, []byte(text)))
+		cancel()
+	}
+}
+
+// subscribe asks for an operation.
+func subscribe(id, text string) string {
+	return fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":%s}`, id, query(text))
+}
+
+// watching is a subscription to a subject.
+func watching(biz, bizID string) string {
+	return fmt.Sprintf(`subscription{interactiveChanged(subjects:[{biz:%q,bizId:%q}]){bizId version}}`, biz, bizID)
+}
+
+// next returns the next message.
+func (c *client) next() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	_, text, err := c.Read(ctx)
+	return string(text), err
+}
+
+// hears wants messages, in this order.
+func (c *client) hears(messages ...string) {
+	c.tb.Helper()
+	for _, want := range messages {
+		got, err := c.next()
+		if err != nil || got != want {
+			c.tb.Fatalf("it heard %s, %v; want %s", got, err, want)
+		}
+	}
+}
+
+// isClosed wants the socket to be closed by the server, whatever it says
+// before.
+func (c *client) isClosed(code websocket.StatusCode, reason string) {
+	c.tb.Helper()
+	for {
+		_, err := c.next()
+		if err == nil {
+			continue
+		}
+		var end websocket.CloseError
+		if !errors.As(err, &end) || end.Code != code || !strings.Contains(end.Reason, reason) {
+			c.tb.Fatalf("it ended by %v; want %d %q", err, code, reason)
+		}
+		return
+	}
+}
+
+// is wants a metric of the streams to be so, soon.
+func (s *site) is(tb testing.TB, series string, want float64) {
+	tb.Helper()
+	eventually(tb, fmt.Sprintf("%s is %v", series, want), func() bool { return s.value(tb, series) == want })
+}
+
+// value is that of a metric: its name, and the value of its label behind a
+// space if it has one.
+func (s *site) value(tb testing.TB, series string) float64 {
+	tb.Helper()
+	name, label, _ := strings.Cut(series, " ")
+	for _, from := range []prometheus.Gatherer{s.metrics, s.registry} {
+		families, err := from.Gather()
+		must(tb, err)
+		for _, family := range families {
+			for _, metric := range family.GetMetric() {
+				labels := metric.GetLabel()
+				if family.GetName() == name && (label == "" || len(labels) == 1 && labels[0].GetValue() == label) {
+					return metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// eventually waits for something to become true.
+func eventually(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(deadline); !is(); <-again.C {
+		if time.Now().After(end) {
+			tb.Fatalf("it does not come to this: %s", what)
+		}
+	}
+}
+
+// raw is a connection on which a handshake has been made by hand.
+func (s *site) raw(tb testing.TB) net.Conn {
+	tb.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	must(tb, err)
+	tb.Cleanup(func() { _ = conn.Close() })
+	must(tb, conn.SetDeadline(time.Now().Add(deadline)))
+	_, err = io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+	must(tb, err)
+	return conn
+}
+
+// everything reads until the other side closes.
+func everything(tb testing.TB, conn net.Conn) string {
+	tb.Helper()
+	text, err := io.ReadAll(conn)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !strings.Contains(err.Error(), "reset") {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// tell sends an event to whoever watches a subject of "told".
+func tell(tb testing.TB, bizID string, version int64) {
+	tb.Helper()
+	told, _ := tellings.LoadOrStore(bizID, make(chan *storage.Interactive))
+	event := &storage.Interactive{Subject: storage.Subject{Tenant: "default", Biz: "told", BizID: bizID}, Freshness: storage.Live}
+	event.Version = version
+	select {
+	case told.(chan *storage.Interactive) <- event:
+	case <-time.After(deadline):
+		tb.Fatal("nobody watches", bizID)
+	}
+}

@@ -1,0 +1,259 @@
+package transport_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/golang-jwt/jwt/v5"
+
+	"ovation/resolvers/transport"
+)
+
+func TestStreamsAreBounded(t *testing.T) {
+	t.Run("on one socket", func(t *testing.T) {
+		c := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxPerSocket: 2}}).ready(t)
+		c.say(subscribe("1", watching("wait", "1")), subscribe("2", watching("wait", "2")), subscribe("3", watching("wait", "3")))
+		c.hears(`{"type":"error","id":"3","payload":[{"message":"this connection has 2 operations, which is the most at the same time","extensions":{"code":"LIMIT_EXCEEDED"}}]}`)
+		c.say(`{"type":"complete","id":"1"}`)
+		eventually(t, "there is room again", func() bool {
+			c.say(subscribe("4", `{viewer{userId}}`))
+			got, err := c.next()
+			if err == nil && strings.Contains(got, "next") {
+				_, err = c.next() // its complete
+			}
+			must(t, err)
+			return strings.Contains(got, "next")
+		})
+	})
+	t.Run("in the process", func(t *testing.T) {
+		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxSubscriptions: 1}})
+		a, b := s.ready(t), s.ready(t)
+		a.say(subscribe("1", watching("wait", "1")))
+		s.is(t, "ovation_subscriptions", 1)
+		b.say(subscribe("1", watching("wait", "1")))
+		b.hears(`{"type":"error","id":"1","payload":[{"message":"this server holds as many subscriptions as it can; try again","extensions":{"code":"UNAVAILABLE"}}]}`)
+		must(t, a.Close(websocket.StatusNormalClosure, ""))
+		s.is(t, "ovation_subscriptions", 0)
+		b.say(subscribe("1", watching("count", "0")))
+		b.hears(`{"type":"complete","id":"1"}`)
+	})
+	t.Run("of a user", func(t *testing.T) {
+		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreamsPerUser: 2}})
+		alice := []string{"Authorization", "Bearer " + token(t, time.Hour)}
+		first := s.ready(t, alice...)
+		s.ready(t, alice...)
+		third := s.dial(t, alice...)
+		third.say(`{"type":"connection_init"}`)
+		third.isClosed(websocket.StatusTryAgainLater, "you have 2 connections open")
+		if got := s.events(t, query(watching("wait", "1")), alice...); got.status != 429 || got.code() != "LIMIT_EXCEEDED" {
+			t.Errorf("an event stream is answered %d %s", got.status, got.body)
+		}
+		for range 5 {
+			s.ready(t) // nobody has no bound
+		}
+		must(t, first.Close(websocket.StatusNormalClosure, ""))
+		s.is(t, "ovation_streams websocket", 6)
+		s.ready(t, alice...)
+	})
+	t.Run("in all", func(t *testing.T) {
+		s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreams: 3}})
+		for range 3 {
+			s.ready(t)
+		}
+		if _, status, _ := s.tryDial(t); status != 503 {
+			t.Errorf("one more is answered %d", status)
+		}
+		if got := s.events(t, query(watching("wait", "1"))); got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") == "" {
+			t.Errorf("an event stream is answered %d %s", got.status, got.body)
+		}
+		s.is(t, "ovation_streams_refused_total full", 2)
+	})
+}
+
+// TestSocketsThatNeverInitialise has thousands of them, and one that works.
+func TestSocketsThatNeverInitialise(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxPending: 100, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond}})
+	works := s.ready(t)
+	works.say(subscribe("1", watching("told", "flooded")))
+	var idle []net.Conn
+	for i := range 2000 {
+		idle = append(idle, s.raw(t))
+		if i%400 == 0 {
+			tell(t, "flooded", int64(i))
+			works.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"flooded","version":%d}}}}`, i))
+			s.ready(t) // and others get in
+		}
+	}
+	s.is(t, "ovation_websocket_closes_total 4408", 1900)
+	if open := s.value(t, "ovation_streams websocket"); open != 106 {
+		t.Errorf("%v are open", open)
+	}
+	must(t, idle[0].SetDeadline(time.Now().Add(deadline)))
+	said, err := io.ReadAll(idle[0])
+	if err != nil || !strings.HasSuffix(string(said), "\x11\x38Connection initialisation timeout") {
+		t.Errorf("the oldest is told %q, %v", said, err)
+	}
+}
+
+func TestWhoIsSlowToInitialise(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{InitTimeout: 100 * time.Millisecond}})
+	c := s.dial(t)
+	c.say(`{"type":"ping"}`)
+	c.hears(`{"type":"pong"}`)
+	c.isClosed(4408, "Connection initialisation timeout")
+	s.is(t, "ovation_streams websocket", 0)
+}
+
+// TestAReaderThatStopsReading disturbs nobody, and what it does not read is not
+// kept.
+func TestAReaderThatStopsReading(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: time.Hour, CloseTimeout: 100 * time.Millisecond}})
+	reads := s.ready(t)
+	reads.say(subscribe("1", watching("told", "read")))
+	before := heap()
+	for range 5 {
+		s.ready(t).say(subscribe("1", flood))
+	}
+	sent := func() float64 { return s.value(t, "ovation_subscription_responses_total") }
+	stuck := func() bool { // none of the five gets any further
+		n := sent()
+		for i := range int64(10) {
+			tell(t, "read", i)
+			reads.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"read","version":%d}}}}`, i))
+		}
+		return sent() == n+10
+	}
+	eventually(t, "the connections are full", stuck)
+	if after := heap(); after > before+5<<20 {
+		t.Errorf("the heap has grown by %d KB", (after-before)>>10)
+	}
+	s.is(t, "ovation_streams websocket", 6)
+}
+
+func TestAReaderThatStopsReadingIsCutOff(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: 200 * time.Millisecond}})
+	c := s.ready(t)
+	c.say(subscribe("1", flood))
+	s.is(t, "ovation_websocket_closes_total lost", 1)
+	s.is(t, "ovation_streams websocket", 0)
+	s.is(t, "ovation_subscriptions", 0)
+}
+
+// flood is a subscription to events of 50 KB without an end.
+var flood = watching("flood", strings.Repeat("x", 50_000))
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	soon := "Bearer " + expiring(t)
+	a, b := s.ready(t, "Authorization", soon), s.dial(t)
+	b.say(`{"type":"connection_init","payload":{"Authorization":"` + soon + `"}}`)
+	b.hears(`{"type":"connection_ack"}`)
+	for _, c := range []*client{a, b} {
+		c.say(subscribe("1", watching("wait", "1")))
+	}
+	stream := s.events(t, query(watching("wait", "1")), "Authorization", soon)
+	if strings.Contains(stream.body, "event:") { // no complete: the client is to come back
+		t.Errorf("the event stream has %q", stream.body)
+	}
+	for _, c := range []*client{a, b} {
+		c.isClosed(4403, "Forbidden: the token has expired")
+	}
+	s.is(t, "ovation_subscriptions", 0)
+}
+
+// expiring is a token of alice that is believed for one or two seconds more:
+// half a minute after it has expired.
+func expiring(t *testing.T) string {
+	t.Helper()
+	claims := jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 28}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
+	must(t, err)
+	return text
+}
+
+func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 50 * time.Millisecond, PongTimeout: 200 * time.Millisecond}})
+	s.raw(t) // it never initialises, so it is not pinged
+	lives, dies := s.ready(t), s.raw(t)
+	go func() { // it answers pings by reading
+		for {
+			if _, err := lives.next(); err != nil {
+				return
+			}
+		}
+	}()
+	const init = `{"type":"connection_init"}`
+	_, err := dies.Write(append([]byte{0x81, 0x80 | byte(len(init)), 0, 0, 0, 0}, init...)) // masked by zeros
+	must(t, err)
+	s.is(t, "ovation_websocket_closes_total lost", 1)
+	said := everything(t, dies)
+	if !strings.Contains(said, "connection_ack") || !strings.Contains(said, "\x89\x011") {
+		t.Errorf("it was told %q", said)
+	}
+	if open := s.value(t, "ovation_streams websocket"); open != 2 {
+		t.Errorf("%v are open", open)
+	}
+}
+
+func TestAServerThatStopsTellsAll(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{Spread: 100 * time.Millisecond}})
+	var all []*client
+	for range 20 {
+		c := s.ready(t)
+		c.say(subscribe("1", watching("wait", "1")), subscribe("2", `{interactive(biz:"told",bizId:"stop"){bizId}}`))
+		all = append(all, c)
+	}
+	pending := s.dial(t)
+	stream := make(chan answer, 1)
+	go func() { stream <- s.events(t, query(watching("wait", "1"))) }()
+	s.is(t, "ovation_subscriptions", 21)
+
+	closed := make(chan error, 1)
+	go func() { closed <- s.streams.Close(context.Background()) }()
+	pending.isClosed(websocket.StatusGoingAway, "the server is stopping")
+	if got := <-stream; strings.Contains(got.body, "complete") {
+		t.Errorf("the event stream has %q", got.body)
+	}
+	s.is(t, "ovation_subscriptions", 0)
+	if _, status, _ := s.tryDial(t); status != 503 {
+		t.Errorf("a new one is answered %d", status)
+	}
+	for range 20 { // the queries that are under way
+		tell(t, "stop", 1)
+	}
+	for _, c := range all {
+		c.hears(`{"type":"next","id":"2","payload":{"data":{"interactive":{"bizId":"stop"}}}}`, `{"type":"complete","id":"2"}`)
+		c.isClosed(websocket.StatusGoingAway, "the server is stopping")
+	}
+	must(t, <-closed)
+	s.is(t, "ovation_streams websocket", 0)
+	s.is(t, "ovation_streams events", 0)
+}
+
+func TestClosingDoesNotWaitForEver(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	c := s.ready(t)
+	c.say(subscribe("1", `{interactive(biz:"told",bizId:"late"){bizId}}`))
+	s.is(t, "ovation_graphql_requests_in_flight", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.streams.Close(ctx); err == nil {
+		t.Error("a query that goes on is not told of")
+	}
+	tell(t, "late", 1)
+	c.isClosed(websocket.StatusGoingAway, "")
+}

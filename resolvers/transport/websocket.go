@@ -1,0 +1,74 @@
+package transport
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/coder/websocket"
+)
+
+// WebSocket answers any number of operations over one connection, by the
+// protocol graphql-transport-ws.
+type WebSocket struct {
+	// Streams bound the WebSockets and close them at the end.
+	Streams *Streams
+	// AllowedOrigins are the origins of other web sites whose pages may
+	// connect, as in Config.
+	AllowedOrigins []string
+}
+
+var _ graphql.Transport = WebSocket{}
+
+// Supports reports whether a request asks for a WebSocket.
+func (WebSocket) Supports(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Upgrade"), func(value string) bool {
+		return strings.Contains(strings.ToLower(value), "websocket")
+	})
+}
+
+// Do takes the connection over. A goroutine of the streams' serves it from now
+// on, so that nothing of the request is held.
+func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	rec := recordOf(r.Context())
+	rec.kind = kindWebSocket
+	if !t.welcomes(r) {
+		WriteError(w, r, http.StatusForbidden, codeBadUserInput, "pages of this origin may not connect here; the server names those that may by --allowed-origins")
+		return
+	}
+	s := newSocket(exec, t.Streams, rec, r.Host)
+	entered, refused := t.Streams.begin(kindSocket, s.stop)
+	if refused != nil {
+		w.Header().Set("Retry-After", "1")
+		WriteError(w, r, refused.status, refused.code, refused.message)
+		return
+	}
+	hijacker := &leanHijacker{ResponseWriter: w, patience: t.Streams.opts.WriteTimeout}
+	conn, err := websocket.Accept(hijacker, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{subprotocol},
+		InsecureSkipVerify: true, // welcomes has looked
+	})
+	if err != nil {
+		entered.end()
+		if hijacker.conn == nil {
+			WriteError(w, r, max(hijacker.refused, http.StatusBadRequest), codeBadUserInput, "this is no handshake of a WebSocket, version 13")
+		}
+		return
+	}
+	conn.SetReadLimit(-1) // the socket looks
+	s.connect(conn, hijacker.conn, entered)
+	go s.serve() //nolint:contextcheck // it outlives the request; the streams wait for it
+}
+
+// welcomes reports whether a page of the request's origin may connect: one of
+// this host, or of an origin that is allowed. What is no browser names none.
+func (t WebSocket) welcomes(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(t.AllowedOrigins, origin) || slices.Contains(t.AllowedOrigins, "*") {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, r.Host)
+}

@@ -1,0 +1,303 @@
+package transport_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"ovation/resolvers/transport"
+	"ovation/resolvers/viewer"
+)
+
+func TestASocketAnswersOperations(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	tests := map[string]struct {
+		say   string
+		hears []string
+	}{
+		"a query": {subscribe("1", `{interactive(biz:"video",bizId:"7"){bizId}}`), []string{
+			`{"type":"next","id":"1","payload":{"data":{"interactive":{"bizId":"7"}}}}`, `{"type":"complete","id":"1"}`,
+		}},
+		"a mutation": {subscribe("1", `mutation{read(input:{biz:"a",bizId:"1"}){changed}}`), []string{
+			`{"type":"next","id":"1","payload":{"data":{"read":{"changed":true}}}}`, `{"type":"complete","id":"1"}`,
+		}},
+		"a subscription": {subscribe("1", watching("count", "2")), []string{
+			`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"2","version":1}}}}`,
+			`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"2","version":2}}}}`, `{"type":"complete","id":"1"}`,
+		}},
+		"one without events": {subscribe("1", watching("count", "0")), []string{`{"type":"complete","id":"1"}`}},
+		"variables, a name, and an id to be escaped": {
+			`{"payload":{"operationName":"Q","extensions":{},"variables":{"id":12345678901234567890},"query":"query P{__typename} query Q($id:ID!){interactive(biz:\"video\",bizId:$id){bizId}}"},` +
+				`"id":"a\"\n<é","type":"subscribe","else":[1]}`,
+			[]string{`{"type":"next","id":"a\"\n\u003cé","payload":{"data":{"interactive":{"bizId":"12345678901234567890"}}}}`, `{"type":"complete","id":"a\"\n\u003cé"}`},
+		},
+		"an error among data": {subscribe("1", `{interactive(biz:"fail",bizId:"1"){bizId}}`), []string{
+			`{"type":"next","id":"1","payload":{"errors":[{"message":"no such thing","path":["interactive"],"locations":[{"line":1,"column":2}],"extensions":{"code":"NOT_FOUND"}}],"data":null}}`,
+			`{"type":"complete","id":"1"}`,
+		}},
+		"a document that is not valid": {subscribe("1", `{nonsense}`), []string{
+			`{"type":"error","id":"1","payload":[{"message":"Cannot query field \"nonsense\" on type \"Query\". Did you mean \"nodes\"?","locations":[{"line":1,"column":2}],"extensions":{"code":"BAD_USER_INPUT"}}]}`,
+		}},
+		"what costs too much": {subscribe("1", `{viewer{folders(first:100){edges{node{items(first:100){edges{node{folder{items(first:100){edges{cursor}}}}}}}}}}}`), []string{
+			`{"type":"error","id":"1","payload":[{"message":"the operation costs 2050403: its answer can hold that many fields; at most 20000 are allowed. Ask for shorter lists (first) or fewer fields","extensions":{"code":"LIMIT_EXCEEDED"}}]}`,
+		}},
+		"a subscription that is refused": {subscribe("1", watching("fail", "1")), []string{
+			`{"type":"error","id":"1","payload":[{"message":"no such thing","path":["interactiveChanged"],"locations":[{"line":1,"column":14}],"extensions":{"code":"NOT_FOUND"}}]}`,
+		}},
+		"a ping":              {`{"type":"ping"}`, []string{`{"type":"pong"}`}},
+		"a ping with payload": {`{"type":"ping","payload":{"at":[1, 2]}}`, []string{`{"type":"pong","payload":{"at":[1,2]}}`}},
+		"a pong":              {`{"type":"pong","payload":null}`, nil},
+		"an end of nothing":   {`{"type":"complete","id":"nothing"}`, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := s.ready(t)
+			c.say(test.say)
+			c.hears(test.hears...)
+			c.say(`{"type":"ping"}`) // nothing came after that
+			c.hears(`{"type":"pong"}`)
+			must(t, c.Close(websocket.StatusNormalClosure, ""))
+		})
+	}
+	s.is(t, "ovation_websocket_closes_total client", float64(len(tests)))
+	s.is(t, "ovation_streams websocket", 0)
+}
+
+// TestCloseCodes says to the server what it must not be told.
+func TestCloseCodes(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
+	const begun = `{"type":"connection_init"}`
+	tests := map[string]struct {
+		say    []string
+		code   websocket.StatusCode
+		reason string
+	}{
+		"garbage":                   {[]string{"\x00\x01garbage"}, 4400, "must be a JSON object"},
+		"nothing":                   {[]string{""}, 4400, "must be a JSON object"},
+		"a list":                    {[]string{`[{"type":"ping"}]`}, 4400, "must be a JSON object"},
+		"cut off":                   {[]string{`{"type":"pi`}, 4400, "ends too early"},
+		"two in one":                {[]string{`{"type":"ping"}{"type":"ping"}`}, 4400, "goes on after"},
+		"invalid UTF-8":             {[]string{"{\"type\":\"\xff\"}"}, 4400, "not valid UTF-8"},
+		"deep":                      {[]string{`{"type":"ping","payload":{"a":` + deep + `}}`}, 4400, "at most 64 are allowed"},
+		"many values":               {[]string{`{"type":"ping","payload":{"a":[` + strings.Repeat("1,", 11_000) + `1]}}`}, 4400, "more than 10000 values"},
+		"no type":                   {[]string{`{}`}, 4400, `"type" is missing`},
+		"a type that is no string":  {[]string{`{"type":1}`}, 4400, `"type" must be a string`},
+		"a type twice":              {[]string{`{"type":"ping","type":"pong"}`}, 4400, "more than once"},
+		"an unknown type":           {[]string{`{"type":"start"}`}, 4400, "no such type"},
+		"a type of servers":         {[]string{`{"type":"next","id":"1","payload":{}}`}, 4400, "no such type"},
+		"a payload that is text":    {[]string{`{"type":"ping","payload":"x"}`}, 4400, `"payload" must be an object`},
+		"an init that is text":      {[]string{`{"type":"connection_init","payload":"x"}`}, 4400, `"payload" must be an object`},
+		"a token that is no text":   {[]string{`{"type":"connection_init","payload":{"Authorization":1}}`}, 4400, "Authorization must be a string"},
+		"no id":                     {[]string{begun, `{"type":"subscribe","payload":{"query":"{__typename}"}}`}, 4400, `"id" is missing`},
+		"an empty id":               {[]string{begun, `{"type":"subscribe","id":"","payload":{"query":"{__typename}"}}`}, 4400, `"id" is missing`},
+		"an id that is a number":    {[]string{begun, `{"type":"subscribe","id":1,"payload":{"query":"{__typename}"}}`}, 4400, `"id" must be a string`},
+		"a long id":                 {[]string{begun, subscribe(strings.Repeat("x", 129), "{__typename}")}, 4400, `"id" is too long`},
+		"an end without id":         {[]string{begun, `{"type":"complete"}`}, 4400, `"id" is missing`},
+		"no payload":                {[]string{begun, `{"type":"subscribe","id":"1"}`}, 4400, `"payload" must be an object`},
+		"a payload that is a list":  {[]string{begun, `{"type":"subscribe","id":"1","payload":["{__typename}"]}`}, 4400, `"payload" must be an object`},
+		"no query":                  {[]string{begun, `{"type":"subscribe","id":"1","payload":{}}`}, 4400, `"query" is missing`},
+		"a query that is an object": {[]string{begun, `{"type":"subscribe","id":"1","payload":{"query":{}}}`}, 4400, `"query" must be a string`},
+		"variables that are text":   {[]string{begun, `{"type":"subscribe","id":"1","payload":{"query":"{__typename}","variables":"x"}}`}, 4400, `"variables" must be an object`},
+		"unacknowledged":            {[]string{subscribe("1", "{__typename}")}, 4401, "Unauthorized"},
+		"a bad token":               {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer x"}}`}, 4403, "Forbidden: the token is not a JSON Web Token"},
+		"in small letters":          {[]string{`{"type":"connection_init","payload":{"authorization":"Bearer x"}}`}, 4403, "Forbidden: the token is not a JSON Web Token"},
+		"two tokens":                {[]string{`{"type":"connection_init","payload":{"authorization":"Bearer x","Authorization":"Bearer x"}}`}, 4403, "Forbidden: there is more than one"},
+		"another scheme":            {[]string{`{"type":"connection_init","payload":{"authorization":"Basic eA=="}}`}, 4403, "Forbidden"},
+		"two inits":                 {[]string{begun, begun}, 4429, "Too many initialisation requests"},
+		"an id twice":               {[]string{begun, subscribe("one", watching("wait", "1")), subscribe("one", "{__typename}")}, 4409, "Subscriber for one already exists"},
+		"a long message":            {[]string{begun, subscribe("1", "#"+strings.Repeat("x", 64<<10))}, 1009, "64 KiB"},
+		"a very long message":       {[]string{`{"type":"ping","payload":{"":"` + strings.Repeat("x", 4<<20) + `"}}`}, 1009, "64 KiB"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := s.dial(t)
+			c.say(test.say[:len(test.say)-1]...)
+			// The server may close before it has taken all of a long message.
+			_ = c.Write(t.Context(), websocket.MessageText, []byte(test.say[len(test.say)-1]))
+			c.isClosed(test.code, test.reason)
+		})
+	}
+	t.Run("binary", func(t *testing.T) {
+		c := s.dial(t)
+		must(t, c.Write(t.Context(), websocket.MessageBinary, []byte(begun)))
+		c.isClosed(4400, "messages are text")
+	})
+	for name, offered := range map[string]string{"no subprotocol": "", "an older one": "graphql-ws"} {
+		t.Run(name, func(t *testing.T) {
+			s.dial(t, "Sec-WebSocket-Protocol", offered).isClosed(4406, "Subprotocol not acceptable")
+		})
+	}
+	s.is(t, "ovation_streams websocket", 0)
+	s.is(t, "ovation_subscriptions", 0)
+}
+
+func TestFramesThatAreNone(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{CloseTimeout: 50 * time.Millisecond}})
+	for name, frames := range map[string]string{
+		"an unknown opcode":      "\x83\x80\x00\x00\x00\x00",
+		"not masked":             "\x81\x02{}",
+		"reserved bits":          "\xf1\x80\x00\x00\x00\x00",
+		"a continuation at once": "\x80\x80\x00\x00\x00\x00",
+		"a long ping":            "\x89\xfe\x01\x00\x00\x00\x00\x00",
+		"no frames":              "GET / HTTP/1.1\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := s.raw(t)
+			_, err := conn.Write([]byte(frames))
+			must(t, err)
+			said := everything(t, conn)
+			_, frame, _ := strings.Cut(said, "\r\n\r\n")
+			if len(frame) < 4 || frame[0] != 0x88 || frame[2:4] != "\x03\xea" {
+				t.Errorf("it is answered with %q, not with a close of 1002", said)
+			}
+		})
+	}
+	s.is(t, "ovation_streams websocket", 0)
+}
+
+func TestHandshakesThatAreRefused(t *testing.T) {
+	const friend = "https://app.example.com"
+	s := newSite(t, siteOptions{origins: []string{friend}})
+	tests := map[string]struct {
+		header []string
+		status int
+	}{
+		"no origin":          {nil, 101},
+		"its own page":       {[]string{"Origin", s.url}, 101},
+		"its own, by TLS":    {[]string{"Origin", strings.Replace(s.url, "http", "https", 1)}, 101},
+		"a friend's":         {[]string{"Origin", friend}, 101},
+		"a stranger's":       {[]string{"Origin", "https://evil.example.com"}, 403},
+		"one like a friend":  {[]string{"Origin", friend + ".evil.example"}, 403},
+		"another port":       {[]string{"Origin", "http://127.0.0.1:1"}, 403},
+		"a file":             {[]string{"Origin", "null"}, 403},
+		"no origin at all":   {[]string{"Origin", "%%"}, 403},
+		"a bad token":        {[]string{"Authorization", "Bearer x"}, 401},
+		"an unknown version": {[]string{"Sec-WebSocket-Version", "8"}, 400},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			header := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/graphql", http.NoBody)
+			must(t, err)
+			for _, pairs := range [][]string{header, test.header} {
+				for i := 0; i < len(pairs); i += 2 {
+					r.Header.Set(pairs[i], pairs[i+1])
+				}
+			}
+			res, err := http.DefaultClient.Do(r)
+			must(t, err)
+			defer func() { _ = res.Body.Close() }()
+			if res.StatusCode != test.status {
+				t.Errorf("%d", res.StatusCode)
+			}
+			if media := res.Header.Get("Content-Type"); test.status >= 400 && !strings.HasPrefix(media, "application/json") {
+				t.Errorf("it is answered with %q", media)
+			}
+		})
+	}
+	everybody := newSite(t, siteOptions{origins: []string{"*"}})
+	everybody.dial(t, "Origin", "https://evil.example.com")
+}
+
+func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
+	const whoAmI = `{viewer{userId}}`
+	alice := token(t, time.Hour)
+	tests := map[string]struct {
+		header  []string
+		payload string
+		want    string
+	}{
+		"nobody":              {nil, `{}`, `null`},
+		"no payload":          {nil, `null`, `null`},
+		"a token":             {nil, `{"Authorization":"Bearer ` + alice + `","else":{"a":[1]}}`, `{"userId":"alice"}`},
+		"in small letters":    {nil, `{"authorization":"bearer ` + alice + `"}`, `{"userId":"alice"}`},
+		"of the upgrade":      {[]string{"Authorization", "Bearer " + alice}, `{}`, `{"userId":"alice"}`},
+		"a user for tries":    {nil, `{"X-Ovation-User":"bob"}`, `{"userId":"bob"}`},
+		"the token over that": {nil, `{"x-ovation-user":"bob","Authorization":"Bearer ` + alice + `"}`, `{"userId":"alice"}`},
+		"the init over the upgrade": {
+			[]string{"Authorization", "Bearer " + alice}, `{"X-Ovation-User":"bob"}`, `{"userId":"bob"}`,
+		},
+	}
+	s := newSite(t, siteOptions{dev: viewer.LocalDevHeaders})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := s.dial(t, test.header...)
+			c.say(fmt.Sprintf(`{"type":"connection_init","payload":%s}`, test.payload))
+			c.hears(`{"type":"connection_ack"}`)
+			c.say(subscribe("1", whoAmI))
+			c.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"viewer":%s}}}`, test.want))
+		})
+	}
+	t.Run("a user where that is not believed", func(t *testing.T) {
+		c := newSite(t, siteOptions{dev: viewer.RefuseDevHeaders}).dial(t)
+		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
+		c.isClosed(4403, "X-Ovation-User is not believed here")
+	})
+	t.Run("nobody asks for a subject", func(t *testing.T) { // and the log and metrics tell of each operation
+		c := s.ready(t, "Authorization", "Bearer "+alice)
+		c.say(subscribe("1", "subscription Watch"+strings.TrimPrefix(watching("count", "2"), "subscription")))
+		for range 3 {
+			_, err := c.next()
+			must(t, err)
+		}
+		eventually(t, "it is logged", func() bool { return strings.Contains(s.log.String(), `"operation":"Watch"`) })
+		line := s.log.last(t)
+		for key, want := range map[string]any{"kind": "subscription", "user": "alice", "code": "OK", "responses": 2.0} {
+			if line[key] != want {
+				t.Errorf("%s is %v in %v", key, line[key], line)
+			}
+		}
+	})
+}
+
+func TestAnIDIsFreeAgainOnceItsOperationIsOver(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	c := s.ready(t)
+	for range 50 {
+		c.say(subscribe("1", watching("wait", "1")), `{"type":"complete","id":"1"}`, subscribe("1", `{viewer{userId}}`))
+		c.hears(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
+		c.say(subscribe("1", `{viewer{userId}}`))
+		c.hears(`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`)
+		c.say(subscribe("1", `{nonsense}`))
+		if got, err := c.next(); err != nil || !strings.HasPrefix(got, `{"type":"error"`) {
+			t.Fatal(got, err)
+		}
+	}
+	s.is(t, "ovation_subscriptions", 0)
+	s.is(t, "ovation_graphql_requests_in_flight", 0)
+}
+
+func TestAPanicEndsOneOperation(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	c := s.ready(t)
+	c.say(subscribe("other", watching("told", "panic")))
+	tell(t, "panic", 6)
+	c.hears(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":6}}}}`)
+	for _, kind := range []string{"query", "mutation", "subscription"} {
+		payload := map[string]string{"operationName": "Kaboom", "query": `query Kaboom{viewer{userId}}`}
+		switch kind {
+		case "mutation":
+			payload["query"] = `mutation Kaboom{read(input:{biz:"a",bizId:"1"}){changed}}`
+		case "subscription":
+			payload["query"] = strings.Replace(watching("wait", "1"), "subscription", "subscription Kaboom", 1)
+		}
+		text, err := json.Marshal(payload)
+		must(t, err)
+		c.say(fmt.Sprintf(`{"type":"subscribe","id":"1","payload":%s}`, text))
+		got, err := c.next()
+		if err != nil || !strings.HasPrefix(got, `{"type":"error","id":"1","payload":[{"message":"something went wrong on our side; the log has it under `) {
+			t.Fatal(got, err)
+		}
+	}
+	if !strings.Contains(s.log.String(), "a secret of the house") {
+		t.Error("the log does not tell")
+	}
+	tell(t, "panic", 7)
+	c.hears(`{"type":"next","id":"other","payload":{"data":{"interactiveChanged":{"bizId":"panic","version":7}}}}`)
+}
