@@ -158,8 +158,12 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	var given []*Watcher
 	for i := range batch {
-		h.settle(batch[i].topic, &found[i], batch[i].fresh, batch[i].changed, now)
+		given = h.settle(batch[i].topic, &found[i], batch[i].fresh, batch[i].changed, now, given)
+	}
+	for _, w := range given {
+		w.release()
 	}
 }
 

@@ -70,28 +70,33 @@ func (h *Hub) note(t *topic, at time.Time) {
 }
 
 // settle takes what was read of a topic: fresh are given it in any case,
-// everybody where it is news.
-func (h *Hub) settle(t *topic, got *storage.Interactive, fresh []seat, changed, now time.Time) {
+// everybody where it is news. It adds to given those who are to be released.
+func (h *Hub) settle(t *topic, got *storage.Interactive, fresh []seat, changed, now time.Time, given []*Watcher) []*Watcher {
 	if t.gone {
-		return
+		return given
 	}
 	if next := t.latest.after(got, changed); next != nil {
 		t.latest = next
 	}
 	for _, one := range fresh {
-		one.watcher.give(one.entry, t.latest, true)
+		if one.watcher.give(one.entry, t.latest, true) {
+			given = append(given, one.watcher)
+		}
 	}
 	switch {
 	case t.told == t.latest:
-		return
+		return given
 	case t.cooling:
 		h.note(t, now)
-		return
+		return given
 	}
 	t.told = t.latest
 	t.cooling, t.until = true, now.Add(h.opts.Gap)
 	h.cooling = append(h.cooling, t)
 	for _, one := range t.watchers {
-		one.watcher.give(one.entry, t.told, false)
+		if one.watcher.give(one.entry, t.told, false) {
+			given = append(given, one.watcher)
+		}
 	}
+	return given
 }

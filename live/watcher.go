@@ -19,9 +19,11 @@ type Watcher struct {
 	mu      sync.Mutex
 	closed  bool
 	entries []entry // one for each subject, in the order asked
-	unknown int     // entries without an event
-	pending int     // entries whose event was not taken
+	unknown int     // entries whose first event was not released
+	pending int     // entries whose event was released and not taken
 	from    int     // where to look first, so that each subject has its turn
+	// Of what was given since the last release: events, and first events.
+	given, first int
 }
 
 // entry is one subject of one watcher.
@@ -76,28 +78,36 @@ func (w *Watcher) take(events []*Event) (n int, err error) {
 	return n, nil
 }
 
-// give hands the watcher an event of one of its subjects. It never blocks. A
-// first event is of a read that began after Watch was called, or it waits.
-func (w *Watcher) give(i int, event *Event, first bool) {
+// give hands the watcher an event of one of its subjects, which it sees when it
+// is released: what was read together is seen together. It returns true where
+// that is still to be done. It never blocks. A first event is of a read that
+// began after Watch was called, or it waits.
+func (w *Watcher) give(i int, event *Event, first bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return
-	}
 	e := &w.entries[i]
 	switch {
-	case e.event == event, e.event == nil && !first:
-		return
+	case w.closed, e.event == event, e.event == nil && !first:
+		return false
 	case e.event == nil:
-		w.unknown--
+		w.first++
 	}
 	e.event = event
 	if e.pending {
 		w.hub.opts.Metrics.skipped()
-	} else {
-		e.pending = true
-		w.pending++
+		return false
 	}
+	e.pending = true
+	w.given++
+	return w.given == 1
+}
+
+// release shows the watcher what it was given.
+func (w *Watcher) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending, w.unknown = w.pending+w.given, w.unknown-w.first
+	w.given, w.first = 0, 0
 	if w.unknown == 0 {
 		w.signal()
 	}

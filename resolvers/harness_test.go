@@ -36,7 +36,8 @@ type service struct {
 	calls *counting
 	log   *lockedBuffer
 	// engine executes operations without HTTP.
-	engine *executor.Executor
+	engine   *executor.Executor
+	registry *prometheus.Registry
 }
 
 // logged is what the service has logged so far.
@@ -74,7 +75,8 @@ func start(t *testing.T, options ...option) *service {
 	log := new(lockedBuffer)
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	queue := local.NewQueue(local.Options{})
-	hub := live.New(database, live.Options{Logger: logger})
+	registry := prometheus.NewRegistry()
+	hub := live.New(database, live.Options{Logger: logger, Metrics: live.NewMetrics(registry)})
 	told := live.Telling(calls, hub.Changed, hub.ChangedAll)
 	mirror := local.Mirror{Reader: database}
 	recorder := worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: logger})
@@ -87,7 +89,7 @@ func start(t *testing.T, options ...option) *service {
 	must(t, err)
 	cfg := resolvers.Config{
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, worker.FoldersOptions{}), Live: hub,
-		Auth: auth, Logger: logger, Registry: prometheus.NewRegistry(), Introspection: set.introspection,
+		Auth: auth, Logger: logger, Registry: registry, Introspection: set.introspection,
 	}
 	handler, err := resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)
@@ -103,7 +105,7 @@ func start(t *testing.T, options ...option) *service {
 		must(t, database.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return &service{url: server.URL, store: database, calls: calls, log: log, engine: resolvers.NewExecutor(cfg)}
+	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), registry: registry}
 }
 
 // answer is a GraphQL response.

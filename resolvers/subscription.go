@@ -166,31 +166,37 @@ func (s *subscription) make(ctx context.Context, next graphql.ResponseHandler, o
 // query would read it: so the viewer's own actions and the counts agree.
 func (s *subscription) nextOfViewer(ctx context.Context) *storage.Interactive {
 	for {
-		if len(s.moment) > 0 && time.Since(s.at) < momentTime {
+		if len(s.moment) == 0 {
+			n, err := s.watcher.Next(ctx, s.events)
+			if err != nil || !s.read(ctx, subjectsOf(s.events[:n])) {
+				return nil
+			}
+		} else if time.Since(s.at) > momentTime {
+			old := make([]storage.Subject, len(s.moment))
+			for i, one := range s.moment {
+				old[i] = one.Subject
+			}
+			if !s.read(ctx, old) {
+				return nil
+			}
+		}
+		for len(s.moment) > 0 {
 			one := s.moment[0]
 			if s.moment = s.moment[1:]; s.isNews(one) {
 				s.told[one.Subject] = *one
 				return one
 			}
-			continue
-		}
-		subjects := make([]storage.Subject, 0, len(s.events))
-		for _, one := range s.moment { // it has become old
-			subjects = append(subjects, one.Subject)
-		}
-		if len(subjects) == 0 {
-			n, err := s.watcher.Next(ctx, s.events)
-			if err != nil {
-				return nil
-			}
-			for i, event := range s.events[:n] {
-				subjects, s.events[i] = append(subjects, event.Subject), nil
-			}
-		}
-		if !s.read(ctx, subjects) {
-			return nil
 		}
 	}
+}
+
+// subjectsOf are the subjects of events, which are let go.
+func subjectsOf(events []*live.Event) []storage.Subject {
+	subjects := make([]storage.Subject, len(events))
+	for i, event := range events {
+		subjects[i], events[i] = event.Subject, nil
+	}
+	return subjects
 }
 
 // read reads subjects, and what will be asked of them. While that fails it
@@ -213,7 +219,7 @@ func (s *subscription) read(ctx context.Context, subjects []storage.Subject) boo
 func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s.at, s.loaders = time.Now(), loaders.New(s.store, s.me, s.kinds)
+	s.loaders = loaders.New(s.store, s.me, s.kinds)
 	ctx = loaders.With(ctx, s.loaders)
 	if err := s.loaders.Fetch(ctx, loaders.Wants{Interactives: subjects}); err != nil {
 		return err
@@ -222,7 +228,7 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	if err != nil {
 		return err
 	}
-	s.moment = found
+	s.moment, s.at = found, time.Now()
 	s.aheadOf(ctx, func(a *ahead) {
 		for _, root := range a.fields(a.op.Operation.SelectionSet, "Subscription") {
 			for _, one := range found {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,6 +70,190 @@ func TestSubscriptionBeginsWithTheSnapshotAndTellsOfChanges(t *testing.T) {
 	alice.end()
 	if got := alice.next(); got != nil {
 		t.Errorf("after its end the stream has %+v", got)
+	}
+}
+
+// watchMany watches so many videos, with all that a page shows.
+const watchMany = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) {
+	bizId readCount liked { reaction } collected { folder { name itemCount } } read { times } version } }`
+
+func videos(n int) map[string]any {
+	subjects := make([]any, n)
+	for i := range subjects {
+		subjects[i] = map[string]any{"biz": "video", "bizId": strconv.Itoa(i)}
+	}
+	return map[string]any{"s": subjects}
+}
+
+// reads are a read of each of so many videos by alice, and of each a collection.
+func reads(n int) []storage.Action {
+	var actions []storage.Action
+	for i := range n {
+		subject := storage.Subject{Biz: "video", BizID: strconv.Itoa(i)}
+		actions = append(actions,
+			storage.Action{User: storage.User{UserID: "alice"}, Subject: subject, Kind: storage.KindRead},
+			storage.Action{User: storage.User{UserID: "alice"}, Subject: subject, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID})
+	}
+	return actions
+}
+
+func TestSubscriptionReadsWhatChangedTogetherByOneCall(t *testing.T) {
+	s := start(t)
+	alice := s.subscribe(t, "alice", watchMany, videos(100))
+	for range 100 {
+		alice.data(t)
+	}
+	s.calls.taken()
+	s.act(t, time.Now(), reads(100)...)
+	for i := range 100 {
+		got := alice.data(t)
+		if dig(t, got, "readCount") != 1.0 || dig(t, got, "collected", "folder", "itemCount") != 100.0 || dig(t, got, "read", "times") != 1.0 {
+			t.Fatalf("event %d is %v", i, got)
+		}
+	}
+	calls := s.calls.taken()
+	// One each, and again what a busy machine took too long to tell.
+	if n := calls["Interactives"]; n < 1 || n > 5 || calls["FoldersOf"] > n || len(calls) != 2 {
+		t.Errorf("100 subjects that changed together cost %v", calls)
+	}
+}
+
+func TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce(t *testing.T) {
+	s := start(t)
+	const varied = `subscription($s: [SubjectInput!]!, $x: Boolean!) { interactiveChanged(subjects: $s) { bizId @include(if: $x) version } }`
+	variables, without := videos(3), videos(3)
+	variables["x"], without["x"] = true, false
+	streams := []*stream{
+		s.subscribe(t, "", watchMany, videos(3)), s.subscribe(t, "", watchMany, videos(3)),
+		s.subscribe(t, "", strings.Replace(watchMany, "readCount", "n: readCount", 1), videos(3)),
+		s.subscribe(t, "", varied, variables), s.subscribe(t, "", varied, without),
+	}
+	for _, one := range streams {
+		for range 3 {
+			one.data(t)
+		}
+	}
+	s.calls.taken()
+	s.act(t, time.Now(), reads(3)...)
+	var texts [5][3][]byte
+	for i, one := range streams {
+		for n := range 3 {
+			texts[i][n] = one.next().Data
+		}
+	}
+	if calls := s.calls.taken(); len(calls) != 0 {
+		t.Errorf("what nobody in particular is told costs %v", calls)
+	}
+	for n := range 3 {
+		if &texts[0][n][0] != &texts[1][n][0] {
+			t.Error("the same is encoded twice")
+		}
+	}
+	same(t, parsed(t, texts[0][1]), `{"interactiveChanged":{"bizId":"1","readCount":1,"liked":null,"collected":null,"read":null,"version":1}}`)
+	same(t, parsed(t, texts[2][1]), `{"interactiveChanged":{"bizId":"1","n":1,"liked":null,"collected":null,"read":null,"version":1}}`)
+	same(t, parsed(t, texts[3][2]), `{"interactiveChanged":{"bizId":"2","version":1}}`)
+	same(t, parsed(t, texts[4][2]), `{"interactiveChanged":{"version":1}}`)
+}
+
+func parsed(t *testing.T, text []byte) (data any) {
+	t.Helper()
+	must(t, json.Unmarshal(text, &data))
+	return data
+}
+
+func TestSubscriptionTellsErrorsOfFieldsAndGoesOn(t *testing.T) {
+	s := start(t)
+	nobody := s.subscribe(t, "", `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { likers { edges { cursor } } } }`, nil)
+	for range 2 {
+		if got := nobody.next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
+			t.Fatalf("got %+v", got)
+		}
+		s.act(t, time.Now(), reads(2)...)
+	}
+}
+
+// refusing fails the reads of a viewer while it is told to.
+type refusing struct {
+	storage.Store
+
+	refuse  atomic.Bool
+	refused chan struct{}
+}
+
+func (r *refusing) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	if r.refuse.Load() {
+		select {
+		case r.refused <- struct{}{}:
+		default:
+		}
+		return nil, storage.ErrUnavailable
+	}
+	return r.Store.Interactives(ctx, viewer, subjects, kinds)
+}
+
+func TestSubscriptionTellsWhatCouldNotBeReadOnceItCan(t *testing.T) {
+	r := &refusing{refused: make(chan struct{}, 1)}
+	s := start(t, over(func(next storage.Store) storage.Store {
+		r.Store = next
+		return r
+	}))
+	alice := s.subscribe(t, "alice", watchMany, videos(1))
+	alice.data(t)
+	r.refuse.Store(true)
+	s.act(t, time.Now(), reads(1)...)
+	told := make(chan *graphql.Response, 1)
+	go func() { told <- alice.next() }()
+	<-r.refused
+	select {
+	case got := <-told:
+		t.Fatalf("what could not be read is told as %+v", got)
+	default:
+	}
+	r.refuse.Store(false)
+	if got := <-told; got == nil || dig(t, parsed(t, got.Data), "interactiveChanged", "read", "times") != 1.0 {
+		t.Errorf("then it is told as %+v", got)
+	}
+}
+
+func TestSubscriptionThatEndsLeavesNothing(t *testing.T) {
+	s := start(t)
+	for i := range 100 {
+		one := s.subscribe(t, []string{"alice", ""}[i%2], watchMany, videos(3))
+		if i%3 > 0 {
+			one.data(t)
+		}
+		if i%3 > 1 {
+			go one.next()
+		}
+		one.end()
+	}
+	eventually(t, "nobody watches any more", func() bool {
+		return s.metric(t, "ovation_live_watchers") == 0 && s.metric(t, "ovation_live_subjects") == 0
+	})
+}
+
+// metric is the value of a gauge.
+func (s *service) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := s.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("never came true: %s", what)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ const unknownList = 10
 // most fields, @skip and @include notwithstanding. What lies below a
 // list counts once for each entry: as many as the argument `first` says for a
 // list of edges, as many as there are in `subjects` or `ids` for the list that
-// they ask for. `first` itself counts as well, for those rows are read from
+// they ask for, or to watch. `first` itself counts as well, for those rows are read from
 // the database whatever is asked of them.
 //
 //	interactives(subjects: [100 of them]) {     1
@@ -95,6 +95,8 @@ func (c *coster) field(field *ast.Field, page int, introspection bool) int {
 		}
 	case first > 0:
 		own += first
+	case field.ObjectDefinition != nil && field.ObjectDefinition.Name == "Subscription":
+		entries = max(c.longest(field), 1)
 	case field.Definition.Type.Elem != nil:
 		switch asked := c.longest(field); {
 		case asked >= 0:

@@ -31,6 +31,10 @@ const (
 	// DefaultMaxCost lets a page of 100 subjects name 20 likers of each (about
 	// 8,000), and stops 100 folders from listing 100 items each (over 30,000).
 	DefaultMaxCost = 20_000
+	// maxSubscriptionCost is for a subscription, whose answers come up to 20
+	// times a second. 100 subjects with all that a page shows of them cost about
+	// half of it.
+	maxSubscriptionCost = 5_000
 	// maxIntrospectionCost is for what lies below __schema and __type. The
 	// usual introspection query costs less than half of it.
 	maxIntrospectionCost = 100_000
@@ -132,12 +136,15 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 // MutateOperationContext refuses what costs too much.
 func (l *Limits) MutateOperationContext(_ context.Context, operation *graphql.OperationContext) *gqlerror.Error {
 	operation.DisableIntrospection = !l.cfg.Introspection
-	sum := l.costOf(operation)
+	sum, most := l.costOf(operation), l.cfg.MaxCost
+	if operation.Operation.Operation == ast.Subscription {
+		most = min(most, maxSubscriptionCost)
+	}
 	switch {
 	case sum.conditionAmiss:
 		return badInput("the condition of @skip and @include must be true or false, not null")
-	case sum.data > l.cfg.MaxCost:
-		return exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", sum.data, l.cfg.MaxCost)
+	case sum.data > most:
+		return exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", sum.data, most)
 	case sum.introspection > maxIntrospectionCost:
 		return exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", sum.introspection, maxIntrospectionCost)
 	}

@@ -117,6 +117,7 @@ func TestEachBoundSaysWhatWasFound(t *testing.T) {
 		"directives of a query":    {"query" + strings.Repeat("@a", 11) + "{viewer{id}}", "11 directives"},
 		"directives of a variable": {"query($a:Int" + strings.Repeat("@a", 11) + "){viewer{id}}", "11 directives"},
 		"cost":                     {"{interactives(subjects:[" + strings.Repeat(`{biz:"a",bizId:"1"}`, 100) + "]){likers(first:100){edges{node{id}}}}}", "costs 30201: its answer can hold that many fields; at most 20000"},
+		"cost of a subscription":   {"subscription{interactiveChanged(subjects:[" + strings.Repeat(`{biz:"a",bizId:"1"}`, 100) + "]){likers(first:20){edges{node{id}}}}}", "costs 6201: its answer can hold that many fields; at most 5000"},
 		"cost of introspection":    {"{__schema{" + types + " " + numbered(20, "a%d:"+types+" ") + "}}", "introspection costs"},
 	}
 	s := newService(t, Config{Introspection: true})
@@ -233,6 +234,7 @@ func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
 		"long texts":            {"{viewer{folders(first:3){edges{node{name description}}}}}", "", 1 + 1 + 3 + 1 + 3*(1+2+20)},
 		"conditions":            {"{viewer@skip(if:true){id}}", "", 2},
 		"the example":           {"query($s:[SubjectInput!]!){interactives(subjects:$s){likeCount likers(first:20){edges{node{user{userId}}}}}}", manySubjects, 8301},
+		"a subscription":        {"subscription($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz}}", few, 1 + 3*2},
 		"introspection":         {"{viewer{id}__schema{queryType{name}}}", "", 3},
 	}
 	s := newService(t, Config{Introspection: true})

@@ -1,0 +1,92 @@
+package resolvers
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/live"
+	"ovation/loaders"
+	"ovation/storage"
+	"ovation/storage/sqlite"
+)
+
+func TestWhatAViewerIsToldIsNewer(t *testing.T) {
+	subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
+	is := func(version int64, freshness storage.Freshness, liked *storage.Liked) storage.Interactive {
+		return storage.Interactive{Subject: subject, Counts: storage.Counts{LikeCount: version, Version: version}, Freshness: freshness, Liked: liked}
+	}
+	like, again := &storage.Liked{Reaction: storage.Like, Version: 1}, &storage.Liked{Reaction: storage.Like, Version: 1}
+	for name, test := range map[string]struct {
+		told, got storage.Interactive
+		want      *storage.Interactive
+	}{
+		"newer":                  {is(1, storage.Live, nil), is(2, storage.Live, nil), new(is(2, storage.Live, nil))},
+		"the same":               {is(1, storage.Live, like), is(1, storage.Live, again), nil},
+		"older":                  {is(2, storage.Live, nil), is(1, storage.Live, nil), nil},
+		"older, and one's own":   {is(2, storage.Live, nil), is(1, storage.Live, like), nil},
+		"one's own":              {is(1, storage.Live, nil), is(1, storage.Live, like), new(is(1, storage.Live, like))},
+		"taken back":             {is(1, storage.Live, like), is(1, storage.Live, nil), new(is(1, storage.Live, nil))},
+		"less fresh":             {is(1, storage.Live, like), is(1, storage.Stale, like), new(is(1, storage.Stale, like))},
+		"not known":              {is(1, storage.Live, like), is(0, storage.Unavailable, nil), new(is(1, storage.Stale, like))},
+		"not known any more":     {is(1, storage.Stale, like), is(0, storage.Unavailable, nil), nil},
+		"never known":            {is(0, storage.Unavailable, nil), is(0, storage.Unavailable, nil), nil},
+		"known":                  {is(0, storage.Unavailable, nil), is(3, storage.Live, like), new(is(3, storage.Live, like))},
+		"known, nobody's so far": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &subscription{told: map[storage.Subject]storage.Interactive{subject: test.told}}
+			got := test.got
+			switch news := s.isNews(&got); {
+			case news != (test.want != nil):
+				t.Errorf("it is told: %v", news)
+			case news && got != *test.want:
+				t.Errorf("it is told as %+v", got)
+			}
+		})
+	}
+}
+
+// A connection that takes long to write gets what is true when it goes on.
+func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
+	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	subject := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "1"}
+	s := &subscription{
+		Root: &Root{store: store}, me: alice, kinds: storage.AllKinds, at: time.Now().Add(-momentTime),
+		moment: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
+	}
+	_, err = store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
+		{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := withOperation(t)
+	if got := s.nextOfViewer(ctx); got.LikeCount != 1 || got.Liked == nil {
+		t.Errorf("got %+v", got)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	hub := live.New(store, live.Options{})
+	defer hub.Close()
+	s.watcher, s.events = hub.Watch([]storage.Subject{subject}), make([]*live.Event, 1)
+	context.AfterFunc(ctx, s.watcher.Close)
+	cancel()
+	if got := s.nextOfViewer(ctx); got != nil {
+		t.Errorf("in the end there is %+v", got)
+	}
+}
+
+// withOperation is the context of an operation that asks for nothing.
+func withOperation(t *testing.T) context.Context {
+	t.Helper()
+	return graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{}})
+}
