@@ -17,6 +17,7 @@ import (
 
 	"ovation/graph"
 	"ovation/loaders"
+	"ovation/outage"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -77,7 +78,8 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	}
 	mux.Handle("/graphql", transport.Handler(bounded(executor(cfg, newCursors(key))), around))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg)) })
+	away := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg, away)) })
 	if cfg.Pages != nil {
 		mux.Handle("/", cfg.Pages)
 	}
@@ -88,12 +90,20 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 func executor(cfg Config, c *cursors) *handler.Server {
 	root := &Root{store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, cursors: c, now: cfg.Now}
 	server := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
-	server.SetErrorPresenter(presenter(cfg.Logger))
+	unavailable := outage.New(cfg.Logger, "requests cannot be answered in full", "requests are answered in full again")
+	server.SetErrorPresenter(presenter(cfg.Logger, unavailable))
 	server.SetRecoverFunc(recovered)
 	server.AddTransport(transport.HTTP{})
 	server.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
 	limits.Install(server, limits.Config{Introspection: cfg.Introspection})
 	server.AroundResponses(root.withLoaders)
+	server.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		response := next(ctx)
+		if response != nil && len(response.Errors) == 0 {
+			unavailable.Worked()
+		}
+		return response
+	})
 	return server
 }
 
@@ -121,16 +131,17 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-func ready(ctx context.Context, cfg Config) error {
+func ready(ctx context.Context, cfg Config, away *outage.Log) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if cfg.Ready != nil {
 		return cfg.Ready(ctx)
 	}
 	if err := cfg.Store.Ping(ctx); err != nil {
-		cfg.Logger.WarnContext(ctx, "the store does not answer", "error", err)
+		away.Failed("error", err)
 		return errors.New("the store does not answer")
 	}
+	away.Worked()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -46,7 +47,7 @@ func newQueue(tb testing.TB) *local.Queue {
 // newRecorder makes a recorder that is closed with the test.
 func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker.RecorderOptions) *worker.Recorder {
 	tb.Helper()
-	opts.Logger = quiet
+	opts.Logger = cmp.Or(opts.Logger, quiet)
 	r := worker.NewRecorder(p, m, opts)
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

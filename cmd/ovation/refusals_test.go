@@ -3,17 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rabbitmq/amqp091-go"
 
 	"ovation/storage"
+	"ovation/worker"
 	"ovation/worker/amqp"
+	"ovation/worker/local"
 )
 
 func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
@@ -248,6 +252,42 @@ func TestMessageThatCannotBeReadIsPutAside(t *testing.T) {
 	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
 	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be read and stay")
 	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
+}
+
+// unsteady is a queue of which the worker is given nothing: it goes away after
+// the first and the fifth try to consume, and is away at those in between.
+type unsteady struct{ tries int }
+
+func (u *unsteady) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+	deliveries := make(chan worker.Delivery)
+	switch u.tries++; u.tries {
+	case 1, 5:
+		close(deliveries)
+	case 2, 3, 4:
+		return nil, storage.ErrUnavailable
+	default:
+		context.AfterFunc(ctx, func() { close(deliveries) })
+	}
+	return deliveries, nil
+}
+
+func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
+	store, err := dataFlag{folderPath(t.TempDir())}.open(t.Context(), true)
+	must(t, err)
+	defer store.Close()
+	said := newWatch()
+	consumer := &watched{Consumer: &unsteady{}, log: slog.New(slog.NewTextHandler(said, nil))}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: quietly}), consumer)
+	})
+	eventually(t, "the queue is there again after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
+	stop()
+	running.Wait()
+	if n := strings.Count(said.String(), "has lost the queue"); n != 2 {
+		t.Errorf("%d lines tell of two losses:\n%s", n, said)
+	}
 }
 
 func TestPacedPersisterTakesItsTime(t *testing.T) {

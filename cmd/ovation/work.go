@@ -47,7 +47,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	defer func() { err = errors.Join(err, behind.close()) }()
 	registry.MustRegister(behind.copied.Collectors()...)
 
-	consumer := &watched{Consumer: behind.queue}
+	consumer := &watched{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
 	options := worker.Options{Logger: log, Metrics: worker.NewMetrics(registry)}
 	var persister storage.Persister = store
@@ -74,7 +74,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	defer cancel()
 	running.Go(func() {
 		defer stop()
-		supervise(ctx, working, consumer, log)
+		supervise(ctx, working, consumer)
 	})
 	return serveHTTP(serving, listener, mux, nil, log)
 }
@@ -107,8 +107,8 @@ func probe(w http.ResponseWriter, err error) {
 }
 
 // supervise has the worker run until ctx ends, again whenever it has lost the
-// queue.
-func supervise(ctx context.Context, w *worker.Worker, consumer *watched, log *slog.Logger) {
+// queue. The log is told of each loss once.
+func supervise(ctx context.Context, w *worker.Worker, consumer *watched) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
 	for {
@@ -119,7 +119,9 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watched, log *sl
 		if err == nil {
 			return
 		}
-		log.Warn("the worker has lost the queue; trying on", "error", err)
+		if !consumer.lost.Swap(true) {
+			consumer.log.Warn("the worker has lost the queue; trying on", "error", err)
+		}
 		select {
 		case <-time.After(wait.NextBackOff()):
 		case <-ctx.Done():
@@ -132,13 +134,18 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watched, log *sl
 type watched struct {
 	worker.Consumer
 
+	log      *slog.Logger
 	consumes atomic.Bool
+	lost     atomic.Bool // and the log has been told
 }
 
 // Consume notes that there is a queue.
 func (c *watched) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := c.Consumer.Consume(ctx)
 	c.consumes.Store(err == nil)
+	if err == nil && c.lost.Swap(false) {
+		c.log.Info("the worker has the queue again")
+	}
 	return deliveries, err
 }
 
