@@ -165,9 +165,10 @@ func done(a *storage.Action) string {
 type deadReplayCommand struct {
 	deadFlags `embed:""`
 
-	ID    string `arg:""                   help:"The message's id, as listed." optional:""`
-	All   bool   `help:"All of them." variable:"OVATION_DEAD_ALL"`
-	Force bool   `help:"Also those with reads that are so old that they may count twice." variable:"OVATION_DEAD_FORCE"`
+	ID string `arg:""                   help:"The message's id, as listed." optional:""`
+	// Without variables: one that was forgotten would do this to the next message.
+	All   bool `help:"All of them."`
+	Force bool `help:"Also those with reads that are so old that they may count twice."`
 }
 
 // Run queues messages once more.

@@ -23,7 +23,7 @@ type postgresFlag struct {
 // openPostgres opens the database. Errors tell which flag is to blame.
 func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger) (*postgres.Store, error) {
 	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log})
-	return store, blame("--postgres-url or OVATION_POSTGRES_URL", err)
+	return store, blame(blamePostgres, err)
 }
 
 // prefixFlag keeps installations on the same servers apart.
@@ -47,7 +47,11 @@ func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
 	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: int(f.Partitions), Logger: log}
 }
 
-const blameQueue = "--rabbitmq-url or OVATION_RABBITMQ_URL"
+// Which flag an error of a part is about.
+const (
+	blamePostgres = "--postgres-url or OVATION_POSTGRES_URL"
+	blameQueue    = "--rabbitmq-url or OVATION_RABBITMQ_URL"
+)
 
 // blame says which flag an error is about. What is out of bounds is wrong use.
 func blame(flag string, err error) error {

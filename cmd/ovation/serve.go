@@ -26,7 +26,7 @@ type serveCommand struct {
 
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
 	Introspection bool   `help:"Answer questions about the schema." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
-	Drain         pause  `default:"1s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
+	Drain         pause  `default:"5s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
 // Run serves until it is told to stop.
