@@ -176,6 +176,28 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	})
 }
 
+// A commit that hangs keeps nobody waiting, and is waited for in the end.
+func TestHangingCommitIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+		store := openStore(t)
+		hangs := &hooks{Persister: store, after: func() error {
+			time.Sleep(time.Minute) // no time at all in a bubble; no context ends it
+			return nil
+		}}
+		f := newFallback(away, hangs, worker.FallbackOptions{})
+		start := time.Now()
+		_, err := f.Publish(t.Context(), 0, message(1))
+		if took := time.Since(start); !errors.Is(err, storage.ErrUnavailable) || took != 5*time.Second {
+			t.Errorf("it took %v: %v", took, err)
+		}
+		f.Wait()
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("it was waited for %v", took)
+		}
+	})
+}
+
 func TestQueueThatComesBackIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := false

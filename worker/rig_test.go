@@ -146,6 +146,7 @@ type spy struct {
 	look    func() (storage.Durability, error) // in place of what the mirror says
 	show    func([]storage.Action) error
 	forget  func([]storage.Action) error
+	drop    func([]storage.Action) error
 	mark    func(storage.Outcome) error
 	publish func(storage.Outcome) error
 }
@@ -165,6 +166,8 @@ func (s *spy) Show(_ context.Context, actions []storage.Action, _ storage.Durabi
 func (s *spy) Forget(_ context.Context, actions []storage.Action) error {
 	return call(s.forget, actions)
 }
+
+func (s *spy) Drop(_ context.Context, actions []storage.Action) error { return call(s.drop, actions) }
 
 func (s *spy) Mark(_ context.Context, outcome storage.Outcome) error { return call(s.mark, outcome) }
 

@@ -246,6 +246,8 @@ func (w *Worker) work(ctx, working context.Context, batch []task) {
 		half := len(batch) / 2
 		w.work(ctx, working, batch[:half])
 		w.work(ctx, working, batch[half:])
+	case w.drop(ctx, working, batch[0].Message()) != nil:
+		w.requeue(batch)
 	default:
 		message := batch[0].Message()
 		w.opts.Metrics.rejected()

@@ -172,6 +172,8 @@ func TestPoisonIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		poison := map[string]int{"message-5": 0, "message-17": 0}
+		var dropped []storage.Action
+		failures := 0
 		errs := publishAll(t, queue, 20)
 		stop := startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
 			for _, m := range messages {
@@ -183,7 +185,13 @@ func TestPoisonIsIsolated(t *testing.T) {
 				}
 			}
 			return nil
-		}}, local.Mirror{Reader: store}, worker.Options{})
+		}}, &spy{Mirror: local.Mirror{Reader: store}, drop: func(a []storage.Action) error {
+			if failures++; failures <= 3 {
+				return errBroken
+			}
+			dropped = append(dropped, a...)
+			return nil
+		}}, worker.Options{})
 		answers := make([]error, len(errs))
 		for i, done := range errs {
 			answers[i] = <-done
@@ -200,6 +208,9 @@ func TestPoisonIsIsolated(t *testing.T) {
 			case !bad && (err != nil || likes != 1):
 				t.Errorf("message %d was answered %v; its likes are %d", i, err, likes)
 			}
+		}
+		if want := slices.Concat(message(5).Actions, message(17).Actions); !slices.Equal(dropped, want) {
+			t.Errorf("taken back were %+v, want %+v", dropped, want)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -237,6 +238,11 @@ func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 	for _, args := range []string{"show four", "replay four", "drop four"} {
 		s.run(t, append([]string{"dead"}, strings.Fields(args)...)...).wants(t, exitFailed, "no message four is put aside")
 	}
+	alone := *s
+	alone.variables = maps.Clone(s.variables)
+	delete(alone.variables, "OVATION_REDIS_URL")
+	alone.run(t, "dead", "drop", "three").wants(t, 0, "1 message dropped", "set OVATION_POSTGRES_URL and OVATION_REDIS_URL")
+	s.putAside(t, "the disk burns", "three")
 	s.run(t, "dead", "drop", "two").wants(t, 0, "1 message dropped")
 	s.run(t, "dead", "show", "two").wants(t, exitFailed, "no message two")
 

@@ -56,6 +56,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 
 	metrics := worker.NewMetrics(registry)
 	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
+	defer queue.Wait()
 	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{Logger: log, Metrics: metrics})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)

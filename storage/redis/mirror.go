@@ -155,6 +155,24 @@ func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Actio
 	return s.marks.note(g.run(ctx, "forget marks"))
 }
 
+// Drop takes back what Show has shown of actions that will not be persisted:
+// where one of them is the user's latest word, what the database holds is again.
+// Errors: storage.ErrUnavailable, the context's.
+func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
+	s.unshown.remove(actions)
+	now, err := s.opts.Database.Epoch(ctx)
+	if err != nil || !now.Open {
+		return err
+	}
+	g := s.forgetting(s.epochOf(now.Number))
+	for i := range actions {
+		if a := &actions[i]; a.Kind != storage.KindRead {
+			g.add(a.User, a.Subject, a.Kind, text(a.Version))
+		}
+	}
+	return s.marks.note(g.run(ctx, "drop what was shown"))
+}
+
 func (s *Store) forgetting(at *epoch) *group {
 	life, shown := s.lives()
 	return s.group(at, forgetScript, life, shown, text(s.opts.Guard.Milliseconds()))

@@ -50,17 +50,25 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 			return nil
 		}
 		at := s.epochOf(outcome.Epoch)
-		g := s.forgetting(at)
-		for i := range outcome.Applied {
-			c := &outcome.Applied[i]
-			g.add(c.User, c.Subject, c.Kind, "q")
-		}
+		fences := make([]call, len(outcome.Counts))
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
-			g.calls = append(g.calls, call{fenceScript, at.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}})
+			fences[i] = call{fenceScript, at.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}}
 		}
-		return s.marks.note(g.run(ctx, "forget what changes"))
+		return s.forgetApplied(ctx, at, outcome.Applied, fences)
 	}
+}
+
+// forgetApplied makes it unknown what the counts include of what a transaction
+// changes, and runs the other scripts along.
+func (s *Store) forgetApplied(ctx context.Context, at *epoch, applied []storage.StateChange, more []call) error {
+	g := s.forgetting(at)
+	for i := range applied {
+		c := &applied[i]
+		g.add(c.User, c.Subject, c.Kind, "q")
+	}
+	g.calls = append(g.calls, more...)
+	return s.marks.note(g.run(ctx, "forget what changes"))
 }
 
 // tell publishes what was committed. It is durable already, so that this fails
