@@ -334,7 +334,7 @@ func lookedAt(
 			case !kinds.Has(kind):
 			case !e.known:
 				return "", storage.ErrUnavailable
-			case e.shown:
+			case e.shown, e.marked:
 				where = storage.Queued
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -203,7 +204,7 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
-		flag = "1"
+		flag = text(int64(math.Ceil(s.opts.Guard.Seconds())))
 	}
 	for _, w := range windows {
 		calls = append(calls, call{lookScript, w.key, append([]string{
@@ -351,6 +352,7 @@ func (es *entries) learn(states *storage.States, settled bool) {
 		if len(e.history) == 0 {
 			e.history = inDatabase.history
 		}
-		e.shown = e.shown && e.version > inDatabase.version
+		newer := e.version > inDatabase.version
+		e.shown, e.marked = e.shown && newer, e.marked && newer
 	}
 }
