@@ -92,12 +92,16 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 	return "", fmt.Errorf("persist without the queue: %w: %w", ErrRejected, err)
 }
 
-// persist gives up when the context ends, even where a commit hangs. Whether
-// that was done is then not known.
+// persist tries twice, since a single stall of the mirror fails a try. It gives
+// up when the context ends, even where a commit hangs: whether that was done is
+// then not known.
 func (f *Fallback) persist(ctx context.Context, message storage.Message) error {
 	done := make(chan error, 1)
 	f.running.Go(func() {
 		_, err := f.persister.Persist(ctx, []storage.Message{message}, nil)
+		if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
+			_, err = f.persister.Persist(ctx, []storage.Message{message}, nil)
+		}
 		done <- err
 	})
 	select {

@@ -154,7 +154,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 		n := 0
 		slow := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
-			if n++; n == 1 {
+			if n++; n <= 2 {
 				return storage.ErrUnavailable
 			}
 			select {
@@ -174,6 +174,21 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestOneStallPastTheQueueFailsNobody(t *testing.T) {
+	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+	n := 0
+	stalls := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
+		if n++; n == 1 {
+			return storage.ErrUnavailable
+		}
+		return nil
+	}}
+	f := newFallback(away, stalls, worker.FallbackOptions{})
+	if got, err := f.Publish(t.Context(), 0, message(1)); got != storage.Persisted || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
 }
 
 // A commit that hangs keeps nobody waiting, and is waited for in the end.
