@@ -33,7 +33,7 @@ type backends struct {
 // queue live in this process. It takes the store over; stop closes it.
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
 	store = metered.New(store, registry)
-	metrics := worker.NewMetrics(registry)
+	metrics := worker.NewMetrics(registry, worker.Records|worker.Works)
 	queue := local.NewQueue(local.Options{})
 	mirror := local.Mirror{Reader: store}
 	w := worker.New(queue, store, mirror, worker.Options{

@@ -33,23 +33,16 @@ func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
 	}
-	log := newLogger(p.stderr, c.LogLevel.Level)
-	listener, err := listen(p.ctx, c.Addr)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = listener.Close() }() // it is closed already where serving began
-	registry := newRegistry()
-	behind, err := c.openAll(p.ctx, "work", log, amqp.NewMetrics(registry))
+	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, amqp.Consumes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, behind.close()) }()
-	registry.MustRegister(behind.copied.Collectors()...)
+	log, registry, listener := behind.log, behind.registry, behind.listener
 
 	consumer := &watched{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
-	options := worker.Options{Logger: log, Metrics: worker.NewMetrics(registry)}
+	options := worker.Options{Logger: log, Metrics: worker.NewMetrics(registry, worker.Works)}
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}

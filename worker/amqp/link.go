@@ -37,6 +37,7 @@ type link struct {
 const (
 	toPublish = "publish"
 	toConsume = "consume"
+	toMeasure = "measure" // how much waits, where nothing is consumed
 )
 
 // inspectEvery is the time between two calls of link.every.
