@@ -115,7 +115,7 @@ type Store struct {
 	wake      chan struct{} // has the epoch polled at once
 	marks     marks
 	steady    streak // of a Redis that answers polls
-	unshown   unshown
+	unshown   *unshown
 }
 
 var _ storage.Store = (*Store)(nil)
@@ -134,8 +134,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now()}
-	s.unshown.of, s.unshown.wake = make(map[stateID]unshownState), make(chan struct{}, 1)
+	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown()}
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
 	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, o.MaxReads, &o)

@@ -9,12 +9,12 @@
 --         state must have been committed
 -- ARGV[5] how long a window lasts after it was loaded, in seconds
 -- ARGV[6…] fields
--- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~r
+-- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~w
 -- and the values in the order of the fields. ~b is false for a window that is not
 -- loaded or has lasted long enough.
 local born, full = redis.call('HGET', window, '~b'), redis.call('HGET', window, '~f')
 if born and now - tonumber(born) >= tonumber(ARGV[5]) then born = false end
-local reply = {born, full, '', redis.call('HGET', window, '~r')}
+local reply = {born, full, '', redis.call('HGET', window, '~w')}
 local missing = not born
 for i = 6, #ARGV do
   local e = entry(ARGV[i])
