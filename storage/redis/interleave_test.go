@@ -73,6 +73,7 @@ type interleaving struct {
 	rows    [interleavedUsers]word
 	include map[int64][interleavedUsers]word // what counts of a version include
 	found   []string
+	unknown int // replies that say that they do not know
 }
 
 func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run string, random *rand.Rand) *interleaving {
@@ -271,10 +272,15 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 		kinds = storage.AllKinds
 	}
 	got, err := s.Interactives(ctx, in.users[u], []storage.Subject{in.subject}, kinds)
-	if err != nil || got[0].Freshness != storage.Live && !in.lossy {
+	unknown := err == nil && got[0].Freshness == storage.Stale // of a read that was marked, and others overtook
+	if err != nil || got[0].Freshness != storage.Live && !in.lossy && (!unknown || !in.crash) {
 		in.reportf("query: %v, %+v", err, got)
 	}
 	if err != nil || in.lossy {
+		return
+	}
+	if unknown {
+		in.unknown++
 		return
 	}
 	is := wordOf(got[0].Liked, got[0].Collected)
@@ -609,6 +615,7 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 	edits, err := sql.Open("sqlite", databasePath(t, db))
 	must(t, err)
 	defer edits.Close()
+	unknown := 0
 	for run := uint64(0); taken < steps && len(found) == 0; run++ {
 		random := rand.New(rand.NewPCG(seed, run))
 		in := newInterleaving(base, plain, db, fmt.Sprintf("run%d", run), random)
@@ -617,6 +624,9 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 		rules(in)
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps
+		if unknown += in.unknown; unknown > 3+taken/100_000 {
+			found = append(found, fmt.Sprintf("%d replies say that they do not know", unknown))
+		}
 		if len(found) > 0 {
 			found = append(found, fmt.Sprintf("run %d; again with OVATION_SEED=%d", run, seed))
 		}
