@@ -36,6 +36,9 @@ func (r ownReads) take(of storage.WindowKey, words string, unshown []storage.Act
 	maps.DeleteFunc(r, func(key storage.StateKey, _ []ownRead) bool {
 		return key.User == of.User && key.Subject.Biz == of.Biz
 	})
+	if words == "" && len(unshown) == 0 {
+		return
+	}
 	first, rest, _ := strings.Cut(words, " ")
 	dropped, _ := strconv.ParseInt(first, 10, 64)
 	known := make(map[string]bool)
@@ -47,7 +50,8 @@ func (r ownReads) take(of storage.WindowKey, words string, unshown []storage.Act
 	}
 	for i := range unshown {
 		a := &unshown[i]
-		if a.User == of.User && a.Subject.Biz == of.Biz && a.Version > dropped && !known[readID(a.Subject, a.Version)] {
+		ours := a.User == of.User && a.Subject.Biz == of.Biz
+		if ours && a.Version > dropped && !known[readID(a.Subject, a.Version)] {
 			key := storage.StateKey{User: a.User, Subject: a.Subject}
 			r[key] = append(r[key], ownRead{a.Version, a.Times, never, never})
 		}
