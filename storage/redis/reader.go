@@ -303,13 +303,6 @@ func keysOf(viewer storage.User, subjects []storage.Subject) []storage.StateKey 
 	return keys
 }
 
-// storedReads are what the database has of reads.
-func (s *Store) storedReads(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
-	return ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, keys, storage.KindsOf(storage.KindRead))
-	})
-}
-
 // States looks up states as of the latest acknowledged action while Redis is
 // up, and as the database has them otherwise.
 func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
@@ -345,25 +338,6 @@ func (s *Store) look(
 		}
 	}
 	return out, where, nil
-}
-
-// lookAtReads looks up reads. What is not known to be in what the database has
-// is left out.
-func (s *Store) lookAtReads(ctx context.Context, keys []storage.StateKey, named []int, out []storage.States) error {
-	asked, reads := pick(keys, named), ownReads(nil)
-	stored, err := s.storedReads(ctx, asked)
-	if err != nil {
-		return err
-	}
-	if at := s.present(); at != nil {
-		if reads, err = s.words(ctx, at, asked); err != nil && !errors.Is(err, storage.ErrUnavailable) {
-			return err
-		}
-	}
-	for i, n := range named {
-		out[n].Read, _ = reads.field(asked[i], &stored[i])
-	}
-	return nil
 }
 
 // lookAt looks up reactions and collections.

@@ -15,8 +15,8 @@ import (
 	"ovation/storage"
 )
 
-// maxReads is how many reads of one user on subjects of one biz are remembered
-// at most.
+// maxReads is how many reads of one user on subjects of one biz are remembered;
+// up to a quarter more until they are tidied.
 const maxReads = 100
 
 // never is a version that counts do not reach.
@@ -39,10 +39,10 @@ func (r ownReads) take(of storage.WindowKey, words string, unshown []storage.Act
 	if words == "" && len(unshown) == 0 {
 		return
 	}
-	first, rest, _ := strings.Cut(words, " ")
+	first, _, _ := strings.Cut(words, " ")
 	dropped, _ := strconv.ParseInt(first, 10, 64)
 	known := make(map[string]bool)
-	for word := range strings.FieldsSeq(rest) {
+	for word := range strings.FieldsSeq(words) {
 		if key, one, ok := parseRead(of, word); ok {
 			r[key] = append(r[key], one)
 			known[readID(key.Subject, one.version)] = true
@@ -136,6 +136,32 @@ func withReads(key storage.StateKey, read *storage.Read, more []ownRead) *storag
 		read.First, read.Last = min(read.First, one.version), max(read.Last, one.version)
 	}
 	return read
+}
+
+// storedReads are what the database has of reads.
+func (s *Store) storedReads(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
+	return ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+		return s.Store.States(ctx, keys, storage.KindsOf(storage.KindRead))
+	})
+}
+
+// lookAtReads looks up reads. What is not known to be in what the database has
+// is left out.
+func (s *Store) lookAtReads(ctx context.Context, keys []storage.StateKey, named []int, out []storage.States) error {
+	asked, reads := pick(keys, named), ownReads(nil)
+	stored, err := s.storedReads(ctx, asked)
+	if err != nil {
+		return err
+	}
+	if at := s.present(); at != nil {
+		if reads, err = s.words(ctx, at, asked); err != nil && !errors.Is(err, storage.ErrUnavailable) {
+			return err
+		}
+	}
+	for i, n := range named {
+		out[n].Read, _ = reads.field(asked[i], &stored[i])
+	}
+	return nil
 }
 
 // words reads what Redis tells of reads, and nothing else.
