@@ -1,6 +1,6 @@
 # The image holds the binary, certificates and an empty data folder, nothing else:
 # no shell, no package manager, no user but 65532. It runs with a read-only root
-# and without any capability; only `dev` writes, into /data.
+# and without any capability. Only `dev` writes, into /data: give it a volume there.
 #
 #   docker build --build-arg VERSION=$(git describe --tags --always) -t ovation .
 #   docker run --rm --read-only --cap-drop ALL -p 8080:8080 -v ovation:/data ovation dev
@@ -34,7 +34,6 @@ COPY --from=build /out/ovation /ovation
 USER 65532:65532
 ENV OVATION_ADDR=0.0.0.0:8080 OVATION_DATA=/data
 EXPOSE 8080
-VOLUME /data
 HEALTHCHECK --interval=5s --timeout=6s --start-period=30s --retries=3 CMD ["/ovation", "health"]
 ENTRYPOINT ["/ovation"]
 CMD ["serve"]

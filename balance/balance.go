@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"ovation/outage"
 )
 
 const (
@@ -43,8 +45,8 @@ type node struct {
 	ready atomic.Bool
 }
 
-// New returns a balancer without nodes: Add them. It logs each request that
-// could not be passed on.
+// New returns a balancer without nodes: Add them. It logs that requests could
+// not be passed on, and how many.
 func New(log *slog.Logger) *Balancer {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &Balancer{
@@ -52,13 +54,18 @@ func New(log *slog.Logger) *Balancer {
 		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: time.Minute},
 		ctx:       ctx, stop: stop,
 	}
+	refused := outage.New(log, "requests are not passed on", "requests are passed on again")
 	b.proxy = httputil.ReverseProxy{
 		Rewrite:       (*httputil.ProxyRequest).SetXForwarded, // the host stays, as origins are checked against it
 		Transport:     b,
 		FlushInterval: -1,
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ModifyResponse: func(*http.Response) error {
+			refused.Worked()
+			return nil
+		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			log.Warn("a request was not passed on", "path", r.URL.Path, "error", err)
+			refused.Failed("path", r.URL.Path, "error", err)
 			status := http.StatusBadGateway
 			if errors.Is(err, errNoNode) {
 				status = http.StatusServiceUnavailable

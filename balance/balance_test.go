@@ -133,6 +133,24 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	}
 }
 
+func TestRefusedRequestsAreLoggedAsOneOutage(t *testing.T) {
+	var log strings.Builder // no request is answered before it is logged
+	b := balance.New(slog.New(slog.NewTextHandler(&log, nil)))
+	defer b.Close()
+	began := time.Now()
+	for range 100 {
+		answer := httptest.NewRecorder()
+		b.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/graphql", nil))
+		if answer.Code != http.StatusServiceUnavailable {
+			t.Fatalf("a balancer without nodes answers %d", answer.Code)
+		}
+	}
+	most := 1 + int(time.Since(began)/(10*time.Second))
+	if n := strings.Count(log.String(), "not passed on"); n < 1 || n > most {
+		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
+	}
+}
+
 func TestARequestNotSentGoesToAnotherNode(t *testing.T) {
 	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
 	b, s := front(t, one, two)

@@ -11,5 +11,5 @@
 //  3. WebSockets and event streams pass, for as long as they last. Proof:
 //     TestSocketsAndStreamsPass.
 //
-// It imports the standard library only.
+// It imports package outage and nothing else of this module.
 package balance

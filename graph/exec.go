@@ -1205,7 +1205,7 @@ enum Freshness {
 
 "Where an acknowledged action is. In both places it survives the death of any one process."
 enum Durability {
-  "The message broker has confirmed it. It reaches the database within moments."
+  "The message broker has confirmed it. It reaches the database within moments, if it is not there yet."
   QUEUED
   "It is in the database."
   PERSISTED

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/outage"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -85,8 +86,9 @@ func codeOf(err error) (code, message string) {
 }
 
 // presenter makes the client's view of an error. What is not the client's
-// fault is logged, here and nowhere else.
-func presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
+// fault is logged, here and nowhere else: each internal error, for its id, and
+// what is unavailable as an outage.
+func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		presented := graphql.DefaultErrorPresenter(ctx, err)
 		if presented.Extensions["code"] != nil {
@@ -104,7 +106,7 @@ func presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 			presented.Message = "something went wrong on our side; the log has it under " + id
 			log.ErrorContext(ctx, "internal error", "id", id, "path", presented.Path.String(), "error", cause)
 		case codeUnavailable:
-			log.WarnContext(ctx, "unavailable", "path", presented.Path.String(), "error", cause)
+			unavailable.Failed("path", presented.Path.String(), "error", cause)
 		}
 		// A new map: the error may be shared by the fields of a batch.
 		presented.Extensions = map[string]any{"code": code}

@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/outage"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -40,7 +42,8 @@ func TestErrorsBecomeCodes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var log bytes.Buffer
-		present := presenter(slog.New(slog.NewTextHandler(&log, nil)))
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		present := presenter(logger, outage.New(logger, "fails", "over"))
 		ctx := graphql.WithResponseContext(t.Context(), present, recovered)
 		got := present(ctx, fmt.Errorf("do something: %w", tt.err))
 		if got.Extensions["code"] != tt.code || got.Message == "" {
@@ -56,6 +59,25 @@ func TestErrorsBecomeCodes(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestUnavailableIsLoggedAsAnOutageAndEachInternalErrorByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		present := presenter(logger, outage.New(logger, "cannot be answered", "over"))
+		ctx := graphql.WithResponseContext(t.Context(), present, recovered)
+		for range 100 {
+			present(ctx, fmt.Errorf("do something: %w", storage.ErrUnavailable))
+			present(ctx, errors.New("sql: no such table: interactive"))
+		}
+		if n := strings.Count(log.String(), "cannot be answered"); n != 1 {
+			t.Errorf("%d lines tell of one outage", n)
+		}
+		if n := strings.Count(log.String(), "internal error"); n != 100 {
+			t.Errorf("%d lines tell of 100 internal errors", n)
+		}
+	})
 }
 
 // FuzzCursor: whatever comes in as a cursor is either one that encode wrote or

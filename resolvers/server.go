@@ -17,6 +17,7 @@ import (
 
 	"ovation/graph"
 	"ovation/loaders"
+	"ovation/outage"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -83,7 +84,8 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	}
 	mux.Handle("/graphql", transport.Handler(executor(cfg, newCursors(key)), around))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg)) })
+	away := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg, away)) })
 	if cfg.Pages != nil {
 		mux.Handle("/", cfg.Pages)
 	}
@@ -119,12 +121,20 @@ type engine interface {
 
 // install puts what goes around resolvers into the engine.
 func (r *Root) install(to engine, cfg Config) {
-	to.SetErrorPresenter(presenter(cfg.Logger))
+	unavailable := outage.New(cfg.Logger, "requests cannot be answered in full", "requests are answered in full again")
+	to.SetErrorPresenter(presenter(cfg.Logger, unavailable))
 	to.SetRecoverFunc(recovered)
 	to.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
 	limits.Install(to, limits.Config{Introspection: cfg.Introspection})
 	to.AroundOperations(r.withSubscription)
 	to.AroundResponses(r.withLoaders)
+	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		response := next(ctx)
+		if response != nil && len(response.Errors) == 0 {
+			unavailable.Worked()
+		}
+		return response
+	})
 }
 
 // withLoaders gives each response its own loaders, and loads ahead what a
@@ -146,16 +156,17 @@ func (r *Root) withLoaders(ctx context.Context, next graphql.ResponseHandler) *g
 	return next(ctx)
 }
 
-func ready(ctx context.Context, cfg Config) error {
+func ready(ctx context.Context, cfg Config, away *outage.Log) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if cfg.Ready != nil {
 		return cfg.Ready(ctx)
 	}
 	if err := cfg.Store.Ping(ctx); err != nil {
-		cfg.Logger.WarnContext(ctx, "the store does not answer", "error", err)
+		away.Failed("error", err)
 		return errors.New("the store does not answer")
 	}
+	away.Worked()
 	return nil
 }
 

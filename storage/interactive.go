@@ -45,8 +45,8 @@ type States struct {
 	CollectionVersion int64
 	// CountsVersion is the version that the subject's counts had at the same
 	// moment, for whoever keeps a copy of a database's answer: of States and
-	// Windows of a Database, where there was an action of KindReaction or
-	// KindCollection. It is 0 otherwise.
+	// Windows of a Database, where there was an action of the kinds asked. It is
+	// 0 otherwise.
 	CountsVersion int64
 }
 

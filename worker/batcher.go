@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ovation/outage"
 	"ovation/storage"
 )
 
@@ -18,6 +19,7 @@ type batcher struct {
 	publisher Publisher
 	mirror    Mirror
 	opts      RecorderOptions
+	unshown   *outage.Log
 
 	space   chan struct{} // holds a token for each action accepted and not answered
 	closing chan struct{} // closed when no more is accepted
@@ -52,6 +54,7 @@ func newBatcher(publisher Publisher, mirror Mirror, opts RecorderOptions) *batch
 		publisher: publisher,
 		mirror:    mirror,
 		opts:      opts,
+		unshown:   outage.New(opts.Logger, "confirmed actions are not shown yet", "confirmed actions are shown at once again"),
 		space:     make(chan struct{}, opts.MaxBacklog),
 		closing:   make(chan struct{}),
 		drained:   make(chan struct{}),
@@ -168,8 +171,10 @@ func (b *batcher) show(actions []storage.Action, where storage.Durability) {
 	defer cancel()
 	if err := b.mirror.Show(ctx, actions, where); err != nil {
 		b.opts.Metrics.mirrorFailed()
-		b.opts.Logger.Warn("confirmed actions are not shown yet", "actions", len(actions), "error", err)
+		b.unshown.Failed("actions", len(actions), "error", err)
+		return
 	}
+	b.unshown.Worked()
 }
 
 // done counts off a batch and tells close of the last one.

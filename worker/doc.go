@@ -75,5 +75,5 @@
 // TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
 // TestFullBacklogHonoursTheContext.
 //
-// This package imports storage and nothing else of this module.
+// This package imports storage and outage and nothing else of this module.
 package worker

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"ovation/storage"
@@ -49,6 +50,7 @@ type Fallback struct {
 	queue     *part
 	direct    *part
 	metrics   *Metrics
+	running   sync.WaitGroup // of direct persisting
 }
 
 // NewFallback returns a Fallback to a persister that mirrors by itself what it
@@ -78,8 +80,7 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 	}
 	away := err
 	err = f.direct.do(ctx, func(ctx context.Context) error {
-		_, err := f.persister.Persist(ctx, []storage.Message{message}, nil)
-		return err
+		return f.persist(ctx, message)
 	})
 	switch {
 	case err == nil:
@@ -90,3 +91,26 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 	}
 	return "", fmt.Errorf("persist without the queue: %w: %w", ErrRejected, err)
 }
+
+// persist tries twice, since a single stall of the mirror fails a try. It gives
+// up when the context ends, even where a commit hangs: whether that was done is
+// then not known.
+func (f *Fallback) persist(ctx context.Context, message storage.Message) error {
+	done := make(chan error, 1)
+	f.running.Go(func() {
+		_, err := f.persister.Persist(ctx, []storage.Message{message}, nil)
+		if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
+			_, err = f.persister.Persist(ctx, []storage.Message{message}, nil)
+		}
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: persisting takes too long: %w", storage.ErrUnavailable, ctx.Err())
+	}
+}
+
+// Wait waits until what was given up has ended.
+func (f *Fallback) Wait() { f.running.Wait() }

@@ -154,7 +154,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 		n := 0
 		slow := &hooks{Persister: openStore(t), before: func(ctx context.Context, _ []storage.Message) error {
-			if n++; n == 1 {
+			if n++; n <= 2 {
 				return storage.ErrUnavailable
 			}
 			select {
@@ -172,6 +172,43 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 			if got, err := f.Publish(t.Context(), 0, message(i+1)); got != storage.Persisted || err != nil {
 				t.Errorf("message %d: %q, %v", i+1, got, err)
 			}
+		}
+	})
+}
+
+func TestOneStallPastTheQueueFailsNobody(t *testing.T) {
+	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+	n := 0
+	stalls := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
+		if n++; n == 1 {
+			return storage.ErrUnavailable
+		}
+		return nil
+	}}
+	f := newFallback(away, stalls, worker.FallbackOptions{})
+	if got, err := f.Publish(t.Context(), 0, message(1)); got != storage.Persisted || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A commit that hangs keeps nobody waiting, and is waited for in the end.
+func TestHangingCommitIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+		store := openStore(t)
+		hangs := &hooks{Persister: store, after: func() error {
+			time.Sleep(time.Minute) // no time at all in a bubble; no context ends it
+			return nil
+		}}
+		f := newFallback(away, hangs, worker.FallbackOptions{})
+		start := time.Now()
+		_, err := f.Publish(t.Context(), 0, message(1))
+		if took := time.Since(start); !errors.Is(err, storage.ErrUnavailable) || took != 5*time.Second {
+			t.Errorf("it took %v: %v", took, err)
+		}
+		f.Wait()
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("it was waited for %v", took)
 		}
 	})
 }

@@ -8,6 +8,15 @@ import (
 	"ovation/storage"
 )
 
+// Use is what a process does of the write path.
+type Use int
+
+// A process may do both.
+const (
+	Records Use = 1 << iota // takes actions of users
+	Works                   // persists what is queued
+)
+
 // Metrics measures the write path. A nil *Metrics measures nothing.
 type Metrics struct {
 	recorded       *prometheus.CounterVec
@@ -22,9 +31,9 @@ type Metrics struct {
 	bypasses       prometheus.Counter
 }
 
-// NewMetrics registers the collectors of the write path. It panics where they
-// are registered already.
-func NewMetrics(reg prometheus.Registerer) *Metrics {
+// NewMetrics registers the collectors of what a process does. It panics where
+// they are registered already.
+func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
@@ -56,8 +65,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		mirrorFailures: counter("ovation_mirror_failures_total", "Calls of the mirror that failed."),
 		bypasses:       counter("ovation_recorder_bypassed_messages_total", "Messages that were persisted without the queue, which was unavailable."),
 	}
-	reg.MustRegister(m.recorded, m.backlogActions, m.recorderSizes, m.workerActions, m.workerMessages,
-		m.persistSeconds, m.retries, m.rejections, m.mirrorFailures, m.bypasses)
+	reg.MustRegister(m.mirrorFailures)
+	if does&Records != 0 {
+		reg.MustRegister(m.recorded, m.backlogActions, m.recorderSizes, m.bypasses)
+	}
+	if does&Works != 0 {
+		reg.MustRegister(m.workerActions, m.workerMessages, m.persistSeconds, m.retries, m.rejections)
+	}
 	return m
 }
 

@@ -39,7 +39,7 @@ func sample(t *testing.T, reg *prometheus.Registry, name string, labels ...strin
 func TestWritePathIsMeasured(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	reg := prometheus.NewPedanticRegistry()
-	metrics := worker.NewMetrics(reg)
+	metrics := worker.NewMetrics(reg, worker.Records|worker.Works)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}}
 	stop := startWorker(t, queue, store, mirror, worker.Options{Metrics: metrics})
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Metrics: metrics})

@@ -25,6 +25,9 @@ type Mirror interface {
 	// have been rolled back. It is called before they are persisted again, and
 	// may be called at any time.
 	Forget(ctx context.Context, actions []storage.Action) error
+	// Drop takes back what Show has shown of actions that will not be persisted.
+	// It may be called at any time.
+	Drop(ctx context.Context, actions []storage.Action) error
 	// Mark notes what the new counts include. It is called within the
 	// transaction; its error rolls it back.
 	Mark(ctx context.Context, outcome storage.Outcome) error

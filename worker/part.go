@@ -58,7 +58,7 @@ func (p *part) do(ctx context.Context, f func(context.Context) error) error {
 	switch {
 	case errors.Is(err, storage.ErrUnavailable):
 		if ctx.Err() == nil { // else the caller was impatient
-			p.failed(c)
+			p.failed(c, err)
 		}
 	case !errors.Is(err, context.Canceled):
 		p.succeeded()
@@ -96,7 +96,7 @@ func (p *part) leave(c *call) {
 	delete(p.waiting, c)
 }
 
-func (p *part) failed(c *call) {
+func (p *part) failed(c *call, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -114,7 +114,7 @@ func (p *part) failed(c *call) {
 				other.giveUp()
 			}
 		}
-		p.opts.Logger.Warn("a part is down and left alone", "part", p.name)
+		p.opts.Logger.Warn("a part is down and left alone", "part", p.name, "error", err)
 	}
 }
 

@@ -108,6 +108,19 @@ func (w *Worker) forget(ctx context.Context, batch []task) error {
 	return nil
 }
 
+// drop takes back what the mirror shows of a message that is about to be
+// rejected. It does not give up before ctx ends.
+func (w *Worker) drop(ctx, working context.Context, message storage.Message) error {
+	_, err := retry(ctx, w, "take back what is rejected", func() (struct{}, error) {
+		err := w.mirror.Drop(working, message.Actions)
+		if err != nil {
+			w.opts.Metrics.mirrorFailed()
+		}
+		return struct{}{}, err
+	})
+	return err
+}
+
 // publish makes committed counts visible. It does not give up before ctx ends.
 func (w *Worker) publish(ctx, working context.Context, outcome storage.Outcome) error {
 	if len(outcome.Counts) == 0 {

@@ -1,8 +1,11 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -292,6 +295,22 @@ func TestFailedShowFailsNobody(t *testing.T) {
 	record(t, r, react(alice, movie, storage.Like))
 	if c := countsOf(t, store, movie); c.LikeCount != 1 {
 		t.Errorf("%d likes are counted, want 1", c.LikeCount)
+	}
+}
+
+func TestFailedShowsAreLoggedAsOneOutage(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { return errBroken }}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	var log bytes.Buffer // each batch is answered after it is logged
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	began := time.Now()
+	for i := range 20 {
+		record(t, r, react(user(i), movie, storage.Like))
+	}
+	most := 1 + int(time.Since(began)/(10*time.Second))
+	if n := strings.Count(log.String(), "not shown yet"); n < 1 || n > most {
+		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
 	}
 }
 

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -46,7 +47,7 @@ func newQueue(tb testing.TB) *local.Queue {
 // newRecorder makes a recorder that is closed with the test.
 func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker.RecorderOptions) *worker.Recorder {
 	tb.Helper()
-	opts.Logger = quiet
+	opts.Logger = cmp.Or(opts.Logger, quiet)
 	r := worker.NewRecorder(p, m, opts)
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -145,6 +146,7 @@ type spy struct {
 	look    func() (storage.Durability, error) // in place of what the mirror says
 	show    func([]storage.Action) error
 	forget  func([]storage.Action) error
+	drop    func([]storage.Action) error
 	mark    func(storage.Outcome) error
 	publish func(storage.Outcome) error
 }
@@ -164,6 +166,8 @@ func (s *spy) Show(_ context.Context, actions []storage.Action, _ storage.Durabi
 func (s *spy) Forget(_ context.Context, actions []storage.Action) error {
 	return call(s.forget, actions)
 }
+
+func (s *spy) Drop(_ context.Context, actions []storage.Action) error { return call(s.drop, actions) }
 
 func (s *spy) Mark(_ context.Context, outcome storage.Outcome) error { return call(s.mark, outcome) }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ovation/outage"
 	"ovation/storage"
 )
 
@@ -63,11 +64,16 @@ type Worker struct {
 	mirror    Mirror
 	opts      Options
 	failing   atomic.Pointer[error]
+	unsettled *outage.Log
 }
 
 // New returns a Worker. It does nothing until Run.
 func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Options) *Worker {
-	return &Worker{consumer: consumer, persister: persister, mirror: mirror, opts: opts.withDefaults()}
+	opts = opts.withDefaults()
+	return &Worker{
+		consumer: consumer, persister: persister, mirror: mirror, opts: opts,
+		unsettled: outage.New(opts.Logger, "deliveries not settled; they will come again", "deliveries are settled again"),
+	}
 }
 
 // Run persists messages until the context ends; it then finishes the batch in
@@ -240,6 +246,8 @@ func (w *Worker) work(ctx, working context.Context, batch []task) {
 		half := len(batch) / 2
 		w.work(ctx, working, batch[:half])
 		w.work(ctx, working, batch[half:])
+	case w.drop(ctx, working, batch[0].Message()) != nil:
+		w.requeue(batch)
 	default:
 		message := batch[0].Message()
 		w.opts.Metrics.rejected()
@@ -258,8 +266,10 @@ func (w *Worker) requeue(batch []task) {
 // and whatever of it is persisted is skipped.
 func (w *Worker) settled(how string, err error) {
 	if err != nil {
-		w.opts.Logger.Warn("delivery not settled; it will come again", "how", how, "error", err)
+		w.unsettled.Failed("how", how, "error", err)
+		return
 	}
+	w.unsettled.Worked()
 }
 
 // prune forgets old message ids, at once and every hour until the context

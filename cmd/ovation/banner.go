@@ -35,10 +35,7 @@ const demoViewer = "alice"
 func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
-	folder, err := filepath.Abs(string(c.Data))
-	if err != nil {
-		folder = string(c.Data)
-	}
+	folder := c.path()
 	page := url + "/"
 	if !pageBuilt {
 		page = "not built: that needs Node.js 20.19 or newer; " + page + " says how"
@@ -56,7 +53,7 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt
 	} {
 		fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
 	}
-	fmt.Fprintf(&b, "\n  A token for the user %s, good for 24 hours (ovation token makes others):\n\n  %s\n", demoViewer, token)
+	writeToken(&b, token, c.dataFlag, c.JWTSecret != "")
 	as := "-H 'X-Ovation-User: " + demoViewer + "'"
 	if c.devHeaders() == viewer.RefuseDevHeaders {
 		as = "-H 'Authorization: Bearer " + token + "'"
@@ -64,6 +61,16 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt
 	}
 	writeExamples(&b, url, as)
 	sayf(to, "%s\n", b.String())
+}
+
+// writeToken shows a token, and how to make others: with the secret in the
+// folder, or the one that was given.
+func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
+	makes := "ovation token --data '" + strings.ReplaceAll(data.path(), "'", `'\''`) + "' --user USER"
+	if given {
+		makes = "ovation token --user USER, with the same OVATION_JWT_SECRET,"
+	}
+	fmt.Fprintf(b, "\n  A token for the user %s, good for 24 hours. %s makes others.\n\n  %s\n", demoViewer, makes, token)
 }
 
 // writeExamples shows what to try, with a header that says as whom.

@@ -165,9 +165,10 @@ func done(a *storage.Action) string {
 type deadReplayCommand struct {
 	deadFlags `embed:""`
 
-	ID    string `arg:""                   help:"The message's id, as listed." optional:""`
-	All   bool   `help:"All of them." variable:"OVATION_DEAD_ALL"`
-	Force bool   `help:"Also those with reads that are so old that they may count twice." variable:"OVATION_DEAD_FORCE"`
+	ID string `arg:""                   help:"The message's id, as listed." optional:""`
+	// Without variables: one that was forgotten would do this to the next message.
+	All   bool `help:"All of them."`
+	Force bool `help:"Also those with reads that are so old that they may count twice."`
 }
 
 // Run queues messages once more.
@@ -202,19 +203,48 @@ func messages(n int) string {
 
 // deadDropCommand drops.
 type deadDropCommand struct {
-	deadFlags `embed:""`
+	deadFlags    `embed:""`
+	postgresFlag `embed:""`
+	redisFlag    `embed:""`
 
 	ID string `arg:"" help:"The message's id, as listed."`
 }
 
-// Run removes the message.
+// Run removes the message, and what its users still see of it.
 func (c *deadDropCommand) Run(p *program) error {
 	return c.with(p.ctx, func(dead *amqp.Dead) error {
-		dropped, err := dead.Drop(p.ctx, func(l amqp.Letter) bool { return l.ID == c.ID })
+		var actions []storage.Action
+		dropped, err := dead.Drop(p.ctx, func(l amqp.Letter) bool {
+			if l.ID != c.ID {
+				return false
+			}
+			actions = append(actions, l.Message.Actions...)
+			return true
+		})
 		if err == nil && dropped == 0 {
 			return noLetter(c.ID)
 		}
 		sayf(p.stdout, "%s dropped\n", messages(dropped))
-		return err
+		return errors.Join(err, c.unshow(p, actions))
 	})
+}
+
+// unshow takes back what users see of actions that will never be persisted.
+func (c *deadDropCommand) unshow(p *program, actions []storage.Action) error {
+	switch {
+	case len(actions) == 0:
+		return nil
+	case c.PostgresURL == "" || c.RedisURL == "":
+		sayf(p.stdout, "Its users may see it as done for up to a week: to take it back at once, set OVATION_POSTGRES_URL and OVATION_REDIS_URL.\n")
+		return nil
+	}
+	database, err := c.openPostgres(p.ctx, quietly)
+	if err != nil {
+		return err
+	}
+	copied, err := c.openRedis(p.ctx, database, string(c.Prefix), quietly, bulkTimeout)
+	if err != nil {
+		return errors.Join(err, database.Close())
+	}
+	return errors.Join(copied.Drop(p.ctx, actions), copied.Close())
 }

@@ -238,7 +238,7 @@ func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
 		t.Errorf("the banner does not say so:\n%s", s.banner)
 	}
 	var got struct{ Viewer *struct{} }
-	if err := s.graphQL("alice", `{ viewer { userId } }`, &got); err == nil || !strings.Contains(err.Error(), "not believed here") {
+	if err := s.graphQL("alice", `{ viewer { userId } }`, &got); err == nil || !strings.Contains(err.Error(), "send a bearer token") {
 		t.Errorf("X-Ovation-User where other machines can connect: %v", err)
 	}
 	s = serve(t, t.TempDir(), "--addr=0.0.0.0:0", "--insecure-dev-headers")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"ovation/storage"
 	"ovation/storage/postgres"
 	"ovation/storage/redis"
@@ -23,7 +25,7 @@ type postgresFlag struct {
 // openPostgres opens the database. Errors tell which flag is to blame.
 func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger) (*postgres.Store, error) {
 	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log})
-	return store, blame("--postgres-url or OVATION_POSTGRES_URL", err)
+	return store, blame(blamePostgres, err)
 }
 
 // prefixFlag keeps installations on the same servers apart.
@@ -47,7 +49,11 @@ func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
 	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: int(f.Partitions), Logger: log}
 }
 
-const blameQueue = "--rabbitmq-url or OVATION_RABBITMQ_URL"
+// Which flag an error of a part is about.
+const (
+	blamePostgres = "--postgres-url or OVATION_POSTGRES_URL"
+	blameQueue    = "--rabbitmq-url or OVATION_RABBITMQ_URL"
+)
 
 // blame says which flag an error is about. What is out of bounds is wrong use.
 func blame(flag string, err error) error {
@@ -96,6 +102,39 @@ func (f servicesFlags) openAll(ctx context.Context, command string, log *slog.Lo
 		return nil, errors.Join(blame(blameQueue, err), copied.Close())
 	}
 	return &services{database, copied, queue}, nil
+}
+
+// process is what serve and work have in common: a log, an address, metrics and
+// the services.
+type process struct {
+	*services
+
+	log      *slog.Logger
+	listener net.Listener
+	registry *prometheus.Registry
+}
+
+// begin takes the address and opens the services, or neither.
+func (f servicesFlags) begin(p *program, command string, at address, logs level, does amqp.Use) (*process, error) {
+	log := newLogger(p.stderr, logs.Level)
+	listener, err := listen(p.ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	registry := newRegistry()
+	behind, err := f.openAll(p.ctx, command, log, amqp.NewMetrics(registry, does))
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	registry.MustRegister(behind.copied.Collectors()...)
+	registry.MustRegister(behind.database.Collectors()...)
+	return &process{behind, log, listener, registry}, nil
+}
+
+// close closes all.
+func (s *process) close() error {
+	_ = s.listener.Close() // it is closed already where serving began
+	return s.services.close()
 }
 
 // complete refuses to begin with a part of the services.

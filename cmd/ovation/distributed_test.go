@@ -38,7 +38,7 @@ type site struct {
 func newSite(tb testing.TB) *site {
 	tb.Helper()
 	s := emptySite(tb)
-	s.run(tb, "migrate").wants(tb, 0, "were brought up to date")
+	s.run(tb, "migrate").wants(tb, 0, "are up to date")
 	return s
 }
 

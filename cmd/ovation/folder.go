@@ -63,6 +63,25 @@ func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	return file.Close, nil
 }
 
+// locked reports whether a process has one of the folder's locks.
+func (d dataFlag) locked(name string) bool {
+	file, err := os.Open(d.file(name))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }() // which gives the lock back where it was free
+	return errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
+// path is the folder as every process finds it.
+func (d dataFlag) path() string {
+	path, err := filepath.Abs(string(d.Data))
+	if err != nil {
+		return string(d.Data)
+	}
+	return path
+}
+
 // open opens the database. With create it is made where it is missing.
 func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) {
 	path := d.file(databaseFile)

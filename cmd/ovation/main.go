@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -69,6 +71,8 @@ type commandLine struct {
 	Health  healthCommand  `cmd:"" help:"Ask a node whether it is ready; the exit code tells."`
 	Token   tokenCommand   `cmd:"" help:"Print a token for a user, for development."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	ShowVersion versionFlag `help:"Print the version." name:"version"`
 }
 
 func main() {
@@ -99,12 +103,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		sayf(stderr, "ovation: %v\n", err)
 		return exitFailed
 	}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	command, err := parser.Parse(args)
 	if helped {
 		return 0
 	}
 	if err != nil {
-		sayf(stderr, "ovation: %v\nSee ovation --help, and --help behind a command for its flags.\n", err)
+		sayf(stderr, "ovation: %s\nSee ovation --help, and --help behind a command for its flags.\n", missingValue(err.Error()))
 		return exitUsage
 	}
 	err = command.Run(&program{ctx, getenv, stdin, stdout, stderr})
@@ -119,4 +126,16 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		sayf(stderr, "ovation: %v\n", err)
 	}
 	return exit.code
+}
+
+var (
+	nothing = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)`)
+	another = regexp.MustCompile(`expected \w+ value but got ("[^"]*") \([^)]*\)`)
+)
+
+// missingValue has the parser's message about a flag without its value in words
+// for people.
+func missingValue(message string) string {
+	message = nothing.ReplaceAllLiteralString(message, "a value is missing")
+	return another.ReplaceAllString(message, "a value is missing before $1")
 }

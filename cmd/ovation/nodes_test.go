@@ -66,7 +66,7 @@ func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d users, %d mutations", len(users), clicks)
-	if clicks < 2000 {
+	if clicks < 500 { // a busy machine makes fewer than a quiet one
 		t.Errorf("only %d mutations were made", clicks)
 	}
 	s.settled(t, users, a, b)

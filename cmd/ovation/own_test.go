@@ -37,11 +37,15 @@ const (
 	ownSubjects   = 6  // that nobody but the viewer acts on
 	allSubjects   = 12 // others act on the rest as well
 	longestUnseen = 10 * time.Second
-	shown         = `bizId version freshness likeCount dislikeCount collectCount liked { reaction } collected { folder { id } }`
+	shown         = `bizId version freshness readCount likeCount dislikeCount collectCount liked { reaction } collected { folder { id } }`
+	shownWithRead = shown + ` read { times }`
 )
 
 // deed is what the viewer did to a subject.
-type deed struct{ reaction, folder string }
+type deed struct {
+	reaction, folder string
+	reads            int
+}
 
 // reply is what the API says of a subject.
 type reply struct {
@@ -51,17 +55,23 @@ type reply struct {
 	counted
 	Liked     *struct{ Reaction string }
 	Collected *struct{ Folder struct{ ID string } }
+	Read      *struct{ Times int }
 }
 
 // counted are the counts of a subject.
-type counted struct{ LikeCount, DislikeCount, CollectCount int }
+type counted struct{ ReadCount, LikeCount, DislikeCount, CollectCount int }
 
 // own is the viewer's part of them.
 func (d deed) own() counted {
-	return counted{count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != "")}
+	return counted{d.reads, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != "")}
 }
 
-func (r reply) done() (d deed) {
+// done is what a reply says the viewer did; reads only where it was asked.
+func (r reply) done(reads int) (d deed) {
+	d.reads = reads
+	if r.Read != nil {
+		d.reads = r.Read.Times
+	}
 	if r.Liked != nil {
 		d.reaction = r.Liked.Reaction
 	}
@@ -76,17 +86,18 @@ func (r reply) done() (d deed) {
 type others struct {
 	mu    sync.Mutex
 	began [allSubjects]counted
-	acked [allSubjects][2][]time.Time // of likes and of collections
+	acked [allSubjects][3][]time.Time // of likes, of collections and of reads
 }
 
-// act has a new user like or collect one of the shared subjects.
+// act has a new user like, collect or read one of the shared subjects.
 func (o *others) act(node *server, user string, random *rand.Rand) error {
-	subject, kind := ownSubjects+random.IntN(allSubjects-ownSubjects), random.IntN(2)
+	subject, kind := ownSubjects+random.IntN(allSubjects-ownSubjects), random.IntN(3)
 	o.mu.Lock()
-	o.began[subject].LikeCount += 1 - kind
-	o.began[subject].CollectCount += kind
+	o.began[subject].LikeCount += count(kind == 0)
+	o.began[subject].CollectCount += count(kind == 1)
+	o.began[subject].ReadCount += count(kind == 2)
 	o.mu.Unlock()
-	mutation := []string{"like", "collect"}[kind]
+	mutation := []string{"like", "collect", "read"}[kind]
 	err := node.graphQL(user, fmt.Sprintf(`mutation { %s(input: {biz: "video", bizId: "%d"}) { changed } }`, mutation, subject), nil)
 	o.mu.Lock()
 	o.acked[subject][kind] = append(o.acked[subject][kind], time.Now())
@@ -103,7 +114,9 @@ func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 		n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
 		return n
 	}
-	return counted{LikeCount: old(o.acked[subject][0]), CollectCount: old(o.acked[subject][1])}, o.began[subject]
+	return counted{
+		LikeCount: old(o.acked[subject][0]), CollectCount: old(o.acked[subject][1]), ReadCount: old(o.acked[subject][2]),
+	}, o.began[subject]
 }
 
 // loner is a viewer who does one thing after the other, each on the next node,
@@ -148,7 +161,7 @@ func (v *loner) see(node *server, from, to int) error {
 	for i := from; i < to; i++ {
 		fmt.Fprintf(&query, `{biz: "video", bizId: "%d"} `, i)
 	}
-	query.WriteString(`]) { ` + shown + ` } }`)
+	query.WriteString(`]) { ` + v.fields() + ` } }`)
 	var got struct{ Interactives []reply }
 	asked := time.Now()
 	if err := node.graphQL("loner", query.String(), &got); err != nil {
@@ -165,11 +178,20 @@ func (v *loner) see(node *server, from, to int) error {
 	return nil
 }
 
+// fields are what is asked of a subject: now and then also how often the viewer
+// has read it.
+func (v *loner) fields() string {
+	if v.step%4 == 0 {
+		return shownWithRead
+	}
+	return shown
+}
+
 // mutate does something to a subject.
 func (v *loner) mutate(node *server, subject int) error {
 	next, folder := v.known[subject], ""
 	var mutation string
-	switch v.random.IntN(7) {
+	switch v.random.IntN(9) {
 	case 0, 1:
 		mutation, next.reaction = "like", "LIKE"
 	case 2:
@@ -185,8 +207,11 @@ func (v *loner) mutate(node *server, subject int) error {
 	case 5:
 		mutation, next.folder = "collect", v.folders[v.random.IntN(len(v.folders))]
 		folder = fmt.Sprintf(`, folderId: %q`, next.folder)
-	default:
+	case 6:
 		mutation, next.folder = "uncollect", ""
+	default:
+		mutation = "read"
+		next.reads++
 	}
 	var got struct {
 		Did struct {
@@ -196,7 +221,7 @@ func (v *loner) mutate(node *server, subject int) error {
 	}
 	asked := time.Now()
 	err := node.graphQL("loner", fmt.Sprintf(`mutation { did: %s(input: {biz: "video", bizId: "%d"%s}) { changed interactive { %s } } }`,
-		mutation, subject, folder, shown), &got)
+		mutation, subject, folder, v.fields()), &got)
 	if err != nil {
 		return fmt.Errorf("%s: %w", mutation, err)
 	}
@@ -221,7 +246,11 @@ func (v *loner) check(node *server, asked time.Time, subject int, got *reply) er
 	wrong := func(why string, about any) error {
 		return fmt.Errorf("%w: step %d: %s: %+v; the viewer did %+v; the reply is %+v", errWrongAnswer, v.step, why, about, v.known[subject], *got)
 	}
-	if got.BizID != strconv.Itoa(subject) || got.done() != v.known[subject] {
+	reads := v.known[subject].reads
+	if reads > 0 && got.Read == nil && v.fields() == shownWithRead {
+		return wrong("not read", subject)
+	}
+	if got.BizID != strconv.Itoa(subject) || got.done(reads) != v.known[subject] {
 		return wrong("not what the viewer did to subject", subject)
 	}
 	newest := &v.newest[node][subject]
@@ -234,7 +263,7 @@ func (v *loner) check(node *server, asked time.Time, subject int, got *reply) er
 	if subject >= ownSubjects {
 		least, most = v.others.bounds(subject, asked)
 	}
-	rest := counted{got.LikeCount - own.LikeCount, got.DislikeCount - own.DislikeCount, got.CollectCount - own.CollectCount}
+	rest := counted{got.ReadCount - own.ReadCount, got.LikeCount - own.LikeCount, got.DislikeCount - own.DislikeCount, got.CollectCount - own.CollectCount}
 	if rest.DislikeCount != 0 || !rest.atLeast(least) || !most.atLeast(rest) {
 		return wrong("counts that the others cannot have", [3]counted{least, rest, most})
 	}
@@ -248,7 +277,7 @@ func (v *loner) check(node *server, asked time.Time, subject int, got *reply) er
 }
 
 func (c counted) atLeast(least counted) bool {
-	return c.LikeCount >= least.LikeCount && c.DislikeCount >= least.DislikeCount && c.CollectCount >= least.CollectCount
+	return c.ReadCount >= least.ReadCount && c.LikeCount >= least.LikeCount && c.DislikeCount >= least.DislikeCount && c.CollectCount >= least.CollectCount
 }
 
 // rises checks that no version has fewer of the others than one before it.
@@ -355,6 +384,7 @@ func (v *loner) all(t *testing.T, node *server) bool {
 		want := v.known[subject].own()
 		want.LikeCount += v.others.began[subject].LikeCount
 		want.CollectCount += v.others.began[subject].CollectCount
+		want.ReadCount += v.others.began[subject].ReadCount
 		if got.Interactive.counted != want {
 			return false
 		}

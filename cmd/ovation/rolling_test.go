@@ -12,7 +12,7 @@ import (
 // after the other, while many users click through a balancer.
 func TestRollingRestartLosesNoRequest(t *testing.T) {
 	s := newSite(t)
-	delete(s.variables, "OVATION_DRAIN") // as it comes
+	s.variables["OVATION_DRAIN"] = stackDrain.String() // which is for this balancer
 	log := newWatch()
 	balancer := balance.New(slog.New(slog.NewTextHandler(log, nil)))
 	front := httptest.NewServer(balancer)

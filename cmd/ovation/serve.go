@@ -27,7 +27,7 @@ type serveCommand struct {
 
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
 	Introspection bool   `help:"Answer questions about the schema." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
-	Drain         pause  `default:"1s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
+	Drain         pause  `default:"5s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
 // Run serves until it is told to stop.
@@ -41,22 +41,17 @@ func (c *serveCommand) Run(p *program) (err error) {
 	if c.JWTSecret == "" && c.JWKS == "" {
 		return usage("ovation serve needs to know whose tokens to believe: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS")
 	}
-	log := newLogger(p.stderr, c.LogLevel.Level)
-	listener, err := listen(p.ctx, c.Addr)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = listener.Close() }() // it is closed already where serving began
-	registry := newRegistry()
-	behind, err := c.openAll(p.ctx, "serve", log, amqp.NewMetrics(registry))
+	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, amqp.Publishes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, behind.close()) }()
-	registry.MustRegister(behind.copied.Collectors()...)
+	log, registry, listener := behind.log, behind.registry, behind.listener
 
-	metrics := worker.NewMetrics(registry)
+	registry.MustRegister(behind.copied.Unshown())
+	metrics := worker.NewMetrics(registry, worker.Records)
 	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
+	defer queue.Wait()
 	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{Logger: log, Metrics: metrics})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)

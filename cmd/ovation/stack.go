@@ -32,6 +32,7 @@ const (
 	stackLock    = "stack.lock"
 	stackLogs    = "stack" // folder in the data folder
 	startTimeout = time.Minute
+	stackDrain   = 10 * balance.ProbeEvery // the balancer has noticed by then
 )
 
 // Run runs the site until it is told to stop or a part of it ends.
@@ -45,7 +46,8 @@ func (c *stackCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if c.JWTSecret == "" {
+	given := c.JWTSecret != ""
+	if !given {
 		key, err := c.keepSecret()
 		if err != nil {
 			return err
@@ -70,7 +72,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 	if err := c.start(ctx, s, balancer); err != nil {
 		return err
 	}
-	if err := c.banner(p, s, urlOf(listener)); err != nil {
+	if err := c.banner(p, s, urlOf(listener), given); err != nil {
 		return err
 	}
 	serving, done := context.WithCancel(context.WithoutCancel(ctx))
@@ -80,7 +82,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 		<-ctx.Done()
 		s.stopNodes() // the address stays until they have finished
 	})
-	err = serveHTTP(serving, listener, balancer, nil, nil, log)
+	err = serveHTTP(serving, listener, s.withoutMetrics(balancer), nil, nil, log)
 	end(nil) // where serving has failed by itself
 	nodes.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -111,6 +113,7 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 		"OVATION_PREFIX=" + string(c.Prefix), fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
 		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=",
 		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
+		"OVATION_DRAIN=" + stackDrain.String(),
 	}
 	if err := os.MkdirAll(c.file(stackLogs), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the logs: %w; %s", err, chooseFolder)
@@ -146,15 +149,11 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 	return nil
 }
 
-// banner says what runs, where, and what to try.
-func (c *stackCommand) banner(p *program, s *stack, at string) error {
+// banner says what runs, where, where the data lies, and what to try.
+func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error {
 	token, err := viewer.Sign([]byte(c.JWTSecret), storage.User{Tenant: storage.DefaultTenant, UserID: demoViewer}, 24*time.Hour)
 	if err != nil {
 		return err
-	}
-	folder, err := filepath.Abs(c.file(stackLogs))
-	if err != nil {
-		folder = c.file(stackLogs)
 	}
 	number, _ := built()
 	var b strings.Builder
@@ -171,10 +170,13 @@ func (c *stackCommand) banner(p *program, s *stack, at string) error {
 			rows = append(rows, [2]string{name, where.Host})
 		}
 	}
-	for _, row := range append(rows, [2]string{"Logs", folder}) {
+	rows = append(rows,
+		[2]string{"Data", "in Postgres; the secret for tokens in " + c.path()},
+		[2]string{"Logs", filepath.Join(c.path(), stackLogs)})
+	for _, row := range rows {
 		fmt.Fprintf(&b, "  %-9s %s\n", row[0], row[1])
 	}
-	fmt.Fprintf(&b, "\n  A token for the user %s, good for 24 hours (ovation token makes others):\n\n  %s\n", demoViewer, token)
+	writeToken(&b, token, c.dataFlag, given)
 	writeExamples(&b, at, "-H 'Authorization: Bearer "+token+"'")
 	sayf(p.stdout, "%s\n  Ctrl-C stops everything.\n\n", b.String())
 	return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,6 +26,7 @@ type stack struct {
 // part is one process.
 type part struct {
 	name, log string
+	from      int64  // where in the log this run begins
 	url       string // where it listens
 	command   *exec.Cmd
 	announced chan string // takes its url
@@ -39,7 +41,7 @@ func (p *part) serves() bool { return strings.HasPrefix(p.name, "serve") }
 // start starts a process: the command that its name begins with, in a process
 // group of its own, so that a Ctrl-C reaches it in its turn only.
 func (s *stack) start(name, log string, variables []string) error {
-	file, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	file, from, err := openLog(log)
 	if err != nil {
 		return fmt.Errorf("open the log of %s: %w; %s", name, err, chooseFolder)
 	}
@@ -48,7 +50,7 @@ func (s *stack) start(name, log string, variables []string) error {
 		return errors.Join(fmt.Errorf("find this program: %w", err), file.Close())
 	}
 	verb, _, _ := strings.Cut(name, "-")
-	p := &part{name: name, log: log, announced: make(chan string, 1), ended: make(chan struct{})}
+	p := &part{name: name, log: log, from: from, announced: make(chan string, 1), ended: make(chan struct{})}
 	// No context: it is asked to stop before it is killed.
 	p.command = exec.Command(self, verb) //nolint:gosec,noctx // it is this program
 	p.command.Env = append(os.Environ(), variables...)
@@ -80,9 +82,9 @@ func (s *stack) watch(p *part, stdout io.Reader, log *os.File) {
 	err := errors.Join(p.command.Wait(), log.Close())
 	switch {
 	case !p.asked.Load():
-		s.end(fmt.Errorf("%s has ended by itself: %v; its log %s ends: %s", p.name, p.command.ProcessState, p.log, lastLine(p.log)))
+		s.end(fmt.Errorf("%s has ended by itself: %v; %s", p.name, p.command.ProcessState, p.lastWords()))
 	case err != nil && !terminated(p.command.ProcessState):
-		p.err = fmt.Errorf("%s did not stop well: %w; its log %s ends: %s", p.name, err, p.log, lastLine(p.log))
+		p.err = fmt.Errorf("%s did not stop well: %w; %s", p.name, err, p.lastWords())
 	}
 }
 
@@ -93,10 +95,61 @@ func terminated(state *os.ProcessState) bool {
 	return is && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-func lastLine(path string) string {
-	text, _ := os.ReadFile(path) // the path is told too
+// maxLog is how many bytes of log are added to. What is longer when a stack
+// starts is put aside, in place of what was there.
+const maxLog = 16 << 20
+
+// openLog opens a log to add to, and returns how long it is.
+func openLog(path string) (file *os.File, size int64, err error) {
+	if old, err := os.Stat(path); err == nil && old.Size() > maxLog {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return nil, 0, err
+		}
+	}
+	file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	size, err = file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, size, nil
+}
+
+// lastWords are the last lines that the process logged.
+func (p *part) lastWords() string {
+	const most, mostBytes = 10, 8 << 10
+	var text []byte // none where it cannot be read; its name is told too
+	if file, err := os.Open(p.log); err == nil {
+		end, _ := file.Seek(0, io.SeekEnd)
+		from := max(p.from, end-mostBytes)
+		text, _ = io.ReadAll(io.NewSectionReader(file, from, end-from))
+		_ = file.Close()
+	}
 	text = bytes.TrimSpace(text)
-	return string(text[bytes.LastIndexByte(text, '\n')+1:])
+	if len(text) == 0 {
+		return fmt.Sprintf("its log %s says nothing of it", p.log)
+	}
+	lines := strings.Split(string(text), "\n")
+	lines = lines[max(0, len(lines)-most):]
+	return fmt.Sprintf("its log %s ends:\n  %s", p.log, strings.Join(lines, "\n  "))
+}
+
+// withoutMetrics refuses to give the metrics of whichever node has its turn.
+func (s *stack) withoutMetrics(next http.Handler) http.Handler {
+	var says strings.Builder
+	says.WriteString("Each part has metrics of its own, and this address has none:\n")
+	for _, p := range s.parts {
+		fmt.Fprintf(&says, "%s %s/metrics\n", p.name, p.url)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			http.Error(w, says.String(), http.StatusNotFound)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // stopNodes has the API nodes finish what they have begun.

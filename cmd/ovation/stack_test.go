@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,9 +15,9 @@ import (
 )
 
 // startStack runs ovation stack in a process of its own.
-func (s *site) startStack(t *testing.T) *server {
+func (s *site) startStack(t *testing.T, data string) *server {
 	t.Helper()
-	c := exec.Command(binary, "stack", "--addr=127.0.0.1:0", "--log-level=warn", "--data="+t.TempDir())
+	c := exec.Command(binary, "stack", "--addr=127.0.0.1:0", "--log-level=warn", "--data="+data)
 	for name, value := range s.variables {
 		c.Env = append(c.Env, name+"="+value)
 	}
@@ -64,7 +67,8 @@ func gone(t *testing.T, parts map[string]int) {
 
 func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	s := emptySite(t)
-	n := s.startStack(t)
+	data := t.TempDir()
+	n := s.startStack(t, data)
 	parts := n.parts(t)
 	before := n.likes(t, "1")
 	if before == 0 {
@@ -83,6 +87,16 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 	if page, err := client.Get(n.url + "/"); err != nil || page.Body.Close() != nil || page.StatusCode != http.StatusOK {
 		t.Errorf("the page: %v, %v", page, err)
 	}
+	if !strings.Contains(n.banner, "Data      in Postgres; the secret for tokens in "+data) {
+		t.Errorf("the banner does not say where the data lies:\n%s", n.banner)
+	}
+	metrics, err := client.Get(n.url + "/metrics")
+	must(t, err)
+	says, err := io.ReadAll(metrics.Body)
+	must(t, errors.Join(err, metrics.Body.Close()))
+	if named := regexp.MustCompile(`(?m)^(serve|work)-\d http://127.0.0.1:\d+/metrics$`).FindAll(says, -1); metrics.StatusCode != http.StatusNotFound || len(named) != 4 {
+		t.Errorf("/metrics: %s %s", metrics.Status, says)
+	}
 	n.stop().wants(t, 0)
 	gone(t, parts)
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
@@ -91,13 +105,59 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 func TestStackStopsWithThePartThatDied(t *testing.T) {
 	for _, dies := range []string{"serve-2", "work-1"} {
 		t.Run(dies, func(t *testing.T) {
-			n := emptySite(t).startStack(t)
+			n := emptySite(t).startStack(t, t.TempDir())
 			parts := n.parts(t)
 			must(t, syscall.Kill(parts[dies], syscall.SIGKILL))
 			<-n.ended
 			n.stop().wants(t, exitFailed, "ovation: "+dies+" has ended by itself: signal: killed; its log ", dies+".log")
 			gone(t, parts)
 		})
+	}
+}
+
+func TestTokensOfAStackNeedNoSecret(t *testing.T) {
+	s := emptySite(t)
+	delete(s.variables, "OVATION_JWT_SECRET")
+	data := t.TempDir()
+	mint := func() ended { return s.run(t, "token", "--user=bob", "--data="+data) }
+	mint().wants(t, exitUsage, "whose secret is to be in OVATION_JWT_SECRET")
+	n := s.startStack(t, data)
+	if how := "ovation token --data '" + data + "' --user USER makes others"; !strings.Contains(n.banner, how) {
+		t.Errorf("the banner does not say %q:\n%s", how, n.banner)
+	}
+	token := mint()
+	token.wants(t, 0)
+	var who struct{ Viewer struct{ UserID string } }
+	must(t, n.post([]byte(`{"query": "{ viewer { userId } }"}`), map[string]string{"Authorization": "Bearer " + strings.TrimSpace(token.stdout)}, &who))
+	if who.Viewer.UserID != "bob" {
+		t.Errorf("the token is that of %q", who.Viewer.UserID)
+	}
+	n.stop().wants(t, 0)
+	mint().wants(t, exitUsage, "ovation stack does not run on it")
+}
+
+func TestLogsOfAStackAreAddedTo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "work-1.log")
+	write := func(line string) *part {
+		file, from, err := openLog(path)
+		must(t, err)
+		_, err = file.WriteString(line)
+		must(t, errors.Join(err, file.Close()))
+		return &part{log: path, from: from}
+	}
+	write("first\n")
+	if says := write("").lastWords(); !strings.HasSuffix(says, "says nothing of it") {
+		t.Errorf("it ends with the words of the run before: %s", says)
+	}
+	if says := write("second\nthird\n").lastWords(); !strings.HasSuffix(says, "ends:\n  second\n  third") {
+		t.Errorf("it ends with %s", says)
+	}
+	must(t, os.Truncate(path, maxLog+1))
+	write("fourth\n")
+	for name, want := range map[string]int64{path: 7, path + ".old": maxLog + 1} {
+		if file, err := os.Stat(name); err != nil || file.Size() != want {
+			t.Errorf("%s: %v, %v", name, file, err)
+		}
 	}
 }
 
@@ -115,7 +175,7 @@ func TestStackSaysWhichPartCouldNotStart(t *testing.T) {
 	}
 	c.Env = append(c.Env, "OVATION_RABBITMQ_URL=amqp://user:hush@127.0.0.1:1/")
 	said, err := c.CombinedOutput()
-	if err == nil || !regexp.MustCompile(`(serve|work)-\d has ended by itself: exit status 1; its log .* ends: ovation: --rabbitmq-url or OVATION_RABBITMQ_URL`).Match(said) {
+	if err == nil || !regexp.MustCompile(`(serve|work)-\d has ended by itself: exit status 1; its log .* ends:\n  ovation: --rabbitmq-url or OVATION_RABBITMQ_URL`).Match(said) {
 		t.Errorf("it ended with %v: %s", err, said)
 	}
 	if strings.Contains(string(said), "hush") {

@@ -26,13 +26,15 @@ type tokenCommand struct {
 func (c *tokenCommand) Run(p *program) error {
 	key := []byte(c.JWTSecret)
 	if len(key) == 0 {
-		if name := firstSet(p.getenv, distributed...); name != "" {
-			return usage("%s is set, so the token is for ovation serve, whose secret is to be in OVATION_JWT_SECRET; the one in the data folder is that of ovation dev", name)
+		// ovation stack, too, keeps its secret in the data folder.
+		if name := firstSet(p.getenv, distributed...); name != "" && !c.locked(stackLock) {
+			return usage("%s is set, so the token is for ovation serve, whose secret is to be in OVATION_JWT_SECRET; "+
+				"the one in the data folder %s is that of ovation dev, and ovation stack does not run on it", name, c.Data)
 		}
 		var err error
 		key, err = c.readSecret()
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no secret to sign with: start ovation dev, which keeps one in the data folder %s, or set OVATION_JWT_SECRET", c.Data)
+			return fmt.Errorf("there is no secret to sign with: start ovation dev or ovation stack, which keep one in the data folder %s, or set OVATION_JWT_SECRET", c.Data)
 		}
 		if err != nil {
 			return err

@@ -10,11 +10,14 @@ import (
 )
 
 func TestEveryFlagHasAVariableAndHelp(t *testing.T) {
-	parser, err := kong.New(&commandLine{})
+	parser, err := kong.New(&commandLine{}, kong.Name("ovation"))
 	must(t, err)
 	seen := map[string]string{}
 	for _, command := range parser.Model.Leaves(false) {
 		for _, flag := range command.Flags {
+			if command.FullPath() == "ovation dead replay" && (flag.Name == "all" || flag.Name == "force") {
+				continue // too dangerous to be set unseen
+			}
 			variable := flag.Tag.Get("variable")
 			if !strings.HasPrefix(variable, "OVATION_") || flag.Help == "" {
 				t.Errorf("%s --%s has variable %q, help %q", command.Name, flag.Name, variable, flag.Help)
@@ -35,8 +38,20 @@ func TestHelp(t *testing.T) {
 	call(t, environment(), "verify", "--help").wants(t, 0, "--repair", "nobody else can write", "Exit codes")
 }
 
+func TestHelpIsACommandToo(t *testing.T) {
+	for _, c := range [][2]string{{"help", "--help"}, {"help dev", "dev --help"}, {"help dead replay", "dead replay --help"}} {
+		want := call(t, environment(), strings.Fields(c[1])...)
+		if got := call(t, environment(), strings.Fields(c[0])...); got != want || got.code != 0 {
+			t.Errorf("%s ends with %+v, %s with %+v", c[0], got, c[1], want)
+		}
+	}
+	call(t, environment(), "help", "nothing").wants(t, exitUsage, "nothing")
+}
+
 func TestVersion(t *testing.T) {
-	call(t, environment(), "version").wants(t, 0, "ovation ", "commit", "go1.")
+	for _, how := range []string{"version", "--version"} {
+		call(t, environment(), how).wants(t, 0, "ovation ", "commit", "go1.")
+	}
 }
 
 func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
@@ -50,6 +65,10 @@ func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
 		{"", "", []string{`expected one of "dev"`}},
 		{"", "serve", []string{"serve"}},
 		{"", "dev --port 1", []string{"unknown flag --port"}},
+		{"", "dev --addr", []string{"--addr: a value is missing\n"}},
+		{"", "dev --addr --demo", []string{`--addr: a value is missing before "--demo"`}},
+		{"", "token --user a --ttl", []string{"--ttl: a value is missing\n"}},
+		{"OVATION_RABBITMQ_URL=amqp://x OVATION_DEAD_ALL=1", "dead replay", []string{"--all"}},
 		{"", "dev --addr 8080", []string{"--addr", `"8080" is not an address`, "127.0.0.1:8080"}},
 		{"", "dev --addr host:http", []string{"is not an address"}},
 		{"", "dev --addr host:65536", []string{"is not an address"}},
@@ -90,9 +109,13 @@ func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
 		{"OVATION_IMPORT_TENANT=A", "import x.csv", []string{"from the variable OVATION_IMPORT_TENANT", "must be"}},
 		{"", "import --format xml x.csv", []string{"--format", `"xml" is none of csv, ndjson`}},
 	} {
-		name, value, _ := strings.Cut(c.variables, "=")
+		var pairs []string
+		for variable := range strings.FieldsSeq(c.variables) {
+			name, value, _ := strings.Cut(variable, "=")
+			pairs = append(pairs, name, value)
+		}
 		t.Run(c.variables+" "+c.args, func(t *testing.T) {
-			got := call(t, environment(name, value), strings.Fields(c.args)...)
+			got := call(t, environment(pairs...), strings.Fields(c.args)...)
 			got.wants(t, exitUsage, c.want...)
 			if strings.Contains(got.stdout+got.stderr, "hush") {
 				t.Error("it prints the secret")

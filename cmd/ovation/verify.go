@@ -37,14 +37,14 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	wrong, err := c.count(p, "differences", "counts", func(found func(string) error) (int64, error) {
+	wrong, err := c.count(p, "differences", "counts", "the database", func(found func(string) error) (int64, error) {
 		return store.Verify(p.ctx, c.Repair, func(d storage.Difference) error { return found(describe(d)) })
 	})
 	if err != nil {
 		return err
 	}
 	if copied, is := store.(*redis.Store); is {
-		stale, err := c.count(p, "differences in Redis", "counts and states", func(found func(string) error) (int64, error) {
+		stale, err := c.count(p, "differences in Redis", "counts and states", fmt.Sprintf("Redis under the prefix %q (--prefix)", c.Prefix), func(found func(string) error) (int64, error) {
 			return copied.Compare(p.ctx, c.Repair, func(s redis.Stale) error { return found(describeStale(s)) })
 		})
 		if err != nil {
@@ -61,8 +61,9 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	return nil
 }
 
-// count prints what is found and a summary, and reports whether anything was.
-func (c *verifyCommand) count(p *program, differences, things string, compare func(found func(string) error) (int64, error)) (bool, error) {
+// count prints what is found and a summary, or that there is nothing, and
+// reports whether anything was found.
+func (c *verifyCommand) count(p *program, differences, things, place string, compare func(found func(string) error) (int64, error)) (bool, error) {
 	start, n := time.Now(), 0
 	compared, err := compare(func(line string) error {
 		n++
@@ -71,6 +72,10 @@ func (c *verifyCommand) count(p *program, differences, things string, compare fu
 	})
 	if err != nil {
 		return false, fmt.Errorf("verify: %w", err)
+	}
+	if compared == 0 && n == 0 {
+		sayf(p.stdout, "Nothing was compared: there are no %s in %s.\n", things, place)
+		return false, nil
 	}
 	repaired := ""
 	if c.Repair && n > 0 {

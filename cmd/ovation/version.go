@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/alecthomas/kong"
 )
 
 // version is set when a release is linked.
@@ -13,9 +16,23 @@ var version = ""
 type versionCommand struct{}
 
 // Run prints the version, the commit and the Go release.
-func (versionCommand) Run(p *program) error {
+func (versionCommand) Run(p *program) error { return printVersion(p.stdout) }
+
+// versionFlag does the same, whatever else is on the command line.
+type versionFlag bool
+
+// BeforeReset is called by the parser where the flag is given.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	if err := printVersion(app.Stdout); err != nil {
+		return err
+	}
+	app.Exit(0)
+	return nil
+}
+
+func printVersion(to io.Writer) error {
 	number, commit := built()
-	_, err := fmt.Fprintf(p.stdout, "ovation %s\ncommit  %s\ngo      %s %s/%s\n", number, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(to, "ovation %s\ncommit  %s\ngo      %s %s/%s\n", number, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 

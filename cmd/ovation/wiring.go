@@ -36,7 +36,7 @@ type backends struct {
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
 	hub := live.New(store, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
 	store = live.Telling(metered.New(store, registry), hub.Changed, hub.ChangedAll)
-	metrics := worker.NewMetrics(registry)
+	metrics := worker.NewMetrics(registry, worker.Records|worker.Works)
 	queue := local.NewQueue(local.Options{})
 	mirror := local.Mirror{Reader: store}
 	w := worker.New(queue, store, mirror, worker.Options{

@@ -33,23 +33,16 @@ func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
 	}
-	log := newLogger(p.stderr, c.LogLevel.Level)
-	listener, err := listen(p.ctx, c.Addr)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = listener.Close() }() // it is closed already where serving began
-	registry := newRegistry()
-	behind, err := c.openAll(p.ctx, "work", log, amqp.NewMetrics(registry))
+	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, amqp.Consumes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, behind.close()) }()
-	registry.MustRegister(behind.copied.Collectors()...)
+	log, registry, listener := behind.log, behind.registry, behind.listener
 
-	consumer := &watched{Consumer: behind.queue}
+	consumer := &watched{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
-	options := worker.Options{Logger: log, Metrics: worker.NewMetrics(registry)}
+	options := worker.Options{Logger: log, Metrics: worker.NewMetrics(registry, worker.Works)}
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
@@ -74,7 +67,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	defer cancel()
 	running.Go(func() {
 		defer stop()
-		supervise(ctx, working, consumer, log)
+		supervise(ctx, working, consumer)
 	})
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
@@ -107,8 +100,8 @@ func probe(w http.ResponseWriter, err error) {
 }
 
 // supervise has the worker run until ctx ends, again whenever it has lost the
-// queue.
-func supervise(ctx context.Context, w *worker.Worker, consumer *watched, log *slog.Logger) {
+// queue. The log is told of each loss once.
+func supervise(ctx context.Context, w *worker.Worker, consumer *watched) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
 	for {
@@ -119,7 +112,9 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watched, log *sl
 		if err == nil {
 			return
 		}
-		log.Warn("the worker has lost the queue; trying on", "error", err)
+		if !consumer.lost.Swap(true) {
+			consumer.log.Warn("the worker has lost the queue; trying on", "error", err)
+		}
 		select {
 		case <-time.After(wait.NextBackOff()):
 		case <-ctx.Done():
@@ -132,13 +127,18 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watched, log *sl
 type watched struct {
 	worker.Consumer
 
+	log      *slog.Logger
 	consumes atomic.Bool
+	lost     atomic.Bool // and the log has been told
 }
 
 // Consume notes that there is a queue.
 func (c *watched) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := c.Consumer.Consume(ctx)
 	c.consumes.Store(err == nil)
+	if err == nil && c.lost.Swap(false) {
+		c.log.Info("the worker has the queue again")
+	}
 	return deliveries, err
 }
 

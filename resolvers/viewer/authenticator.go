@@ -142,7 +142,7 @@ func (a *Authenticator) Token(ctx context.Context, token string) (storage.User, 
 func (a *Authenticator) fromDevHeaders(r *http.Request) (storage.User, error) {
 	switch {
 	case a.devHeaders == RefuseDevHeaders:
-		return storage.User{}, refuse("X-Ovation-User is not believed here, since other machines can connect: send a token")
+		return storage.User{}, refuse("X-Ovation-User is believed by ovation dev alone, and only where no other machine can connect: send a bearer token (Authorization: Bearer …)")
 	case a.devHeaders == LocalDevHeaders && !local(r.Host):
 		return storage.User{}, refuse("X-Ovation-User is believed only from this machine, at localhost or 127.0.0.1: send a token")
 	}

@@ -273,7 +273,7 @@ func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
 		"another host":      {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "only from this machine"},
 		"a host like ours":  {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "only from this machine"},
 		"nobody, from afar": {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
-		"refused":           {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "not believed here"},
+		"refused":           {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "ovation dev alone"},
 		"nobody, refused":   {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
 		"believed":          {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
 		"the token wins":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},

@@ -74,7 +74,7 @@ redis_start() {
 		requirepass $password
 		save ""
 		maxmemory 512mb
-		maxmemory-policy allkeys-lru
+		maxmemory-policy volatile-ttl
 	END
 	own "$at/redis.conf"
 	echo "redis://default:$password@127.0.0.1:$port" >"$at/url"

@@ -34,7 +34,7 @@ LEFT JOIN LATERAL (SELECT times, first_read, version FROM user_read s
 
 	selectStates = `SELECT k.ord, coalesce(i.version, 0),` + stateColumns + fromKeys + stateJoins + `
 LEFT JOIN LATERAL (SELECT version FROM interactive s
-    WHERE (r.version IS NOT NULL OR c.version IS NOT NULL)
+    WHERE (r.version IS NOT NULL OR c.version IS NOT NULL OR d.version IS NOT NULL)
         AND s.tenant = k.tenant AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) i ON TRUE`
 
 	selectInteractives = `

@@ -72,5 +72,12 @@ func TestCluster(t *testing.T) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		}
+		eventually(t, "the others know", func() bool {
+			info, err := nodes[0].command("CLUSTER", "INFO").ToString()
+			return err == nil && strings.Contains(info, "cluster_slots_fail:5")
+		})
+		if err := s.probe(t.Context()); err == nil {
+			t.Error("a cluster without one of its shards is believed")
+		}
 	})
 }

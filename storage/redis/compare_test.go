@@ -73,7 +73,7 @@ func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
 	if must(t, err); n == 0 {
 		t.Error("nothing was compared")
 	}
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 5*time.Second { // the guard, settleTime, and some for a busy machine
 		t.Errorf("it took %v", took)
 	}
 }

@@ -179,13 +179,24 @@ func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) call
 // Publish makes counts visible to everyone in the epoch of the transaction,
 // where they are newer than what is. Counts that were committed a while ago are
 // read again: they may no longer be the latest, and what tells so have ended.
+// Where the commit may have outlasted the guard, it is first made unknown what
+// they include: somebody may have filled a window from before it.
 // Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
 	at, counts := s.epochOf(outcome.Epoch), outcome.Counts
-	if !outcome.At.IsZero() && time.Since(outcome.At) > freshTime {
+	late := time.Duration(0)
+	if !outcome.At.IsZero() {
+		late = time.Since(outcome.At)
+	}
+	if late > max(freshTime, s.opts.Guard-storage.MarkTime) {
+		if err := s.forgetApplied(ctx, at, outcome.Applied, nil); err != nil {
+			return s.unpublished(ctx, at, err)
+		}
+	}
+	if late > freshTime {
 		var err error
 		if counts, err = s.presentCounts(ctx, counts); err != nil {
 			return err

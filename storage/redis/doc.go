@@ -22,8 +22,9 @@
 // A window that holds all the user's states is marked so: what is absent from
 // it is known to be none, without asking the database. A user with more than a
 // thousand states in one biz has a window of those that were asked for lately.
-// Reads come from the database; those that it may lack yet are kept for a
-// minute.
+// Reads come from the database. Those that counts, or what was read there, may
+// lack are words of the window: a hundred at most, each until the counts have
+// included it for two minutes.
 //
 // Every script is a file in lua, touches one key and may be repeated. Every
 // key has a maximum age, spread so that keys made together do not end
@@ -41,6 +42,9 @@
 // with the states there. The order of the write path (marks under the row
 // locks before the commit) is what makes this exact.
 //
+// Reads add up. A viewer sees counts and the words that these do not include,
+// which a word tells by version: see lua/reads.lua.
+//
 // A fill takes a lease before it reads the database. Every write to the window
 // takes the lease away, and a fill without its lease is dropped. A mark of
 // something absent also keeps everyone from filling for a while: the
@@ -48,8 +52,7 @@
 //
 // Where something is not known, counts and states come from the database as of
 // one moment: after Forget, which says what may have been rolled back, or is
-// changed by somebody who does not mark; and where the viewer's reads are
-// pending.
+// changed by somebody who does not mark.
 //
 // # When something is down
 //
@@ -74,7 +77,9 @@
 //     TestCompareFindsAndDropsWhatIsStale.
 //   - I4: TestInterleavings, and tests that break a rule and are found out:
 //     TestMarksAfterTheCommitAreCaught, TestDirectWritersWhoForgetNothingAreCaught,
-//     TestWorkersWhoForgetNothingAreCaught; TestOwnReadIsSeenBeforeAndAfterItIsPersisted.
+//     TestDirectWritersWhoTellNothingAreCaught, TestWorkersWhoForgetNothingAreCaught;
+//     TestOwnReadIsSeenBeforeAndAfterItIsPersisted, TestReadsPastTheQueue,
+//     TestForgottenReadsAreLookedUp, TestReadsOfAnEarlierEpochAreNotShown.
 //   - I5: TestCountsNeverGoBack.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped. What is shown and not committed
@@ -83,11 +88,12 @@
 //     nobody told of ends by itself: TestDirectWriterMayDieAfterItsCommit.
 //   - I6: TestWithoutRedisTheDatabaseAnswers,
 //     TestWithoutTheDatabaseWhatIsWarmIsServed,
-//     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver,
+//     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver, TestUnshownReadsAreLaidOver,
 //     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle,
 //     TestFullRedisCommitsNothingUnmarked.
-//   - I7: TestRoundTrips, TestMissesAtOnceAskOnce. Memory is bounded:
-//     TestWindowsAreBounded, TestEveryKeyHasAnAge.
+//   - I7: TestRoundTrips, TestMissesAtOnceAskOnce, TestPendingReadsAskNobody.
+//     Memory is bounded: TestWindowsAreBounded, TestReadsAreBounded,
+//     TestEveryKeyHasAnAge.
 //
 // It needs Redis 6 or newer, and imports package storage and nothing else of
 // this module.

@@ -12,7 +12,8 @@ import (
 // entry is what is known of one state of one user. The zero entry is not known.
 type entry struct {
 	known   bool
-	shown   bool  // confirmed by the queue and not in the database yet
+	shown   bool  // confirmed by the queue, and not in the database as far as is known
+	marked  bool  // the counts include it once a transaction has committed, which it may not have
 	version int64 // of the latest action, 0 if there was none
 	state   string
 	history history
@@ -49,7 +50,7 @@ func parseEntry(text string) (e entry, err error) {
 	if len(words) != 5 {
 		return entry{}, fmt.Errorf("%q is no entry of a window", text)
 	}
-	e = entry{known: true, shown: words[1] == "q", state: words[3]}
+	e = entry{known: true, shown: words[1] == "q", marked: words[1] == "m", state: words[3]}
 	if e.version, err = strconv.ParseInt(words[0], 10, 64); err != nil {
 		return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
 	}

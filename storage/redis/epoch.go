@@ -43,30 +43,36 @@ func (s *Store) epochOf(number int64) *epoch {
 // present returns the epoch in which Redis is used, nil while it is not: none
 // is open, or Redis may have lost data and has not been looked at since.
 func (s *Store) present() *epoch {
-	if e := s.epoch.Load(); e.open && e.sureAt.UnixNano() > s.suspected.Load() {
+	if e := s.epoch.Load(); e.open && s.trusted(e) {
 		return e
 	}
 	return nil
+}
+
+// trusted reports whether nothing was suspected since the last good poll began.
+func (s *Store) trusted(e *epoch) bool {
+	return e.sureAt.Sub(s.began) > time.Duration(s.suspected.Load())
 }
 
 // sure reports whether the epoch is known to last: nothing was committed since
 // it ended, if it did. What was read from Redis before it is asked is true.
 func (s *Store) sure(at *epoch) bool {
 	e := s.epoch.Load()
-	return e.open && e.number == at.number && time.Since(e.sureAt) < sureTime &&
-		e.sureAt.UnixNano() > s.suspected.Load()
+	return e.open && e.number == at.number && time.Since(e.sureAt) < sureTime && s.trusted(e)
 }
 
 // doubted reports whether something may be queued that was shown in an earlier
-// epoch.
+// epoch, or that Redis has evicted.
 func (s *Store) doubted(at *epoch) bool {
-	return at.number > firstEpoch && time.Since(at.begun) < s.opts.Doubt
+	evicted := s.evicted.Load()
+	return at.number > firstEpoch && time.Since(at.begun) < s.opts.Doubt ||
+		evicted > 0 && time.Since(s.began)-time.Duration(evicted) < s.opts.Doubt
 }
 
 // suspect has the epoch polled at once: a connection was lost, or all keys
 // were. Until that is done it is not sure.
 func (s *Store) suspect() {
-	s.suspected.Store(time.Now().UnixNano())
+	s.suspected.Store(int64(time.Since(s.began)))
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -197,29 +203,17 @@ func (s *Store) logChange(before, now *epoch) {
 	}
 }
 
-// runs names the runs of the servers that hold keys, those that answer.
+// runs names the runs of the servers that hold keys, those that answer. It also
+// notes what they have evicted.
 func (s *Store) runs(ctx context.Context) (out []string, err error) {
-	var away error
-	for _, node := range s.client.Nodes() {
-		var info strings.Builder
-		for _, reply := range node.DoMulti(ctx,
-			node.B().Info().Section("server").Build(), node.B().Info().Section("replication").Build()) {
-			words, err := reply.ToString()
-			if _, refused := rueidis.IsRedisErr(err); refused {
-				return nil, err
-			}
-			away = errors.Join(away, err)
-			info.WriteString(words)
-		}
-		_, run, found := strings.Cut(info.String(), "run_id:")
-		if run, _, _ = strings.Cut(run, "\r"); found && strings.Contains(info.String(), "role:master") {
-			out = append(out, run)
-		}
+	servers, err := s.servers(ctx)
+	for _, one := range servers {
+		out = append(out, one.run)
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("no server tells of its run: %w", away)
+	if s.evictions.note(servers, s.opts.Logger) {
+		s.evicted.Store(int64(time.Since(s.began)))
 	}
-	return out, nil
+	return out, err
 }
 
 func (e *epoch) sentinel() string { return e.prefix + ":alive" }
@@ -262,6 +256,9 @@ func (s *Store) announce(ctx context.Context, number int64) error {
 // and the scripts.
 func (s *Store) probe(ctx context.Context) error {
 	return s.within(ctx, "try Redis", func(ctx context.Context) error {
+		if err := s.whole(ctx); err != nil {
+			return err
+		}
 		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
 		version := text(time.Now().UnixMicro()) // so that it does write
 		_, err := s.run(ctx, []call{

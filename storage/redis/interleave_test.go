@@ -27,10 +27,12 @@ const (
 
 var errCrash = errors.New("the worker dies")
 
-// word is the latest of one user on the subject.
+// word is the latest of one user on the subject, and how often that one has
+// read it.
 type word struct {
 	reaction  storage.Reaction
 	collected bool
+	reads     int64
 }
 
 // interleaving is one run: users act through nodes on one subject, a worker
@@ -43,6 +45,7 @@ type interleaving struct {
 	naive    bool // marks after the commit
 	direct   bool // some actions are persisted without the queue
 	careless bool // and without making Redis forget
+	silently bool // and reads without telling which counts include them
 	trusting bool // what is redelivered is persisted without making Redis forget
 	lossy    bool // Redis loses everything now and then: only the end must be right
 
@@ -64,10 +67,13 @@ type interleaving struct {
 	ids     int
 	again   int // messages of the queue that are redelivered
 	acked   [interleavedUsers]word
+	silent  [interleavedUsers]int64 // reads that are persisted and that nobody was told of
+	readAt  int64                   // version of the last read
 	touched [interleavedUsers]int
 	rows    [interleavedUsers]word
 	include map[int64][interleavedUsers]word // what counts of a version include
 	found   []string
+	unknown int // replies that say that they do not know
 }
 
 func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run string, random *rand.Rand) *interleaving {
@@ -82,7 +88,7 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 	store := func(node int) *Store {
 		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database}
 		s.client = steppedClient{base.client, in.caches, node}
-		s.unshown.of, s.unshown.wake = make(map[stateID]unshownState), make(chan struct{}, 1)
+		s.unshown = newUnshown()
 		s.epoch.Store(base.epoch.Load())
 		return s
 	}
@@ -112,7 +118,39 @@ func wordOf(liked *storage.Liked, collected *storage.Collected) (w word) {
 	return w
 }
 
-// mutate is what a recorder does.
+// read is what a recorder does with a read.
+func (in *interleaving) read(ctx context.Context, u int, s *Store) {
+	in.readAt = max(in.readAt+1, storage.Micros(time.Now()))
+	times := 1 + in.random.Int64N(2)
+	a := storage.Action{
+		User: in.users[u], Subject: in.subject, Kind: storage.KindRead, Times: times, First: in.readAt, Version: in.readAt,
+	}
+	step(ctx)
+	if in.direct && chance(in.random, 0.2) {
+		switch persisted, acked := in.persistDirectly(ctx, a, s); {
+		case acked:
+			in.acked[u].reads += times
+		case persisted:
+			in.silent[u] += times
+		}
+		return
+	}
+	in.enqueue(ctx, a, s)
+	in.acked[u].reads += times
+}
+
+// enqueue has the queue confirm an action, and shows it.
+func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) {
+	in.ids++
+	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
+	step(ctx)
+	if err := s.Show(ctx, []storage.Action{a}, storage.Queued); err != nil {
+		in.reportf("show: %v", err)
+	}
+	step(ctx)
+}
+
+// mutate is what a recorder does with the other actions.
 func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	a := storage.Action{User: in.users[u], Subject: in.subject, Kind: storage.KindReaction}
 	want := in.acked[u]
@@ -144,27 +182,21 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		a.Version = max(in.clock, version+1)
 		step(ctx)
 		if in.direct && chance(in.random, 0.2) {
-			if in.persistDirectly(ctx, a, s) {
+			if persisted, _ := in.persistDirectly(ctx, a, s); persisted {
 				in.acked[u] = want
 			}
 			return
 		}
-		in.ids++
-		in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
-		step(ctx)
-		if err := s.Show(ctx, []storage.Action{a}, storage.Queued); err != nil {
-			in.reportf("show: %v", err)
-		}
-		step(ctx)
+		in.enqueue(ctx, a, s)
 	}
 	in.acked[u] = want
 }
 
 // persistDirectly is what a recorder does without the queue. It dies before the
 // commit, before it has told of it, or never. It reports whether the action is
-// persisted. What a dead worker has marked is taken back first: that is a known
+// persisted, and whether it got so far that it may be acknowledged. What a dead worker has marked is taken back first: that is a known
 // limit.
-func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) bool {
+func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) (persisted, acked bool) {
 	for in.writing || in.again > 0 {
 		step(ctx)
 	}
@@ -189,12 +221,20 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 		if !errors.Is(err, errCrash) {
 			in.reportf("persist directly: %v", err)
 		}
-		return false
+		return false, false
 	}
 	in.learn(outcome)
 	step(ctx)
 	if dies() {
-		return true
+		return true, false
+	}
+	if !in.silently {
+		if err := s.tellReads(ctx, &outcome); err != nil {
+			in.reportf("tell of reads: %v", err)
+		}
+	}
+	if dies() {
+		return true, false
 	}
 	if err := s.Publish(ctx, outcome); err != nil {
 		in.reportf("publish: %v", err)
@@ -203,7 +243,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 	if err := s.Show(ctx, []storage.Action{a}, storage.Persisted); err != nil {
 		in.reportf("show: %v", err)
 	}
-	return true
+	return true, true
 }
 
 // learn notes what a transaction did.
@@ -216,6 +256,10 @@ func (in *interleaving) learn(outcome storage.Outcome) {
 			in.rows[u].collected = c.FolderID != ""
 		}
 	}
+	for _, a := range outcome.Reads {
+		u, _ := strconv.Atoi(a.User.UserID)
+		in.rows[u].reads += a.Times
+	}
 	for _, c := range outcome.Counts {
 		in.include[c.Version] = in.rows
 	}
@@ -223,15 +267,25 @@ func (in *interleaving) learn(outcome storage.Outcome) {
 
 // query is what a viewer sees.
 func (in *interleaving) query(ctx context.Context, u int, s *Store) {
-	want := in.acked[u]
-	got, err := s.Interactives(ctx, in.users[u], []storage.Subject{in.subject}, windowStates)
-	if err != nil || got[0].Freshness != storage.Live && !in.lossy {
+	want, kinds := in.acked[u], windowStates
+	if chance(in.random, 0.3) {
+		kinds = storage.AllKinds
+	}
+	got, err := s.Interactives(ctx, in.users[u], []storage.Subject{in.subject}, kinds)
+	unknown := err == nil && got[0].Freshness == storage.Stale // of a read that was marked, and others overtook
+	if err != nil || got[0].Freshness != storage.Live && !in.lossy && (!unknown || !in.crash) {
 		in.reportf("query: %v, %+v", err, got)
 	}
 	if err != nil || in.lossy {
 		return
 	}
-	if is := wordOf(got[0].Liked, got[0].Collected); is != want {
+	if unknown {
+		in.unknown++
+		return
+	}
+	is := wordOf(got[0].Liked, got[0].Collected)
+	is.reads = want.reads
+	if is != want {
 		in.reportf("user %d sees %+v, was acknowledged %+v", u, is, want)
 	}
 	words, ok := in.include[got[0].Version]
@@ -240,8 +294,19 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 		return
 	}
 	words[u] = want
-	if counts := countWords(words); counts != withoutVersion(got[0].Counts) {
+	counts := countWords(words)
+	if more := got[0].ReadCount - counts.ReadCount; more >= 0 && more <= in.silent[u] {
+		counts.ReadCount += more
+	}
+	if counts != withoutVersion(got[0].Counts) {
 		in.reportf("user %d sees the counts %+v of version %d, want %+v", u, got[0].Counts, got[0].Version, counts)
+	}
+	times := int64(0)
+	if got[0].Read != nil {
+		times = got[0].Read.Times
+	}
+	if kinds == storage.AllKinds && (times < want.reads || times > want.reads+in.silent[u]) {
+		in.reportf("user %d has read %d times, was acknowledged %d", u, times, want.reads)
 	}
 }
 
@@ -257,6 +322,7 @@ func countWords(words [interleavedUsers]word) (c storage.Counts) {
 		if w.collected {
 			c.CollectCount++
 		}
+		c.ReadCount += w.reads
 	}
 	return c
 }
@@ -354,9 +420,24 @@ func (in *interleaving) evict() {
 		return
 	}
 	key := in.worker.windowKey(storage.WindowKey{User: in.users[u], Biz: in.subject.Biz})
-	if shown, _ := in.plain.Do(ctx, in.plain.B().Hget().Key(key).Field("~n").Build()).AsInt64(); shown == 0 {
+	fields, _ := in.plain.Do(ctx, in.plain.B().Hmget().Key(key).Field("~n", "~p", "~w").Build()).ToArray()
+	shown, _ := fields[0].AsInt64()
+	pending, _ := fields[1].AsInt64()
+	if shown+pending == 0 && (fields[2].IsNil() || in.published()) {
 		in.plain.Do(ctx, in.plain.B().Del().Key(key).Build())
 	}
+}
+
+// published reports whether everybody has the latest counts. What reads they
+// include is remembered for longer than it takes to publish them.
+func (in *interleaving) published() bool {
+	key := in.worker.countsKey(in.subject)
+	for node := range interleavedNodes {
+		if in.caches.stale[node][key] {
+			return false
+		}
+	}
+	return len(in.queue) == 0 && !in.writing
 }
 
 // lose empties Redis, and every node hears of it.
@@ -413,8 +494,11 @@ func (in *interleaving) run(evict bool) []string {
 			if busy[u] == nil {
 				s := in.stores[u][in.random.IntN(interleavedNodes)]
 				do := in.query
-				if chance(in.random, 0.5) {
+				switch x := in.random.Float64(); {
+				case x < 0.35:
 					do = in.mutate
+				case x < 0.5:
+					do = in.read
 				}
 				busy[u] = newActor(func(ctx context.Context) { do(ctx, u, s) })
 			}
@@ -453,6 +537,9 @@ func (in *interleaving) atRest() {
 	ctx := context.Background()
 	in.poll()
 	in.worker.opts.Doubt = 0
+	for u, silent := range in.silent {
+		in.acked[u].reads += silent
+	}
 	counts := countWords(in.acked)
 	there, err := in.database.Interactives(ctx, storage.User{Tenant: in.subject.Tenant}, []storage.Subject{in.subject}, 0)
 	if err != nil || withoutVersion(there[0].Counts) != counts {
@@ -471,7 +558,10 @@ func (in *interleaving) atRest() {
 	if differs() {
 		in.reportf("at rest, Redis counts %+v (%v), the database %+v", copied, err, there[0].Counts)
 	}
+	in.worker.opts.Guard = -time.Second // as if it had passed
 	for u, want := range in.acked {
+		in.readsAtRest(u, want, there[0].Version)
+		want.reads = 0
 		states, err := in.database.States(ctx, []storage.StateKey{in.key(u)}, windowStates)
 		if err != nil || wordOf(states[0].Liked, states[0].Collected) != want {
 			in.reportf("at rest, user %d is %+v in the database (%v), want %+v", u, states, err, want)
@@ -483,6 +573,23 @@ func (in *interleaving) atRest() {
 			window, _ := raw.AsStrMap()
 			in.reportf("at rest, user %d is %s in Redis (%v): %v; in the database %+v, want %+v", u, where, err, window, inDatabase, want)
 		}
+	}
+}
+
+// readsAtRest compares what the database, Redis and the user know of reads.
+func (in *interleaving) readsAtRest(u int, want word, version int64) {
+	ctx, keys := context.Background(), []storage.StateKey{in.key(u)}
+	reads, err := in.worker.words(ctx, in.worker.epoch.Load(), keys)
+	if lack, known := reads.lacks(keys[0], version, false, nil); err != nil || len(lack) > 0 || !known {
+		in.reportf("at rest, Redis says of user %d's reads %+v (%v)", u, reads, err)
+	}
+	states, err := in.database.States(ctx, keys, storage.KindsOf(storage.KindRead))
+	times := int64(0)
+	if err == nil && states[0].Read != nil {
+		times = states[0].Read.Times
+	}
+	if err != nil || times != want.reads {
+		in.reportf("at rest, user %d has read %d times in the database (%v), want %d", u, times, err, want.reads)
 	}
 }
 
@@ -508,6 +615,7 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 	edits, err := sql.Open("sqlite", databasePath(t, db))
 	must(t, err)
 	defer edits.Close()
+	unknown := 0
 	for run := uint64(0); taken < steps && len(found) == 0; run++ {
 		random := rand.New(rand.NewPCG(seed, run))
 		in := newInterleaving(base, plain, db, fmt.Sprintf("run%d", run), random)
@@ -516,6 +624,9 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 		rules(in)
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps
+		if unknown += in.unknown; unknown > 3+taken/100_000 {
+			found = append(found, fmt.Sprintf("%d replies say that they do not know", unknown))
+		}
 		if len(found) > 0 {
 			found = append(found, fmt.Sprintf("run %d; again with OVATION_SEED=%d", run, seed))
 		}
@@ -567,6 +678,16 @@ func TestMarksAfterTheCommitAreCaught(t *testing.T) {
 // Nor does it pass unseen who persists directly and makes nobody forget.
 func TestDirectWritersWhoForgetNothingAreCaught(t *testing.T) {
 	taken, found := interleave(t, 400_000, func(in *interleaving) { in.direct, in.careless = true, true })
+	if len(found) == 0 {
+		t.Errorf("nothing was found in %d steps", taken)
+	} else {
+		t.Logf("after %d steps: %s", taken, found[0])
+	}
+}
+
+// Nor who tells nobody which counts include what is read.
+func TestDirectWritersWhoTellNothingAreCaught(t *testing.T) {
+	taken, found := interleave(t, 400_000, func(in *interleaving) { in.direct, in.silently = true, true })
 	if len(found) == 0 {
 		t.Errorf("nothing was found in %d steps", taken)
 	} else {

@@ -19,9 +19,16 @@ func (s *Store) Collectors() []prometheus.Collector {
 			func() float64 { return float64(s.epoch.Load().number) }),
 		gauge("ovation_mirror_open", "1 while Redis is used, 0 while replies come from the database because it is away or may have lost data.", nil,
 			func() float64 { return number(s.present() != nil) }),
-		gauge("ovation_mirror_unshown_states", "States that the queue has confirmed to this process and Redis could not be told of yet.", nil,
-			func() float64 { return float64(s.unshown.count()) }),
 	}
+}
+
+// Unshown measures what could not be shown in Redis yet. It is for a process
+// that calls Show.
+func (s *Store) Unshown() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ovation_mirror_unshown_states",
+		Help: "States and reads that the queue has confirmed to this process and Redis could not be told of yet.",
+	}, func() float64 { return float64(s.unshown.count()) })
 }
 
 func number(is bool) float64 {

@@ -32,6 +32,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 	server := startServer(t)
 	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short, Doubt: 5 * time.Second})
 	reg := prometheus.NewRegistry()
+	reg.MustRegister(s.Unshown())
 	reg.MustRegister(s.Collectors()...)
 	want := func(when string, want map[string]float64) {
 		t.Helper()

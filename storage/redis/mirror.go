@@ -99,7 +99,7 @@ func (s *Store) show(ctx context.Context, at *epoch, actions []storage.Action, w
 		}
 	}
 	if where == storage.Queued {
-		g.calls = append(g.calls, s.readCalls(at, actions)...)
+		g.calls = append(g.calls, s.showReads(at, actions)...)
 	}
 	return g.run(ctx, "show actions")
 }
@@ -111,17 +111,15 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	versions := make(map[storage.Subject]int64, len(outcome.Counts))
-	for i := range outcome.Counts {
-		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
-	}
+	at, versions := s.epochOf(outcome.Epoch), versionsOf(&outcome)
 	life, shown := s.lives()
-	g := s.group(s.epochOf(outcome.Epoch), markScript, life, shown, text(int64(s.opts.Window)), text(s.opts.Guard.Milliseconds()))
+	g := s.group(at, markScript, life, shown, text(int64(s.opts.Window)), text(s.opts.Guard.Milliseconds()))
 	for i := range outcome.Applied {
 		c := &outcome.Applied[i]
 		state := stateOf(c)
 		g.add(c.User, c.Subject, c.Kind, text(c.Version), state, shareText(state), text(versions[c.Subject]))
 	}
+	g.calls = append(g.calls, s.markReads(at, &outcome)...)
 	return s.marks.note(g.run(ctx, "mark states"))
 }
 
@@ -146,13 +144,36 @@ func (s *Store) Forget(ctx context.Context, actions []storage.Action) error {
 }
 
 func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Action) error {
-	g := s.forgetting(s.epochOf(epoch))
+	at := s.epochOf(epoch)
+	g := s.forgetting(at)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
 			g.add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
+	g.calls = append(g.calls, s.readCalls(at, "f", actions, nil)...)
 	return s.marks.note(g.run(ctx, "forget marks"))
+}
+
+// Drop takes back what Show has shown of actions that will not be persisted:
+// where one of them is the user's latest word, what the database holds is again.
+// Reads no longer count.
+// Errors: storage.ErrUnavailable, the context's.
+func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
+	s.unshown.remove(actions)
+	now, err := s.opts.Database.Epoch(ctx)
+	if err != nil || !now.Open {
+		return err
+	}
+	at := s.epochOf(now.Number)
+	g := s.forgetting(at)
+	for i := range actions {
+		if a := &actions[i]; a.Kind != storage.KindRead {
+			g.add(a.User, a.Subject, a.Kind, text(a.Version))
+		}
+	}
+	g.calls = append(g.calls, s.readCalls(at, "-", actions, nil)...)
+	return s.marks.note(g.run(ctx, "drop what was shown"))
 }
 
 func (s *Store) forgetting(at *epoch) *group {

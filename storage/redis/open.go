@@ -36,7 +36,8 @@ type Options struct {
 	// DatabaseTimeout bounds a read of the database; 2 s if 0. While reads fail
 	// it is 1 s at most.
 	DatabaseTimeout time.Duration
-	// MaxReads is how many reads ask the database at the same time; 32 if 0.
+	// MaxReads is how many reads ask the database at the same time; 12 if 0,
+	// which leaves some of a pool of 16 connections to those who write.
 	MaxReads int
 	// Window is how many states a window holds; 1,000 if 0.
 	Window int
@@ -53,7 +54,8 @@ type Options struct {
 	Guard time.Duration
 	// Doubt is how long states are not trusted to be the latest word after
 	// Redis may have lost data; 1 minute if 0. It should be longer than an
-	// action stays queued.
+	// action stays queued. Reads are remembered for twice as long after they are
+	// persisted; it should be longer than a worker needs to publish counts.
 	Doubt time.Duration
 	// Logger takes what goes wrong without failing a caller; slog.Default() if
 	// nil.
@@ -77,7 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.RedisTimeout = cmp.Or(o.RedisTimeout, 250*time.Millisecond)
 	o.DatabaseTimeout = cmp.Or(o.DatabaseTimeout, 2*time.Second)
-	o.MaxReads = cmp.Or(o.MaxReads, 32)
+	o.MaxReads = cmp.Or(o.MaxReads, 12)
 	o.Window = cmp.Or(o.Window, 1000)
 	o.Life = cmp.Or(o.Life, time.Hour)
 	o.ShownLife = cmp.Or(o.ShownLife, 7*24*time.Hour)
@@ -107,11 +109,14 @@ type Store struct {
 	halt   func() // ends what runs in the background
 
 	epoch     atomic.Pointer[epoch]
-	suspected atomic.Int64  // when Redis may have lost data, in nanoseconds since 1970
+	began     time.Time     // when the store was opened
+	suspected atomic.Int64  // when Redis may have lost data, in nanoseconds since it was opened
+	evicted   atomic.Int64  // when Redis was last seen to have evicted keys, likewise; 0: never
+	evictions evictions     // of the polls
 	wake      chan struct{} // has the epoch polled at once
 	marks     marks
 	steady    streak // of a Redis that answers polls
-	unshown   unshown
+	unshown   *unshown
 	listener  atomic.Pointer[listener]
 }
 
@@ -131,8 +136,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1)}
-	s.unshown.of, s.unshown.wake = make(map[stateID]unshownState), make(chan struct{}, 1)
+	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown()}
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
 	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, o.MaxReads, &o)

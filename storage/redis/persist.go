@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -50,17 +51,25 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 			return nil
 		}
 		at := s.epochOf(outcome.Epoch)
-		g := s.forgetting(at)
-		for i := range outcome.Applied {
-			c := &outcome.Applied[i]
-			g.add(c.User, c.Subject, c.Kind, "q")
-		}
+		fences := make([]call, len(outcome.Counts))
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
-			g.calls = append(g.calls, call{fenceScript, at.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}})
+			fences[i] = call{fenceScript, at.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}}
 		}
-		return s.marks.note(g.run(ctx, "forget what changes"))
+		return s.forgetApplied(ctx, at, outcome.Applied, fences)
 	}
+}
+
+// forgetApplied makes it unknown what the counts include of what a transaction
+// changes, and runs the other scripts along.
+func (s *Store) forgetApplied(ctx context.Context, at *epoch, applied []storage.StateChange, more []call) error {
+	g := s.forgetting(at)
+	for i := range applied {
+		c := &applied[i]
+		g.add(c.User, c.Subject, c.Kind, "q")
+	}
+	g.calls = append(g.calls, more...)
+	return s.marks.note(g.run(ctx, "forget what changes"))
 }
 
 // tell publishes what was committed. It is durable already, so that this fails
@@ -69,11 +78,30 @@ func (s *Store) tell(ctx context.Context, outcome storage.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTime)
 	defer cancel()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		if err := s.tellReads(ctx, &outcome); err != nil {
+			return struct{}{}, err
+		}
 		return struct{}{}, s.Publish(ctx, outcome)
 	}, backoff.WithMaxElapsedTime(publishTime))
 	if err != nil {
 		s.opts.Logger.Debug("counts not published; they show in a moment", "subjects", len(outcome.Counts), "error", err)
 	}
+}
+
+// tellReads notes which counts include what was read just now. Reads of long
+// ago, as an import has them, are in whatever counts anybody may hold, or soon
+// will be.
+func (s *Store) tellReads(ctx context.Context, outcome *storage.Outcome) error {
+	if outcome.Epoch == 0 {
+		return nil
+	}
+	since := storage.Micros(time.Now().Add(-s.opts.Doubt))
+	old := func(a storage.Action) bool { return a.Version < since }
+	recent := storage.Outcome{
+		Counts: outcome.Counts, Reads: slices.DeleteFunc(slices.Clone(outcome.Reads), old),
+		ReadBefore: slices.DeleteFunc(slices.Clone(outcome.ReadBefore), old),
+	}
+	return s.runAll(ctx, "tell of reads", s.markReads(s.epochOf(outcome.Epoch), &recent), nil)
 }
 
 // Verify recounts the database behind. What a repair has changed is then

@@ -71,9 +71,12 @@ func (s *Store) fromDatabase(
 	if !viewer.Anonymous() {
 		own = keysOf(viewer, subjects)
 	}
-	overlay, asked := s.unshown.over(own), kinds
+	overlay, unread, asked := s.unshown.over(own), s.unshown.readsOver(own, nil), kinds
 	if overlay != nil {
 		asked |= windowStates
+	}
+	if len(unread) > 0 {
+		asked |= storage.KindsOf(storage.KindRead)
 	}
 	out, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
 		return s.Store.Interactives(ctx, viewer, subjects, asked)
@@ -95,6 +98,7 @@ func (s *Store) fromDatabase(
 			is.show(&out[i], own[i], kinds)
 		}
 	}
+	layReads(unread, own, out, kinds)
 	return out, nil
 }
 
@@ -141,13 +145,20 @@ func (s *Store) addOwn(
 	for i := range out {
 		keys[i] = storage.StateKey{User: viewer, Subject: out[i].Subject}
 	}
+	var stored []storage.States // what the viewer has read, looked up before what that may lack
+	if kinds.Has(storage.KindRead) {
+		var err error
+		if stored, err = s.storedReads(ctx, keys); err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
+			return err
+		}
+	}
 	own, reads, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
-	var older []int // than what the history remembers
+	var older []int // than what is remembered
 	for i := range out {
-		if !own[i].show(&out[i], keys[i], kinds) && len(reads[keys[i]]) == 0 {
+		if !own[i].show(&out[i], keys[i], kinds) || !reads.count(&out[i], keys[i]) {
 			older = append(older, i)
 		}
 	}
@@ -156,7 +167,19 @@ func (s *Store) addOwn(
 			return err
 		}
 	}
-	return s.addReads(ctx, viewer, out, own, reads, kinds)
+	if !kinds.Has(storage.KindRead) {
+		return nil
+	}
+	for i := range out {
+		known := stored != nil
+		if known {
+			out[i].Read, known = reads.field(keys[i], &stored[i])
+		}
+		if !known && out[i].Freshness == storage.Live {
+			out[i].Freshness = storage.Stale
+		}
+	}
+	return nil
 }
 
 // show puts the entries into an answer. It returns false where it is not known
@@ -188,25 +211,68 @@ func (s *Store) readAgain(ctx context.Context, at *epoch, viewer storage.User, o
 	if err != nil {
 		return err
 	}
-	again, _, err := s.entries(ctx, at, keys, false, fills)
+	again, reads, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
-	own := make([]entries, len(out))
+	var own []entries
 	var still []int
 	for i, n := range older {
 		out[n].Counts, out[n].Freshness = counts[i].Counts, storage.Live
 		if !counts[i].known {
 			out[n].Freshness = storage.Unavailable
 		}
-		if !again[i].show(&out[n], keys[i], kinds) {
-			own[n], still = again[i], append(still, n)
+		if !again[i].show(&out[n], keys[i], kinds) || !reads.count(&out[n], keys[i]) {
+			own, still = append(own, again[i]), append(still, n)
 		}
 	}
 	if len(still) == 0 {
 		return nil
 	}
-	return s.ofOneMoment(ctx, viewer, still, out, own, nil, kinds)
+	return s.ofOneMoment(ctx, at, viewer, still, out, own, kinds)
+}
+
+// ofOneMoment takes counts and states of one moment from the database, which
+// tell what the counts include, and lays over them what the database lacks. own
+// are the entries of those that are asked for.
+func (s *Store) ofOneMoment(
+	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []entries, kinds storage.Kinds,
+) error {
+	subjects := make([]storage.Subject, len(which))
+	for i, n := range which {
+		subjects[i] = out[n].Subject
+	}
+	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
+		return s.Store.Interactives(ctx, viewer, subjects, storage.AllKinds)
+	})
+	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
+		return err
+	}
+	if err != nil { // the counts may lack what the viewer did
+		for _, n := range which {
+			if out[n].Freshness == storage.Live {
+				out[n].Freshness = storage.Stale
+			}
+		}
+		return nil
+	}
+	keys := keysOf(viewer, subjects)
+	reads, err := s.words(ctx, at, keys)
+	if err != nil {
+		return err
+	}
+	for i, n := range which {
+		to := &out[n]
+		own[i].since(&found[i])
+		to.Counts, to.Freshness = found[i].Counts, storage.Live
+		own[i].show(to, keys[i], kinds)
+		lack, known := reads.lacks(keys[i], to.Version, true, found[i].Read)
+		addTimes(to, lack)
+		if !known {
+			to.Freshness = storage.Stale
+		}
+	}
+	return nil
 }
 
 // since gives each entry a history of what the answer of the database
@@ -235,12 +301,6 @@ func keysOf(viewer storage.User, subjects []storage.Subject) []storage.StateKey 
 		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
 	}
 	return keys
-}
-
-func (s *Store) reads(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
-	return ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, keys, storage.KindsOf(storage.KindRead))
-	})
 }
 
 // States looks up states as of the latest acknowledged action while Redis is
@@ -273,12 +333,8 @@ func (s *Store) look(
 		}
 	}
 	if len(named) > 0 && kinds.Has(storage.KindRead) {
-		states, err := s.reads(ctx, pick(keys, named))
-		if err != nil {
+		if err := s.lookAtReads(ctx, keys, named, out); err != nil {
 			return nil, "", err
-		}
-		for i, at := range named {
-			out[at].Read = states[i].Read
 		}
 	}
 	return out, where, nil
@@ -334,7 +390,7 @@ func lookedAt(
 			case !kinds.Has(kind):
 			case !e.known:
 				return "", storage.ErrUnavailable
-			case e.shown:
+			case e.shown, e.marked:
 				where = storage.Queued
 			}
 		}

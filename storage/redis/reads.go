@@ -3,78 +3,202 @@ package redis
 import (
 	"context"
 	"errors"
+	"maps"
+	"math"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"ovation/storage"
 )
 
-// maxReads is how many reads of one user on subjects of one biz are pending at
-// most.
+// maxReads is how many reads of one user on subjects of one biz are remembered;
+// up to a quarter more until they are tidied.
 const maxReads = 100
 
-// pendingRead is a read that the queue has confirmed. The database lacks it
-// where its version is above the last that the database has.
-type pendingRead struct{ version, times int64 }
+// never is a version that counts do not reach.
+const never = math.MaxInt64
 
-// pending are the pending reads of users who are looked at.
-type pending map[storage.StateKey][]pendingRead
+// ownRead is a read that counts may lack: those below from do, those from to on
+// include it, of those in between that is not known.
+type ownRead struct{ version, times, from, to int64 }
 
-// readWord writes a read as the window keeps it.
-func readWord(a *storage.Action) string {
-	return url.QueryEscape(a.Subject.BizID) + ":" + text(a.Version) + ":" + text(a.Times)
-}
+// ownReads are those of the users who are looked at. The zero value has none.
+type ownReads map[storage.StateKey][]ownRead
 
-// take reads the pending reads of a window. What is no read is passed over, and
-// so is what was persisted long ago.
-func (p pending) take(of storage.WindowKey, words string, stay time.Duration) {
-	oldest := storage.Micros(time.Now().Add(-stay))
+// take reads what a window tells of reads, in place of what it has told before,
+// and lays over it what this process could not show. What is no read is passed
+// over.
+func (r ownReads) take(of storage.WindowKey, words string, unshown []storage.Action) {
+	maps.DeleteFunc(r, func(key storage.StateKey, _ []ownRead) bool {
+		return key.User == of.User && key.Subject.Biz == of.Biz
+	})
+	if words == "" && len(unshown) == 0 {
+		return
+	}
+	first, _, _ := strings.Cut(words, " ")
+	dropped, _ := strconv.ParseInt(first, 10, 64)
+	known := make(map[string]bool)
 	for word := range strings.FieldsSeq(words) {
-		parts := strings.Split(word, ":")
-		if len(parts) != 3 {
-			continue
+		if key, one, ok := parseRead(of, word); ok {
+			r[key] = append(r[key], one)
+			known[readID(key.Subject, one.version)] = true
 		}
-		id, err := url.QueryUnescape(parts[0])
-		version, err1 := strconv.ParseInt(parts[1], 10, 64)
-		times, err2 := strconv.ParseInt(parts[2], 10, 64)
-		if errors.Join(err, err1, err2) == nil && version > oldest {
-			key := storage.StateKey{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz, BizID: id}}
-			if one := (pendingRead{version, times}); !slices.Contains(p[key], one) { // a window may be read twice
-				p[key] = append(p[key], one)
-			}
+	}
+	for i := range unshown {
+		a := &unshown[i]
+		ours := a.User == of.User && a.Subject.Biz == of.Biz
+		if ours && a.Version > dropped && !known[readID(a.Subject, a.Version)] {
+			key := storage.StateKey{User: a.User, Subject: a.Subject}
+			r[key] = append(r[key], ownRead{a.Version, a.Times, never, never})
 		}
 	}
 }
 
-// add adds to an answer of the database what it lacks.
-func (p pending) add(key storage.StateKey, to *storage.Interactive) {
-	var last int64
-	if to.Read != nil {
-		last = to.Read.Last
+// readID names a read in the user's window.
+func readID(of storage.Subject, version int64) string {
+	return url.QueryEscape(of.BizID) + ":" + text(version)
+}
+
+// parseRead reads a word as lua/reads.lua writes it.
+func parseRead(of storage.WindowKey, word string) (key storage.StateKey, one ownRead, ok bool) {
+	parts := strings.Split(word, ":")
+	if len(parts) != 6 {
+		return key, one, false
 	}
-	for _, one := range p[key] {
-		if one.version <= last {
-			continue
+	id, err := url.QueryUnescape(parts[0])
+	for i, to := range []*int64{&one.version, &one.times, &one.from, &one.to} {
+		if part := parts[i+1]; part == none {
+			*to = never
+		} else {
+			var fault error
+			*to, fault = strconv.ParseInt(part, 10, 64)
+			err = errors.Join(err, fault)
 		}
-		if to.Read == nil {
-			to.Read = &storage.Read{User: key.User, Subject: key.Subject, First: one.version}
+	}
+	key = storage.StateKey{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz, BizID: id}}
+	return key, one, err == nil
+}
+
+// lacks returns the reads that counts of a version do not include. stored is
+// what the database has of the same moment, where it was asked. It returns
+// false where some are not known to be in the counts.
+func (r ownReads) lacks(key storage.StateKey, version int64, asked bool, stored *storage.Read) (out []ownRead, known bool) {
+	known = true
+	for _, one := range r[key] {
+		switch {
+		case version >= one.to:
+		case version < one.from, asked && (stored == nil || one.version < stored.First || one.version > stored.Last):
+			out = append(out, one)
+		case !asked || one.version != stored.Last: // others were persisted before or after it
+			known = false
 		}
-		to.Read.Times += one.times
-		to.Read.First, to.Read.Last = min(to.Read.First, one.version), max(to.Read.Last, one.version)
+	}
+	return out, known
+}
+
+// count adds to the counts the reads that they lack. It returns false, and
+// leaves the counts as they are, where that is not known.
+func (r ownReads) count(to *storage.Interactive, key storage.StateKey) bool {
+	if to.Freshness == storage.Unavailable {
+		return true
+	}
+	lack, known := r.lacks(key, to.Version, false, nil)
+	if known {
+		addTimes(to, lack)
+	}
+	return known
+}
+
+func addTimes(to *storage.Interactive, reads []ownRead) {
+	for _, one := range reads {
 		to.ReadCount += one.times
 	}
 }
 
-// readCalls note reads, one script for each window.
-func (s *Store) readCalls(at *epoch, actions []storage.Action) []call {
+// field is what a user has read: what the database has, and what that lacks. It
+// returns false where the latter is not known.
+func (r ownReads) field(key storage.StateKey, stored *storage.States) (read *storage.Read, known bool) {
+	lack, known := r.lacks(key, stored.CountsVersion, true, stored.Read)
+	return withReads(key, stored.Read, lack), known
+}
+
+// withReads returns what a user has read, more reads included.
+func withReads(key storage.StateKey, read *storage.Read, more []ownRead) *storage.Read {
+	for _, one := range more {
+		if read == nil {
+			read = &storage.Read{User: key.User, Subject: key.Subject, First: one.version, Last: one.version}
+		}
+		read.Times += one.times
+		read.First, read.Last = min(read.First, one.version), max(read.Last, one.version)
+	}
+	return read
+}
+
+// storedReads are what the database has of reads.
+func (s *Store) storedReads(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
+	return ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+		return s.Store.States(ctx, keys, storage.KindsOf(storage.KindRead))
+	})
+}
+
+// lookAtReads looks up reads. What is not known to be in what the database has
+// is left out.
+func (s *Store) lookAtReads(ctx context.Context, keys []storage.StateKey, named []int, out []storage.States) error {
+	asked, reads := pick(keys, named), ownReads(nil)
+	stored, err := s.storedReads(ctx, asked)
+	if err != nil {
+		return err
+	}
+	if at := s.present(); at != nil {
+		if reads, err = s.words(ctx, at, asked); err != nil && !errors.Is(err, storage.ErrUnavailable) {
+			return err
+		}
+	}
+	for i, n := range named {
+		out[n].Read, _ = reads.field(asked[i], &stored[i])
+	}
+	return nil
+}
+
+// words reads what Redis tells of reads, and nothing else.
+func (s *Store) words(ctx context.Context, at *epoch, keys []storage.StateKey) (ownReads, error) {
+	reads, unshown := make(ownReads), s.unshown.readsOver(keys, at)
+	windows := at.windowsOf(keys)
+	err := s.inRedis(ctx, "read what is read", func(ctx context.Context) error {
+		commands := make([]rueidis.Completed, len(windows))
+		for i, w := range windows {
+			commands[i] = s.client.B().Hget().Key(w.key).Field("~w").Build()
+		}
+		for i, reply := range s.client.DoMulti(ctx, commands...) {
+			words, err := reply.ToString()
+			if err != nil && !rueidis.IsRedisNil(err) {
+				return err
+			}
+			reads.take(windows[i].WindowKey, words, unshown)
+		}
+		return nil
+	})
+	return reads, err
+}
+
+// stay is how long a read is remembered that the counts include: longer than
+// it may take to show it, or to publish the counts.
+func (s *Store) stay() time.Duration { return 2 * s.opts.Doubt }
+
+// readCalls note reads, one script for each window. how is as in
+// lua/reads.lua; versions are those of the counts that include them, and may be
+// nil.
+func (s *Store) readCalls(at *epoch, how string, actions []storage.Action, versions map[storage.Subject]int64) []call {
 	index := make(map[storage.WindowKey]int)
 	var calls []call
 	for i := range actions {
 		a := &actions[i]
-		if a.Kind != storage.KindRead || a.User.Anonymous() {
+		version := versions[a.Subject]
+		if a.Kind != storage.KindRead || a.User.Anonymous() || versions != nil && version == 0 {
 			continue
 		}
 		key := storage.WindowKey{User: a.User, Biz: a.Subject.Biz}
@@ -82,90 +206,77 @@ func (s *Store) readCalls(at *epoch, actions []storage.Action) []call {
 		if !ok {
 			n = len(calls)
 			index[key] = n
-			calls = append(calls, call{readsScript, at.windowKey(key), []string{text(s.opts.Doubt.Milliseconds()), text(maxReads)}})
+			life, shown := s.lives()
+			calls = append(calls, call{readsScript, at.windowKey(key), []string{
+				life, shown, text(int64(s.stay().Seconds())), text(maxReads),
+			}})
 		}
-		calls[n].args = append(calls[n].args, readWord(a))
+		calls[n].args = append(calls[n].args, how, readID(a.Subject, a.Version), text(a.Times), text(version))
 	}
 	return calls
 }
 
-// addReads adds what the viewer read: that of the kinds asked, and to the counts
-// what is pending. Where something is, counts and reads come from the database
-// as of one moment.
-func (s *Store) addReads(
-	ctx context.Context, viewer storage.User, out []storage.Interactive, own []entries, reads pending, kinds storage.Kinds,
-) error {
-	var some, rest []int
-	for i := range out {
-		if len(reads[storage.StateKey{User: viewer, Subject: out[i].Subject}]) > 0 {
-			some = append(some, i)
-		} else if kinds.Has(storage.KindRead) {
-			rest = append(rest, i)
+// showReads show what the queue has confirmed.
+func (s *Store) showReads(at *epoch, actions []storage.Action) []call {
+	var reads []storage.Action
+	for i := range actions {
+		if a := &actions[i]; a.Kind == storage.KindRead && at.began(a.Version) {
+			reads = append(reads, *a)
 		}
 	}
-	if len(some) > 0 {
-		if err := s.ofOneMoment(ctx, viewer, some, out, own, reads, kinds); err != nil {
-			return err
-		}
-	}
-	if len(rest) == 0 {
-		return nil
-	}
-	keys := make([]storage.StateKey, len(rest))
-	for i, n := range rest {
-		keys[i] = storage.StateKey{User: viewer, Subject: out[n].Subject}
-	}
-	states, err := s.reads(ctx, keys)
-	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
-		return err
-	}
-	for i, n := range rest {
-		switch {
-		case err == nil:
-			out[n].Read = states[i].Read
-		case out[n].Freshness == storage.Live:
-			out[n].Freshness = storage.Stale
-		}
-	}
-	return nil
+	return s.readCalls(at, "q", reads, nil)
 }
 
-// ofOneMoment takes counts and states of one moment from the database, which
-// tell what the counts include, and lays over them what the database lacks.
-func (s *Store) ofOneMoment(
-	ctx context.Context, viewer storage.User, which []int, out []storage.Interactive, own []entries, reads pending, kinds storage.Kinds,
-) error {
-	subjects := make([]storage.Subject, len(which))
-	asked := windowStates
-	for i, n := range which {
-		subjects[i] = out[n].Subject
-		if len(reads[storage.StateKey{User: viewer, Subject: subjects[i]}]) > 0 {
-			asked = storage.AllKinds
+// began reports whether the epoch had begun when this process sent an action of
+// this version. What was sent before may have been persisted before, and nobody
+// would mark it in this epoch.
+func (e *epoch) began(version int64) bool {
+	switch {
+	case e.begun.IsZero(): // it is not known
+		return true
+	case e.number == firstEpoch: // nothing was shown before it
+		return version > storage.Micros(e.begun)
+	}
+	return version > storage.Micros(e.begun.Add(pollLimit)) // it was polled within that time
+}
+
+// markReads note which counts include the reads of a transaction.
+func (s *Store) markReads(at *epoch, outcome *storage.Outcome) []call {
+	if len(outcome.Reads)+len(outcome.ReadBefore) == 0 {
+		return nil
+	}
+	versions := versionsOf(outcome)
+	return append(s.readCalls(at, "b", outcome.ReadBefore, versions), s.readCalls(at, "m", outcome.Reads, versions)...)
+}
+
+func versionsOf(outcome *storage.Outcome) map[storage.Subject]int64 {
+	versions := make(map[storage.Subject]int64, len(outcome.Counts))
+	for i := range outcome.Counts {
+		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
+	}
+	return versions
+}
+
+// layReads lays reads over an answer of the database that lacks them, as far as
+// it tells.
+func layReads(unread []storage.Action, keys []storage.StateKey, on []storage.Interactive, kinds storage.Kinds) {
+	if len(unread) == 0 {
+		return
+	}
+	reads := make(ownReads)
+	for i := range unread {
+		a := &unread[i]
+		key := storage.StateKey{User: a.User, Subject: a.Subject}
+		reads[key] = append(reads[key], ownRead{version: a.Version, times: a.Times, to: never})
+	}
+	for i := range on {
+		lack, _ := reads.lacks(keys[i], 0, true, on[i].Read)
+		if on[i].Freshness != storage.Unavailable {
+			addTimes(&on[i], lack)
+		}
+		on[i].Read = withReads(keys[i], on[i].Read, lack)
+		if !kinds.Has(storage.KindRead) {
+			on[i].Read = nil
 		}
 	}
-	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
-		return s.Store.Interactives(ctx, viewer, subjects, asked)
-	})
-	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
-		return err
-	}
-	for i, n := range which {
-		to, key := &out[n], storage.StateKey{User: viewer, Subject: subjects[i]}
-		if err != nil { // counts that may lack what the viewer did
-			if to.Freshness == storage.Live {
-				to.Freshness = storage.Stale
-			}
-			continue
-		}
-		now := own[n]
-		now.since(&found[i])
-		to.Counts, to.Freshness = found[i].Counts, storage.Live
-		now.show(to, key, kinds)
-		reads.add(key, &found[i])
-		to.ReadCount = found[i].ReadCount
-		if kinds.Has(storage.KindRead) {
-			to.Read = found[i].Read
-		}
-	}
-	return nil
 }

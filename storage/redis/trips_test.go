@@ -141,26 +141,69 @@ func commands(tb testing.TB, s *server) int64 {
 	return n
 }
 
-// BenchmarkWrite shows, marks and publishes the likes of a thousand users.
+// BenchmarkWrite shows, marks and publishes what a thousand users do.
 func BenchmarkWrite(b *testing.B) {
 	server, db := startServer(b), openDatabase(b)
 	s := open(b, Options{URL: server.url(), Database: db})
 	const users = 1000
-	version := int64(0)
-	for b.Loop() {
-		version++
-		actions := make([]storage.Action, users)
-		outcome := storage.Outcome{Epoch: firstEpoch, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{Version: version}}}}
-		for i := range actions {
-			u := storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(i)}
-			actions[i] = react(u, movie, storage.Reaction(version%2), version)
-			outcome.Applied = append(outcome.Applied, storage.StateChange{
-				User: u, Subject: movie, Kind: storage.KindReaction, Reaction: actions[i].Reaction, Version: version,
-			})
-		}
+	var outcome storage.Outcome
+	write := func(b *testing.B, actions []storage.Action) {
+		b.Helper()
+		outcome.Epoch = firstEpoch
 		must(b, s.Show(b.Context(), actions, storage.Queued))
 		must(b, s.Mark(b.Context(), outcome))
 		must(b, s.Publish(b.Context(), outcome))
+		outcome = storage.Outcome{}
 	}
-	b.ReportMetric(float64(b.N)*users/b.Elapsed().Seconds(), "actions/s")
+	version := int64(0)
+	next := func() []storage.Action {
+		version++
+		outcome.Counts = []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{Version: version}}}
+		return make([]storage.Action, users)
+	}
+	of := func(i int) storage.User { return storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(i)} }
+	b.Run("Likes", func(b *testing.B) {
+		before := cpu(b, server)
+		for b.Loop() {
+			actions := next()
+			for i := range actions {
+				a := react(of(i), movie, storage.Reaction(version%2), version)
+				actions[i] = a
+				outcome.Applied = append(outcome.Applied, storage.StateChange{
+					User: a.User, Subject: movie, Kind: storage.KindReaction, Reaction: a.Reaction, Version: version,
+				})
+			}
+			write(b, actions)
+		}
+		b.ReportMetric(float64(b.N)*users/b.Elapsed().Seconds(), "actions/s")
+		b.ReportMetric((cpu(b, server)-before)/float64(b.N)/users, "redis-µs/action")
+	})
+	b.Run("Reads", func(b *testing.B) {
+		before := cpu(b, server)
+		for b.Loop() {
+			actions := next()
+			for i := range actions {
+				actions[i] = readNow(of(i), movie, 1)
+			}
+			outcome.Reads = actions
+			write(b, actions)
+		}
+		b.ReportMetric(float64(b.N)*users/b.Elapsed().Seconds(), "actions/s")
+		b.ReportMetric((cpu(b, server)-before)/float64(b.N)/users, "redis-µs/action")
+	})
+}
+
+// cpu is how many microseconds the server has worked, whatever else runs here.
+func cpu(tb testing.TB, s *server) (us float64) {
+	tb.Helper()
+	info, err := s.command("INFO", "cpu").ToString()
+	must(tb, err)
+	for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
+		_, value, _ := strings.Cut(info, field+":")
+		value, _, _ = strings.Cut(value, "\r")
+		seconds, err := strconv.ParseFloat(value, 64)
+		must(tb, err)
+		us += 1e6 * seconds
+	}
+	return us
 }

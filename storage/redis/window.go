@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -52,18 +53,18 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 // where Redis is; the context's.
 func (s *Store) entries(
 	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call,
-) (out []entries, reads pending, err error) {
-	out, reads = make([]entries, len(keys)), make(pending)
-	overlay := s.unshown.over(keys)
+) (out []entries, reads ownReads, err error) {
+	out, reads = make([]entries, len(keys)), make(ownReads)
+	overlay, unread := s.unshown.over(keys), s.unshown.readsOver(keys, at)
 	windows := at.windowsOf(keys)
 	if !renew && len(fills) == 0 {
-		if err := s.readWindows(ctx, windows, out, reads); err != nil {
+		if err := s.readWindows(ctx, windows, out, reads, unread); err != nil {
 			return nil, nil, err
 		}
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
-		if err := s.lookInto(ctx, windows, out, reads, renew, fills); err != nil {
+		if err := s.lookInto(ctx, windows, out, reads, unread, renew, fills); err != nil {
 			return nil, nil, err
 		}
 		windows = lacking(windows, out)
@@ -164,11 +165,11 @@ func (w *window) take(values []rueidis.RedisMessage, out []entries) error {
 }
 
 // readWindows reads without writing.
-func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries, reads pending) error {
+func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries, reads ownReads, unread []storage.Action) error {
 	return s.inRedis(ctx, "read states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
-			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f", "~r").Field(w.fields...).Build()
+			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f", "~w").Field(w.fields...).Build()
 		}
 		for i, reply := range s.client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
@@ -187,7 +188,7 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 				w.loaded = time.Since(time.Unix(born, 0)) < s.opts.Life/2
 			}
 			w.full = !values[1].IsNil()
-			if err := s.takeReads(w, &values[2], reads); err != nil {
+			if err := takeReads(w, &values[2], reads, unread); err != nil {
 				return err
 			}
 			if err := w.take(values[3:], out); err != nil {
@@ -199,11 +200,13 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 }
 
 // lookInto reads by the script that gives leases, after it has run the fills.
-func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, reads pending, renew bool, fills []call) error {
+func (s *Store) lookInto(
+	ctx context.Context, windows []*window, out []entries, reads ownReads, unread []storage.Action, renew bool, fills []call,
+) error {
 	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
-		flag = "1"
+		flag = text(int64(math.Ceil(s.opts.Guard.Seconds())))
 	}
 	for _, w := range windows {
 		calls = append(calls, call{lookScript, w.key, append([]string{
@@ -226,19 +229,19 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 		if w.lease, err = values[2].ToString(); err != nil {
 			return err
 		}
-		if err := s.takeReads(w, &values[3], reads); err != nil {
+		if err := takeReads(w, &values[3], reads, unread); err != nil {
 			return err
 		}
 		return w.take(values[4:], out)
 	})
 }
 
-func (s *Store) takeReads(w *window, value *rueidis.RedisMessage, reads pending) error {
-	if value.IsNil() {
-		return nil
+func takeReads(w *window, value *rueidis.RedisMessage, reads ownReads, unread []storage.Action) (err error) {
+	var words string
+	if !value.IsNil() {
+		words, err = value.ToString()
 	}
-	words, err := value.ToString()
-	reads.take(w.WindowKey, words, s.opts.Doubt)
+	reads.take(w.WindowKey, words, unread)
 	return err
 }
 
@@ -351,6 +354,7 @@ func (es *entries) learn(states *storage.States, settled bool) {
 		if len(e.history) == 0 {
 			e.history = inDatabase.history
 		}
-		e.shown = e.shown && e.version > inDatabase.version
+		newer := e.version > inDatabase.version
+		e.shown, e.marked = e.shown && newer, e.marked && newer
 	}
 }

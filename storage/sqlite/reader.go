@@ -88,8 +88,9 @@ LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = 
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 
 	selectReads = `
-SELECT k.key, s.times, s.first_read, s.version
+SELECT k.key, s.times, s.first_read, s.version, coalesce(i.version, 0)
 FROM json_each(?) k CROSS JOIN user_read s
+LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 )
 
@@ -129,11 +130,12 @@ func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States
 		}},
 		{storage.KindRead, selectReads, func(scan func(...any) error) error {
 			var i int
+			var counts int64
 			var r storage.Read
-			err := scan(&i, &r.Times, &r.First, &r.Last)
+			err := scan(&i, &r.Times, &r.First, &r.Last, &counts)
 			if !of[i].User.Anonymous() {
 				r.User, r.Subject = of[i].User, of[i].Subject
-				out[i].Read = &r
+				out[i].Read, out[i].CountsVersion = &r, counts
 			}
 			return err
 		}},

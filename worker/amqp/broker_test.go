@@ -174,7 +174,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	t.Helper()
 	opts := ownOptions(t, b)
 	opts.Grace, opts.ConfirmTimeout = 200*time.Millisecond, 100*time.Millisecond
-	opts.Metrics = NewMetrics(prometheus.NewRegistry())
+	opts.Metrics = NewMetrics(prometheus.NewRegistry(), Publishes|Consumes)
 	log := &logged{}
 	opts.Logger = log.logger()
 	q := open(t, opts)

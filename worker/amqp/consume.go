@@ -37,7 +37,7 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	if err := c.open(); err != nil {
 		c.finish()
 		q.consuming.giveUp(s, err) // the next session declares what is missing
-		return nil, fmt.Errorf("consume: RabbitMQ: %w: %w", storage.ErrUnavailable, err)
+		return nil, fmt.Errorf("consume: %s: %w: %w", q.opts.broker(), storage.ErrUnavailable, err)
 	}
 	if !q.begin(func() { c.run(ctx) }) {
 		c.finish()

@@ -29,7 +29,7 @@ type link struct {
 	mu      sync.Mutex
 	current *session      // nil while there is none
 	alarm   bool          // the broker takes no messages
-	reason  error         // why there is none, or the alarm
+	reason  error         // why there is none, or the alarm; it names the broker
 	changed chan struct{} // closed at the next change of these three
 }
 
@@ -37,6 +37,7 @@ type link struct {
 const (
 	toPublish = "publish"
 	toConsume = "consume"
+	toMeasure = "measure" // how much waits, where nothing is consumed
 )
 
 // inspectEvery is the time between two calls of link.every.
@@ -46,7 +47,7 @@ func newLink(purpose string, opts Options, prepare func(*session) error) *link {
 	return &link{
 		purpose: purpose, opts: opts, prepare: prepare,
 		stopped: make(chan struct{}), changed: make(chan struct{}),
-		reason: errors.New("it is not connected yet"),
+		reason: fmt.Errorf("%s: it is not connected yet", opts.broker()),
 	}
 }
 
@@ -71,7 +72,7 @@ func (l *link) end() {
 func (l *link) connect(ctx context.Context) (*session, error) {
 	s, err := dial(ctx, l.opts, l.purpose)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", l.opts.broker(), err)
 	}
 	release := context.AfterFunc(ctx, s.abort)
 	defer release()
@@ -91,7 +92,7 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	}
 	if err != nil {
 		s.close()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", l.opts.broker(), err)
 	}
 	return s, nil
 }
@@ -114,7 +115,7 @@ func (l *link) supervise(ctx context.Context, s *session) {
 	defer close(l.stopped)
 	for {
 		if s != nil {
-			why := l.watch(ctx, s)
+			why := fmt.Errorf("%s: %w", l.opts.broker(), l.watch(ctx, s))
 			l.set(nil, why)
 			s.close()
 			if ctx.Err() != nil {
@@ -169,7 +170,7 @@ func lost(err *amqp091.Error) error {
 func (l *link) alarmed(s *session, alarm amqp091.Blocking) {
 	var reason error
 	if alarm.Active {
-		reason = fmt.Errorf("it takes no messages: %s", alarm.Reason)
+		reason = fmt.Errorf("%s: it takes no messages: %s", l.opts.broker(), alarm.Reason)
 		l.opts.Logger.Warn("RabbitMQ takes no messages: an alarm is on", "reason", alarm.Reason)
 	} else {
 		l.opts.Logger.Info("RabbitMQ takes messages again")
@@ -250,11 +251,11 @@ func (l *link) ready(ctx context.Context, closing <-chan struct{}, patience time
 		select {
 		case <-changed:
 		case <-late.C:
-			return nil, fmt.Errorf("RabbitMQ: %w: %w", storage.ErrUnavailable, reason)
+			return nil, fmt.Errorf("%w: %w", storage.ErrUnavailable, reason) // which names the broker
 		case <-closing:
 			return nil, worker.ErrClosed
 		case <-ctx.Done():
-			return nil, ended(ctx, "wait for RabbitMQ")
+			return nil, ended(ctx, "wait for "+l.opts.broker())
 		}
 	}
 }
@@ -274,7 +275,7 @@ func ended(ctx context.Context, doing string) error {
 func (l *link) giveUp(s *session, reason error) {
 	l.mu.Lock()
 	if l.current == s {
-		l.change(nil, false, reason)
+		l.change(nil, false, fmt.Errorf("%s: %w", l.opts.broker(), reason))
 	}
 	l.mu.Unlock()
 	s.abort()

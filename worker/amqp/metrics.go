@@ -8,6 +8,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Use is what a process does with the queue.
+type Use int
+
+// A process may do both.
+const (
+	Publishes Use = 1 << iota // as an API node
+	Consumes                  // as a worker
+)
+
 // Metrics measures a Queue. A nil *Metrics measures nothing.
 type Metrics struct {
 	published  *prometheus.CounterVec
@@ -19,18 +28,20 @@ type Metrics struct {
 	waiting    *prometheus.GaugeVec
 	dead       prometheus.Gauge
 	serving    prometheus.Gauge
+	does       Use
 
 	mu   sync.Mutex
 	held map[*delivery]time.Time // when each was published
 }
 
-// NewMetrics registers the collectors of the queue. It panics where they are
-// registered already.
-func NewMetrics(reg prometheus.Registerer) *Metrics {
+// NewMetrics registers the collectors of what a process does with the queue. It
+// panics where they are registered already.
+func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	m := &Metrics{
+		does: does,
 		held: map[*delivery]time.Time{},
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_queue_published_total",
@@ -41,10 +52,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ovation_queue_returned_messages_total", Help: "Messages that the broker returned because their queue was not there.",
 		}),
 		reconnects: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ovation_queue_reconnects_total", Help: "Tries to connect to the broker again, by purpose (publish, consume).",
+			Name: "ovation_queue_reconnects_total", Help: "Tries to connect to the broker again, by purpose (publish, consume, measure).",
 		}, []string{"purpose"}),
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ovation_queue_connected", Help: "1 while there is a connection to the broker, by purpose (publish, consume).",
+			Name: "ovation_queue_connected", Help: "1 while there is a connection to the broker, by purpose (publish, consume, measure).",
 		}, []string{"purpose"}),
 		alarm: gauge("ovation_queue_alarm", "1 while the broker takes no messages because of an alarm."),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -54,16 +65,19 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		serving: gauge("ovation_queue_served_partitions",
 			"Partitions that this process is served, of those that have delivered anything to it. No other worker is served them."),
 	}
-	reg.MustRegister(m.published, m.confirms, m.returns, m.reconnects, m.connected, m.alarm, m.waiting, m.dead, m.serving,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	reg.MustRegister(m.connected, m.reconnects, m.alarm, m.waiting, m.dead)
+	if does&Publishes != 0 {
+		reg.MustRegister(m.published, m.confirms, m.returns)
+	}
+	if does&Consumes != 0 {
+		reg.MustRegister(m.serving, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ovation_queue_unsettled_messages", Help: "Messages that this process was given and has not settled.",
-		}, func() float64 { return float64(m.unsettled()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		}, func() float64 { return float64(m.unsettled()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "ovation_queue_lag_seconds",
 			Help: "Age of the oldest message that this process was given and has not settled; 0 if there is none. " +
 				"A partition is delivered in order, so that nothing older waits in those that this process serves.",
-		}, func() float64 { return m.lag(time.Now()).Seconds() }),
-	)
+		}, func() float64 { return m.lag(time.Now()).Seconds() }))
+	}
 	return m
 }
 

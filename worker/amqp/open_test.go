@@ -57,6 +57,9 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "sec") {
 				t.Errorf("got %v; it should say %q and no password", err, c.says)
 			}
+			if where := "RabbitMQ at " + opts.at() + ": "; !errors.Is(err, storage.ErrInvalid) && !strings.Contains(err.Error(), where) {
+				t.Errorf("got %v; it should say %q", err, where)
+			}
 			if errors.Is(err, storage.ErrUnavailable) != c.unavailable {
 				t.Errorf("unavailable is %v: %v", !c.unavailable, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -80,7 +81,7 @@ func (o Options) withDefaults() Options {
 	o.MinBackoff = cmp.Or(o.MinBackoff, 100*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
 	o.settle = cmp.Or(o.settle, 1500*time.Millisecond)
-	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Logger = cmp.Or(o.Logger, slog.Default()).With("broker", o.at())
 	return o
 }
 
@@ -121,6 +122,24 @@ func validateURL(s string) error {
 		return fmt.Errorf("must be amqp://user:password@host:port/vhost or amqps://…: %w", err)
 	}
 	return nil
+}
+
+// broker is what messages call the server: with its address, without the
+// password.
+func (o Options) broker() string {
+	if at := o.at(); at != "" {
+		return "RabbitMQ at " + at
+	}
+	return "RabbitMQ"
+}
+
+// at is the host and port of the server; "" where the URL cannot be read.
+func (o Options) at() string {
+	uri, err := amqp091.ParseURI(o.URL)
+	if err != nil {
+		return ""
+	}
+	return net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
 }
 
 // queue is the name of a partition's queue.

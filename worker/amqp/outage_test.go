@@ -215,7 +215,7 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 
 func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	opts := options(t)
-	opts.Metrics = NewMetrics(prometheus.NewRegistry())
+	opts.Metrics = NewMetrics(prometheus.NewRegistry(), Publishes|Consumes)
 	q := open(t, opts)
 	s := dialed(t, opts)
 	defer s.close()
@@ -304,7 +304,7 @@ func TestDepthIsMeasuredWhereNobodyWorks(t *testing.T) {
 		}
 	}
 	registry := prometheus.NewRegistry()
-	opts.Metrics = NewMetrics(registry)
+	opts.Metrics = NewMetrics(registry, Publishes)
 	open(t, opts) // consumes nothing, as an API node
 	want := `
 # HELP ovation_queue_waiting_messages Messages of each partition that no worker has yet, counted every few seconds.
@@ -316,6 +316,14 @@ ovation_queue_waiting_messages{partition="2"} 30
 	eventually(t, "the depth of each partition is measured", func() bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "ovation_queue_waiting_messages") == nil
 	})
+	eventually(t, "the connections are those that publish and measure", func() bool {
+		return testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP ovation_queue_connected 1 while there is a connection to the broker, by purpose (publish, consume, measure).
+# TYPE ovation_queue_connected gauge
+ovation_queue_connected{purpose="measure"} 1
+ovation_queue_connected{purpose="publish"} 1
+`), "ovation_queue_connected") == nil
+	})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("names and helps against the conventions: %v, %v", problems, err)
@@ -324,7 +332,7 @@ ovation_queue_waiting_messages{partition="2"} 30
 
 func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
 	opts := options(t)
-	opts.Metrics = NewMetrics(prometheus.NewRegistry())
+	opts.Metrics = NewMetrics(prometheus.NewRegistry(), Publishes|Consumes)
 	q := open(t, opts)
 	begin := time.Now()
 	publish(t, q, 0, "1")

@@ -77,7 +77,7 @@ func (o *outlet) publish(queue string, message amqp091.Publishing) error {
 
 func (o *outlet) failed(how string, err error) error {
 	o.opts.Metrics.outcome(how)
-	return fmt.Errorf("RabbitMQ: %w: %w", storage.ErrUnavailable, err)
+	return fmt.Errorf("%s: %w: %w", o.opts.broker(), storage.ErrUnavailable, err)
 }
 
 // await waits for the confirm and gives the session up where it does not come.

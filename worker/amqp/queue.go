@@ -53,7 +53,11 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 		ended:   make(chan struct{}),
 	}
 	q.publishing = newLink(toPublish, opts, q.prepare)
-	q.consuming = newLink(toConsume, opts, func(*session) error { return nil })
+	second := toConsume
+	if opts.Metrics != nil && opts.Metrics.does&Consumes == 0 {
+		second = toMeasure
+	}
+	q.consuming = newLink(second, opts, func(*session) error { return nil })
 	if opts.Metrics != nil {
 		q.consuming.every = q.inspect
 	}

@@ -51,7 +51,7 @@ func dial(ctx context.Context, o Options, purpose string) (*session, error) {
 		if !inTime {
 			err = fmt.Errorf("%w: no answer in time: %w", storage.ErrUnavailable, context.Cause(ctx))
 		}
-		return nil, fmt.Errorf("connect to RabbitMQ: %w", refusal(err))
+		return nil, fmt.Errorf("connect: %w", refusal(err))
 	}
 	s.conn = conn
 	s.ended = conn.NotifyClose(make(chan *amqp091.Error, 1))

@@ -30,6 +30,9 @@ func (Mirror) Show(context.Context, []storage.Action, storage.Durability) error 
 // Forget does nothing: there are no marks.
 func (Mirror) Forget(context.Context, []storage.Action) error { return nil }
 
+// Drop does nothing: nothing is shown that is not persisted.
+func (Mirror) Drop(context.Context, []storage.Action) error { return nil }
+
 // Mark does nothing: counts and states are committed together.
 func (Mirror) Mark(context.Context, storage.Outcome) error { return nil }
 

@@ -4,7 +4,8 @@
 -- c: collection) and the bizId; its value is one entry, five words:
 --
 --   version  of the latest action, microseconds since 1970; 0: none ever
---   shown    q: confirmed by the queue, not in the database yet; -: persisted
+--   shown    q: confirmed by the queue, not in the database yet; m: marked by a
+--            transaction that may not have committed yet; -: persisted
 --   touched  when it was last written or looked at, seconds since 1970
 --   state    as the user sees it
 --   history  V:share,V:share…, oldest first: what the counts of version V and
@@ -17,7 +18,8 @@
 --   ~l  the lease: who fills must bring it, and every write takes it away
 --   ~g  no lease before this time, milliseconds since 1970
 --   ~n  how many entries are shown
---   ~r  reads that the database may lack: id:version:times, words
+--   ~w  reads that counts may lack: see reads.lua
+--   ~p  how many of them no counts are known to include
 --
 -- Numbers stay text: as numbers, Lua would print them rounded.
 local window = KEYS[1]
@@ -28,7 +30,7 @@ local now_ms = now * 1000 + math.floor(tonumber(clock[2]) / 1000)
 local function entry(field)
   local value = redis.call('HGET', window, field)
   if not value then return nil end
-  local version, shown, touched, state, history = value:match('^(%d+) ([q-]) (%d+) (%S+) (%S+)$')
+  local version, shown, touched, state, history = value:match('^(%d+) ([qm-]) (%d+) (%S+) (%S+)$')
   return {version = version, shown = shown, touched = touched, state = state, history = history}
 end
 
@@ -46,14 +48,15 @@ end
 local function newer(a, b) return tonumber(a) > tonumber(b) end
 
 local function set_shown(e, shown)
-  if e.shown ~= shown then
-    e.shown = shown
+  if (e.shown == 'q') ~= (shown == 'q') then
     redis.call('HINCRBY', window, '~n', shown == 'q' and 1 or -1)
   end
+  e.shown = shown
 end
 
 local function anything_shown()
-  return tonumber(redis.call('HGET', window, '~n') or '0') > 0
+  local shown = redis.call('HMGET', window, '~n', '~p')
+  return tonumber(shown[1] or '0') > 0 or tonumber(shown[2] or '0') > 0
 end
 
 -- live sets how long the window lives: longer while something is shown.
@@ -79,8 +82,8 @@ local function trim(limit)
   if redis.call('HLEN', window) - shown <= limit + limit / 4 then return end
   local all, oldest = redis.call('HGETALL', window), {}
   for i = 1, #all, 2 do
-    local shown, touched = all[i + 1]:match('^%d+ ([q-]) (%d+) ')
-    if all[i]:sub(1, 1) ~= '~' and shown == '-' then
+    local shown, touched = all[i + 1]:match('^%d+ ([qm-]) (%d+) ')
+    if all[i]:sub(1, 1) ~= '~' and shown ~= 'q' then
       oldest[#oldest + 1] = {all[i], tonumber(touched)}
     end
   end

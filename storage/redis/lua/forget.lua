@@ -9,7 +9,8 @@
 --         transaction takes to commit
 -- ARGV[4…] of each state: field, and how. q: its entry is shown, as far as is
 --         known: the queue may have it and the database not, since marks make
---         it persisted before the commit. -: it is wrong, and dropped
+--         it persisted before the commit. -: it is wrong, and dropped. A
+--         version: dropped if that is the version of its latest word
 -- Returns how many were there.
 local present = 0
 for i = 4, #ARGV, 2 do
@@ -17,10 +18,10 @@ for i = 4, #ARGV, 2 do
   local e = entry(field)
   if e then
     present = present + 1
-    if how == '-' then
+    if how == '-' or how == e.version then
       set_shown(e, '-')
       redis.call('HDEL', window, field)
-    else
+    elseif how == 'q' then
       if e.version ~= '0' then set_shown(e, 'q') end
       e.history, e.touched = '-', clock[1]
       put(field, e)

@@ -5,15 +5,16 @@
 -- ARGV[1] a random token: the lease, unless there is one to share
 -- ARGV[2] life of the window, in milliseconds
 -- ARGV[3] life of the window while something is shown, in milliseconds
--- ARGV[4] 1: renew
+-- ARGV[4] 0: do not renew. Else: renew, and how many seconds after it was marked a
+--         state must have been committed
 -- ARGV[5] how long a window lasts after it was loaded, in seconds
 -- ARGV[6…] fields
--- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~r
+-- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~w
 -- and the values in the order of the fields. ~b is false for a window that is not
 -- loaded or has lasted long enough.
 local born, full = redis.call('HGET', window, '~b'), redis.call('HGET', window, '~f')
 if born and now - tonumber(born) >= tonumber(ARGV[5]) then born = false end
-local reply = {born, full, '', redis.call('HGET', window, '~r')}
+local reply = {born, full, '', redis.call('HGET', window, '~w')}
 local missing = not born
 for i = 6, #ARGV do
   local e = entry(ARGV[i])
@@ -21,9 +22,14 @@ for i = 6, #ARGV do
     missing = missing or not full
     reply[i - 1] = false
   else
-    if ARGV[4] == '1' and now - tonumber(e.touched) >= 10 then
-      e.touched = clock[1]
-      put(ARGV[i], e)
+    if ARGV[4] ~= '0' then
+      local age = now - tonumber(e.touched)
+      local committed = e.shown == 'm' and age > tonumber(ARGV[4])
+      if committed then e.shown = '-' end
+      if committed or e.shown ~= 'm' and age >= 10 then
+        e.touched = clock[1]
+        put(ARGV[i], e)
+      end
     end
     reply[i - 1] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
   end
@@ -35,7 +41,7 @@ if missing then
     reply[3] = redis.call('HGET', window, '~l')
   end
 end
-if ARGV[4] == '1' or redis.call('PTTL', window) == -1 then
+if ARGV[4] ~= '0' or redis.call('PTTL', window) == -1 then
   if redis.call('EXISTS', window) == 1 then live(ARGV[2], ARGV[3]) end
 end
 return reply

@@ -36,7 +36,7 @@ for i = 5, #ARGV, 5 do
     if v ~= '0' then e.history = remember(e.history, v, share) end
     if not newer(e.version, version) then
       e.version, e.state = version, state
-      set_shown(e, '-')
+      set_shown(e, 'm')
     end
     e.touched = clock[1]
     put(field, e)

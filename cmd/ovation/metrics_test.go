@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestProcessesExposeWhatTheyDo compares the metrics of a node and a worker
+// with the table in docs/operations.md, which says which of them has which.
+func TestProcessesExposeWhatTheyDo(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/operations.md")
+	must(t, err)
+	of := map[string]string{} // whose a metric is, by its name
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*ovation_.*) \| (serve|work|both) \|`).FindAllStringSubmatch(string(manual), -1) {
+		for _, name := range regexp.MustCompile("`(ovation_[a-z_]+)").FindAllStringSubmatch(row[1], -1) {
+			of[name[1]] = row[2]
+		}
+	}
+	if len(of) < 30 {
+		t.Fatalf("the manual tells of %d metrics only", len(of))
+	}
+	s := newSite(t)
+	node, worker := s.start(t, "serve"), s.start(t, "work")
+	node.like(t, "alice", "movie")
+	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
+	for process, n := range map[string]*server{"serve": node, "work": worker} {
+		response, err := client.Get(n.url + "/metrics")
+		must(t, err)
+		text, err := io.ReadAll(response.Body)
+		must(t, err)
+		must(t, response.Body.Close())
+		var exposed []string
+		for _, found := range regexp.MustCompile(`(?m)^# TYPE (ovation_\w+)`).FindAllStringSubmatch(string(text), -1) {
+			exposed = append(exposed, found[1])
+			if whose := of[found[1]]; whose != process && whose != "both" {
+				t.Errorf("%s exposes %s, which the manual says is of %q", process, found[1], whose)
+			}
+		}
+		for name, whose := range of {
+			if whose == "both" && strings.HasPrefix(name, "ovation_postgres_") && !slices.Contains(exposed, name) {
+				t.Errorf("%s does not expose %s", process, name)
+			}
+		}
+		if other := map[string]string{"serve": "consume", "work": "measure"}[process]; strings.Contains(string(text), `purpose="`+other+`"`) {
+			t.Errorf("%s says that it connects to %s", process, other)
+		}
+	}
+}

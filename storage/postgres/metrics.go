@@ -1,0 +1,34 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Collectors measure the pool of connections: how many there are and may be,
+// and how often and how long somebody waited for one. They are for the caller
+// to register.
+func (s *Store) Collectors() []prometheus.Collector {
+	gauge := func(name, help string, labels prometheus.Labels, value func(*pgxpool.Stat) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
+			func() float64 { return value(s.pool.Stat()) })
+	}
+	counter := func(name, help string, value func(*pgxpool.Stat) float64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return value(s.pool.Stat()) })
+	}
+	connections := func(state string, value func(*pgxpool.Stat) float64) prometheus.Collector {
+		return gauge("ovation_postgres_connections", "Open connections to Postgres, by state (acquired, idle).",
+			prometheus.Labels{"state": state}, value)
+	}
+	return []prometheus.Collector{
+		connections("acquired", func(p *pgxpool.Stat) float64 { return float64(p.AcquiredConns()) }),
+		connections("idle", func(p *pgxpool.Stat) float64 { return float64(p.IdleConns()) }),
+		gauge("ovation_postgres_max_connections", "How many connections to Postgres this process opens at most.", nil,
+			func(p *pgxpool.Stat) float64 { return float64(p.MaxConns()) }),
+		counter("ovation_postgres_waits_total", "How often a call found no idle connection to Postgres and waited for one.",
+			func(p *pgxpool.Stat) float64 { return float64(p.EmptyAcquireCount()) }),
+		counter("ovation_postgres_wait_seconds_total", "How long calls have waited for a connection to Postgres, in all.",
+			func(p *pgxpool.Stat) float64 { return p.EmptyAcquireWaitTime().Seconds() }),
+	}
+}

@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+func TestPoolIsMeasured(t *testing.T) {
+	store := openAt(t, Options{URL: database(t), MaxConns: 2})
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(store.Collectors()...)
+	value := func(name, state string) float64 {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "ovation_postgres_"+name && (state == "" || m.GetLabel()[0].GetValue() == state) {
+					return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				}
+			}
+		}
+		t.Fatalf("there is no %s %s", name, state)
+		return 0
+	}
+	first, err := store.pool.Acquire(t.Context())
+	fatal(t, err)
+	second, err := store.pool.Acquire(t.Context())
+	fatal(t, err)
+	if a, idle, most := value("connections", "acquired"), value("connections", "idle"), value("max_connections", ""); a != 2 || idle != 0 || most != 2 {
+		t.Errorf("%v of %v connections are acquired, %v idle", a, most, idle)
+	}
+	defer second.Release()
+	// A call that comes while no connection is idle waits, sooner or later.
+	for deadline := time.Now().Add(30 * time.Second); value("waits_total", "") == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("no wait is counted")
+		}
+		comes, acquired := make(chan struct{}), make(chan *pgxpool.Conn)
+		go func() {
+			close(comes)
+			c, err := store.pool.Acquire(context.WithoutCancel(t.Context()))
+			if err != nil {
+				t.Error(err)
+			}
+			acquired <- c
+		}()
+		<-comes
+		first.Release()
+		if first = <-acquired; first == nil {
+			return
+		}
+	}
+	first.Release()
+	if value("wait_seconds_total", "") <= 0 {
+		t.Error("the wait took no time")
+	}
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("names and helps against the conventions: %v, %v", problems, err)
+	}
+	if n, err := testutil.GatherAndCount(registry); err != nil || n != 5 {
+		t.Errorf("%d samples: %v", n, err)
+	}
+}

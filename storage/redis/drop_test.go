@@ -1,0 +1,136 @@
+package redis
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// What is put aside is no longer the user's word, unless there was a later one.
+func TestDroppedIsTakenBack(t *testing.T) {
+	db := openDatabase(t)
+	s := open(t, Options{URL: startServer(t).url(), Database: db})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	dislike := react(alice, movie, storage.Dislike, 20)
+	must(t, s.Show(t.Context(), []storage.Action{dislike}, storage.Queued))
+	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
+		t.Errorf("before: %+v", got)
+	}
+
+	must(t, s.Drop(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 19)}))
+	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
+		t.Errorf("an older action was dropped, and took the later one along: %+v", got)
+	}
+	must(t, s.Drop(t.Context(), []storage.Action{dislike}))
+	wantLikes(t, "after", see(t, s, alice, movie), 1, true)
+	read := readNow(alice, movie, 3)
+	must(t, s.Show(t.Context(), []storage.Action{read}, storage.Queued))
+	wantReads(t, "before", see(t, s, alice, movie), 3)
+	must(t, s.Drop(t.Context(), []storage.Action{read}))
+	must(t, s.Show(t.Context(), []storage.Action{read}, storage.Queued)) // it comes late
+	wantReads(t, "after", see(t, s, alice, movie), 0)
+	states, where := look(t, s, alice, movie)
+	if states.ReactionVersion != 10 || where != storage.Persisted {
+		t.Errorf("look: %+v, %q", states, where)
+	}
+}
+
+// What could not be shown is taken back as well.
+func TestDroppedIsLaidOverNothing(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	server.kill()
+	cleared := react(alice, movie, storage.NoReaction, 20)
+	_ = s.Show(t.Context(), []storage.Action{cleared}, storage.Queued)
+	if got := see(t, s, alice, movie); got.LikeCount != 0 {
+		t.Errorf("before: %+v", got)
+	}
+	_ = s.Drop(t.Context(), []storage.Action{cleared})
+	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
+		t.Errorf("after: %+v", got)
+	}
+}
+
+// A commit may outlast the guard. Windows filled meanwhile know nothing of it.
+func TestCommitThatOutlastsTheGuard(t *testing.T) {
+	for what, write := range map[string]func(*Store, storage.Database, func()) (storage.Outcome, error){
+		"a worker": func(s *Store, db storage.Database, filled func()) (storage.Outcome, error) {
+			return db.Persist(context.Background(), message(react(alice, movie, storage.Like, 10)),
+				func(ctx context.Context, outcome storage.Outcome) error {
+					if err := s.Mark(ctx, outcome); err != nil {
+						return err
+					}
+					filled()
+					return nil
+				})
+		},
+		"somebody past the queue": func(s *Store, db storage.Database, filled func()) (storage.Outcome, error) {
+			return db.Persist(context.Background(), message(react(alice, movie, storage.Like, 10)),
+				func(ctx context.Context, outcome storage.Outcome) error {
+					if err := s.forgetFirst(nil)(ctx, outcome); err != nil {
+						return err
+					}
+					filled()
+					return nil
+				})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			db := openDatabase(t)
+			s := open(t, Options{URL: startServer(t).url(), Database: db, Guard: 50 * time.Millisecond})
+			outcome, err := write(s, db, func() {
+				eventually(t, "the window is filled from before the commit", func() bool {
+					wantLikes(t, "meanwhile", see(t, s, alice, movie), 0, false)
+					full, _ := s.client.Do(t.Context(), s.client.B().Hget().
+						Key(s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})).Field("~f").Build()).ToString()
+					return full == "1"
+				})
+			})
+			must(t, err)
+			outcome.At = outcome.At.Add(-freshTime) // the commit took that long
+			must(t, s.Publish(t.Context(), outcome))
+			wantLikes(t, "afterwards", see(t, s, alice, movie), 1, true)
+		})
+	}
+}
+
+// What Redis evicts may be all that shows an action, unless what is shown goes
+// last.
+func TestEvictionsMakeDoubtful(t *testing.T) {
+	for policy, doubtful := range map[string]bool{"allkeys-lru": true, shownLast: false} {
+		t.Run(policy, func(t *testing.T) {
+			server, db, log := startServer(t), openDatabase(t), new(logged)
+			s := open(t, Options{
+				URL: server.url(), Database: db, Doubt: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil)),
+			})
+			persist(t, db, s, react(alice, movie, storage.Like, 10))
+			info, err := server.command("INFO", "memory").ToString()
+			must(t, err)
+			used, err := strconv.Atoi(infoOf(info, "used_memory"))
+			must(t, err)
+			must(t, server.command("CONFIG", "SET", "maxmemory", strconv.Itoa(used+16<<20), "maxmemory-policy", policy).Error())
+			big, client := strings.Repeat("x", 256<<10), server.client()
+			for i := range 100 {
+				must(t, client.Do(t.Context(), client.B().Set().Key("other"+text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
+			}
+			before := s.epoch.Load().sureAt
+			eventually(t, "Redis was looked at", func() bool { return s.epoch.Load().sureAt.After(before.Add(pollTime)) })
+			_, where := look(t, s, alice, movie)
+			got := see(t, s, alice, movie)
+			if (where == "") != doubtful || (got.Freshness == storage.Stale) != doubtful || got.LikeCount != 1 {
+				t.Errorf("%+v, %q; doubtful should be %v", got, where, doubtful)
+			}
+			if lines := log.about("Redis evicts"); len(lines) != 1 && doubtful || len(lines) != 0 && !doubtful {
+				t.Errorf("logged: %q", lines)
+			}
+			must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
+			live(t, s)
+		})
+	}
+}

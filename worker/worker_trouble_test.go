@@ -1,0 +1,328 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+func TestPoisonIsIsolated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		poison := map[string]int{"message-5": 0, "message-17": 0}
+		var dropped []storage.Action
+		failures := 0
+		errs := publishAll(t, queue, 20)
+		stop := startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
+			for _, m := range messages {
+				if _, bad := poison[m.ID]; bad {
+					if len(messages) == 1 {
+						poison[m.ID]++
+					}
+					return errBroken
+				}
+			}
+			return nil
+		}}, &spy{Mirror: local.Mirror{Reader: store}, drop: func(a []storage.Action) error {
+			if failures++; failures <= 3 {
+				return errBroken
+			}
+			dropped = append(dropped, a...)
+			return nil
+		}}, worker.Options{})
+		answers := make([]error, len(errs))
+		for i, done := range errs {
+			answers[i] = <-done
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range answers {
+			tries, bad := poison[message(i).ID]
+			likes := countsOf(t, store, video(strconv.Itoa(i))).LikeCount
+			switch {
+			case bad && (!errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) || likes != 0 || tries != 3):
+				t.Errorf("poison %d was tried %d times and answered %v; its likes are %d", i, tries, err, likes)
+			case !bad && (err != nil || likes != 1):
+				t.Errorf("message %d was answered %v; its likes are %d", i, err, likes)
+			}
+		}
+		if want := slices.Concat(message(5).Actions, message(17).Actions); !slices.Equal(dropped, want) {
+			t.Errorf("taken back were %+v, want %+v", dropped, want)
+		}
+	})
+}
+
+func TestUnavailableIsTriedAgain(t *testing.T) {
+	const failures = 20
+	var left int
+	fail := func() error {
+		if left--; left >= 0 {
+			return storage.ErrUnavailable
+		}
+		return nil
+	}
+	failsToo := func() error { // a mirror's errors are all alike
+		if fail() != nil {
+			return errBroken
+		}
+		return nil
+	}
+	for name, set := range map[string]func(h *hooks, m *spy){
+		"store":               func(h *hooks, _ *spy) { h.before = func(context.Context, []storage.Message) error { return fail() } },
+		"commit not known of": func(h *hooks, _ *spy) { h.after = fail },
+		"mark":                func(_ *hooks, m *spy) { m.mark = func(storage.Outcome) error { return failsToo() } },
+		"publish":             func(_ *hooks, m *spy) { m.publish = func(storage.Outcome) error { return failsToo() } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				left = failures
+				store, queue := openStore(t), newQueue(t)
+				forgot := 0
+				mirror := &spy{Mirror: local.Mirror{Reader: store}, forget: func(a []storage.Action) error {
+					forgot++
+					return nil
+				}}
+				hooked := &hooks{Persister: store}
+				set(hooked, mirror)
+				start := time.Now()
+				startWorker(t, queue, hooked, mirror, worker.Options{MaxBackoff: time.Second})
+				wantAcked(t, publishAll(t, queue, 1))
+				if took := time.Since(start); took < 5*time.Second || took > failures*1500*time.Millisecond {
+					t.Errorf("the tries took %v", took)
+				}
+				if c := countsOf(t, store, video("0")); c.LikeCount != 1 {
+					t.Errorf("%d likes are counted, want 1", c.LikeCount)
+				}
+				if want := map[string]int{"mark": failures, "commit not known of": failures}[name]; forgot != want {
+					t.Errorf("the marks of failed tries were forgotten %d times, want %d", forgot, want)
+				}
+			})
+		})
+	}
+}
+
+func TestPanicOfTheStoreIsNotSwallowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 1)
+		w := worker.New(queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+			panic(errBroken)
+		}}, local.Mirror{Reader: store}, worker.Options{Logger: quiet})
+		panicked := make(chan any, 1)
+		go func() {
+			defer func() { panicked <- recover() }()
+			_ = w.Run(t.Context())
+		}()
+		if got := <-panicked; got != errBroken { //nolint:errorlint // the very value
+			t.Errorf("Run panicked with %v", got)
+		}
+		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
+		wantAcked(t, errs) // the message came again
+	})
+}
+
+// A worker persists an action and stops before it could tell: the next one is
+// told the counts, though it has nothing to persist.
+func TestCountsThatWereNotToldAreToldByTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		failing := &spy{Mirror: local.Mirror{Reader: store}, publish: func(storage.Outcome) error { return errBroken }}
+		stop := startWorker(t, queue, store, failing, worker.Options{})
+		r := newRecorder(t, queue, failing, worker.RecorderOptions{})
+		answer := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		var told []storage.SubjectCounts
+		next := &spy{Mirror: local.Mirror{Reader: store}, publish: func(o storage.Outcome) error { told = append(told, o.Counts...); return nil }}
+		startWorker(t, queue, store, next, worker.Options{})
+		if got := <-answer; got.err != nil {
+			t.Fatal(got.err)
+		}
+		if len(told) != 1 || told[0].LikeCount != 1 || told[0].Version != 1 {
+			t.Errorf("told was %+v", told)
+		}
+	})
+}
+
+func TestWorkerTellsThatItIsFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		var down atomic.Bool
+		down.Store(true)
+		w := worker.New(queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+			if down.Load() {
+				return storage.ErrUnavailable
+			}
+			return nil
+		}}, local.Mirror{Reader: store}, worker.Options{Logger: quiet})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- w.Run(ctx) }()
+		r := newRecorder(t, queue, local.Mirror{Reader: store}, worker.RecorderOptions{})
+		answer := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		if err := w.Failing(); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("while the store is down the worker tells %v", err)
+		}
+		down.Store(false)
+		if got := <-answer; got.err != nil {
+			t.Error(got.err)
+		}
+		synctest.Wait()
+		if err := w.Failing(); err != nil {
+			t.Errorf("with the store back the worker tells %v", err)
+		}
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The messages that a worker had in hand when it died are all forgotten before
+// the first of them is persisted, whatever comes in between.
+func TestAllThatIsRedeliveredIsForgottenFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 5)
+		ctx, die := context.WithCancel(t.Context())
+		deliveries, err := queue.Consume(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range errs {
+			<-deliveries
+		}
+		die()
+		synctest.Wait()
+
+		var steps []string
+		startWorker(t, slow{queue}, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
+			steps = append(steps, "persist "+strconv.Itoa(len(messages)))
+			return nil
+		}}, &spy{
+			Mirror: local.Mirror{Reader: store},
+			forget: func(a []storage.Action) error {
+				steps = append(steps, "forget "+strconv.Itoa(len(a)))
+				return nil
+			},
+		}, worker.Options{MaxActions: 2})
+		wantAcked(t, errs)
+		if want := []string{"forget 5", "persist 2", "persist 2", "persist 1"}; !slices.Equal(steps, want) {
+			t.Errorf("the steps were %v, want %v", steps, want)
+		}
+	})
+}
+
+// slow is a consumer that is given a message every 50 ms.
+type slow struct{ worker.Consumer }
+
+func (s slow) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+	deliveries, err := s.Consumer.Consume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan worker.Delivery)
+	go func() {
+		defer close(out)
+		for d := range deliveries {
+			time.Sleep(50 * time.Millisecond) // no time at all in a bubble
+			select {
+			case out <- d:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out, nil
+}
+
+// What a failed try has marked is forgotten before anything of it is tried
+// again, whole or in halves.
+func TestMarksOfAFailedTryAreForgottenBeforeTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 2)
+		var steps []string
+		away := 3 // tries to forget that fail
+		mirror := &spy{
+			Mirror: local.Mirror{Reader: store},
+			mark: func(o storage.Outcome) error {
+				steps = append(steps, "mark "+strconv.Itoa(len(o.Applied)))
+				return nil
+			},
+			forget: func(a []storage.Action) error {
+				if away--; away >= 0 {
+					return errBroken
+				}
+				steps = append(steps, "forget "+strconv.Itoa(len(a)))
+				return nil
+			},
+		}
+		startWorker(t, queue, &poisoned{store}, mirror, worker.Options{MaxTries: 1})
+		for i, want := range []error{nil, errBroken} {
+			if err := <-errs[i]; !errors.Is(err, want) {
+				t.Errorf("message %d: %v, want %v", i, err, want)
+			}
+		}
+		if want := []string{"mark 2", "forget 2", "mark 1", "mark 1", "forget 1"}; !slices.Equal(steps, want) {
+			t.Errorf("the steps were %v, want %v", steps, want)
+		}
+	})
+}
+
+// poisoned is a store that refuses to commit message 1, once it is marked.
+type poisoned struct{ storage.Persister }
+
+func (p poisoned) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	return p.Persister.Persist(ctx, messages, func(ctx context.Context, o storage.Outcome) error {
+		if err := mark(ctx, o); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == "message-1" }) {
+			return errBroken
+		}
+		return nil
+	})
+}
+
+func TestLongOutageIsLoggedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 1)
+		var log bytes.Buffer
+		left := 30
+		w := worker.New(queue, store, &spy{Mirror: local.Mirror{Reader: store}, mark: func(storage.Outcome) error {
+			if left--; left >= 0 {
+				return errBroken
+			}
+			return nil
+		}}, worker.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- w.Run(ctx) }()
+		wantAcked(t, errs)
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], errBroken.Error()) || !strings.Contains(lines[1], "goes on") {
+			t.Errorf("the log is %q", lines)
+		}
+	})
+}
