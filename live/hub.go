@@ -121,7 +121,7 @@ func (h *Hub) look() {
 // from now on is told. Close the watcher at the end.
 func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	w := &Watcher{
-		hub: h, wake: make(chan struct{}, 1),
+		hub:     h,
 		entries: make([]entry, len(subjects)), unknown: len(subjects),
 	}
 	h.mu.Lock()

@@ -98,7 +98,7 @@ func (w *Watcher) now(t *testing.T) []*Event {
 	t.Helper()
 	synctest.Wait()
 	events := make([]*Event, 1000)
-	n, err := w.take(events)
+	n, err := w.Take(events)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,14 +10,14 @@ import (
 // ErrClosed is returned where the hub or the watcher is closed.
 var ErrClosed = errors.New("the watch is closed")
 
-// Watcher watches some subjects for one subscriber. Next is called by one
-// goroutine at a time, Close by any.
+// Watcher watches some subjects for one subscriber. Take, Await and Next are
+// called by one goroutine at a time, Close by any.
 type Watcher struct {
-	hub  *Hub
-	wake chan struct{} // holds one token where there may be something new
+	hub *Hub
 
 	mu      sync.Mutex
 	closed  bool
+	ready   func()  // called once there is something to take; may be nil
 	entries []entry // one for each subject, in the order asked
 	unknown int     // entries whose first event was not released
 	pending int     // entries whose event was released and not taken
@@ -34,26 +34,43 @@ type entry struct {
 	pending bool   // and has not been taken
 }
 
-// Next waits until there is something to tell and puts as many events as there
-// are, and fit, into events, each of another subject. The first ones are every
-// subject once, as it was read after Watch was called; they come when all are
-// known. Later ones come when a subject has changed; only its newest event is
-// there then. Errors: ErrClosed, the context's.
+// Next is Take, once there is something to take. Errors: ErrClosed, the
+// context's.
 func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	for {
-		n, err := w.take(events)
+		n, err := w.Take(events)
 		if n > 0 || err != nil {
 			return n, err
 		}
+		wake := make(chan struct{})
+		w.Await(func() { close(wake) })
 		select {
-		case <-w.wake:
+		case <-wake:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
 	}
 }
 
-func (w *Watcher) take(events []*Event) (n int, err error) {
+// Await has ready called once, when there is something to take or the watcher
+// is closed: before it returns if that is so already. Ready must be quick, and
+// must not call the hub or the watcher. It takes the place of one that is still
+// to be called.
+func (w *Watcher) Await(ready func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ready = ready
+	if w.closed || w.unknown == 0 && w.pending > 0 {
+		w.signal()
+	}
+}
+
+// Take puts as many events as there are, and fit, into events, each of another
+// subject. The first ones are every subject once, as it was read after Watch
+// was called; they come when all are known. Later ones come when a subject has
+// changed; only its newest event is there then. It returns 0 where there are
+// none. Errors: ErrClosed.
+func (w *Watcher) Take(events []*Event) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -113,10 +130,11 @@ func (w *Watcher) release() {
 	}
 }
 
+// signal tells whoever awaits. The watcher is locked.
 func (w *Watcher) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	if ready := w.ready; ready != nil {
+		w.ready = nil
+		ready()
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"ovation/live"
 	"ovation/resolvers"
+	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/storage/sqlite"
@@ -37,6 +38,7 @@ type service struct {
 	log   *lockedBuffer
 	// engine executes operations without HTTP.
 	engine   *executor.Executor
+	hub      *live.Hub
 	registry *prometheus.Registry
 }
 
@@ -90,11 +92,13 @@ func start(t *testing.T, options ...option) *service {
 	cfg := resolvers.Config{
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, worker.FoldersOptions{}), Live: hub,
 		Auth: auth, Logger: logger, Registry: registry, Introspection: set.introspection,
+		Streams: transport.NewStreams(transport.StreamOptions{Spread: time.Millisecond}),
 	}
 	handler, err := resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
+		must(t, cfg.Streams.Close(context.Background()))
 		server.Close()
 		must(t, recorder.Close(context.Background()))
 		stop()
@@ -105,7 +109,7 @@ func start(t *testing.T, options ...option) *service {
 		must(t, database.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), registry: registry}
+	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), hub: hub, registry: registry}
 }
 
 // answer is a GraphQL response.

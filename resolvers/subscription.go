@@ -12,6 +12,7 @@ import (
 	"ovation/graph"
 	"ovation/live"
 	"ovation/loaders"
+	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -113,16 +114,16 @@ func (r *Root) withSubscription(ctx context.Context, next graphql.OperationHandl
 	return next(context.WithValue(ctx, subscriptionKey{}, s))
 }
 
-// respond waits until there is something to tell and makes a response of it.
-// It returns nil when the stream has ended. Data of a response may be shared
-// with others and must not be changed.
+// respond waits until there is something to tell and makes a response of it, or
+// parks. It returns nil when the stream has ended. Data of a response may be
+// shared with others and must not be changed.
 func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	if s.me.Anonymous() {
 		return s.respondToAnyone(ctx, next)
 	}
-	one := s.nextOfViewer(ctx)
+	one, parked := s.nextOfViewer(ctx)
 	if one == nil {
-		return nil
+		return parked
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -132,17 +133,21 @@ func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler
 // respondToAnyone tells the counts as the hub has them. It is encoded once for
 // all who asked the same.
 func (s *subscription) respondToAnyone(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	if _, err := s.watcher.Next(ctx, s.events); err != nil {
-		return nil
+	n, parked := s.take(ctx)
+	if n == 0 {
+		return parked
 	}
 	event := s.events[0]
-	ctx = loaders.With(ctx, loaders.New(s.store, s.me, s.kinds))
+	s.events[0] = nil
+	made := func() *graphql.Response {
+		return s.make(loaders.With(ctx, loaders.New(s.store, s.me, s.kinds)), next, &event.Interactive)
+	}
 	if !s.shared {
-		return s.make(ctx, next, &event.Interactive)
+		return made()
 	}
 	var failed *graphql.Response
 	data := event.Payload(graphql.GetOperationContext(ctx).Operation, func() []byte {
-		made := s.make(ctx, next, &event.Interactive)
+		made := made()
 		if made == nil || len(made.Errors) > 0 || len(made.Extensions) > 0 {
 			failed = made
 			return nil
@@ -161,15 +166,32 @@ func (s *subscription) make(ctx context.Context, next graphql.ResponseHandler, o
 	return next(ctx)
 }
 
-// nextOfViewer waits for the next thing to tell a viewer: nil when the stream
-// has ended. What has changed at the same moment is read by one call, as a
-// query would read it: so the viewer's own actions and the counts agree.
-func (s *subscription) nextOfViewer(ctx context.Context) *storage.Interactive {
+// take takes what the watcher has. Where it has nothing it waits, unless the
+// transport would rather be told: then parked is the response. There is neither
+// when the stream has ended.
+func (s *subscription) take(ctx context.Context) (n int, parked *graphql.Response) {
+	n, err := s.watcher.Take(s.events)
+	if n > 0 || err != nil {
+		return n, nil
+	}
+	s.moment, s.loaders = nil, nil
+	if parked = transport.Park(ctx, s.watcher.Await); parked != nil {
+		return 0, parked
+	}
+	n, _ = s.watcher.Next(ctx, s.events)
+	return n, nil
+}
+
+// nextOfViewer waits for the next thing to tell a viewer, or parks; there is
+// neither when the stream has ended. What has changed at the same moment is read
+// by one call, as a query would read it: so the viewer's own actions and the
+// counts agree.
+func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interactive, parked *graphql.Response) {
 	for {
 		if len(s.moment) == 0 {
-			n, err := s.watcher.Next(ctx, s.events)
-			if err != nil || !s.read(ctx, subjectsOf(s.events[:n])) {
-				return nil
+			n, parked := s.take(ctx)
+			if n == 0 || !s.read(ctx, subjectsOf(s.events[:n])) {
+				return nil, parked
 			}
 		} else if time.Since(s.at) > momentTime {
 			old := make([]storage.Subject, len(s.moment))
@@ -177,14 +199,14 @@ func (s *subscription) nextOfViewer(ctx context.Context) *storage.Interactive {
 				old[i] = one.Subject
 			}
 			if !s.read(ctx, old) {
-				return nil
+				return nil, nil
 			}
 		}
 		for len(s.moment) > 0 {
 			one := s.moment[0]
 			if s.moment = s.moment[1:]; s.isNews(one) {
 				s.told[one.Subject] = *one
-				return one
+				return one, nil
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := withOperation(t)
-	if got := s.nextOfViewer(ctx); got.LikeCount != 1 || got.Liked == nil {
+	if got, _ := s.nextOfViewer(ctx); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("got %+v", got)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -80,7 +80,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	s.watcher, s.events = hub.Watch([]storage.Subject{subject}), make([]*live.Event, 1)
 	context.AfterFunc(ctx, s.watcher.Close)
 	cancel()
-	if got := s.nextOfViewer(ctx); got != nil {
+	if got, _ := s.nextOfViewer(ctx); got != nil {
 		t.Errorf("in the end there is %+v", got)
 	}
 }

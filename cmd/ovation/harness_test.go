@@ -22,7 +22,12 @@ import (
 // binary is the built command.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(buildAndTest(m)) }
+func TestMain(m *testing.M) {
+	if what := os.Getenv(crowdVariable); what != "" {
+		os.Exit(beCrowd(what))
+	}
+	os.Exit(buildAndTest(m))
+}
 
 func buildAndTest(m *testing.M) int {
 	folder, err := os.MkdirTemp("", "ovation")
@@ -140,8 +145,8 @@ func (w *watch) String() string {
 }
 
 // serve runs ovation dev in this process, on a free port.
-func serve(t *testing.T, data string, flags ...string) *server {
-	t.Helper()
+func serve(tb testing.TB, data string, flags ...string) *server {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stdout, stderr := newWatch(), newWatch()
 	code := make(chan int, 1)
@@ -151,20 +156,20 @@ func serve(t *testing.T, data string, flags ...string) *server {
 		cancel()
 		return ended{<-code, stdout.String(), stderr.String()}
 	})
-	t.Cleanup(func() { stop() })
+	tb.Cleanup(func() { stop() })
 	s := &server{stop: stop}
-	s.await(t, stdout, stderr)
+	s.await(tb, stdout, stderr)
 	return s
 }
 
 // serveBinary runs ovation dev in a process of its own.
-func serveBinary(t *testing.T, data string, flags ...string) *server {
-	t.Helper()
+func serveBinary(tb testing.TB, data string, flags ...string) *server {
+	tb.Helper()
 	stdout, stderr := newWatch(), newWatch()
 	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--log-level=warn"}, flags...)...)
 	command.Env = []string{}
 	command.Stdout, command.Stderr = stdout, stderr
-	must(t, command.Start())
+	must(tb, command.Start())
 	over := make(chan struct{})
 	go func() {
 		_ = command.Wait() // the code tells
@@ -175,7 +180,7 @@ func serveBinary(t *testing.T, data string, flags ...string) *server {
 		signal: signal,
 		ended:  over,
 		kill: func() {
-			must(t, command.Process.Kill())
+			must(tb, command.Process.Kill())
 			<-over
 		},
 		stop: func() ended {
@@ -184,17 +189,17 @@ func serveBinary(t *testing.T, data string, flags ...string) *server {
 			return ended{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 		},
 	}
-	t.Cleanup(func() { s.stop() })
-	s.await(t, stdout, stderr)
+	tb.Cleanup(func() { s.stop() })
+	s.await(tb, stdout, stderr)
 	return s
 }
 
-func (s *server) await(t *testing.T, stdout, stderr *watch) {
-	t.Helper()
+func (s *server) await(tb testing.TB, stdout, stderr *watch) {
+	tb.Helper()
 	select {
 	case s.banner = <-stdout.ready:
 	case <-time.After(30 * time.Second):
-		t.Fatalf("no banner came:\n%s%s", stdout, stderr)
+		tb.Fatalf("no banner came:\n%s%s", stdout, stderr)
 	}
 	s.url = bannerEnd.FindStringSubmatch(s.banner)[1]
 }
@@ -263,9 +268,9 @@ func (s *server) likes(t *testing.T, id string) int {
 	return got.Interactive.LikeCount
 }
 
-func (s *server) like(t *testing.T, user, id string) {
-	t.Helper()
-	must(t, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
+func (s *server) like(tb testing.TB, user, id string) {
+	tb.Helper()
+	must(tb, s.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: %q}) { changed } }`, id), nil))
 }
 
 // verified runs ovation verify, which must find nothing.

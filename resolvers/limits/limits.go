@@ -143,6 +143,8 @@ func (l *Limits) MutateOperationContext(_ context.Context, operation *graphql.Op
 	switch {
 	case sum.conditionAmiss:
 		return badInput("the condition of @skip and @include must be true or false, not null")
+	case operation.Operation.Operation == ast.Subscription && len(graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{"Subscription"})) != 1:
+		return badInput("a subscription must have one field that is not left out; for several, begin several subscriptions")
 	case sum.data > most:
 		return exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", sum.data, most)
 	case sum.introspection > maxIntrospectionCost:

@@ -92,6 +92,8 @@ func doubling(levels int) string {
 
 const subject = `interactive(biz:"a",bizId:"1")`
 
+const watch = `interactiveChanged(subjects:[{biz:"a",bizId:"1"}])`
+
 // manySubjects are the variables of 100 subjects.
 var manySubjects = `{"s":[` + strings.Repeat(`{"biz":"a","bizId":"1"},`, 99) + `{"biz":"a","bizId":"1"}]}`
 
@@ -160,6 +162,8 @@ func TestWhatIsNeverRight(t *testing.T) {
 		"include of null":          {true, "", "query($a:Boolean=true){viewer@include(if:$a){id}}", `{"a":null}`, "must be true or false"},
 		"skip of null":             {true, "", "query($a:Boolean=true){viewer{...@skip(if:$a){id}}}", `{"a":null}`, "must be true or false"},
 		"which operation":          {true, "", "query A{viewer{id}}query B{viewer{id}}", "", "has 2 operations; say by operationName"},
+		"two subscriptions":        {true, "", "subscription{a:" + watch + "{id}b:" + watch + "{id}}", "", "a subscription must have one field"},
+		"a subscription, skipped":  {true, "", "subscription{" + watch + "@skip(if:true){id}}", "", "a subscription must have one field"},
 		"no such operation":        {true, "C", "query A{viewer{id}}query B{viewer{id}}", "", `has no operation "C"`},
 	}
 	for name, test := range tests {
@@ -186,6 +190,7 @@ func TestWhatClientsAskPasses(t *testing.T) {
 		"1000 fields":             {"{" + subject + "{" + strings.Repeat("biz ", 999) + "}}", ""},
 		"15 levels":               {"{viewer{likes(first:2){edges{node{interactive{likers(first:2){edges{node{interactive{likers(first:2){edges{node{interactive{liked{id}}}}}}}}}}}}}}}", ""},
 		"a mutation":              {`mutation{read(input:{biz:"a",bizId:"1"}){changed}}`, ""},
+		"a subscription":          {"subscription($a:Boolean=true,$s:[SubjectInput!]!){...on Subscription@include(if:$a){interactiveChanged(subjects:$s){likeCount liked{reaction at}collected{at folder{id name}}}}}", manySubjects},
 		"conditions":              {"query($a:Boolean=true,$b:Boolean!){viewer@include(if:$a)@skip(if:$b){id}}", `{"b":false}`},
 	}
 	for name, test := range tests {
@@ -233,8 +238,8 @@ func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
 		"fragments":             {"{viewer{likes(first:3){...A ...A}}}fragment A on LikedConnection{edges{...on LikedEdge{cursor}}}", "", 1 + 1 + 3 + 2*(1+3)},
 		"long texts":            {"{viewer{folders(first:3){edges{node{name description}}}}}", "", 1 + 1 + 3 + 1 + 3*(1+2+20)},
 		"conditions":            {"{viewer@skip(if:true){id}}", "", 2},
+		"a subscription":        {"subscription($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id likers(first:2){edges{cursor}}}}", few, 1 + 3*(1+(1+2)+1+2)},
 		"the example":           {"query($s:[SubjectInput!]!){interactives(subjects:$s){likeCount likers(first:20){edges{node{user{userId}}}}}}", manySubjects, 8301},
-		"a subscription":        {"subscription($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz}}", few, 1 + 3*2},
 		"introspection":         {"{viewer{id}__schema{queryType{name}}}", "", 3},
 	}
 	s := newService(t, Config{Introspection: true})

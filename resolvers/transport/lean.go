@@ -8,9 +8,12 @@ import (
 	"time"
 )
 
-// leanBytes is the size of the two buffers of a WebSocket. Most messages fit;
-// longer ones are read and written past them.
-const leanBytes = 512
+// The sizes of the buffers of a WebSocket. Headers of frames are read, and most
+// messages written, by way of them; what is longer goes past them.
+const (
+	leanRead  = 64
+	leanWrite = 512
+)
 
 // lean is the connection under a WebSocket. Nothing may be written for longer
 // than patience, and what net/http holds for a request, two buffers of 4 KiB
@@ -18,15 +21,31 @@ const leanBytes = 512
 type lean struct {
 	net.Conn
 
-	early    []byte // what was read before the upgrade, to be read again
+	reader   *bufio.Reader // reads from here
+	early    []byte        // what was read too early, to be read again
+	one      [1]byte       // room for early
 	patience time.Duration
+}
+
+// await waits until there is something to read. It does so with little on the
+// stack, which the collector then makes small.
+func (c *lean) await() error {
+	if len(c.early) > 0 || c.reader.Buffered() > 0 {
+		return nil
+	}
+	n, err := c.Conn.Read(c.one[:])
+	c.early = c.one[:n]
+	if n > 0 {
+		return nil
+	}
+	return err
 }
 
 func (c *lean) Read(p []byte) (int, error) {
 	if len(c.early) > 0 {
 		n := copy(p, c.early)
 		if c.early = c.early[n:]; len(c.early) == 0 {
-			c.early = nil
+			c.early = nil // what came with the upgrade can be long
 		}
 		return n, nil
 	}
@@ -70,5 +89,6 @@ func (h *leanHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	early, _ := buffers.Peek(buffers.Reader.Buffered()) // all of that is there
 	h.conn = &lean{Conn: conn, early: bytes.Clone(early), patience: h.patience}
-	return h.conn, bufio.NewReadWriter(bufio.NewReaderSize(h.conn, leanBytes), bufio.NewWriterSize(h.conn, leanBytes)), nil
+	h.conn.reader = bufio.NewReaderSize(h.conn, leanRead)
+	return h.conn, bufio.NewReadWriter(h.conn.reader, bufio.NewWriterSize(h.conn, leanWrite)), nil
 }

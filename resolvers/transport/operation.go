@@ -10,11 +10,21 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// operation is one of a socket that goes on.
+// operation is one of a socket that goes on. While a subscription has nothing to
+// tell, it has no goroutine (see Park).
 type operation struct {
+	s      *socket
 	id     string
+	ctx    context.Context
 	cancel context.CancelFunc
+	rec    *record
 	ended  chan struct{} // closed when nothing of it is left
+
+	// Of the goroutine that executes it.
+	responses graphql.ResponseHandler // of a subscription
+	parking   parking
+	sent      int
+	refused   bool
 
 	// Guarded by socket.mu.
 	subscription bool
@@ -40,25 +50,26 @@ func (s *socket) begin(said message) *ending {
 	if earlier != nil {
 		<-earlier.ended // what it still sends must not be taken for this one's
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	o := &operation{id: said.id, cancel: cancel, ended: make(chan struct{})}
+	o := &operation{s: s, id: said.id, ended: make(chan struct{})}
 	if !s.add(o) {
-		cancel()
 		response := failure(codeLimitExceeded, fmt.Sprintf("this connection has %d operations, which is the most at the same time", s.streams.opts.MaxPerSocket))
 		s.send(func(out *bytes.Buffer) { errorsMessage(out, o.id, response.Errors) })
 		return nil
 	}
-	rec := s.rec
-	go s.operate(ctx, rec, o, params) // finish waits for it
+	go o.start(params) // finish waits for it
 	return nil
 }
 
+// add makes room for an operation, unless there is none.
 func (s *socket) add(o *operation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.operations) >= s.streams.opts.MaxPerSocket {
 		return false
 	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, o.rec = begin(context.WithValue(ctx, parkingKey{}, &o.parking), s.rec)
+	o.ctx, o.cancel = graphql.StartOperationTrace(ctx), cancel
 	s.operations[o.id] = o
 	s.running.Add(1)
 	return true
@@ -68,95 +79,134 @@ func (s *socket) add(o *operation) bool {
 // already, or never was, is no fault: messages may cross.
 func (s *socket) complete(id string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o := s.operations[id]; o != nil {
+	o := s.operations[id]
+	if o != nil {
 		o.settled = true
+	}
+	s.mu.Unlock()
+	if o != nil {
 		o.cancel()
 	}
 }
 
-// settle notes that the client is about to learn that an operation is over, and
-// may use its id again. It returns false where the client does not want to
-// know.
-func (s *socket) settle(o *operation) bool {
+// start executes the operation.
+func (o *operation) start(params *graphql.RawParams) {
+	if o.prepare(params) {
+		o.follow()
+	} else {
+		o.finish()
+	}
+}
+
+// prepare executes a query or a mutation, and begins a subscription. It returns
+// whether there is more to come.
+func (o *operation) prepare(params *graphql.RawParams) bool {
+	defer rescue(o.ctx, o.give)
+	operation, errs := o.s.exec.CreateOperationContext(o.ctx, params)
+	o.rec.see(operation, params)
+	switch {
+	case errs != nil:
+		o.give(&graphql.Response{Errors: errs})
+	case operation.Operation.Operation != ast.Subscription:
+		run(o.ctx, o.s.exec, operation, o.give)
+	case !o.s.watches(o):
+		o.give(tooManySubscriptions())
+	default:
+		o.responses, o.ctx = o.s.exec.DispatchOperation(o.ctx, operation)
+		return true
+	}
+	return false
+}
+
+// watches makes room for a subscription, unless there is none. It is not waited
+// for when the server stops.
+func (s *socket) watches(o *operation) bool {
+	if !s.streams.subscribe() {
+		return false
+	}
+	o.rec.metrics.watching(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	o.subscription = true
+	if s.over {
+		o.cancel()
+	}
+	return true
+}
+
+// follow sends the responses of a subscription. When there is none for now it
+// leaves, to be called again.
+func (o *operation) follow() {
+	if !o.tell() {
+		o.finish()
+	}
+}
+
+// tell sends what there is to send. It returns whether more is to come; then
+// nothing here may touch the operation any more.
+func (o *operation) tell() bool {
+	defer rescue(o.ctx, o.give)
+	for {
+		response := o.responses(o.ctx)
+		switch {
+		case response == parked:
+			o.parking.await(func() { go o.follow() })
+			return true
+		case response == nil, !o.give(response), len(response.Data) == 0:
+			return false
+		}
+	}
+}
+
+// give sends a response. It returns false where no other is wanted.
+func (o *operation) give(response *graphql.Response) bool {
+	if o.ctx.Err() != nil {
+		return false
+	}
+	if o.rec.code == "" && len(response.Errors) > 0 {
+		o.rec.code = firstCode(response.Errors)
+	}
+	if len(response.Data) == 0 {
+		o.refused = true
+		if o.settle() {
+			o.s.send(func(out *bytes.Buffer) { errorsMessage(out, o.id, coded(response.Errors)) })
+		}
+		return false
+	}
+	o.sent++
+	if o.subscription { // which it knows by now
+		o.s.streams.metrics.sent()
+	}
+	return o.s.send(func(out *bytes.Buffer) { nextMessage(out, o.id, response) })
+}
+
+// settle notes that the client is about to learn that the operation is over, and
+// may use its id again. It returns false where the client does not want to
+// know.
+func (o *operation) settle() bool {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
 	settled := o.settled
 	o.settled = true
 	return !settled
 }
 
-// operate executes an operation and sends what comes of it. Its context does not
-// bound the sending: a write that is cut short would end the connection.
-//
-//nolint:contextcheck // as just said
-func (s *socket) operate(ctx context.Context, rec record, o *operation, params *graphql.RawParams) {
+// finish tells the client that the operation is complete, if it is to know, and
+// leaves nothing of it.
+func (o *operation) finish() {
+	s := o.s
 	defer s.running.Done()
-	defer s.remove(o)
-	ctx, own := begin(graphql.StartOperationTrace(ctx), rec)
-	sent := 0
-	defer func() { own.end(ctx, slog.Int("responses", sent)) }()
-	refused := false
-	s.execute(ctx, o, params, func(response *graphql.Response) bool {
-		if ctx.Err() != nil {
-			return false
-		}
-		if own.code == "" && len(response.Errors) > 0 {
-			own.code = firstCode(response.Errors)
-		}
-		if len(response.Data) == 0 {
-			refused = true
-			return s.settle(o) && s.send(func(out *bytes.Buffer) { errorsMessage(out, o.id, coded(response.Errors)) })
-		}
-		sent++
-		if o.subscription { // which it knows by now
-			s.streams.metrics.sent()
-		}
-		return s.send(func(out *bytes.Buffer) { nextMessage(out, o.id, response) })
-	})
-	if !refused && ctx.Err() == nil && s.settle(o) {
+	if !o.refused && o.ctx.Err() == nil && o.settle() {
 		s.send(func(out *bytes.Buffer) { emptyMessage(out, typeComplete, o.id) })
 	}
-}
-
-func (s *socket) remove(o *operation) {
 	o.cancel()
+	if o.subscription {
+		s.streams.unsubscribe()
+		o.rec.metrics.watching(-1)
+	}
+	o.rec.end(o.ctx, slog.Int("responses", o.sent))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.operations, o.id)
 	close(o.ended)
-}
-
-// execute gives the responses of an operation.
-func (s *socket) execute(ctx context.Context, o *operation, params *graphql.RawParams, give func(*graphql.Response) bool) {
-	defer rescue(ctx, give)
-	own := recordOf(ctx)
-	operation, errs := s.exec.CreateOperationContext(ctx, params)
-	own.see(operation, params)
-	if errs != nil {
-		give(&graphql.Response{Errors: errs})
-		return
-	}
-	if operation.Operation.Operation == ast.Subscription {
-		if !s.streams.subscribe() {
-			give(tooManySubscriptions())
-			return
-		}
-		defer s.streams.unsubscribe()
-		own.metrics.watching(1)
-		defer own.metrics.watching(-1)
-		if !s.watches(o) {
-			return
-		}
-	}
-	run(ctx, s.exec, operation, give)
-}
-
-// watches notes that an operation is a subscription, which is not waited for
-// when the server stops. It returns false where that is so already.
-func (s *socket) watches(o *operation) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o.subscription = true
-	return !s.over
 }

@@ -46,3 +46,27 @@ func rescue(ctx context.Context, give func(*graphql.Response) bool) {
 		give(failure(codeInternal, recordOf(ctx).panicked(ctx, value)))
 	}
 }
+
+type parkingKey struct{}
+
+// parking is where a subscription that has nothing to tell leaves word how to
+// learn that it has.
+type parking struct {
+	await func(ready func())
+}
+
+// parked is the response of a subscription that has nothing to tell yet.
+var parked = new(graphql.Response)
+
+// Park is for a subscription that has nothing to tell yet. Where the transport
+// can do without a goroutine meanwhile, Park returns what to respond at once,
+// and the next response is asked for when await has called ready. Await must do
+// so once, and also when the context ends. Otherwise Park returns nil, and there
+// is nothing to do but wait.
+func Park(ctx context.Context, await func(ready func())) *graphql.Response {
+	if p, ok := ctx.Value(parkingKey{}).(*parking); ok {
+		p.await = await
+		return parked
+	}
+	return nil
+}

@@ -94,15 +94,25 @@ func (s *socket) serve() {
 		return
 	}
 	for {
-		said, why := s.read()
-		if why == nil {
-			why = s.take(said)
-		}
-		if why != nil {
+		err := s.net.await()
+		if why := s.listen(err); why != nil {
 			s.stop(*why)
 			return
 		}
 	}
+}
+
+// listen takes a message and does what it says. It returns why the socket must
+// end.
+func (s *socket) listen(err error) *ending {
+	if err != nil {
+		return endingOf(err)
+	}
+	said, why := s.read()
+	if why != nil {
+		return why
+	}
+	return s.take(said)
 }
 
 // read reads a message.

@@ -32,7 +32,7 @@ type StreamOptions struct {
 	MaxPerSocket int
 	// MaxPending is how many WebSockets may be open that have not said
 	// connection_init. One more, and the one that is open the longest is
-	// closed. 1,000.
+	// closed. Half of MaxStreams: all clients may come back at once.
 	MaxPending int
 	// InitTimeout is how long a client may take to say connection_init. 5 s.
 	InitTimeout time.Duration
@@ -57,7 +57,7 @@ func (o StreamOptions) withDefaults() StreamOptions {
 	o.MaxStreamsPerUser = cmp.Or(o.MaxStreamsPerUser, 50)
 	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, 50_000)
 	o.MaxPerSocket = cmp.Or(o.MaxPerSocket, 100)
-	o.MaxPending = cmp.Or(o.MaxPending, 1_000)
+	o.MaxPending = cmp.Or(o.MaxPending, (o.MaxStreams+1)/2)
 	o.InitTimeout = cmp.Or(o.InitTimeout, 5*time.Second)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 25*time.Second)
 	o.PongTimeout = cmp.Or(o.PongTimeout, 10*time.Second)

@@ -1,0 +1,183 @@
+package resolvers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// socket is a WebSocket to the service.
+type socket struct {
+	*websocket.Conn
+
+	t *testing.T
+}
+
+// connect opens a WebSocket as the user of the default tenant.
+func (s *service) connect(t *testing.T, user string) *socket {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, s.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // there is none
+	must(t, err)
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	c := &socket{conn, t}
+	c.say(fmt.Sprintf(`{"type":"connection_init","payload":{"X-Ovation-User":%q}}`, user))
+	c.hears(`{"type":"connection_ack"}`)
+	return c
+}
+
+func (c *socket) say(text string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	defer cancel()
+	must(c.t, c.Write(ctx, websocket.MessageText, []byte(text)))
+}
+
+// asks begins an operation.
+func (c *socket) asks(id, query string, variables any) {
+	c.t.Helper()
+	text, err := json.Marshal(map[string]any{"type": "subscribe", "id": id, "payload": map[string]any{"query": query, "variables": variables}})
+	must(c.t, err)
+	c.say(string(text))
+}
+
+func (c *socket) next() string {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	defer cancel()
+	_, text, err := c.Read(ctx)
+	must(c.t, err)
+	return string(text)
+}
+
+func (c *socket) hears(want string) {
+	c.t.Helper()
+	if got := c.next(); got != want {
+		c.t.Fatalf("it heard %s, want %s", got, want)
+	}
+}
+
+const (
+	watchLikes = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { likeCount } }`
+	likeOne    = `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`
+	heardLikes = `{"type":"next","id":%q,"payload":{"data":{"interactiveChanged":{"likeCount":%d}}}}`
+)
+
+// TestSubscriptionsOfASocket begins, ends and begins again what has no goroutine
+// while there is nothing to tell.
+func TestSubscriptionsOfASocket(t *testing.T) {
+	s := start(t)
+	alice, nobody := s.connect(t, "alice"), s.connect(t, "")
+	for round := range 20 {
+		alice.asks("1", watchLikes, nil)
+		nobody.asks("1", watchLikes, nil)
+		for _, c := range []*socket{alice, nobody} {
+			c.hears(fmt.Sprintf(heardLikes, "1", round))
+		}
+		s.ok(t, fmt.Sprint("user-", round), likeOne)
+		for _, c := range []*socket{alice, nobody} {
+			c.hears(fmt.Sprintf(heardLikes, "1", round+1))
+			c.say(`{"type":"complete","id":"1"}`)
+		}
+	}
+	// What a socket that goes away leaves is nothing, which goleak sees.
+	alice.asks("1", watchLikes, nil)
+	alice.hears(fmt.Sprintf(heardLikes, "1", 20))
+	must(t, alice.CloseNow())
+	// A hub that ends completes what watches it.
+	nobody.asks("2", watchLikes, nil)
+	nobody.hears(fmt.Sprintf(heardLikes, "2", 20))
+	s.hub.Close()
+	nobody.hears(`{"type":"complete","id":"2"}`)
+}
+
+func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
+	s := start(t)
+	alice := s.connect(t, "alice")
+	alice.asks("1", watchOne, nil)
+	alice.hears(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"1","likeCount":0,"freshness":"LIVE","liked":null}}}}`)
+	alice.asks("2", likeOne, nil)
+	var heard []string
+	for range 3 { // the event may come before the answer or after it
+		heard = append(heard, alice.next())
+	}
+	for _, want := range []string{
+		`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"1","likeCount":1,"freshness":"LIVE","liked":{"reaction":"LIKE"}}}}}`,
+		`{"type":"next","id":"2","payload":{"data":{"like":{"changed":true}}}}`,
+		`{"type":"complete","id":"2"}`,
+	} {
+		if !strings.Contains(strings.Join(heard, "\n"), want) {
+			t.Errorf("it heard %q without %s", heard, want)
+		}
+	}
+}
+
+// TestWhatASocketMayNotWatch sends each of what is wrong over one socket, which
+// goes on.
+func TestWhatASocketMayNotWatch(t *testing.T) {
+	s := start(t)
+	c := s.connect(t, "")
+	c.asks("good", watchLikes, nil)
+	c.hears(fmt.Sprintf(heardLikes, "good", 0))
+	const query = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likeCount } }`
+	many := make([]any, 101)
+	for i := range many {
+		many[i] = map[string]any{"biz": "video", "bizId": fmt.Sprint(i)}
+	}
+	tests := map[string]struct {
+		query string
+		s     any
+		code  string
+		want  string
+	}{
+		"101 subjects":          {query, many, "BAD_USER_INPUT", "subjects must be 1 to 100; there are 101"},
+		"none":                  {query, []any{}, "BAD_USER_INPUT", "subjects must be 1 to 100; there are 0"},
+		"one twice":             {query, []any{many[1], many[2], many[1]}, "BAD_USER_INPUT", "subjects[2] is the same as subjects[0]"},
+		"no kind of content":    {query, []any{map[string]any{"biz": "", "bizId": "1"}}, "BAD_USER_INPUT", "subjects[0].biz must be"},
+		"no id":                 {query, []any{map[string]any{"biz": "video"}}, "BAD_USER_INPUT", "$s[0].bizId is missing"},
+		"nothing":               {`subscription { nothing }`, nil, "BAD_USER_INPUT", "Cannot query field"},
+		"what it is":            {`subscription { __typename }`, nil, "BAD_USER_INPUT", "must not select an introspection top level field"},
+		"two":                   {`subscription { a: interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) { id } b: interactiveChanged(subjects: [{biz: "b", bizId: "1"}]) { id } }`, nil, "BAD_USER_INPUT", "must have one field"},
+		"none that is not left": {`subscription { interactiveChanged(subjects: [{biz: "a", bizId: "1"}]) @skip(if: true) { id } }`, nil, "BAD_USER_INPUT", "must have one field"},
+		"too much":              {`subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likers(first: 100) { edges { node { user { likes(first: 100) { edges { cursor } } } } } } } }`, many[:100], "LIMIT_EXCEEDED", "at most 5000"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c.asks("bad", test.query, map[string]any{"s": test.s})
+			got := c.next()
+			if !strings.HasPrefix(got, `{"type":"error","id":"bad","payload":[{"message":"`) || !strings.Contains(got, test.want) || !strings.Contains(got, test.code) {
+				t.Error(got)
+			}
+		})
+	}
+	c.asks("unknown", query, map[string]any{"s": []any{map[string]any{"biz": "nothing", "bizId": "of the kind"}}})
+	c.hears(fmt.Sprintf(heardLikes, "unknown", 0)) // a subject needs no registration
+	s.ok(t, "alice", likeOne)
+	c.hears(fmt.Sprintf(heardLikes, "good", 1))
+}
+
+// TestSubscriptionsAtRestHaveNoGoroutine counts them.
+func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
+	s := start(t)
+	c := s.connect(t, "alice")
+	c.asks("first", watchLikes, nil)
+	c.hears(fmt.Sprintf(heardLikes, "first", 0))
+	before := runtime.NumGoroutine()
+	for i := range 50 {
+		id := fmt.Sprint(i)
+		c.asks(id, watchLikes, nil)
+		c.hears(fmt.Sprintf(heardLikes, id, 0))
+	}
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("50 subscriptions have %d goroutines", runtime.NumGoroutine()-before)
+		}
+	}
+}
