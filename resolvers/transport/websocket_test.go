@@ -237,7 +237,7 @@ func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
 	t.Run("a user where that is not believed", func(t *testing.T) {
 		c := newSite(t, siteOptions{dev: viewer.RefuseDevHeaders}).dial(t)
 		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
-		c.isClosed(4403, "X-Ovation-User is not believed here")
+		c.isClosed(4403, "X-Ovation-User is believed by ovation dev alone")
 	})
 	t.Run("nobody asks for a subject", func(t *testing.T) { // and the log and metrics tell of each operation
 		c := s.ready(t, "Authorization", "Bearer "+alice)
