@@ -9,13 +9,27 @@
 // # Invariants
 //
 //   - I4 Read your writes: a mutation's payload shows what it did:
-//     TestMutationsAnswerWithWhatTheyDid.
+//     TestMutationsAnswerWithWhatTheyDid. An event of a subscription is what a
+//     query would answer the viewer at that moment:
+//     TestSubscriptionBeginsWithTheSnapshotAndTellsOfChanges, and
+//     TestOwnLikeIsInTheCountWhileItIsQueued of cmd/ovation.
+//   - I5 Never backwards: what a viewer is told next is newer:
+//     TestWhatAViewerIsToldIsNewer.
 //   - I6 Degrade, and say so: what cannot be made durable is UNAVAILABLE:
-//     TestErrorsBecomeCodes.
+//     TestErrorsBecomeCodes. What cannot be read for a subscription is told
+//     once it can: TestSubscriptionTellsWhatCouldNotBeReadOnceItCan,
+//     TestViewerIsToldWhenNothingIsDoubtedAnyMore.
 //   - I7 Bounded: a request costs a constant number of calls of storage,
-//     whatever its number of subjects: TestConstantNumberOfStorageCalls.
+//     whatever its number of subjects: TestConstantNumberOfStorageCalls. So does
+//     what a subscription tells of one moment, and nothing for anonymous
+//     viewers, for whom it is encoded once:
+//     TestSubscriptionReadsWhatChangedTogetherByOneCall,
+//     TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce,
+//     TestSlowConnectionIsToldWhatIsTrueByThen. A subscription that has ended
+//     leaves nothing: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: nobody sees another tenant's data or another user's private
 //     folders, reads and dislikes: TestWalls…, one for each type.
 //
-// It knows the roles of storage and worker, never an adapter.
+// It knows the roles of storage and worker and the hub of live, never an
+// adapter.
 package resolvers

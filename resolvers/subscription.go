@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -25,6 +27,9 @@ const (
 	// be read.
 	minRetry = 100 * time.Millisecond
 	maxRetry = 5 * time.Second
+	// freshAgain is how often it is looked whether what was told to a viewer as
+	// less fresh than it is to everybody is fresh again.
+	freshAgain = 10 * time.Second
 )
 
 // Watcher lets subjects be watched. *live.Hub is one.
@@ -50,6 +55,8 @@ func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*
 	s.events = make([]*live.Event, 1)
 	if !s.me.Anonymous() {
 		s.events = make([]*live.Event, len(subjects))
+		s.told = make(map[storage.Subject]storage.Interactive, len(subjects))
+		s.fresh = make(map[storage.Subject]bool, len(subjects))
 	}
 	context.AfterFunc(ctx, s.watcher.Close)
 	return s.out, nil
@@ -94,6 +101,9 @@ type subscription struct {
 	at      time.Time
 	loaders *loaders.Loaders
 	told    map[storage.Subject]storage.Interactive
+	// fresh says of each subject whether everybody is told that it is LIVE.
+	fresh map[storage.Subject]bool
+	again time.Time // when to look at what is doubted; zero: nothing is
 }
 
 type subscriptionKey struct{}
@@ -133,12 +143,10 @@ func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler
 // respondToAnyone tells the counts as the hub has them. It is encoded once for
 // all who asked the same.
 func (s *subscription) respondToAnyone(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	n, parked := s.take(ctx)
-	if n == 0 {
+	event, parked := s.take(ctx)
+	if event == nil {
 		return parked
 	}
-	event := s.events[0]
-	s.events[0] = nil
 	made := func() *graphql.Response {
 		return s.make(loaders.With(ctx, loaders.New(s.store, s.me, s.kinds)), next, &event.Interactive)
 	}
@@ -166,20 +174,32 @@ func (s *subscription) make(ctx context.Context, next graphql.ResponseHandler, o
 	return next(ctx)
 }
 
-// take takes what the watcher has. Where it has nothing it waits, unless the
-// transport would rather be told: then parked is the response. There is neither
-// when the stream has ended.
-func (s *subscription) take(ctx context.Context) (n int, parked *graphql.Response) {
-	n, err := s.watcher.Take(s.events)
-	if n > 0 || err != nil {
-		return n, nil
+// take takes an event, or parks; there is neither when the stream has ended.
+func (s *subscription) take(ctx context.Context) (event *live.Event, parked *graphql.Response) {
+	for {
+		n, err := s.watcher.Take(s.events[:1])
+		switch {
+		case err != nil:
+			return nil, nil
+		case n > 0:
+			event, s.events[0] = s.events[0], nil
+			return event, nil
+		}
+		if parked = wait(ctx, s.watcher.Await); parked != nil {
+			return nil, parked
+		}
 	}
-	s.moment, s.loaders = nil, nil
-	if parked = transport.Park(ctx, s.watcher.Await); parked != nil {
-		return 0, parked
+}
+
+// wait waits until await calls back, unless the transport would rather be told:
+// then parked is the response.
+func wait(ctx context.Context, await func(ready func())) (parked *graphql.Response) {
+	if parked = transport.Park(ctx, await); parked == nil {
+		ready := make(chan struct{})
+		await(func() { close(ready) })
+		<-ready // at the latest when the context has ended
 	}
-	n, _ = s.watcher.Next(ctx, s.events)
-	return n, nil
+	return parked
 }
 
 // nextOfViewer waits for the next thing to tell a viewer, or parks; there is
@@ -189,8 +209,8 @@ func (s *subscription) take(ctx context.Context) (n int, parked *graphql.Respons
 func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interactive, parked *graphql.Response) {
 	for {
 		if len(s.moment) == 0 {
-			n, parked := s.take(ctx)
-			if n == 0 || !s.read(ctx, subjectsOf(s.events[:n])) {
+			subjects, parked := s.changed(ctx)
+			if len(subjects) == 0 || !s.read(ctx, subjects) {
 				return nil, parked
 			}
 		} else if time.Since(s.at) > momentTime {
@@ -212,11 +232,57 @@ func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interacti
 	}
 }
 
-// subjectsOf are the subjects of events, which are let go.
-func subjectsOf(events []*live.Event) []storage.Subject {
-	subjects := make([]storage.Subject, len(events))
-	for i, event := range events {
-		subjects[i], events[i] = event.Subject, nil
+// changed waits until there are subjects to read, or parks; there is neither
+// when the stream has ended.
+func (s *subscription) changed(ctx context.Context) (subjects []storage.Subject, parked *graphql.Response) {
+	for {
+		n, err := s.watcher.Take(s.events)
+		switch doubted := s.doubted(); {
+		case err != nil:
+			return nil, nil
+		case n > 0:
+			subjects = make([]storage.Subject, n)
+			for i, event := range s.events[:n] {
+				subjects[i], s.fresh[event.Subject], s.events[i] = event.Subject, event.Freshness == storage.Live, nil
+			}
+			return subjects, nil
+		case len(doubted) == 0:
+			s.again = time.Time{}
+		case s.again.IsZero():
+			s.again = time.Now().Add(freshAgain - rand.N(freshAgain/2)) //nolint:gosec // it spreads load, no more
+		case !time.Now().Before(s.again):
+			s.again = time.Time{}
+			return doubted, nil
+		}
+		s.moment, s.loaders = nil, nil
+		if parked = wait(ctx, s.await); parked != nil {
+			return nil, parked
+		}
+	}
+}
+
+// await has ready called when the watcher has something, or it is time to look
+// again at what is doubted.
+func (s *subscription) await(ready func()) {
+	if s.again.IsZero() {
+		s.watcher.Await(ready)
+		return
+	}
+	once := sync.OnceFunc(ready)
+	timer := time.AfterFunc(time.Until(s.again), once)
+	s.watcher.Await(func() {
+		timer.Stop()
+		once()
+	})
+}
+
+// doubted are the subjects that everybody is told are LIVE, and the viewer was
+// not: something the viewer did may not be counted.
+func (s *subscription) doubted() (subjects []storage.Subject) {
+	for subject, one := range s.told {
+		if one.Freshness != storage.Live && s.fresh[subject] {
+			subjects = append(subjects, subject)
+		}
 	}
 	return subjects
 }
@@ -265,9 +331,6 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 // is nothing where it is the same, or older. Counts that are not known are
 // those that were told.
 func (s *subscription) isNews(one *storage.Interactive) bool {
-	if s.told == nil {
-		s.told = make(map[storage.Subject]storage.Interactive, len(s.events))
-	}
 	last, told := s.told[one.Subject]
 	if !told {
 		return true

@@ -3,7 +3,9 @@ package resolvers
 import (
 	"context"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -63,6 +65,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	s := &subscription{
 		Root: &Root{store: store}, me: alice, kinds: storage.AllKinds, at: time.Now().Add(-momentTime),
 		moment: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
+		told: map[storage.Subject]storage.Interactive{}, fresh: map[storage.Subject]bool{},
 	}
 	_, err = store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
 		{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
@@ -83,6 +86,57 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	if got, _ := s.nextOfViewer(ctx); got != nil {
 		t.Errorf("in the end there is %+v", got)
 	}
+}
+
+// doubting says that it does not know whether all that a viewer did is counted.
+type doubting struct {
+	storage.Store
+
+	doubts atomic.Bool
+}
+
+func (d *doubting) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	out, err := d.Store.Interactives(ctx, viewer, subjects, kinds)
+	for i := range out {
+		if d.doubts.Load() && !viewer.Anonymous() {
+			out[i].Freshness = storage.Stale
+		}
+	}
+	return out, err
+}
+
+// table answers for any store, without goroutines of its own.
+type table struct{ storage.Store }
+
+func (table) Interactives(_ context.Context, _ storage.User, subjects []storage.Subject, _ storage.Kinds) ([]storage.Interactive, error) {
+	out := make([]storage.Interactive, len(subjects))
+	for i := range out {
+		out[i] = storage.Interactive{Subject: subjects[i], Freshness: storage.Live}
+	}
+	return out, nil
+}
+
+func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &doubting{Store: table{}}
+		store.doubts.Store(true)
+		hub := live.New(store, live.Options{})
+		defer hub.Close()
+		s := &subscription{
+			Root: &Root{store: store}, me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
+			told: map[storage.Subject]storage.Interactive{}, fresh: map[storage.Subject]bool{},
+			watcher: hub.Watch([]storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}),
+		}
+		ctx := withOperation(t)
+		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {
+			t.Errorf("at first it is %+v", got)
+		}
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
+		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Live || time.Since(began) > time.Minute+freshAgain {
+			t.Errorf("after %v it is %+v", time.Since(began), got)
+		}
+	})
 }
 
 // withOperation is the context of an operation that asks for nothing.

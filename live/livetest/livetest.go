@@ -187,7 +187,7 @@ func snapshotIsEverySubjectOnce(w *world) {
 func snapshotIsNotOlderThanAQuery(w *world) {
 	a := video("a")
 	w.watch(a)
-	for range 200 {
+	for range 100 {
 		w.read(a)
 		seen, err := w.Reader.Interactives(w.Context(), storage.User{Tenant: a.Tenant}, []storage.Subject{a}, 0)
 		w.must(err)
@@ -333,7 +333,7 @@ func tenantsAreWalledOff(w *world) {
 }
 
 func slowWatcherHarmsNobody(w *world) {
-	const changes = 500
+	const changes = 200
 	a := video("a")
 	for range 100 { // they never look
 		w.watch(a)

@@ -54,6 +54,12 @@
 // one moment: after Forget, which says what may have been rolled back, or is
 // changed by somebody who does not mark.
 //
+// # Live counts
+//
+// The client's cache of a node forgets what changes, since Redis tells it. That
+// is also how the node's live counts learn of it (OnChange): reading the counts
+// again has Redis tell again.
+//
 // # When something is down
 //
 // Without Redis the database answers, behind a limit, and is storage.Stale: it
@@ -91,6 +97,10 @@
 //     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver, TestUnshownReadsAreLaidOver,
 //     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle,
 //     TestFullRedisCommitsNothingUnmarked.
+//   - Whoever watches counts is told of every change, also of what changed while
+//     Redis was away: TestLiveCounts, TestLiveCountsOverPostgres,
+//     TestLiveCountsOverACluster, TestWatchersOutliveRedis,
+//     TestNothingIsLostWithAConnection.
 //   - I7: TestRoundTrips, TestMissesAtOnceAskOnce, TestPendingReadsAskNobody.
 //     Memory is bounded: TestWindowsAreBounded, TestReadsAreBounded,
 //     TestEveryKeyHasAnAge.

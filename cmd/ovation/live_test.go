@@ -1,0 +1,384 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+)
+
+const watchMovie = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "movie"}]) { version freshness readCount likeCount liked { reaction } } }`
+
+// event is what it tells.
+type event struct {
+	Version   int64
+	Freshness string
+	ReadCount int
+	LikeCount int
+	Liked     *struct{ Reaction string }
+}
+
+// subscriber watches the movie over a WebSocket.
+type subscriber struct {
+	conn *websocket.Conn
+	last event
+	took []time.Time // when each event came
+}
+
+// subscribe begins to watch until the test ends.
+func (s *server) subscribe(ctx context.Context, user string) (*subscriber, error) {
+	conn, _, err := websocket.Dial(ctx, strings.Replace(s.url, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // there is none
+	if err != nil {
+		return nil, err
+	}
+	headers := dev(user)
+	if s.as != nil {
+		headers = s.as(user)
+	}
+	for _, message := range []any{
+		map[string]any{"type": "connection_init", "payload": headers},
+		map[string]any{"type": "subscribe", "id": "1", "payload": map[string]string{"query": watchMovie}},
+	} {
+		if err := wsjson.Write(ctx, conn, message); err != nil {
+			return nil, err
+		}
+	}
+	return &subscriber{conn: conn}, nil
+}
+
+// watchers subscribes as each of the users, and closes all in the end.
+func watchers(t *testing.T, s *server, users ...string) []*subscriber {
+	t.Helper()
+	out := make([]*subscriber, len(users))
+	for i, user := range users {
+		var err error
+		out[i], err = s.subscribe(t.Context(), user)
+		must(t, err)
+		t.Cleanup(func() { _ = out[i].conn.CloseNow() })
+		must(t, out[i].next(t.Context()))
+	}
+	return out
+}
+
+// next waits for an event, which is then the last. What goes back, or is no event, is an error.
+func (s *subscriber) next(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		var message struct {
+			Type    string
+			Payload json.RawMessage
+		}
+		if err := wsjson.Read(ctx, s.conn, &message); err != nil {
+			return fmt.Errorf("after %+v: %w", s.last, err)
+		}
+		switch message.Type {
+		case "connection_ack":
+		case "next":
+			var payload struct {
+				Data   struct{ InteractiveChanged event }
+				Errors []struct{ Message string }
+			}
+			if err := json.Unmarshal(message.Payload, &payload); err != nil || len(payload.Errors) > 0 {
+				return fmt.Errorf("after %+v: %s, %w", s.last, message.Payload, err)
+			}
+			got := payload.Data.InteractiveChanged
+			if got.Version < s.last.Version {
+				return fmt.Errorf("%w: %+v after %+v", errWrongAnswer, got, s.last)
+			}
+			s.last, s.took = got, append(s.took, time.Now())
+			return nil
+		default:
+			return fmt.Errorf("after %+v: %s %s", s.last, message.Type, message.Payload)
+		}
+	}
+}
+
+// until waits for an event.
+func (s *subscriber) until(ctx context.Context, holds func(event) bool) error {
+	for !holds(s.last) {
+		if err := s.next(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func nobodies(n int) []string { return make([]string, n) }
+
+func TestSubscriberSeesWhatOthersDo(t *testing.T) {
+	s := serve(t, t.TempDir())
+	both := watchers(t, s, "", "alice")
+	for i, user := range []string{"alice", "bob"} {
+		s.like(t, user, "movie")
+		for _, one := range both {
+			must(t, one.until(t.Context(), func(e event) bool { return e.LikeCount == i+1 }))
+		}
+	}
+	if both[0].last.Liked != nil || both[1].last.Liked == nil {
+		t.Errorf("nobody is told %+v, and alice %+v", both[0].last, both[1].last)
+	}
+}
+
+// TestLiveLikesAreSeenOnOtherNodesSoon likes on one node, and has subscribers
+// of another one see it.
+func TestLiveLikesAreSeenOnOtherNodesSoon(t *testing.T) {
+	likes, bound := 50, 5*time.Second // on a busy machine
+	if os.Getenv("OVATION_LOAD") == "full" {
+		likes, bound = 1000, 150*time.Millisecond
+	}
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	s.start(t, "work")
+	for who, user := range map[string]string{"nobody in particular": "", "a viewer": "viewer"} {
+		one := watchers(t, b, user)[0]
+		first := one.last.LikeCount
+		took := make([]time.Duration, likes)
+		modestly := time.NewTicker(70 * time.Millisecond) // each change is told at once
+		for i := range took {
+			<-modestly.C
+			began := time.Now()
+			must(t, a.graphQL(fmt.Sprintf("user-%d", first+i), likeMovie, nil))
+			must(t, one.until(t.Context(), func(e event) bool { return e.LikeCount == first+i+1 }))
+			took[i] = one.took[len(one.took)-1].Sub(began)
+		}
+		modestly.Stop()
+		slices.Sort(took)
+		p99 := took[likes*99/100]
+		t.Logf("%s sees %d likes after they were sent: p50 %v, p99 %v, max %v", who, likes, took[likes/2], p99, took[likes-1])
+		if p99 > bound {
+			t.Errorf("p99 is over %v", bound)
+		}
+	}
+}
+
+// TestLiveLikesReachEverySubscriber likes one subject much, before many
+// subscribers.
+func TestLiveLikesReachEverySubscriber(t *testing.T) {
+	subscribers, perSecond, during := 100, 100, 2*time.Second
+	if os.Getenv("OVATION_LOAD") == "full" {
+		subscribers, perSecond, during = 1000, 1000, 20*time.Second
+	}
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	s.start(t, "work")
+	all := watchers(t, b, nobodies(subscribers-20)...)
+	for i := range 20 { // viewers of their own
+		all = append(all, watchers(t, b, fmt.Sprintf("viewer-%d", i))...)
+	}
+	total := perSecond * int(during.Seconds())
+	final := func(e event) bool { return e.LikeCount == total && e.Freshness == "LIVE" }
+	var watching, liking sync.WaitGroup
+	errs := make(chan error, subscribers+total)
+	for _, one := range all {
+		watching.Go(func() {
+			if err := one.until(t.Context(), final); err != nil {
+				errs <- err
+			}
+		})
+	}
+	began := time.Now()
+	var acknowledged atomic.Int64
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for sent := 0; sent < total; <-tick.C {
+		for ; sent < total && sent < int(time.Since(began).Seconds()*float64(perSecond)); sent++ {
+			user := fmt.Sprintf("user-%d", sent)
+			liking.Go(func() {
+				if err := a.graphQL(user, likeMovie, nil); err != nil {
+					errs <- err
+				}
+				acknowledged.Store(time.Now().UnixNano())
+			})
+		}
+	}
+	liking.Wait()
+	took := time.Since(began)
+	watching.Wait()
+	close(errs)
+	for err := range errs {
+		t.Fatal(err)
+	}
+	var last []time.Duration
+	most, least := 0, total
+	for _, one := range all {
+		n := len(one.took) - 1 // besides the snapshot
+		most, least = max(most, n), min(least, n)
+		last = append(last, one.took[n].Sub(time.Unix(0, acknowledged.Load())))
+	}
+	slices.Sort(last)
+	t.Logf("%d likes in %v, %d subscribers: %d to %d events each; the last came p50 %v, p99 %v, max %v after the last like was acknowledged",
+		total, took, subscribers, least, most, last[len(last)/2], last[len(last)*99/100], last[len(last)-1])
+	if most > int(20*(took+last[len(last)-1]).Seconds())+1 {
+		t.Errorf("somebody is told %d times in %v", most, took)
+	}
+	if least < 2 {
+		t.Errorf("somebody is told %d times", least)
+	}
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}
+
+// ownRedis is a Redis of the test's own that can be restarted.
+type ownRedis struct {
+	port string
+	dir  string
+	run  *exec.Cmd
+}
+
+func newOwnRedis(t *testing.T) *ownRedis {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	must(t, err)
+	must(t, listener.Close())
+	r := &ownRedis{port: port, dir: t.TempDir()}
+	r.start(t)
+	t.Cleanup(r.kill)
+	return r
+}
+
+func (r *ownRedis) start(t *testing.T) {
+	t.Helper()
+	r.run = exec.Command("redis-server", "--port", r.port, "--bind", "127.0.0.1", "--save", "", "--dir", r.dir)
+	must(t, r.run.Start())
+	eventually(t, "redis-server answers", func() bool {
+		c, err := net.Dial("tcp", "127.0.0.1:"+r.port)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+}
+
+func (r *ownRedis) kill() {
+	_ = r.run.Process.Kill()
+	_ = r.run.Wait() // it was killed
+}
+
+// Redis is killed and comes back empty under subscribers and likes.
+func TestLiveCountsOutliveRedis(t *testing.T) {
+	likers, times := 4, 1
+	if os.Getenv("OVATION_LOAD") == "full" {
+		likers, times = 16, 5
+	}
+	redis := newOwnRedis(t)
+	s := newSite(t)
+	s.variables["OVATION_REDIS_URL"] = s.changed(t, "OVATION_REDIS_URL", func(u *url.URL) {
+		u.User, u.Host = nil, "127.0.0.1:"+redis.port
+	})
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	s.start(t, "work")
+	var all []*subscriber
+	for _, node := range []*server{a, b} {
+		all = append(all, watchers(t, node, append(nobodies(20), "viewer-1", "viewer-2")...)...)
+	}
+	var watching, liking sync.WaitGroup
+	var total atomic.Int64
+	total.Store(-1) // not known yet
+	errs := make(chan error, len(all)+likers)
+	stale := make(chan struct{}, len(all))
+	for i, one := range all {
+		viewer := i%(len(all)/2) >= 20 // for a minute nobody knows that all of their actions are counted
+		watching.Go(func() {
+			if err := one.until(t.Context(), func(e event) bool {
+				if e.Freshness == "STALE" {
+					select {
+					case stale <- struct{}{}:
+					default:
+					}
+				}
+				return int64(e.LikeCount) == total.Load() && (e.Freshness == "LIVE" || viewer)
+			}); err != nil {
+				errs <- err
+			}
+		})
+	}
+	var liked atomic.Int64
+	stop := make(chan struct{})
+	for i := range likers {
+		liking.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := a.graphQL(fmt.Sprintf("user-%d-%d", i, n), likeMovie, nil); err != nil {
+					errs <- err
+					return
+				}
+				liked.Add(1)
+			}
+		})
+	}
+	for range times {
+		redis.kill()
+		<-stale
+		redis.start(t)
+		eventually(t, "Redis is used again", func() bool {
+			var seen seeing
+			must(t, b.graphQL("", seeMovie, &seen))
+			return seen.Interactive.Freshness == "LIVE"
+		})
+		for len(stale) > 0 {
+			<-stale
+		}
+	}
+	close(stop)
+	liking.Wait()
+	total.Store(liked.Load())
+	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "movie"}) { changed } }`, nil)) // who has the last count already is told once more
+	watching.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+	t.Logf("%d likes, Redis was restarted %d times under %d subscribers", liked.Load(), times, len(all))
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}
+
+// While an own like is queued and somebody else's action is told, the viewer's
+// count has it and nobody else's has.
+func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	alice, bob := watchers(t, b, "alice")[0], watchers(t, b, "bob")[0]
+	var got liking
+	must(t, a.graphQL("alice", likeMovie, &got))
+	if got.Like.Interactive.LikeCount != 1 || got.Like.Durability != "QUEUED" {
+		t.Fatalf("alice's like is answered by %+v", got.Like)
+	}
+	rows := filepath.Join(t.TempDir(), "reads.csv")
+	must(t, os.WriteFile(rows, []byte("user,biz,subject,event,time\ncarol,video,movie,read,2026-01-02T03:04:05Z\n"), 0o600))
+	s.run(t, "import", rows).wants(t, 0)
+	read := func(e event) bool { return e.ReadCount == 1 }
+	must(t, alice.until(t.Context(), read))
+	must(t, bob.until(t.Context(), read))
+	if alice.last.LikeCount != 1 || alice.last.Liked == nil {
+		t.Errorf("alice is told %+v", alice.last)
+	}
+	if bob.last.LikeCount != 0 || bob.last.Liked != nil {
+		t.Errorf("bob is told %+v", bob.last)
+	}
+	s.start(t, "work")
+	counted := func(e event) bool { return e.LikeCount == 1 && e.ReadCount == 1 }
+	must(t, alice.until(t.Context(), counted))
+	must(t, bob.until(t.Context(), counted))
+}
