@@ -55,6 +55,6 @@
 //   - I8 Walls. Subjects of two tenants have nothing in common:
 //     TenantsAreWalledOff.
 //
-// This package imports package storage, the metrics library and the standard
-// library.
+// This package imports packages storage and outage, the metrics library and the
+// standard library.
 package live

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ovation/outage"
 	"ovation/storage"
 )
 
@@ -51,10 +52,9 @@ type Hub struct {
 	changes changes
 	watched atomic.Int64  // subjects
 	wake    chan struct{} // has the loop look at once
+	unread  *outage.Log
 	stop    context.CancelFunc
 	loop    sync.WaitGroup
-
-	failing bool // the loop's own: reads fail
 
 	mu      sync.Mutex
 	closed  bool
@@ -72,6 +72,7 @@ func New(reader Reader, options Options) *Hub {
 		reader: reader, opts: options.withDefaults(),
 		wake: make(chan struct{}, 1), topics: make(map[storage.Subject]*topic),
 	}
+	h.unread = outage.New(h.opts.Logger, "live counts cannot be read; tried again", "live counts are read again")
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop = stop
 	h.loop.Go(func() { h.run(ctx) })

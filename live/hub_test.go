@@ -356,7 +356,7 @@ func TestFailedReadsAreToldAndTriedAgain(t *testing.T) {
 			t.Errorf("what was known is told as %+v", got)
 		}
 		c.failing(nil)
-		time.Sleep(time.Second)
+		time.Sleep(6 * time.Second)
 		for _, w := range []*Watcher{known, unknown} {
 			if got := w.now(t); len(got) != 1 || got[0].Freshness != storage.Live || got[0].ReadCount != 1 {
 				t.Errorf("then it is told as %+v", got)

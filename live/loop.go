@@ -154,7 +154,11 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	if ctx.Err() != nil {
 		return
 	}
-	h.report(failed)
+	if failed != nil {
+		h.unread.Failed("error", failed)
+	} else {
+		h.unread.Worked()
+	}
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,16 +191,4 @@ func (h *Hub) readTenant(ctx context.Context, tenant string, at []int, batch []r
 		}
 	}
 	return err
-}
-
-// report logs when reads begin to fail, and when they work again.
-func (h *Hub) report(err error) {
-	if failing := err != nil; failing != h.failing {
-		h.failing = failing
-		if failing {
-			h.opts.Logger.Warn("live counts cannot be read; tried again", "error", err)
-		} else {
-			h.opts.Logger.Info("live counts are read again")
-		}
-	}
 }

@@ -31,15 +31,15 @@ type event struct {
 	Liked     *struct{ Reaction string }
 }
 
-// subscriber watches the movie over a WebSocket.
-type subscriber struct {
+// follower watches the movie over a WebSocket.
+type follower struct {
 	conn *websocket.Conn
 	last event
 	took []time.Time // when each event came
 }
 
 // subscribe begins to watch until the test ends.
-func (s *server) subscribe(ctx context.Context, user string) (*subscriber, error) {
+func (s *server) subscribe(ctx context.Context, user string) (*follower, error) {
 	conn, _, err := websocket.Dial(ctx, strings.Replace(s.url, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // there is none
 	if err != nil {
 		return nil, err
@@ -56,13 +56,13 @@ func (s *server) subscribe(ctx context.Context, user string) (*subscriber, error
 			return nil, err
 		}
 	}
-	return &subscriber{conn: conn}, nil
+	return &follower{conn: conn}, nil
 }
 
 // watchers subscribes as each of the users, and closes all in the end.
-func watchers(t *testing.T, s *server, users ...string) []*subscriber {
+func watchers(t *testing.T, s *server, users ...string) []*follower {
 	t.Helper()
-	out := make([]*subscriber, len(users))
+	out := make([]*follower, len(users))
 	for i, user := range users {
 		var err error
 		out[i], err = s.subscribe(t.Context(), user)
@@ -74,7 +74,7 @@ func watchers(t *testing.T, s *server, users ...string) []*subscriber {
 }
 
 // next waits for an event, which is then the last. What goes back, or is no event, is an error.
-func (s *subscriber) next(ctx context.Context) error {
+func (s *follower) next(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -108,7 +108,7 @@ func (s *subscriber) next(ctx context.Context) error {
 }
 
 // until waits for an event.
-func (s *subscriber) until(ctx context.Context, holds func(event) bool) error {
+func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 	for !holds(s.last) {
 		if err := s.next(ctx); err != nil {
 			return err
@@ -285,7 +285,7 @@ func TestLiveCountsOutliveRedis(t *testing.T) {
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	s.start(t, "work")
-	var all []*subscriber
+	var all []*follower
 	for _, node := range []*server{a, b} {
 		all = append(all, watchers(t, node, append(nobodies(20), "viewer-1", "viewer-2")...)...)
 	}
