@@ -46,13 +46,15 @@ type measured struct {
 	shares   map[string]series // of the machine's time, by who took it
 }
 
-// compare lets two contenders take turns, after both have warmed up.
+// compare lets two contenders take turns, after both have warmed up. What
+// belongs to one round is of neighbours.
 func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured, err error) {
 	for i := range two {
 		of[i] = &measured{who: two[i].name, shares: map[string]series{}}
 	}
 	for round := range b.plan.rounds + 1 {
-		for i := range two {
+		for k := range two {
+			i := (k + round) % 2 // the other one begins each time: what the first leaves behind hits both
 			during, into := b.plan.segment, of[i]
 			if round == 0 {
 				during, into = b.plan.warm, &measured{shares: map[string]series{}}
@@ -139,7 +141,7 @@ func faultsOf(r *load.Result) error {
 	return fmt.Errorf("%d of %d replies were wrong or did not come: %q", r.Errors, r.Requests, r.Faults)
 }
 
-// ratios are those of neighbours.
+// ratios are those of each round.
 func ratios(of, to *measured) (out series) {
 	for i := range min(len(of.rate), len(to.rate)) {
 		out = append(out, of.rate[i]/to.rate[i])

@@ -9,8 +9,8 @@
 //
 // # What makes it trustworthy
 //
-//   - Ovation and the reference take turns, A B A B …, and a ratio is that of one
-//     pair of neighbours: what else the machine does hits both.
+//   - Ovation and the reference take turns, A B, B A, A B …, and a ratio is that
+//     of one such pair: what else the machine does hits both.
 //   - Everything is asked once before it is measured: caches are warm on both
 //     sides.
 //   - Latency is measured from when a request was due (package load).
