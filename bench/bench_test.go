@@ -116,6 +116,7 @@ func TestWrongLikesAreFound(t *testing.T) {
 		wrong  bool
 	}{
 		{"right", false, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`, false},
+		{"past the queue", false, 200, `{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`, false},
 		{"unchanged", false, 200, `{"data":{"like":{"changed":false,"durability":"QUEUED"}}}`, true},
 		{"an error", false, 200, `{"errors":[{"message":"no"}],"data":null}`, true},
 		{"status", false, 500, `{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`, true},

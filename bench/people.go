@@ -27,6 +27,7 @@ type people struct {
 	likes    []deeds        // of each user
 	sent     []atomic.Int64 // likes of each subject, over all users, in this run
 	acked    atomic.Int64   // likes of all
+	bypassed atomic.Int64   // of these, persisted by the node itself
 }
 
 // deeds are the likes of one user in this run. They belong to one client at a

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,6 +83,7 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 // prober likes what nobody else likes and watches, as somebody else, when it is
 // counted.
 type prober struct {
+	people      *people
 	side        *side
 	token       string
 	like, watch *load.Conn
@@ -97,7 +97,7 @@ func newProber(ctx context.Context, b *bench) (*prober, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prober{side: &b.node, token: token, seen: hdrhistogram.New(1, probePatience.Microseconds(), 3)}
+	p := &prober{people: b.people, side: &b.node, token: token, seen: hdrhistogram.New(1, probePatience.Microseconds(), 3)}
 	if p.like, err = load.Dial(ctx, b.node.process.address); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (p *prober) probe(id string) error {
 	}
 	request, _ := p.side.like(nil, nil, p.token, bareLike, probes, id)
 	status, body, err := p.like.Do(request)
-	if err != nil || status != http.StatusOK || !bytes.Equal(body, firstLike) {
+	if err != nil || status != http.StatusOK || !p.people.isFirst(body) {
 		return fmt.Errorf("status %d with %.200s: %w", status, body, err)
 	}
 	for acknowledged := time.Now(); ; {
