@@ -20,7 +20,7 @@ type row struct {
 	of     []*measured
 }
 
-// row measures what a row of the report tells.
+// rowFunc measures what a row of the report tells, and fills it in.
 type rowFunc func(ctx context.Context, b *bench, r *row) error
 
 // rows are all, in the order in which they are measured.
