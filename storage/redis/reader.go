@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ovation/storage"
 )
@@ -166,6 +167,9 @@ func (s *Store) addOwn(
 		if err := s.readAgain(ctx, at, viewer, older, out, kinds); err != nil {
 			return err
 		}
+	}
+	if time.Since(reads.gone) < s.opts.Doubt {
+		age(out)
 	}
 	if !kinds.Has(storage.KindRead) {
 		return nil
