@@ -5,6 +5,8 @@
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := .tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GO_TEST_FLAGS ?=
+# Of bench and bench-quick; bin/bench -help tells them.
+BENCH_FLAGS ?=
 # Who is offline learns it soon; CI has the time to try again.
 NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -56,7 +58,20 @@ model: ## Run the model of the mirror, in about a minute (Python 3)
 	python3 -B docs/model/own_writes.py
 
 .PHONY: bench
-bench: ## Run the Go benchmarks
+bench: bench-build ## Measure what must be reached, beside a reference, in ten minutes; writes bench/REPORT.md
+	scripts/services run bin/bench -report bench/REPORT.md $(BENCH_FLAGS)
+
+.PHONY: bench-quick
+bench-quick: bench-build ## The same with short rounds, in two minutes; writes no file
+	scripts/services run bin/bench -quick $(BENCH_FLAGS)
+
+.PHONY: bench-build
+bench-build: build
+	CGO_ENABLED=0 go build -trimpath -o bin/bench ./bench
+	CGO_ENABLED=0 go build -trimpath -o bin/reference ./bench/reference
+
+.PHONY: bench-go
+bench-go: ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: bench-import

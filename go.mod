@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/99designs/gqlgen v0.17.95
+	github.com/HdrHistogram/hdrhistogram-go v1.2.0
 	github.com/MicahParks/jwkset v0.11.3
 	github.com/alecthomas/kong v1.17.0
 	github.com/cenkalti/backoff/v5 v5.0.3

@@ -50,7 +50,10 @@ type Fallback struct {
 	queue     *part
 	direct    *part
 	metrics   *Metrics
-	running   sync.WaitGroup // of direct persisting
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup // of direct persisting
 }
 
 // NewFallback returns a Fallback to a persister that mirrors by itself what it
@@ -97,13 +100,17 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 // then not known.
 func (f *Fallback) persist(ctx context.Context, message storage.Message) error {
 	done := make(chan error, 1)
-	f.running.Go(func() {
+	if !f.begin() {
+		return fmt.Errorf("%w: the process is stopping", storage.ErrUnavailable)
+	}
+	go func() {
+		defer f.running.Done()
 		_, err := f.persister.Persist(ctx, []storage.Message{message}, nil)
 		if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
 			_, err = f.persister.Persist(ctx, []storage.Message{message}, nil)
 		}
 		done <- err
-	})
+	}()
 	select {
 	case err := <-done:
 		return err
@@ -112,5 +119,21 @@ func (f *Fallback) persist(ctx context.Context, message storage.Message) error {
 	}
 }
 
-// Wait waits until what was given up has ended.
-func (f *Fallback) Wait() { f.running.Wait() }
+// begin counts a try to persist, unless the Fallback is closed.
+func (f *Fallback) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.running.Add(1)
+	}
+	return !f.closed
+}
+
+// Close has nothing more persisted past the queue, and waits until what was
+// given up has ended. The queue stays open.
+func (f *Fallback) Close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.running.Wait()
+}

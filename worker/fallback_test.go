@@ -206,7 +206,10 @@ func TestHangingCommitIsGivenUp(t *testing.T) {
 		if took := time.Since(start); !errors.Is(err, storage.ErrUnavailable) || took != 5*time.Second {
 			t.Errorf("it took %v: %v", took, err)
 		}
-		f.Wait()
+		f.Close()
+		if _, err := f.Publish(t.Context(), 0, message(2)); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("closed, and the error is %v", err)
+		}
 		if took := time.Since(start); took != time.Minute {
 			t.Errorf("it was waited for %v", took)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis"
 	"ovation/worker"
 	"ovation/worker/amqp"
 )
@@ -211,7 +212,14 @@ type deadDropCommand struct {
 }
 
 // Run removes the message, and what its users still see of it.
-func (c *deadDropCommand) Run(p *program) error {
+func (c *deadDropCommand) Run(p *program) (err error) {
+	mirror, err := c.openMirror(p)
+	if err != nil {
+		return err
+	}
+	if mirror != nil {
+		defer func() { err = errors.Join(err, mirror.Close()) }()
+	}
 	return c.with(p.ctx, func(dead *amqp.Dead) error {
 		var actions []storage.Action
 		dropped, err := dead.Drop(p.ctx, func(l amqp.Letter) bool {
@@ -225,26 +233,29 @@ func (c *deadDropCommand) Run(p *program) error {
 			return noLetter(c.ID)
 		}
 		sayf(p.stdout, "%s dropped\n", messages(dropped))
-		return errors.Join(err, c.unshow(p, actions))
+		switch {
+		case mirror != nil:
+			err = errors.Join(err, mirror.Drop(p.ctx, actions))
+		case len(actions) > 0:
+			sayf(p.stdout, "Its users may see it as done for up to a week: set OVATION_POSTGRES_URL and OVATION_REDIS_URL to have it taken back at once.\n")
+		}
+		return err
 	})
 }
 
-// unshow takes back what users see of actions that will never be persisted.
-func (c *deadDropCommand) unshow(p *program, actions []storage.Action) error {
-	switch {
-	case len(actions) == 0:
-		return nil
-	case c.PostgresURL == "" || c.RedisURL == "":
-		sayf(p.stdout, "Its users may see it as done for up to a week: to take it back at once, set OVATION_POSTGRES_URL and OVATION_REDIS_URL.\n")
-		return nil
+// openMirror opens what shows users what they did, nil where it is not said
+// where that is.
+func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
+	if c.PostgresURL == "" || c.RedisURL == "" {
+		return nil, nil //nolint:nilnil // it is not needed
 	}
 	database, err := c.openPostgres(p.ctx, quietly)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	copied, err := c.openRedis(p.ctx, database, string(c.Prefix), quietly, bulkTimeout)
+	mirror, err := c.openRedis(p.ctx, database, string(c.Prefix), quietly, bulkTimeout)
 	if err != nil {
-		return errors.Join(err, database.Close())
+		return nil, errors.Join(err, database.Close())
 	}
-	return errors.Join(copied.Drop(p.ctx, actions), copied.Close())
+	return mirror, nil
 }

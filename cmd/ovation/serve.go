@@ -51,7 +51,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	registry.MustRegister(behind.copied.Unshown())
 	metrics := worker.NewMetrics(registry, worker.Records)
 	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
-	defer queue.Wait()
+	defer queue.Close()
 	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{Logger: log, Metrics: metrics})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)

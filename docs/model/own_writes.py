@@ -170,10 +170,11 @@ class World:
             return self.read_excused.get(key, node) is node and self.now - self.read_lost.get(key, self.now) <= self.DOUBT
         return {v for v in self.reads_acked[u, s] if must(v)}
 
-    def seen_by_all(self, e, s, version):
-        """Whether no counts are left that are older."""
+    def seen_by_all(self, e, u, s, version):
+        """Whether no counts are left that are older, and no reply to the user is under way that may have read some."""
         have = self.redis.get_counts(e, s)
-        return have and all(c[1] >= version for c in [have] + [n.local[s][1] for n in self.nodes if s in n.local])
+        looking = u in self.busy and self.busy[u][0].gi_code.co_name == "query"
+        return have and not looking and all(c[1] >= version for c in [have] + [n.local[s][1] for n in self.nodes if s in n.local])
 
     def flag(self, kind, *what):
         self.found.append((kind, self.now) + what)

@@ -349,12 +349,12 @@ class Node(Part):
                     self.shown(key, v, self)
 
     def reshow_read(self, key, told):
-        w, (at, since, e) = self.w, told
+        w, (since, e) = self.w, told
         if w.now - since > w.DOUBT or e != self.number and w.on("read_epoch"):
             del self.unshown_reads[key]
             if key in w.read_excused:
                 w.read_excused[key] = None
-        elif self.open and self.tell_read(self.number, key, at):
+        elif self.open and self.tell_read(self.number, key, NEVER):
             del self.unshown_reads[key]
             if self.sure() and self.number == w.db.number and w.read_excused.get(key) is self:
                 del w.read_excused[key]
@@ -364,6 +364,9 @@ class Node(Part):
         u, s, v = key
         if at == NEVER:
             return self.call(self.w.redis.show_read, e, u, s, v)[0]
+        at, before = at
+        if before:
+            return self.call(self.w.redis.read_before, e, u, [(s, v, at)])[0]
         return self.call(self.w.redis.mark_reads, e, u, [(s, v, at)], "d")[0]
 
     def shown(self, key, v, excuse=False):
@@ -472,11 +475,11 @@ class Node(Part):
     def with_unshown(self, e, u, words, reads):
         w, (words, dropped) = self.w, words
         if w.on("read_overlay"):
-            for (x, s, v), (at, _, sent) in reads.items():
+            for (x, s, v), (_, sent) in reads.items():
                 if x == u and v <= dropped and w.on("read_dropped"):
                     w.read_excused[x, s, v] = None
                 elif x == u and (sent == e or not w.on("read_epoch")):
-                    words.setdefault((s, v), (at, at, "d", 0))
+                    words.setdefault((s, v), (NEVER, NEVER, "m", 0))
         return words
 
     def words(self, e, u):
@@ -620,22 +623,27 @@ class Node(Part):
             w.queue.append(m)  # and nobody has told us
         tx = yield from self.direct([s], lambda: ([m.action], None))
         if tx:
-            at = tx.counts[s][1] if tx.epoch and w.on("read_direct") else None
+            at = (tx.counts[s][1], bool(tx.before)) if tx.epoch and w.on("read_direct") else None
             yield from self.ack_read(tx.epoch, (u, s, v), at)
 
     def ack_read(self, sent, key, at):
-        """sent: the epoch in which it was. at: the version of the counts from which on they include it, NEVER where the queue
-        has it, None where nothing is told."""
+        """sent: the epoch in which it was. at: the version of the counts from which on they include it and whether that was
+        so before, NEVER where the queue has it, None where nothing is told."""
         w, e = self.w, self.number
+        late = at is not None and w.now - self.learned <= w.VALID and w.on("show_both")
         if e != sent and w.on("read_epoch"):  # it may have been committed in another one, and nobody would ever mark it
+            if late:
+                self.tell_read(e - 1, key, at)
             w.ack_read(key, None, None)
             return
         told = at is None or self.open and self.tell_read(e, key, at)
-        if told and at is not None and w.now - self.learned <= w.VALID and w.on("show_both"):
+        if told and late:
             told = self.tell_read(e - 1, key, at)
-        if not told:
-            self.unshown_reads[key] = (at, w.now, e)
         w.ack_read(key, None if told and self.sure() and e == w.db.number else self, e)
+        if not told and at == NEVER:
+            self.unshown_reads[key] = (w.now, e)
+        elif not told:  # old counts end with the guard
+            w.read_excused[key] = None
         yield
 
     def mutate(self, u):

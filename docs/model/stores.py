@@ -308,7 +308,7 @@ class Redis:
         if self.windows:
             e, u = rnd.choice(list(self.windows))
             w = self.windows[e, u]
-            marked = [k for k, x in w.reads.items() if x[1] < NEVER and self.world.seen_by_all(e, k[0], x[1])]
+            marked = [k for k, x in w.reads.items() if x[1] < NEVER and self.world.seen_by_all(e, u, k[0], x[1])]
             if marked and rnd.random() < 0.5:
                 self._drop(w, rnd.choice(marked))  # there were too many
             idle = [s for s, x in w.entries.items() if not x[1] and self.world.now - x[4] > self.world.MINUTE]

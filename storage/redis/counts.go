@@ -80,6 +80,7 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 	case err == nil:
 		for i, n := range missing {
 			out[n] = counted{found[i], true}
+			s.floors.raise(subjects[n], found[i].Version)
 		}
 		if time.Since(asked) > freshTime {
 			own = nil
@@ -94,7 +95,8 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 }
 
 // copiedCounts reads what Redis has. Where the client's cache is behind what
-// this process has seen, it reads past it. hit tells that the cache had it all.
+// this process has seen, it reads past it; where Redis is, too, the counts are
+// not known. hit tells that the cache had it all.
 func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, hit bool, err error) {
 	out, hit, err = s.readCounts(ctx, at, subjects, cached)
 	if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
@@ -107,6 +109,7 @@ func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.
 	for i := range out {
 		switch {
 		case !cached && out[i].known:
+			out[i].known = !s.floors.above(subjects[i], out[i].Version)
 			s.floors.raise(subjects[i], out[i].Version)
 		case cached && s.floors.above(subjects[i], out[i].Version):
 			behind = append(behind, i)
@@ -117,6 +120,7 @@ func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.
 	}
 	again, _, err := s.readCounts(ctx, at, pick(subjects, behind), false)
 	for i := range again {
+		again[i].known = again[i].known && !s.floors.above(subjects[behind[i]], again[i].Version)
 		out[behind[i]] = again[i]
 	}
 	return out, false, err

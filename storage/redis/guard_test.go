@@ -179,7 +179,7 @@ func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 	for range 200 {
 		longest = max(longest, cold())
 	}
-	if longest > 250*time.Millisecond {
+	if longest > 500*time.Millisecond { // as promised
 		t.Errorf("while the database is away, a call takes %v", longest)
 	}
 	t.Logf("the first call takes %v, later ones %v at most", first, longest)

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"ovation/storage"
@@ -165,6 +166,7 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	if err != nil || !now.Open {
 		return err
 	}
+	actions = slices.DeleteFunc(slices.Clone(actions), neverShown)
 	at := s.epochOf(now.Number)
 	g := s.forgetting(at)
 	for i := range actions {
@@ -174,6 +176,11 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	}
 	g.calls = append(g.calls, s.readCalls(at, "-", actions, nil)...)
 	return s.marks.note(g.run(ctx, "drop what was shown"))
+}
+
+// neverShown reports whether no node of ours can have taken the action.
+func neverShown(a storage.Action) bool {
+	return a.Validate() != nil || a.Version > storage.Micros(time.Now().Add(time.Minute))
 }
 
 func (s *Store) forgetting(at *epoch) *group {

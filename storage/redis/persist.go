@@ -56,7 +56,7 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 			c := &outcome.Counts[i]
 			fences[i] = call{fenceScript, at.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}}
 		}
-		return s.forgetApplied(ctx, at, outcome.Applied, fences)
+		return s.marks.note(s.forgetApplied(ctx, at, outcome.Applied, fences))
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *Store) forgetApplied(ctx context.Context, at *epoch, applied []storage.
 		g.add(c.User, c.Subject, c.Kind, "q")
 	}
 	g.calls = append(g.calls, more...)
-	return s.marks.note(g.run(ctx, "forget what changes"))
+	return g.run(ctx, "forget what changes")
 }
 
 // tell publishes what was committed. It is durable already, so that this fails

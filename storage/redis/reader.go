@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ovation/storage"
 )
@@ -167,6 +168,9 @@ func (s *Store) addOwn(
 			return err
 		}
 	}
+	if time.Since(reads.gone) < s.opts.Doubt {
+		age(out)
+	}
 	if !kinds.Has(storage.KindRead) {
 		return nil
 	}
@@ -265,6 +269,7 @@ func (s *Store) ofOneMoment(
 		to := &out[n]
 		own[i].since(&found[i])
 		to.Counts, to.Freshness = found[i].Counts, storage.Live
+		s.floors.raise(subjects[i], to.Version)
 		own[i].show(to, keys[i], kinds)
 		lack, known := reads.lacks(keys[i], to.Version, true, found[i].Read)
 		addTimes(to, lack)

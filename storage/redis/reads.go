@@ -26,36 +26,66 @@ const never = math.MaxInt64
 // include it, of those in between that is not known.
 type ownRead struct{ version, times, from, to int64 }
 
-// ownReads are those of the users who are looked at. The zero value has none.
-type ownReads map[storage.StateKey][]ownRead
+// ownReads are those of the users who are looked at, on the subjects asked.
+type ownReads struct {
+	of   map[storage.StateKey][]ownRead
+	gone time.Time // when some of them were last dropped though no counts include them
+}
 
-// take reads what a window tells of reads, in place of what it has told before,
-// and lays over it what this process could not show. What is no read is passed
-// over.
-func (r ownReads) take(of storage.WindowKey, words string, unshown []storage.Action) {
-	maps.DeleteFunc(r, func(key storage.StateKey, _ []ownRead) bool {
+func (r *ownReads) add(a *storage.Action, from, to int64) {
+	if r.of == nil {
+		r.of = make(map[storage.StateKey][]ownRead)
+	}
+	key := storage.StateKey{User: a.User, Subject: a.Subject}
+	r.of[key] = append(r.of[key], ownRead{a.Version, a.Times, from, to})
+}
+
+// take reads what a window tells of reads on the subjects asked of it, in place
+// of what it has told before, and lays over it what this process could not show.
+// What is no read is passed over.
+func (r *ownReads) take(of *window, words string, unshown []storage.Action) {
+	maps.DeleteFunc(r.of, func(key storage.StateKey, _ []ownRead) bool {
 		return key.User == of.User && key.Subject.Biz == of.Biz
 	})
 	if words == "" && len(unshown) == 0 {
 		return
 	}
-	first, _, _ := strings.Cut(words, " ")
-	dropped, _ := strconv.ParseInt(first, 10, 64)
-	known := make(map[string]bool)
+	var header [4]int64 // as lua/reads.lua writes it
+	for i := range header {
+		number, rest, _ := strings.Cut(words, " ")
+		header[i], _ = strconv.ParseInt(number, 10, 64)
+		words = rest
+	}
+	dropped, gone := header[0], time.Unix(header[3], 0)
+	if gone.After(r.gone) {
+		r.gone = gone
+	}
+	asked := of.bizIDs()
+	known := make(map[ownReadID]bool)
 	for word := range strings.FieldsSeq(words) {
-		if key, one, ok := parseRead(of, word); ok {
-			r[key] = append(r[key], one)
-			known[readID(key.Subject, one.version)] = true
+		id, rest, _ := strings.Cut(word, ":")
+		bizID, wanted := asked[id]
+		if !wanted {
+			continue
+		}
+		a := storage.Action{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz, BizID: bizID}}
+		if from, to, ok := parseRead(rest, &a); ok {
+			r.add(&a, from, to)
+			known[ownReadID{a.Subject, a.Version}] = true
 		}
 	}
 	for i := range unshown {
 		a := &unshown[i]
 		ours := a.User == of.User && a.Subject.Biz == of.Biz
-		if ours && a.Version > dropped && !known[readID(a.Subject, a.Version)] {
-			key := storage.StateKey{User: a.User, Subject: a.Subject}
-			r[key] = append(r[key], ownRead{a.Version, a.Times, never, never})
+		if ours && a.Version > dropped && !known[ownReadID{a.Subject, a.Version}] {
+			r.add(a, never, never)
 		}
 	}
+}
+
+type ownReadID struct {
+	subject storage.Subject
+	version int64
 }
 
 // readID names a read in the user's window.
@@ -63,32 +93,32 @@ func readID(of storage.Subject, version int64) string {
 	return url.QueryEscape(of.BizID) + ":" + text(version)
 }
 
-// parseRead reads a word as lua/reads.lua writes it.
-func parseRead(of storage.WindowKey, word string) (key storage.StateKey, one ownRead, ok bool) {
-	parts := strings.Split(word, ":")
-	if len(parts) != 6 {
-		return key, one, false
-	}
-	id, err := url.QueryUnescape(parts[0])
-	for i, to := range []*int64{&one.version, &one.times, &one.from, &one.to} {
-		if part := parts[i+1]; part == none {
+// parseRead reads a word as lua/reads.lua writes it, behind its bizId.
+func parseRead(word string, a *storage.Action) (from, to int64, ok bool) {
+	for _, to := range [...]*int64{&a.Version, &a.Times, &from, &to} {
+		part, rest, found := strings.Cut(word, ":")
+		switch {
+		case !found:
+			return 0, 0, false
+		case part == none:
 			*to = never
-		} else {
-			var fault error
-			*to, fault = strconv.ParseInt(part, 10, 64)
-			err = errors.Join(err, fault)
+		default:
+			var err error
+			if *to, err = strconv.ParseInt(part, 10, 64); err != nil {
+				return 0, 0, false
+			}
 		}
+		word = rest
 	}
-	key = storage.StateKey{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz, BizID: id}}
-	return key, one, err == nil
+	return from, to, true
 }
 
 // lacks returns the reads that counts of a version do not include. stored is
 // what the database has of the same moment, where it was asked. It returns
 // false where some are not known to be in the counts.
-func (r ownReads) lacks(key storage.StateKey, version int64, asked bool, stored *storage.Read) (out []ownRead, known bool) {
+func (r *ownReads) lacks(key storage.StateKey, version int64, asked bool, stored *storage.Read) (out []ownRead, known bool) {
 	known = true
-	for _, one := range r[key] {
+	for _, one := range r.of[key] {
 		switch {
 		case version >= one.to:
 		case version < one.from, asked && (stored == nil || one.version < stored.First || one.version > stored.Last):
@@ -102,7 +132,7 @@ func (r ownReads) lacks(key storage.StateKey, version int64, asked bool, stored 
 
 // count adds to the counts the reads that they lack. It returns false, and
 // leaves the counts as they are, where that is not known.
-func (r ownReads) count(to *storage.Interactive, key storage.StateKey) bool {
+func (r *ownReads) count(to *storage.Interactive, key storage.StateKey) bool {
 	if to.Freshness == storage.Unavailable {
 		return true
 	}
@@ -121,7 +151,7 @@ func addTimes(to *storage.Interactive, reads []ownRead) {
 
 // field is what a user has read: what the database has, and what that lacks. It
 // returns false where the latter is not known.
-func (r ownReads) field(key storage.StateKey, stored *storage.States) (read *storage.Read, known bool) {
+func (r *ownReads) field(key storage.StateKey, stored *storage.States) (read *storage.Read, known bool) {
 	lack, known := r.lacks(key, stored.CountsVersion, true, stored.Read)
 	return withReads(key, stored.Read, lack), known
 }
@@ -148,13 +178,14 @@ func (s *Store) storedReads(ctx context.Context, keys []storage.StateKey) ([]sto
 // lookAtReads looks up reads. What is not known to be in what the database has
 // is left out.
 func (s *Store) lookAtReads(ctx context.Context, keys []storage.StateKey, named []int, out []storage.States) error {
-	asked, reads := pick(keys, named), ownReads(nil)
+	asked, reads := pick(keys, named), new(ownReads)
 	stored, err := s.storedReads(ctx, asked)
 	if err != nil {
 		return err
 	}
 	if at := s.present(); at != nil {
-		if reads, err = s.words(ctx, at, asked); err != nil && !errors.Is(err, storage.ErrUnavailable) {
+		reads, err = s.words(ctx, at, asked)
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			return err
 		}
 	}
@@ -165,8 +196,8 @@ func (s *Store) lookAtReads(ctx context.Context, keys []storage.StateKey, named 
 }
 
 // words reads what Redis tells of reads, and nothing else.
-func (s *Store) words(ctx context.Context, at *epoch, keys []storage.StateKey) (ownReads, error) {
-	reads, unshown := make(ownReads), s.unshown.readsOver(keys, at)
+func (s *Store) words(ctx context.Context, at *epoch, keys []storage.StateKey) (*ownReads, error) {
+	reads, unshown := new(ownReads), s.unshown.readsOver(keys, at)
 	windows := at.windowsOf(keys)
 	err := s.inRedis(ctx, "read what is read", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
@@ -178,7 +209,7 @@ func (s *Store) words(ctx context.Context, at *epoch, keys []storage.StateKey) (
 			if err != nil && !rueidis.IsRedisNil(err) {
 				return err
 			}
-			reads.take(windows[i].WindowKey, words, unshown)
+			reads.take(windows[i], words, unshown)
 		}
 		return nil
 	})
@@ -263,11 +294,9 @@ func layReads(unread []storage.Action, keys []storage.StateKey, on []storage.Int
 	if len(unread) == 0 {
 		return
 	}
-	reads := make(ownReads)
+	var reads ownReads
 	for i := range unread {
-		a := &unread[i]
-		key := storage.StateKey{User: a.User, Subject: a.Subject}
-		reads[key] = append(reads[key], ownRead{version: a.Version, times: a.Times, to: never})
+		reads.add(&unread[i], 0, never)
 	}
 	for i := range on {
 		lack, _ := reads.lacks(keys[i], 0, true, on[i].Read)

@@ -76,10 +76,12 @@ func (s *Store) whole(ctx context.Context) error {
 // days, everything else for an hour.
 const shownLast = "volatile-ttl"
 
+const maxRuns = 10_000 // to be remembered
+
 // evictions tells whether Redis evicts what may hold something shown.
 type evictions struct {
 	mu   sync.Mutex
-	of   map[string]int64 // what each run had evicted
+	of   map[string]int64 // what each run had evicted when it last answered
 	told bool
 }
 
@@ -87,10 +89,12 @@ type evictions struct {
 func (e *evictions) note(servers []serverInfo, log *slog.Logger) (some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := make(map[string]int64, len(servers))
+	if e.of == nil || len(e.of) > maxRuns {
+		e.of = make(map[string]int64, len(servers))
+	}
 	for _, one := range servers {
-		now[one.run] = one.evicted
 		before, known := e.of[one.run]
+		e.of[one.run] = one.evicted
 		if !known || one.evicted <= before || one.policy == shownLast {
 			continue
 		}
@@ -101,6 +105,5 @@ func (e *evictions) note(servers []serverInfo, log *slog.Logger) (some bool) {
 			e.told = true
 		}
 	}
-	e.of = now
 	return some
 }

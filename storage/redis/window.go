@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"math"
+	"net/url"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -46,6 +47,16 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 	return out
 }
 
+// bizIDs are those of the subjects asked, by how words of reads name them.
+func (w *window) bizIDs() map[string]string {
+	out := make(map[string]string, len(w.asked))
+	for i := 0; i < len(w.fields); i += len(windowKinds) {
+		bizID := w.fields[i][1:]
+		out[url.QueryEscape(bizID)] = bizID
+	}
+	return out
+}
+
 // entries reads what Redis knows of states, always afresh, and the rest from
 // the database. What neither can tell is left unknown. renew keeps alive what
 // is read. fills are scripts that run along; where there are some, much is
@@ -53,8 +64,8 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 // where Redis is; the context's.
 func (s *Store) entries(
 	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call,
-) (out []entries, reads ownReads, err error) {
-	out, reads = make([]entries, len(keys)), make(ownReads)
+) (out []entries, reads *ownReads, err error) {
+	out, reads = make([]entries, len(keys)), new(ownReads)
 	overlay, unread := s.unshown.over(keys), s.unshown.readsOver(keys, at)
 	windows := at.windowsOf(keys)
 	if !renew && len(fills) == 0 {
@@ -165,7 +176,7 @@ func (w *window) take(values []rueidis.RedisMessage, out []entries) error {
 }
 
 // readWindows reads without writing.
-func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries, reads ownReads, unread []storage.Action) error {
+func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries, reads *ownReads, unread []storage.Action) error {
 	return s.inRedis(ctx, "read states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
@@ -201,7 +212,7 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 
 // lookInto reads by the script that gives leases, after it has run the fills.
 func (s *Store) lookInto(
-	ctx context.Context, windows []*window, out []entries, reads ownReads, unread []storage.Action, renew bool, fills []call,
+	ctx context.Context, windows []*window, out []entries, reads *ownReads, unread []storage.Action, renew bool, fills []call,
 ) error {
 	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
@@ -236,12 +247,12 @@ func (s *Store) lookInto(
 	})
 }
 
-func takeReads(w *window, value *rueidis.RedisMessage, reads ownReads, unread []storage.Action) (err error) {
+func takeReads(w *window, value *rueidis.RedisMessage, reads *ownReads, unread []storage.Action) (err error) {
 	var words string
 	if !value.IsNil() {
 		words, err = value.ToString()
 	}
-	reads.take(w.WindowKey, words, unread)
+	reads.take(w, words, unread)
 	return err
 }
 

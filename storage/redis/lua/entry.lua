@@ -64,14 +64,15 @@ local function live(life, shown_life)
   redis.call('PEXPIRE', window, anything_shown() and shown_life or life)
 end
 
--- bar keeps everyone from filling the window for some milliseconds, and keeps
--- the window for as long.
-local function bar(ms)
+-- bar keeps everyone from filling the window for some milliseconds. The window
+-- stays for a life: were it the first to end, it would be the first to be evicted.
+local function bar(ms, life)
   local until_ms = now_ms + ms
   if tonumber(redis.call('HGET', window, '~g') or '0') < until_ms then
     redis.call('HSET', window, '~g', string.format('%.0f', until_ms))
   end
-  if redis.call('PTTL', window) < tonumber(ms) then redis.call('PEXPIRE', window, ms) end
+  local stay = math.max(tonumber(ms), tonumber(life))
+  if redis.call('PTTL', window) < stay then redis.call('PEXPIRE', window, string.format('%.0f', stay)) end
 end
 
 -- trim drops what was not touched for longest, once there is a quarter more

@@ -13,12 +13,12 @@
 --
 -- What was touched in the last minute and is not older than the database
 -- stays, with its history: it may be shown, or marked by a transaction that
--- has not committed yet. So does everything shown. Of the same version, the
+-- has not committed yet. So does everything shown or marked. Of the same version, the
 -- database knows better what it is.
 if redis.call('HGET', window, '~l') ~= ARGV[1] then return 0 end
 
 local function stays(e, version)
-  return (e.shown == 'q' or now - tonumber(e.touched) < 60) and not newer(version, e.version)
+  return (e.shown ~= '-' or now - tonumber(e.touched) < 60) and not newer(version, e.version)
 end
 
 local given = {}

@@ -29,6 +29,6 @@ for i = 4, #ARGV, 2 do
   end
 end
 redis.call('HDEL', window, '~b', '~f', '~l')
-bar(ARGV[3])
+bar(ARGV[3], ARGV[1])
 if present > 0 then live(ARGV[1], ARGV[2]) end
 return present

@@ -6,7 +6,7 @@
 -- ARGV[2] life of the window, in milliseconds
 -- ARGV[3] life of the window while something is shown, in milliseconds
 -- ARGV[4] 0: do not renew. Else: renew, and how many seconds after it was marked a
---         state must have been committed
+--         state is called persisted
 -- ARGV[5] how long a window lasts after it was loaded, in seconds
 -- ARGV[6…] fields
 -- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~w
@@ -22,14 +22,12 @@ for i = 6, #ARGV do
     missing = missing or not full
     reply[i - 1] = false
   else
-    if ARGV[4] ~= '0' then
-      local age = now - tonumber(e.touched)
-      local committed = e.shown == 'm' and age > tonumber(ARGV[4])
-      if committed then e.shown = '-' end
-      if committed or e.shown ~= 'm' and age >= 10 then
-        e.touched = clock[1]
-        put(ARGV[i], e)
-      end
+    local age = now - tonumber(e.touched)
+    if e.shown == 'm' then
+      if ARGV[4] ~= '0' and age > tonumber(ARGV[4]) then e.shown = '-' end
+    elseif ARGV[4] ~= '0' and age >= 10 then
+      e.touched = clock[1]
+      put(ARGV[i], e)
     end
     reply[i - 1] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
   end

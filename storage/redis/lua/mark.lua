@@ -49,5 +49,5 @@ if present > 0 then
   trim(ARGV[3])
   live(ARGV[1], ARGV[2])
 end
-if absent then bar(ARGV[4]) end
+if absent then bar(ARGV[4], ARGV[1]) end
 return present

@@ -6,8 +6,9 @@
 -- those from to on include it; of those in between that is not known. -: no
 -- counts are as far as that. touched is when it was noted, seconds since 1970.
 -- Before the words stand the highest version of those that were dropped, when
--- they were last tidied, and how many there are. They are found and changed in
--- place: to take all of them apart costs more than everything else.
+-- they were last tidied, how many there are, and when some were last dropped that
+-- no counts are known to include, 0: never. They are found and changed in place:
+-- to take all of them apart costs more than everything else.
 --
 -- What counts include is dropped after a while, what none do stays. Once there
 -- are a quarter too many, the former go first, the oldest before others. What is
@@ -27,9 +28,9 @@
 --         -: it will not be persisted
 -- Returns how many are not known to be in the counts.
 local value = redis.call('HGET', window, '~w') or ''
-local dropped, tidied, count = value:match('^(%d+) (%d+) (%d+)')
-local words = dropped and value:match('^%d+ %d+ %d+(.*)$') or '' -- a space before each
-dropped, tidied, count = dropped or '0', tonumber(tidied or now), tonumber(count or 0)
+local dropped, tidied, count, gone = value:match('^(%d+) (%d+) (%d+) (%d+)')
+local words = dropped and value:match('^%d+ %d+ %d+ %d+(.*)$') or '' -- a space before each
+dropped, tidied, count, gone = dropped or '0', tonumber(tidied or now), tonumber(count or 0), gone or '0'
 local pending = tonumber(redis.call('HGET', window, '~p') or '0')
 
 local function parse(rest)
@@ -113,6 +114,8 @@ local function tidy(stay, limit)
       if not w.included then pending = pending + 1 end
     elseif w.included then
       drop(w.key)
+    elseif w.to then
+      gone = clock[1]
     end
   end
   words = table.concat(kept)
@@ -122,7 +125,7 @@ for i = 5, #ARGV, 4 do change(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) en
 local stay, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
 if count > limit + limit / 4 or now - tidied >= stay / 2 then tidy(stay, limit) end
 if count > 0 or dropped ~= '0' then
-  redis.call('HSET', window, '~w', dropped .. ' ' .. tidied .. ' ' .. count .. words, '~p', pending)
+  redis.call('HSET', window, '~w', dropped .. ' ' .. tidied .. ' ' .. count .. ' ' .. gone .. words, '~p', pending)
   live(ARGV[1], ARGV[2])
 end
 return pending

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"ovation/bench/load"
+)
+
+// small is a world of a few users, with what Postgres would hold of it.
+func small(t *testing.T) (*people, *truth, []page) {
+	t.Helper()
+	d := drawData(1)
+	p, err := newPeople(d, strings.Repeat("s", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, users := d.weigh()
+	drawn := p.drawPages(rand.New(rand.NewPCG(1, 1)), users, 8, 4)
+	of := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: map[pair]int64{}, sent: make([]int64, len(p.sent))}
+	for i, name := range p.subjects.names {
+		of.counts[name] = counts{int64(i), 7, 0, 3}
+	}
+	of.liked[pair{p.names[drawn[0].viewer], p.subjects.names[drawn[0].subjects[2]]}] = 1_700_000_000_123_456
+	of.collected[pair{p.names[drawn[0].viewer], p.subjects.names[drawn[0].subjects[5]]}] = 1_700_000_000_000_000
+	return p, of, drawn
+}
+
+func testSide() *side { return &side{name: "it", process: &process{address: "127.0.0.1:1"}} }
+
+func TestWrongPagesAreFound(t *testing.T) {
+	p, of, drawn := small(t)
+	all := testSide().book(p, of, drawn)
+	clients := all.pagers(1, false)
+	right := all.replies[0]
+	for _, reply := range []struct {
+		name   string
+		status int
+		body   string
+		wrong  bool
+	}{
+		{"right", http.StatusOK, string(right), false},
+		{"status", http.StatusServiceUnavailable, string(right), true},
+		{"a count", http.StatusOK, strings.Replace(string(right), `"likeCount":7`, `"likeCount":8`, 1), true},
+		{"a like that is none", http.StatusOK, strings.Replace(string(right), `"liked":null`, `"liked":{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`, 1), true},
+		{"a like that is lost", http.StatusOK, strings.Replace(string(right), `{"reaction":"LIKE","at":"2023-11-14T22:13:20.123456Z"}`, `null`, 1), true},
+		{"nothing", http.StatusOK, "", true},
+	} {
+		one := all.pagers(1, false)[0]
+		one.Next(nil)
+		if err := one.Done(reply.status, []byte(reply.body)); (err != nil) != reply.wrong {
+			t.Errorf("%s: %v", reply.name, err)
+		}
+	}
+	if first := clients[0].Next(nil); !bytes.Contains(first, []byte(p.tokens[drawn[0].viewer])) {
+		t.Error("the first page is not asked by its viewer")
+	}
+}
+
+func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
+	p, of, drawn := small(t)
+	all := testSide().book(p, of, drawn)
+	newMixer := func() *mixer {
+		m, ok := all.mixers(p, drawn, testSide(), of, 1, 1, true)[0].(*mixer)
+		if !ok {
+			t.Fatal("it is no mixer")
+		}
+		m.Next(nil)
+		return m
+	}
+	right := string(all.replies[0])
+	liked := drawn[0].subjects[0] // by the viewer, meanwhile
+	id := p.subjects.names[liked]
+	before := fmt.Sprintf(`"bizId":%q,"readCount":%d,"likeCount":7,"dislikeCount":0,"collectCount":3,"liked":null`, id, of.counts[id].reads)
+	after := func(likes int, state string) string {
+		changed := strings.Replace(before, `:7`, fmt.Sprintf(":%d", likes), 1)
+		return strings.Replace(right, before, strings.Replace(changed, `null`, state, 1), 1)
+	}
+	const like = `{"reaction":"LIKE","at":"2024-01-01T00:00:00Z"}`
+	if err := newMixer().judge([]byte(right)); err != nil {
+		t.Error("before the like:", err)
+	}
+	if newMixer().judge([]byte(after(8, `null`))) == nil {
+		t.Error("a like that nobody has sent is not found")
+	}
+	p.send(drawn[0].viewer, liked)
+	p.ack(drawn[0].viewer, liked)
+	for _, reply := range []struct {
+		name, body string
+		wrong      bool
+	}{
+		{"shown", after(8, like), false},
+		{"not shown", right, true},
+		{"not counted", after(7, like), true},
+		{"counted twice", after(9, like), true},
+		{"a dislike", after(8, strings.Replace(like, "LIKE", "DISLIKE", 1)), true},
+	} {
+		if err := newMixer().judge([]byte(reply.body)); (err != nil) != reply.wrong {
+			t.Errorf("%s: %v", reply.name, err)
+		}
+	}
+}
+
+func TestWrongLikesAreFound(t *testing.T) {
+	p, of, _ := small(t)
+	for _, reply := range []struct {
+		name   string
+		shown  bool
+		status int
+		body   string
+		wrong  bool
+	}{
+		{"right", false, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`, false},
+		{"past the queue", false, 200, `{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`, false},
+		{"unchanged", false, 200, `{"data":{"like":{"changed":false,"durability":"QUEUED"}}}`, true},
+		{"an error", false, 200, `{"errors":[{"message":"no"}],"data":null}`, true},
+		{"status", false, 500, `{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`, true},
+		{"shown", true, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":8,"liked":{"reaction":"LIKE"}}}}}`, false},
+		{"not counted", true, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":7,"liked":{"reaction":"LIKE"}}}}}`, true},
+		{"counted too often", true, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":99,"liked":{"reaction":"LIKE"}}}}}`, true},
+		{"not liked", true, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":8,"liked":null}}}}`, true},
+	} {
+		acked := p.acked.Load()
+		one := p.likers(testSide(), 1, 1, func(l *liker) { l.shown, l.base = reply.shown, of })[0]
+		one.Next(nil)
+		err := one.Done(reply.status, []byte(reply.body))
+		if (err != nil) != reply.wrong {
+			t.Errorf("%s: %v", reply.name, err)
+		}
+		if noted := p.acked.Load() > acked; noted == reply.wrong {
+			t.Errorf("%s: acknowledged: %t", reply.name, noted)
+		}
+	}
+}
+
+func TestNobodyLikesTheSameTwice(t *testing.T) {
+	p, _, _ := small(t)
+	seen := map[string]bool{}
+	clients := p.likers(testSide(), 3, 1, func(*liker) {})
+	for range 2000 {
+		for _, c := range clients {
+			request := string(c.Next(nil))
+			if seen[request] {
+				t.Fatalf("it is sent twice: %s", request)
+			}
+			seen[request] = true
+		}
+	}
+}
+
+func TestPagesOfAViewerBelongToOneClient(t *testing.T) {
+	p, _, drawn := small(t)
+	all := testSide().book(p, &truth{}, drawn)
+	asked := map[int]int{} // the client of a viewer
+	for i, c := range all.pagers(4, true) {
+		for c.Next(nil) != nil {
+			one, ok := c.(*pager)
+			if !ok {
+				t.Fatal("it is no pager")
+			}
+			viewer := drawn[one.at].viewer
+			if before, known := asked[viewer]; known && before != i {
+				t.Errorf("%s has clients %d and %d", p.names[viewer], before, i)
+			}
+			asked[viewer] = i
+		}
+	}
+}
+
+func TestDrawnDataIsTheSameEachTimeAndSkewed(t *testing.T) {
+	a, b := drawData(7), drawData(7)
+	if !slices.Equal(a.rows, b.rows) || slices.Equal(a.rows, drawData(8).rows) {
+		t.Error("the seed does not decide")
+	}
+	subjects, users := a.weigh()
+	for _, c := range []struct {
+		name        string
+		of          *drawer
+		least, most int64 // of the first
+	}{{"subjects", subjects, 250, 500}, {"users", users, 1400, 2400}} {
+		if first := c.of.upTo[0]; first < c.least || first > c.most {
+			t.Errorf("%s: the first has %d of %d rows", c.name, first, drawnRows)
+		}
+	}
+	if len(subjects.names) < drawnItems*9/10 || len(users.names) < drawnUsers*9/10 {
+		t.Errorf("%d subjects, %d users", len(subjects.names), len(users.names))
+	}
+}
+
+func TestProcessorTimeIsToldApart(t *testing.T) {
+	m := newMeter()
+	before := m.read()
+	if before == nil {
+		t.Skip("there is no /proc here")
+	}
+	sum := 0
+	for m.read().since(before)[generator] < 5*tick { // ends, since this is work
+		for i := range 1_000_000 {
+			sum += i
+		}
+	}
+	if used := m.read().since(before); used[whole]+5*tick < used[generator] {
+		t.Errorf("%v, of which this process %v (%d)", used[whole], used[generator], sum)
+	}
+}
+
+func TestNumbersAreGrouped(t *testing.T) {
+	for want, of := range map[string]struct {
+		f      float64
+		digits int
+	}{"1,234,567": {1234567, 0}, "999": {999, 0}, "-1,000.5": {-1000.5, 1}, "12.35": {12.345001, 2}} {
+		if got := grouped(of.f, of.digits); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if s := (series{3, 1, 2, 10}); s.median() != 2.5 {
+		t.Error(s.median())
+	}
+}
+
+var _ load.Client = (*mixer)(nil)

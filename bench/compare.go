@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ovation/bench/load"
+)
+
+// contender is one of the two of a comparison.
+type contender struct {
+	name string
+	side *side
+	// ready returns the clients of a round.
+	ready func(ctx context.Context, round int) ([]load.Client, error)
+	// beside, where there is one, is a load that goes on meanwhile.
+	beside func(ctx context.Context, round int, during time.Duration) error
+	// after, where there is one, waits until what was begun is done.
+	after func(ctx context.Context) error
+}
+
+// series are the measurements of one thing, one for each round.
+type series []float64
+
+// median is the middle one, the mean of the two in the middle.
+func (s series) median() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// measured is what came of one contender, or of a row that has but one.
+type measured struct {
+	who      string
+	rate     series // requests a second
+	p50, p99 series // milliseconds
+	cpu      series // of the server alone, microseconds for each request
+	mallocs  series // of the server, for each request
+	bytes    series // that it allocated for each
+	requests int64
+	shares   map[string]series // of the machine's time, by who took it
+}
+
+// compare lets two contenders take turns, after both have warmed up. What
+// belongs to one round is of neighbours.
+func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured, err error) {
+	for i := range two {
+		of[i] = &measured{who: two[i].name, shares: map[string]series{}}
+	}
+	for round := range b.plan.rounds + 1 {
+		for k := range two {
+			i := (k + round) % 2 // the other one begins each time: what the first leaves behind hits both
+			during, into := b.plan.segment, of[i]
+			if round == 0 {
+				during, into = b.plan.warm, &measured{shares: map[string]series{}}
+			}
+			if err := b.turn(ctx, &two[i], round, during, into); err != nil {
+				return of, fmt.Errorf("%s: %w", two[i].name, err)
+			}
+		}
+	}
+	return of, nil
+}
+
+// turn is one segment of one contender.
+func (b *bench) turn(ctx context.Context, c *contender, round int, during time.Duration, into *measured) error {
+	clients, err := c.ready(ctx, round)
+	if err != nil {
+		return err
+	}
+	var result *load.Result
+	err = b.metered(ctx, c.side.process, into, func() (int64, error) {
+		beside := make(chan error, 1)
+		if c.beside == nil {
+			beside <- nil
+		} else {
+			go func() { beside <- c.beside(ctx, round, during) }()
+		}
+		var err error
+		result, err = load.Closed(ctx, c.side.process.address, clients, during)
+		if err = errors.Join(err, <-beside); err != nil {
+			return 0, err
+		}
+		return result.Requests, faultsOf(result)
+	})
+	if err != nil {
+		return err
+	}
+	into.rate = append(into.rate, result.Rate())
+	into.p50 = append(into.p50, ms(result.Quantile(50)))
+	into.p99 = append(into.p99, ms(result.Quantile(99)))
+	if c.after != nil {
+		return c.after(ctx)
+	}
+	return nil
+}
+
+// metered measures what a load costs, which returns how many requests it was.
+func (b *bench) metered(ctx context.Context, p *process, into *measured, what func() (int64, error)) error {
+	before, err := p.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	used, began := b.meter.read(), time.Now()
+	n, err := what()
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	spent := b.meter.read().since(used)
+	after, err := p.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return errors.New("no request was answered")
+	}
+	into.requests += n
+	of := func(name string) float64 { return (after[name] - before[name]) / float64(n) }
+	into.mallocs = append(into.mallocs, of(metricMallocs))
+	into.bytes = append(into.bytes, of(metricBytes))
+	for name, time := range spent {
+		into.shares[name] = append(into.shares[name], time.Seconds()/took.Seconds())
+		if b.meter.pids[name] == p.command.Process.Pid {
+			into.cpu = append(into.cpu, time.Seconds()*1e6/float64(n))
+		}
+	}
+	return nil
+}
+
+// faultsOf makes an error of wrong replies.
+func faultsOf(r *load.Result) error {
+	if r.Errors == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d replies were wrong or did not come: %q", r.Errors, r.Requests, r.Faults)
+}
+
+// ratios are those of each round.
+func ratios(of, to *measured) (out series) {
+	for i := range min(len(of.rate), len(to.rate)) {
+		out = append(out, of.rate[i]/to.rate[i])
+	}
+	return out
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }

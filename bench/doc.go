@@ -1,0 +1,32 @@
+// Command bench measures Ovation and writes a report: every row of "What it must
+// reach", next to a reference that is written by hand (package
+// ovation/bench/reference), on this machine, in one run.
+//
+// It starts one API node, one worker and the reference as processes, on
+// Postgres, Redis and RabbitMQ of the environment, with tables, keys and queues
+// of its own, which it removes in the end. It imports CI&T Deskdrop where that
+// lies beside the checkout, else data of the same skew that it draws itself.
+//
+// # What makes it trustworthy
+//
+//   - Ovation and the reference take turns, A B, B A, A B …, and a ratio is that
+//     of one such pair: what else the machine does hits both.
+//   - Everything is asked once before it is measured: caches are warm on both
+//     sides.
+//   - Latency is measured from when a request was due (package load).
+//   - Replies are checked while they are measured. A page is compared with what
+//     Postgres holds: to the byte while nothing changes, and while likes go on
+//     by what its viewer was told and by how many were sent. A like must say what a
+//     first like says. One wrong reply fails the run.
+//   - After each load what was acknowledged must be in Postgres, and nothing that
+//     was not sent. In the end ovation verify must find no difference.
+//   - The report says what the load itself took of the machine, and what
+//     everything else did.
+//   - A seed draws who asks for what and when. What it draws is the same each
+//     time; how much of it is asked depends on how fast the replies come.
+//
+// The parts: main.go runs, plan.go says how long, site.go has the processes,
+// data.go, truth.go, people.go know what is in the database, page.go and like.go
+// make and judge requests, compare.go lets two sides take turns, rows*.go are
+// the rows, usage.go and report.go tell.
+package main

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	"ovation/bench/load"
+)
+
+// Likes as clients send them: the bare one is compared with the reference, the
+// other one also asks for what a page shows of it.
+const (
+	bareLike  = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
+	shownLike = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability interactive { likeCount liked { reaction } } } }`
+)
+
+// firstLike is the reply to the bare one. A node whose queue does not confirm in
+// time persists by itself, and says so.
+var (
+	firstLike    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
+	bypassedLike = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`)
+)
+
+// isFirst reports whether this is the reply to a first like.
+func (p *people) isFirst(body []byte) bool {
+	if bytes.Equal(body, bypassedLike) {
+		p.bypassed.Add(1)
+		return true
+	}
+	return bytes.Equal(body, firstLike)
+}
+
+// like writes the request for a like.
+func (s *side) like(buf, scratch []byte, token, query, biz, id string) (request, scratched []byte) {
+	scratch = scratch[:0]
+	if s.plain {
+		scratch = append(scratch, `{"biz":"`...)
+	} else {
+		scratch = append(scratch, `{"query":"`...)
+		scratch = append(scratch, query...)
+		scratch = append(scratch, `","operationName":"Like","variables":{"input":{"biz":"`...)
+	}
+	scratch = append(scratch, biz...)
+	scratch = append(scratch, `","bizId":"`...)
+	scratch = append(scratch, id...)
+	if scratch = append(scratch, `"}`...); s.plain {
+		return load.Post(buf, s.process.address, "/like", token, scratch), scratch
+	}
+	scratch = append(scratch, `}}`...)
+	return load.Post(buf, s.process.address, "/graphql", token, scratch), scratch
+}
+
+// liker has users like what they have not liked yet. No two likers have a user
+// in common.
+type liker struct {
+	*people
+
+	side    *side
+	random  *rand.Rand
+	users   []int
+	hot     int  // the one subject that is liked; none below 0
+	shown   bool // the reply is to tell the count, too
+	base    *truth
+	next    int
+	user    int // of the like that is sent
+	subject int
+	scratch []byte
+}
+
+// likers share the readers.
+func (p *people) likers(s *side, n int, seed uint64, with func(*liker)) []load.Client {
+	out := make([]load.Client, n)
+	for i := range out {
+		l := &liker{people: p, side: s, hot: -1, random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // it is meant to be the same each time
+		for user := p.viewers + i; user < len(p.names); user += n {
+			l.users = append(l.users, user)
+		}
+		l.next = l.random.IntN(len(l.users))
+		with(l)
+		out[i] = l
+	}
+	return out
+}
+
+// Next implements load.Client.
+func (l *liker) Next(buf []byte) []byte {
+	if !l.choose() {
+		return nil
+	}
+	query := bareLike
+	if l.shown {
+		query = shownLike
+	}
+	l.send(l.user, l.subject)
+	buf, l.scratch = l.side.like(buf, l.scratch, l.tokens[l.user], query, biz, l.subjects.names[l.subject])
+	return buf
+}
+
+// choose chooses who likes what.
+func (l *liker) choose() bool {
+	for range l.users {
+		l.user = l.users[l.next%len(l.users)]
+		l.next++
+		if l.subject = l.hot; l.hot < 0 {
+			l.subject = l.fresh(l.user, l.random)
+		} else if l.likes[l.user].sent.has(l.hot) {
+			continue
+		}
+		if l.subject >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Done implements load.Client.
+func (l *liker) Done(status int, body []byte) error {
+	if status != http.StatusOK {
+		return fmt.Errorf("status %d with %.200s", status, body)
+	}
+	if !l.shown {
+		if !l.isFirst(body) {
+			return fmt.Errorf("%.200s came, want %s", body, firstLike)
+		}
+	} else if err := l.judge(body); err != nil {
+		return fmt.Errorf("%w: %.200s", err, body)
+	}
+	l.ack(l.user, l.subject)
+	return nil
+}
+
+// The reply to shownLike, around the count.
+var (
+	shownBefore    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":`)
+	bypassedBefore = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED","interactive":{"likeCount":`)
+	shownAfter     = []byte(`,"liked":{"reaction":"LIKE"}}}}}`)
+)
+
+// judge looks whether the count has the like, and no more than were sent.
+func (l *liker) judge(body []byte) error {
+	rest, before := bytes.CutPrefix(body, shownBefore)
+	if !before {
+		if rest, before = bytes.CutPrefix(body, bypassedBefore); before {
+			l.bypassed.Add(1)
+		}
+	}
+	rest, after := bytes.CutSuffix(rest, shownAfter)
+	if !before || !after {
+		return errors.New("this is no first like")
+	}
+	count, err := strconv.ParseInt(string(rest), 10, 64)
+	if err != nil {
+		return err
+	}
+	least := l.base.counts[l.subjects.names[l.subject]].likes
+	if most := least + l.sent[l.subject].Load() - l.base.sent[l.subject]; count <= least || count > most {
+		return fmt.Errorf("there were %d likes and %d at most are sent", least, most-least)
+	}
+	return nil
+}
+
+// mixer asks for pages, and now and then has the viewer like one of the
+// subjects of the last page.
+type mixer struct {
+	*pager
+
+	people  *people
+	pages   []page
+	side    *side
+	base    *truth
+	random  *rand.Rand
+	quiet   bool // it likes nothing: others do
+	liking  bool
+	subject int
+	asked   int
+	scratch []byte
+}
+
+const mixedSample = 16 // one page of so many is judged
+
+// mixers share the pages of a book.
+func (b *book) mixers(p *people, pages []page, s *side, base *truth, n int, seed uint64, quiet bool) []load.Client {
+	out := make([]load.Client, n)
+	for i := range out {
+		out[i] = &mixer{
+			pager: b.pager(i, n), people: p, pages: pages, side: s, base: base, quiet: quiet,
+			random: rand.New(rand.NewPCG(seed, uint64(i))), //nolint:gosec // it is meant to be the same each time
+		}
+	}
+	return out
+}
+
+// Next implements load.Client.
+func (m *mixer) Next(buf []byte) []byte {
+	if m.liking = !m.quiet && m.asked > 0 && m.random.IntN(mixedLikes) == 0 && m.choose(); !m.liking {
+		m.asked++
+		return m.pager.Next(buf)
+	}
+	viewer := m.pages[m.at].viewer
+	m.people.send(viewer, m.subject)
+	buf, m.scratch = m.side.like(buf, m.scratch, m.people.tokens[viewer], bareLike, biz, m.people.subjects.names[m.subject])
+	return buf
+}
+
+// choose finds a subject of the page that its viewer does not like yet.
+func (m *mixer) choose() bool {
+	of := &m.pages[m.at]
+	first := m.random.IntN(len(of.subjects))
+	for i := range of.subjects {
+		m.subject = of.subjects[(first+i)%len(of.subjects)]
+		_, before := m.base.liked[pair{m.people.names[of.viewer], m.people.subjects.names[m.subject]}]
+		if !before && !m.people.likes[of.viewer].sent.has(m.subject) {
+			return true
+		}
+	}
+	return false
+}
+
+// Done implements load.Client.
+func (m *mixer) Done(status int, body []byte) error {
+	switch {
+	case status != http.StatusOK:
+		return fmt.Errorf("status %d with %.200s", status, body)
+	case m.liking && !m.people.isFirst(body):
+		return fmt.Errorf("%.200s came, want %s", body, firstLike)
+	case m.liking:
+		m.people.ack(m.pages[m.at].viewer, m.subject)
+	case m.asked%mixedSample == 0:
+		if err := m.judge(body); err != nil {
+			return fmt.Errorf("%w: %.200s…", err, body)
+		}
+	}
+	return nil
+}
+
+// judge compares a page with what was there before the likes, what its viewer
+// was told since, and how many likes were sent.
+func (m *mixer) judge(body []byte) error {
+	var got struct {
+		Data struct {
+			Interactives []struct {
+				BizID                                            string
+				ReadCount, LikeCount, DislikeCount, CollectCount int64
+				Liked                                            *struct{ Reaction string }
+				Collected                                        *struct{ At string }
+			}
+		}
+	}
+	of := &m.pages[m.at]
+	if err := json.Unmarshal(body, &got); err != nil { //nolint:musttag // names differ in case alone
+		return err
+	}
+	if len(got.Data.Interactives) != len(of.subjects) {
+		return fmt.Errorf("%d subjects came", len(got.Data.Interactives))
+	}
+	for i, subject := range of.subjects {
+		g, id := &got.Data.Interactives[i], m.people.subjects.names[subject]
+		key, was := pair{m.people.names[of.viewer], id}, m.base.counts[id]
+		_, liked := m.base.liked[key]
+		_, collected := m.base.collected[key]
+		least, most := was.likes, was.likes+m.people.sent[subject].Load()-m.base.sent[subject]
+		if !liked && m.people.likes[of.viewer].acked.has(subject) {
+			liked, least = true, least+1
+		}
+		switch {
+		case g.BizID != id:
+			return fmt.Errorf("%s came for %s", g.BizID, id)
+		case g.ReadCount != was.reads || g.DislikeCount != was.dislikes || g.CollectCount != was.collections:
+			return fmt.Errorf("%s has other counts than %+v", id, was)
+		case (g.Liked != nil) != liked || liked && g.Liked.Reaction != "LIKE" || (g.Collected != nil) != collected:
+			return fmt.Errorf("what %s did to %s is wrong", key.user, id)
+		case g.LikeCount < least || g.LikeCount > most:
+			return fmt.Errorf("%s has %d likes, and must have %d to %d", id, g.LikeCount, least, most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+)
+
+// maxBody bounds a reply, in bytes.
+const maxBody = 16 << 20
+
+// Conn is one connection that is kept alive. It sends one request at a time and
+// belongs to one goroutine.
+type Conn struct {
+	conn net.Conn
+	in   *bufio.Reader
+	body []byte
+}
+
+// Dial connects to HOST:PORT.
+func Dial(ctx context.Context, address string) (*Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, 16<<10)}, nil
+}
+
+// Close closes the connection.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// Do sends a whole request and returns the reply, whose body is good until the
+// next call. After an error the connection is of no use.
+func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
+	if _, err := c.conn.Write(request); err != nil {
+		return 0, nil, fmt.Errorf("send: %w", err)
+	}
+	line, err := c.in.ReadSlice('\n')
+	if err != nil {
+		return 0, nil, fmt.Errorf("read the reply: %w", err)
+	}
+	const begin = "HTTP/1.1 "
+	if len(line) < len(begin)+3 || string(line[:len(begin)]) != begin {
+		return 0, nil, fmt.Errorf("%q is no reply of HTTP", line)
+	}
+	if status, err = strconv.Atoi(string(line[len(begin) : len(begin)+3])); err != nil {
+		return 0, nil, fmt.Errorf("%q is no reply of HTTP", line)
+	}
+	length, err := c.header()
+	switch {
+	case err != nil:
+	case length == chunked:
+		err = c.chunks()
+	default:
+		c.body, err = c.take(c.body[:0], length)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("read the reply: %w", err)
+	}
+	return status, c.body, nil
+}
+
+const (
+	chunked = -1
+	unknown = -2
+)
+
+// header reads the headers and returns the length of the body.
+func (c *Conn) header() (length int, err error) {
+	length = unknown
+	for {
+		line, err := c.in.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			break
+		}
+		if value, ok := valueOf(line, "content-length:"); ok {
+			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 {
+				return 0, fmt.Errorf("%q is no length", value)
+			}
+		}
+		if value, ok := valueOf(line, "transfer-encoding:"); ok && bytes.EqualFold(value, []byte("chunked")) {
+			length = chunked
+		}
+	}
+	if length == unknown {
+		return 0, errors.New("the reply does not tell how long it is")
+	}
+	return length, nil
+}
+
+func valueOf(line []byte, name string) ([]byte, bool) {
+	if len(line) < len(name) || !bytes.EqualFold(line[:len(name)], []byte(name)) {
+		return nil, false
+	}
+	return bytes.TrimSpace(line[len(name):]), true
+}
+
+// take reads n bytes behind those that are there.
+func (c *Conn) take(to []byte, n int) ([]byte, error) {
+	have := len(to)
+	if n > maxBody-have {
+		return to, fmt.Errorf("it is longer than %d bytes", maxBody)
+	}
+	if cap(to) < have+n {
+		to = append(make([]byte, 0, 2*(have+n)), to...)
+	}
+	to = to[:have+n]
+	_, err := io.ReadFull(c.in, to[have:])
+	return to, err
+}
+
+// chunks reads a body that comes in chunks.
+func (c *Conn) chunks() error {
+	c.body = c.body[:0]
+	for {
+		line, err := c.in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseUint(string(bytes.TrimRight(line, "\r\n")), 16, 31)
+		if err != nil {
+			return fmt.Errorf("%q is no length of a chunk", line)
+		}
+		if c.body, err = c.take(c.body, int(n)); err != nil {
+			return err
+		}
+		if _, err = c.in.Discard(len("\r\n")); err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// within ends what the connection does at a time.
+func (c *Conn) within(deadline time.Time) { _ = c.conn.SetDeadline(deadline) }
+
+// Post writes a request that posts JSON as the bearer of a token, anonymous if
+// that is empty, behind what is in buf.
+func Post(buf []byte, host, path, token string, body []byte) []byte {
+	buf = append(buf, "POST "...)
+	buf = append(buf, path...)
+	buf = append(buf, " HTTP/1.1\r\nHost: "...)
+	buf = append(buf, host...)
+	if token != "" {
+		buf = append(buf, "\r\nAuthorization: Bearer "...)
+		buf = append(buf, token...)
+	}
+	buf = append(buf, "\r\nAccept: application/json\r\nContent-Type: application/json\r\nContent-Length: "...)
+	buf = strconv.AppendInt(buf, int64(len(body)), 10)
+	buf = append(buf, "\r\n\r\n"...)
+	return append(buf, body...)
+}

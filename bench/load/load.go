@@ -1,0 +1,191 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Client is who sends requests over one connection. Its methods are called in
+// turns, by one goroutine.
+type Client interface {
+	// Next appends the next request to buf. It returns nil when there is none.
+	Next(buf []byte) []byte
+	// Done judges the reply to it. The body is good until Done returns. It is
+	// not called where the connection has failed.
+	Done(status int, body []byte) error
+}
+
+// Result is what came of a load.
+type Result struct {
+	Requests int64 // that were answered
+	Errors   int64 // replies that were wrong, and connections that failed
+	Faults   []string
+	Elapsed  time.Duration // from the first request to the last reply
+	// Latency has the time of each reply in microseconds.
+	Latency *hdrhistogram.Histogram
+}
+
+// Rate is how many replies came a second.
+func (r *Result) Rate() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
+
+// Quantile is the time within which so much of 100 was answered.
+func (r *Result) Quantile(percent float64) time.Duration {
+	return time.Duration(r.Latency.ValueAtQuantile(percent)) * time.Microsecond
+}
+
+const (
+	maxFaults  = 3                // that are told word for word
+	maxLatency = time.Minute      // what takes longer is counted as that
+	patience   = 15 * time.Second // for a reply, after the end
+)
+
+// Closed has each client send its next request when the last one is answered,
+// for as long as is said or until no client has any more. Errors: where a
+// connection cannot be made, the context's.
+func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
+	r := newRun(address, during)
+	return r.all(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
+		var buf []byte
+		for ctx.Err() == nil && time.Now().Before(r.end) {
+			if buf = c.Next(buf[:0]); buf == nil {
+				return
+			}
+			if !r.exchange(c, conn, buf, time.Now()) {
+				return
+			}
+		}
+	}, nil)
+}
+
+// Open has requests sent at random times, so many a second on average, whatever
+// becomes of those before: the next client that is free sends each. Its time
+// counts from when it was due. Errors: those of Closed; where clients have no
+// more requests.
+func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
+	r := newRun(address, during)
+	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that nobody waits to put one in
+	var empty error
+	var once sync.Once
+	return r.all(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
+		var buf []byte
+		for at := range due {
+			if ctx.Err() != nil {
+				continue // the others are dropped
+			}
+			if buf = c.Next(buf[:0]); buf == nil {
+				once.Do(func() { empty = errors.New("a client has run out of requests") })
+				return
+			}
+			if !r.exchange(c, conn, buf, at) {
+				return
+			}
+		}
+	}, func(ctx context.Context) error {
+		defer close(due)
+		for at := r.began; ; {
+			at = at.Add(time.Duration(random.ExpFloat64() / perSecond * float64(time.Second)))
+			if at.After(r.end) || ctx.Err() != nil {
+				return nil
+			}
+			sleepUntil(at)
+			select {
+			case due <- at:
+			default:
+				return fmt.Errorf("more than %d requests wait to be sent", cap(due))
+			}
+		}
+	}, &empty)
+}
+
+// run is one load.
+type run struct {
+	address    string
+	during     time.Duration
+	began, end time.Time
+
+	mu     sync.Mutex
+	result Result
+}
+
+func newRun(address string, during time.Duration) *run {
+	r := &run{address: address, during: during}
+	r.result.Latency = hdrhistogram.New(1, maxLatency.Microseconds(), 3)
+	return r
+}
+
+// all connects, then runs every client and, beside them, lead. Errors that are
+// pointed to are looked at in the end.
+func (r *run) all(
+	ctx context.Context, clients []Client, client func(context.Context, Client, *Conn), lead func(context.Context) error, late ...*error,
+) (*Result, error) {
+	conns := make([]*Conn, 0, len(clients))
+	defer func() {
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	}()
+	for range clients {
+		conn, err := Dial(ctx, r.address)
+		if err != nil {
+			return nil, fmt.Errorf("connect to %s: %w", r.address, err)
+		}
+		conns = append(conns, conn)
+	}
+	r.began = time.Now()
+	r.end = r.began.Add(r.during)
+	for _, conn := range conns {
+		conn.within(r.end.Add(patience))
+	}
+	defer context.AfterFunc(ctx, func() {
+		for _, conn := range conns {
+			conn.within(time.Unix(1, 0))
+		}
+	})()
+	var wait sync.WaitGroup
+	for i, conn := range conns {
+		wait.Go(func() { client(ctx, clients[i], conn) })
+	}
+	var err error
+	if lead != nil {
+		err = lead(ctx)
+	}
+	wait.Wait()
+	for _, other := range late {
+		err = errors.Join(err, *other)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	r.result.Elapsed = time.Since(r.began)
+	return &r.result, err
+}
+
+// exchange sends a request that was due at a time. It returns false where the
+// connection is gone.
+func (r *run) exchange(c Client, conn *Conn, request []byte, due time.Time) bool {
+	status, body, err := conn.Do(request)
+	took := min(time.Since(due), maxLatency)
+	gone := err != nil
+	if !gone {
+		err = c.Done(status, body)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !gone {
+		r.result.Requests++
+		_ = r.result.Latency.RecordValue(max(1, took.Microseconds())) // it is within bounds
+	}
+	if err != nil {
+		r.result.Errors++
+		if len(r.result.Faults) < maxFaults {
+			r.result.Faults = append(r.result.Faults, err.Error())
+		}
+	}
+	return !gone
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package load
+
+import "time"
+
+// sleepUntil sleeps to within about a millisecond.
+func sleepUntil(at time.Time) { time.Sleep(time.Until(at)) }

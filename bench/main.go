@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"ovation/bench/load"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the command line says.
+type options struct {
+	ovation, reference, lua, data, report string
+
+	only []string
+	plan plan
+	seed uint64
+}
+
+func parse(args []string) (o options, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&o.ovation, "ovation", "bin/ovation", "the program to measure")
+	flags.StringVar(&o.reference, "reference", "bin/reference", "the reference")
+	flags.StringVar(&o.lua, "lua", "storage/redis/lua", "folder of the scripts that the reference uses, too")
+	flags.StringVar(&o.data, "data", "../shared/data/deskdrop-users_interactions.csv.zip", "CI&T Deskdrop; drawn data takes its place where it is not there")
+	flags.StringVar(&o.report, "report", "", "file to write the report to, besides printing it")
+	only := flags.String("only", "", "rows to measure, with commas between: "+strings.Join(keys(), ", ")+"; all if empty")
+	quick := flags.Bool("quick", false, "short rounds: two minutes instead of ten")
+	flags.Uint64Var(&o.seed, "seed", 20, "draws who asks for what")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("there is no argument %q", flags.Arg(0))
+	}
+	o.plan = fullPlan
+	if *quick {
+		o.plan = quickPlan
+	}
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	for _, key := range o.only {
+		if !slices.Contains(keys(), key) {
+			return o, fmt.Errorf("there is no row %q; there are %s", key, strings.Join(keys(), ", "))
+		}
+	}
+	return o, nil
+}
+
+func keys() (out []string) {
+	for i := range rows {
+		out = append(out, rows[i].key)
+	}
+	return out
+}
+
+// bench is one run.
+type bench struct {
+	options
+
+	stdout   io.Writer
+	began    time.Time
+	data     *dataset
+	site     *site
+	meter    *meter
+	people   *people
+	users    *drawer // of the data
+	had      *truth  // before anything was measured
+	likes    int64   // that were counted then
+	node     side
+	plain    side     // the reference
+	worker   *process // nil while none runs
+	done     []*row
+	checked  string // what verify said in the end
+	versions string // of the services
+}
+
+// The names under which CPU time is told.
+const (
+	nodeName      = "serve"
+	workerName    = "work"
+	referenceName = "reference"
+)
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.plan.limit, fmt.Errorf("it has taken longer than %v", o.plan.limit))
+	defer cancel()
+	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // who sends on time sleeps in the system, and takes a place meanwhile
+	b := &bench{options: o, stdout: stdout, began: time.Now(), meter: newMeter()}
+	if err := b.measure(ctx); err != nil {
+		return err
+	}
+	text := b.report(ctx)
+	_, _ = fmt.Fprint(stdout, "\n", text)
+	if b.options.report == "" {
+		return nil
+	}
+	return os.WriteFile(b.options.report, []byte(text), 0o644) //nolint:gosec // everybody may read it
+}
+
+// measure prepares everything, measures every row and cleans up.
+func (b *bench) measure(ctx context.Context) (err error) {
+	if b.site, err = newSite(ctx, b.ovation); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.site.close(ctx)) }()
+	if err := b.prepare(ctx); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	for i := range rows {
+		r := rows[i].row
+		if len(b.only) > 0 && !slices.Contains(b.only, r.key) {
+			continue
+		}
+		b.sayf("%s …", r.title)
+		bypassed := b.people.bypassed.Load()
+		if err := rows[i].measure(ctx, b, &r); err != nil {
+			return fmt.Errorf("%s: %w", r.title, err)
+		}
+		b.sayf("  %s", r.result)
+		if n := b.people.bypassed.Load() - bypassed; n > 0 {
+			r.notes = append(r.notes, fmt.Sprintf("%d likes were persisted by the node itself, since the queue did not confirm in time: the machine was not up to it.", n))
+		}
+		b.done = append(b.done, &r)
+	}
+	return b.finish(ctx)
+}
+
+// sayf tells how far it is.
+func (b *bench) sayf(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.stdout, "%4.0f s  "+format+"\n", append([]any{since(b.began)}, args...)...)
+}
+
+// prepare imports the data, starts everything and warms it up.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	if b.data, err = readData(b.options.data, b.seed); err != nil {
+		return err
+	}
+	file := b.site.file("data.csv")
+	if _, err := b.data.write(file, 1); err != nil {
+		return err
+	}
+	if _, err := b.site.run(ctx, "import", "--map=deskdrop", file); err != nil {
+		return err
+	}
+	if b.people, err = newPeople(b.data, b.site.secret); err != nil {
+		return err
+	}
+	_, b.users = b.data.weigh()
+	if b.versions, err = b.site.askVersions(ctx); err != nil {
+		return err
+	}
+	b.sayf("data: %s, %d rows", b.data.source, len(b.data.rows))
+	if err := b.startAll(ctx); err != nil {
+		return err
+	}
+	if b.had, err = b.site.readTruth(ctx, b.people); err != nil {
+		return err
+	}
+	if b.likes, err = b.counted(ctx); err != nil {
+		return err
+	}
+	// Everybody who will like something has looked at something before.
+	visits := make([]page, readers)
+	for i := range visits {
+		visits[i] = page{b.people.viewers + i, []int{i % len(b.people.of)}}
+	}
+	return b.warm(ctx, []*side{&b.node}, []*book{b.node.book(b.people, b.had, visits)})
+}
+
+func (b *bench) startAll(ctx context.Context) error {
+	node, err := b.site.serve(ctx)
+	if node != nil {
+		b.site.later(func(context.Context) error { return node.stop() })
+	}
+	if err != nil {
+		return err
+	}
+	b.site.later(func(context.Context) error { return b.stopWorker() })
+	if err := b.startWorker(ctx); err != nil {
+		return err
+	}
+	reference, err := b.site.reference(ctx, b.reference, b.lua)
+	if err != nil {
+		return err
+	}
+	b.site.later(func(context.Context) error { return reference.stop() })
+	b.node, b.plain = side{"Ovation", node, false}, side{"the reference", reference, true}
+	b.meter.watch(nodeName, node)
+	b.meter.watch(referenceName, reference)
+	return nil
+}
+
+func (b *bench) startWorker(ctx context.Context) (err error) {
+	if b.worker, err = b.site.work(ctx); err == nil {
+		b.meter.watch(workerName, b.worker)
+	}
+	return err
+}
+
+func (b *bench) stopWorker() error {
+	if b.worker == nil {
+		return nil
+	}
+	w := b.worker
+	b.worker = nil
+	return w.stop()
+}
+
+// drawPages draws pages without some subjects.
+func (b *bench) drawPages(n int, without set) (out []page) {
+	random := rand.New(rand.NewPCG(b.seed, 4)) //nolint:gosec // it is meant to be the same each time
+	for len(out) < n {
+		drawn := b.people.drawPages(random, b.users, pageClients, pageClients)
+		if without == nil || !slices.ContainsFunc(drawn, func(p page) bool {
+			return slices.ContainsFunc(p.subjects, without.has)
+		}) {
+			out = append(out, drawn...)
+		}
+	}
+	return out
+}
+
+const warmTime = 30 * time.Second
+
+// warm asks each side for every page of its book, until all replies are right.
+// What was committed a moment ago may be on its way; and what Redis does not
+// have the node fills in, not the reference, and not always at once.
+func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
+	var wrong error
+	err := until(ctx, warmTime, "all pages are right", func() (bool, error) {
+		wrong = nil
+		for i, s := range sides {
+			result, err := load.Closed(ctx, s.process.address, books[i].pagers(pageClients, true), warmTime)
+			if err != nil {
+				return false, err
+			}
+			if err := faultsOf(result); err != nil {
+				wrong = fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+		return wrong == nil, nil
+	})
+	if err != nil && wrong != nil {
+		err = fmt.Errorf("%w: %w", err, wrong)
+	}
+	return err
+}
+
+// books are the pages for both sides, warm, and what must come.
+func (b *bench) books(ctx context.Context, drawn []page) (t *truth, sides []*side, books []*book, err error) {
+	if t, err = b.site.readTruth(ctx, b.people); err != nil {
+		return nil, nil, nil, err
+	}
+	sides = []*side{&b.node, &b.plain}
+	for _, s := range sides {
+		books = append(books, s.book(b.people, t, drawn))
+	}
+	return t, sides, books, b.warm(ctx, sides, books)
+}
+
+// counted is how many likes Postgres counts in all.
+func (b *bench) counted(ctx context.Context) (n int64, err error) {
+	err = b.site.database.QueryRow(ctx, `SELECT coalesce(sum(like_count), 0)::bigint FROM interactive WHERE biz = $1`, biz).Scan(&n)
+	return n, err
+}
+
+// drain waits until everything that was acknowledged is counted. A like without
+// a reply may be, too.
+func (b *bench) drain(ctx context.Context) error {
+	return until(ctx, backlogTime, "all likes are persisted", func() (bool, error) {
+		n, err := b.counted(ctx)
+		return n >= b.likes+b.people.acked.Load(), err
+	})
+}
+
+// finish checks that nothing is left over and nothing wrong.
+func (b *bench) finish(ctx context.Context) (err error) {
+	if err := b.people.check(ctx, b.site, b.had); err != nil {
+		return err
+	}
+	if n, err := b.site.waiting(); err != nil || n > 0 {
+		return fmt.Errorf("%d messages are left in the queue: %w", n, err)
+	}
+	b.checked, err = b.site.verify(ctx)
+	return err
+}

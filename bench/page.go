@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"ovation/bench/load"
+	"ovation/storage"
+)
+
+// side is one of the two that are compared.
+type side struct {
+	name    string
+	process *process
+	plain   bool // it is the reference, which knows no GraphQL
+}
+
+// feedQuery is a page as a client asks for it.
+const feedQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+	`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
+
+// page is a request of one viewer for some subjects.
+type page struct {
+	viewer   int
+	subjects []int
+}
+
+// drawPages draws who asks for what: viewers by how active, subjects by how
+// popular they are. Pages that are so many apart from each other belong to one
+// client, and so does a viewer.
+func (p *people) drawPages(random *rand.Rand, users *drawer, n, clients int) []page {
+	out := make([]page, n)
+	for i := range out {
+		user := users.draw(random)
+		for user%clients != i%clients {
+			user = users.draw(random)
+		}
+		out[i].viewer = user
+		taken := newSet(len(p.subjects.names))
+		for len(out[i].subjects) < pageSize {
+			if subject := p.subjects.draw(random); !taken.has(subject) {
+				taken.add(subject)
+				out[i].subjects = append(out[i].subjects, subject)
+			}
+		}
+	}
+	return out
+}
+
+// request writes the request for a page.
+func (s *side) page(p *people, of *page) []byte {
+	type input struct {
+		Biz   string `json:"biz"`
+		BizID string `json:"bizId"`
+	}
+	inputs := make([]input, len(of.subjects))
+	for i, subject := range of.subjects {
+		inputs[i] = input{biz, p.subjects.names[subject]}
+	}
+	token := p.tokens[of.viewer]
+	if s.plain {
+		return load.Post(nil, s.process.address, "/page", token, mustJSON(map[string]any{"subjects": inputs}))
+	}
+	return load.Post(nil, s.process.address, "/graphql", token, mustJSON(map[string]any{
+		"query": feedQuery, "operationName": "Feed", "variables": map[string]any{"subjects": inputs},
+	}))
+}
+
+func mustJSON(value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // it is made of strings
+	}
+	return text
+}
+
+// reply is what must come, while nothing changes.
+func (t *truth) reply(p *people, of *page) []byte {
+	var out bytes.Buffer
+	out.WriteString(`{"data":{"interactives":[`)
+	for i, subject := range of.subjects {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		id := p.subjects.names[subject]
+		c, key := t.counts[id], pair{p.names[of.viewer], id}
+		fmt.Fprintf(&out, `{"biz":%q,"bizId":%q,"readCount":%d,"likeCount":%d,"dislikeCount":%d,"collectCount":%d,"liked":`,
+			biz, id, c.reads, c.likes, c.dislikes, c.collections)
+		if at, is := t.liked[key]; is {
+			fmt.Fprintf(&out, `{"reaction":"LIKE","at":%q}`, storage.Time(at).Format(time.RFC3339Nano))
+		} else {
+			out.WriteString(`null`)
+		}
+		if at, is := t.collected[key]; is {
+			fmt.Fprintf(&out, `,"collected":{"at":%q}}`, storage.Time(at).Format(time.RFC3339Nano))
+		} else {
+			out.WriteString(`,"collected":null}`)
+		}
+	}
+	out.WriteString(`]}}`)
+	return out.Bytes()
+}
+
+// book are all pages as requests of one side, with what must come.
+type book struct {
+	requests [][]byte
+	replies  [][]byte
+}
+
+func (s *side) book(p *people, t *truth, pages []page) *book {
+	b := &book{}
+	for i := range pages {
+		b.requests = append(b.requests, s.page(p, &pages[i]))
+		b.replies = append(b.replies, t.reply(p, &pages[i]))
+	}
+	return b
+}
+
+// pager asks for pages while nothing changes. Every reply is compared.
+type pager struct {
+	*book
+
+	at, step int
+	left     int // how many requests it has; endless below 0
+}
+
+// pagers share the pages of a book, each once where once is said.
+func (b *book) pagers(n int, once bool) []load.Client {
+	out := make([]load.Client, n)
+	for i := range out {
+		p := b.pager(i, n)
+		if once {
+			p.left = (len(b.requests) - i + n - 1) / n
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// pager is the i-th of n.
+func (b *book) pager(i, n int) *pager { return &pager{book: b, at: i - n, step: n, left: -1} }
+
+// Next implements load.Client.
+func (p *pager) Next(buf []byte) []byte {
+	if p.left == 0 {
+		return nil
+	}
+	p.left--
+	if p.at += p.step; p.at >= len(p.requests) {
+		p.at %= p.step
+	}
+	return append(buf, p.requests[p.at]...)
+}
+
+// Done implements load.Client.
+func (p *pager) Done(status int, body []byte) error {
+	want := p.replies[p.at]
+	if status == http.StatusOK && bytes.Equal(body, want) {
+		return nil
+	}
+	return fmt.Errorf("status %d with %s, want %s", status, shorten(body, want), shorten(want, body))
+}
+
+// shorten leaves out what two texts begin with, and most of the rest.
+func shorten(text, other []byte) string {
+	same := 0
+	for same < len(text) && same < len(other) && text[same] == other[same] {
+		same++
+	}
+	from := max(0, same-60)
+	return strconv.Itoa(from) + ": …" + string(text[from:min(len(text), from+200)]) + "…"
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const readerPrefix = "reader-"
+
+// people are all users: those of the data, who look at pages and have a history,
+// and behind them those who only like. They remember what they did.
+type people struct {
+	names    []string
+	tokens   []string
+	viewers  int // the first so many are of the data
+	subjects *drawer
+	of       map[string]int // the index of a subject
+	likes    []deeds        // of each user
+	sent     []atomic.Int64 // likes of each subject, over all users, in this run
+	acked    atomic.Int64   // likes of all
+	bypassed atomic.Int64   // of these, persisted by the node itself
+}
+
+// deeds are the likes of one user in this run. They belong to one client at a
+// time.
+type deeds struct{ sent, acked set }
+
+// set is a set of small numbers.
+type set []uint64
+
+func newSet(n int) set       { return make(set, (n+63)/64) }
+func (s set) has(n int) bool { return s[n/64]&(1<<(n%64)) != 0 }
+func (s set) add(n int)      { s[n/64] |= 1 << (n % 64) }
+func (s set) without(other set) int {
+	for i := range s {
+		if left := s[i] &^ other[i]; left != 0 {
+			for n := range 64 {
+				if left&(1<<n) != 0 {
+					return 64*i + n
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// newPeople gives everybody a token.
+func newPeople(d *dataset, secret string) (*people, error) {
+	subjects, users := d.weigh()
+	p := &people{names: users.names, viewers: len(users.names), subjects: subjects, of: map[string]int{}}
+	for i := range readers {
+		p.names = append(p.names, readerPrefix+strconv.Itoa(i))
+	}
+	for i, name := range subjects.names {
+		p.of[name] = i
+	}
+	p.sent = make([]atomic.Int64, len(subjects.names))
+	for _, name := range p.names {
+		token, err := viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: name}, 2*time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		p.tokens = append(p.tokens, token)
+		p.likes = append(p.likes, deeds{newSet(len(subjects.names)), newSet(len(subjects.names))})
+	}
+	return p, nil
+}
+
+// fresh draws a subject that a user has not liked in this run, by how popular
+// it is. It returns -1 where the user likes nearly everything.
+func (p *people) fresh(user int, random *rand.Rand) int {
+	for range 200 {
+		if subject := p.subjects.draw(random); !p.likes[user].sent.has(subject) {
+			return subject
+		}
+	}
+	return -1
+}
+
+// send notes that a like is sent, ack that it is acknowledged.
+func (p *people) send(user, subject int) {
+	p.likes[user].sent.add(subject)
+	p.sent[subject].Add(1)
+}
+
+func (p *people) ack(user, subject int) {
+	p.likes[user].acked.add(subject)
+	p.acked.Add(1)
+}
+
+// check compares the likes of this run with those in Postgres: all that were
+// acknowledged are there, and none that was not sent. had are those of before.
+func (p *people) check(ctx context.Context, s *site, had *truth) error {
+	index := make(map[string]int, len(p.names))
+	stored := make([]set, len(p.names))
+	for i, name := range p.names {
+		index[name], stored[i] = i, newSet(len(p.of))
+	}
+	rows, err := s.database.Query(ctx, `SELECT user_id, biz_id FROM user_reaction WHERE biz = $1 AND state = 1`, biz)
+	if err != nil {
+		return fmt.Errorf("read likes from Postgres: %w", err)
+	}
+	var of pair
+	_, err = pgx.ForEachRow(rows, []any{&of.user, &of.subject}, func() error {
+		user, known := index[of.user]
+		subject, there := p.of[of.subject]
+		if !known || !there {
+			return fmt.Errorf("%s likes %s, which nobody has sent", of.user, of.subject)
+		}
+		if _, before := had.liked[of]; !before {
+			stored[user].add(subject)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("compare likes with Postgres: %w", err)
+	}
+	for i := range p.names {
+		if subject := p.likes[i].acked.without(stored[i]); subject >= 0 {
+			return fmt.Errorf("an acknowledged like is not in Postgres: %s of %s", p.names[i], p.subjects.names[subject])
+		}
+		if subject := stored[i].without(p.likes[i].sent); subject >= 0 {
+			return fmt.Errorf("a like is in Postgres that nobody has sent: %s of %s", p.names[i], p.subjects.names[subject])
+		}
+	}
+	return nil
+}

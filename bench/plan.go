@@ -1,0 +1,48 @@
+package main
+
+import "time"
+
+// plan says how long everything takes. Both are bounded: a full run ends within
+// ten minutes, a quick one within two, if the machine is as fast as it should
+// be; limit ends one that is not.
+type plan struct {
+	name    string
+	limit   time.Duration
+	rounds  int           // of each comparison
+	segment time.Duration // of each side in a round
+	warm    time.Duration // before the first round
+
+	open   time.Duration // the load at a fixed rate
+	probes float64       // a second, that measure how soon others see a like
+
+	backlog int // actions that the worker finds in the queue
+	worker  int // rounds of that
+	imports int // rounds of an import
+	copies  int // of the data in each
+}
+
+var (
+	fullPlan = plan{
+		name: "full", limit: 14 * time.Minute, rounds: 5, segment: 3 * time.Second, warm: 2 * time.Second,
+		open: time.Minute, probes: 10, backlog: 120_000, worker: 3, imports: 3, copies: 14,
+	}
+	quickPlan = plan{
+		name: "quick", limit: 5 * time.Minute, rounds: 3, segment: 1500 * time.Millisecond, warm: 500 * time.Millisecond,
+		open: 10 * time.Second, probes: 10, backlog: 60_000, worker: 1, imports: 1, copies: 4,
+	}
+)
+
+// How hard each load presses, and what it is about.
+const (
+	pageSize    = 20
+	pages       = 4096 // different ones, which are asked again and again
+	readers     = 8000 // users who only like, besides those of the data
+	pageClients = 32   // connections
+	likeClients = 128
+	openClients = 256
+	openRate    = 2800 // likes a second: ten million an hour
+	hotRate     = 1000 // likes a second of one subject
+	hotClients  = 64
+	mixedLikes  = 10 // one request of so many is a like
+	messageSize = 50 // actions of each message that the worker finds
+)

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+	"github.com/redis/rueidis"
+)
+
+// report writes what was measured.
+func (b *bench) report(ctx context.Context) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# Benchmark\n\nWritten by `make bench` (package bench tells how). %s run of %.0f s on %s, seed %d.\n\n",
+		strings.ToUpper(b.plan.name[:1])+b.plan.name[1:], since(b.began), time.Now().UTC().Format(time.DateOnly), b.seed)
+	for _, line := range b.machine(ctx) {
+		fmt.Fprintf(&out, "- %s\n", line)
+	}
+	out.WriteString("\n| row | target | result: median (least–most of the rounds) | met |\n|---|---|---|---|\n")
+	for _, r := range b.done {
+		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", r.title, r.target, r.result, map[bool]string{true: "yes", false: "**no**"}[r.met])
+	}
+	out.WriteString("\n## What it took\n\n" +
+		"CPU and allocations are those of the process that is measured, for each request (action, row): user and system time, objects, bytes. A dash: not known.\n\n" +
+		"| row | of | a second | p50 ms | p99 ms | CPU µs | objects | KB |\n|---|---|---|---|---|---|---|---|\n")
+	for _, r := range b.done {
+		for _, m := range r.of {
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.title, m.who,
+				spread(m.rate, 1, 0), spread(m.p50, 1, 2), spread(m.p99, 1, 2), spread(m.cpu, 1, 1), spread(m.mallocs, 1, 0), spread(m.bytes, 1.0/1024, 1))
+		}
+	}
+	out.WriteString("\n## Who had the processors\n\n" +
+		"Seconds a second, of " + strconv.Itoa(runtime.NumCPU()) + ". Load is what sends the requests and judges the replies; others is everything that is not part of the run.\n\n")
+	names := []string{whole, generator, nodeName, referenceName, workerName, "postgres", "redis", "rabbitmq", elsewhere}
+	fmt.Fprintf(&out, "| row | of | %s |\n|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	for _, r := range b.done {
+		for _, m := range r.of {
+			fmt.Fprintf(&out, "| %s | %s |", r.title, m.who)
+			for _, name := range names {
+				fmt.Fprintf(&out, " %s |", spread(m.shares[name][:min(1, len(m.shares[name]))], 1, 2, m.shares[name].median()))
+			}
+			out.WriteByte('\n')
+		}
+	}
+	out.WriteString("\n## Notes\n\n")
+	for _, r := range b.done {
+		if len(r.notes) > 0 {
+			fmt.Fprintf(&out, "- %s: %s\n", r.title, strings.Join(r.notes, " "))
+		}
+	}
+	fmt.Fprintf(&out, "- In the end every acknowledged like was in Postgres, no message was left in a queue, and `ovation verify` said: %s\n", b.checked)
+	return out.String()
+}
+
+// spread writes the median and, where there is more than one round, the least
+// and the most.
+func spread(s series, scale float64, digits int, instead ...float64) string {
+	if len(s) == 0 {
+		return "–"
+	}
+	number := func(f float64) string { return grouped(f*scale, digits) }
+	if len(instead) > 0 {
+		return number(instead[0])
+	}
+	if len(s) == 1 {
+		return number(s[0])
+	}
+	return fmt.Sprintf("%s (%s–%s)", number(s.median()), number(slices.Min(s)), number(slices.Max(s)))
+}
+
+func percent(s series) string {
+	return fmt.Sprintf("%.0f %% (%.0f–%.0f)", 100*s.median(), 100*slices.Min(s), 100*slices.Max(s))
+}
+
+func perSecond(s series, what string) string { return spread(s, 1, 0) + " " + what + "/s" }
+
+// grouped writes thousands apart.
+func grouped(f float64, digits int) string {
+	text := fmt.Sprintf("%.*f", digits, f)
+	whole, rest, _ := strings.Cut(text, ".")
+	for at := len(whole) - 3; at > 0 && whole[at-1] != '-'; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	if rest != "" {
+		return whole + "." + rest
+	}
+	return whole
+}
+
+// machine says on what it was measured.
+func (b *bench) machine(ctx context.Context) []string {
+	said := func(name string, args ...string) string {
+		out, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // the callers name what is run
+		if err != nil {
+			return "unknown"
+		}
+		return strings.TrimSpace(string(out))
+	}
+	commit := said("git", "rev-parse", "--short=12", "HEAD")
+	if said("git", "status", "--porcelain") != "" {
+		commit += " with changes"
+	}
+	return []string{
+		fmt.Sprintf("machine: %s, %d processors, %s of memory, %s", processor(), runtime.NumCPU(), memory(), said("uname", "-sr")),
+		fmt.Sprintf("commit: %s, %s", commit, runtime.Version()),
+		"services: " + b.versions,
+		fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.people.viewers, len(b.people.of), readers),
+		fmt.Sprintf("the others on this machine took %s of its %d processors meanwhile", spread(b.noise(), 1, 2), runtime.NumCPU()),
+	}
+}
+
+// noise is what everything else took, row by row.
+func (b *bench) noise() (out series) {
+	for _, r := range b.done {
+		for _, m := range r.of {
+			out = append(out, m.shares[elsewhere]...)
+		}
+	}
+	return out
+}
+
+func processor() string { return field("/proc/cpuinfo", "model name") }
+
+func memory() string {
+	kb := strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB")
+	var n float64
+	if _, err := fmt.Sscan(kb, &n); err != nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.0f GB", n/(1<<20))
+}
+
+// field is the value of a line of a file of /proc.
+func field(path, name string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(text)) {
+		if of, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(of) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
+
+// askVersions asks the services what they are.
+func (s *site) askVersions(ctx context.Context) (string, error) {
+	var database string
+	if err := s.database.QueryRow(ctx, `SHOW server_version`).Scan(&database); err != nil {
+		return "", fmt.Errorf("ask Postgres for its version: %w", err)
+	}
+	options, err := rueidis.ParseURL(s.variables[redisURL])
+	if err != nil {
+		return "", fmt.Errorf("%s is no URL", redisURL)
+	}
+	client, err := rueidis.NewClient(options)
+	if err != nil {
+		return "", fmt.Errorf("connect to Redis: %w", err)
+	}
+	defer client.Close()
+	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		return "", fmt.Errorf("ask Redis for its version: %w", err)
+	}
+	_, redis, _ := strings.Cut(info, "redis_version:")
+	redis, _, _ = strings.Cut(redis, "\r")
+	connection, err := amqp091.Dial(s.variables[rabbitmqURL])
+	if err != nil {
+		return "", fmt.Errorf("connect to RabbitMQ: %w", err)
+	}
+	defer func() { _ = connection.Close() }()
+	return fmt.Sprintf("Postgres %s, Redis %s, RabbitMQ %v", database, redis, connection.Properties["version"]), nil
+}

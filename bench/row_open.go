@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"ovation/bench/load"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// What the headline asks for.
+const (
+	openP99   = 5 * time.Millisecond
+	seenP99   = 100 * time.Millisecond
+	emptyTime = time.Second // after the last reply everything is persisted
+)
+
+// openRow sends likes at a fixed rate, and beside them a few whose way to
+// others it follows.
+func openRow(ctx context.Context, b *bench, r *row) error {
+	t, err := b.site.readTruth(ctx, b.people)
+	if err != nil {
+		return err
+	}
+	s := &b.node
+	clients := b.people.likers(s, openClients, b.seed, func(l *liker) { l.shown, l.base = true, t })
+	warm := rand.New(rand.NewPCG(b.seed, 2))   //nolint:gosec // it is meant to be the same each time
+	random := rand.New(rand.NewPCG(b.seed, 3)) //nolint:gosec // it is meant to be the same each time
+	if _, err := load.Open(ctx, s.process.address, clients, openRate, b.plan.warm, warm); err != nil {
+		return err
+	}
+	prober, err := newProber(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer prober.close()
+	into := &measured{who: s.name, shares: map[string]series{}}
+	r.of = []*measured{into}
+	var result *load.Result
+	err = b.metered(ctx, s.process, into, func() (int64, error) {
+		probing, enough := context.WithCancel(ctx)
+		probed := make(chan error, 1)
+		go func() { probed <- prober.run(probing, b.plan.probes) }()
+		var err error
+		result, err = load.Open(ctx, s.process.address, clients, openRate, b.plan.open, random)
+		enough()
+		if err = errors.Join(err, <-probed); err != nil {
+			return 0, err
+		}
+		return result.Requests, nil
+	})
+	if err != nil {
+		return err
+	}
+	ended := time.Now()
+	if err := b.drain(ctx); err != nil {
+		return err
+	}
+	empty := time.Since(ended)
+	into.rate, into.p50, into.p99 = series{result.Rate()}, series{ms(result.Quantile(50))}, series{ms(result.Quantile(99))}
+	seen := time.Duration(prober.seen.ValueAtQuantile(99)) * time.Microsecond
+	r.met = result.Quantile(99) < openP99 && result.Errors == 0 && seen < seenP99 && empty < emptyTime
+	r.result = fmt.Sprintf("p50 %.2f ms, p99 %.2f ms, p99.9 %.1f ms, max %.1f ms; %d errors; seen by others p50 %.1f ms, p99 %.1f ms, max %.1f ms; all persisted after %.0f ms",
+		ms(result.Quantile(50)), ms(result.Quantile(99)), ms(result.Quantile(99.9)), ms(result.Quantile(100)), result.Errors,
+		float64(prober.seen.ValueAtQuantile(50))/1e3, ms(seen), float64(prober.seen.Max())/1e3, ms(empty))
+	r.notes = append(r.notes, fmt.Sprintf("%d likes over %d connections in %.0f s, due at random times; each also asks for likeCount and liked. How soon others see them was measured %d times.",
+		result.Requests, openClients, result.Elapsed.Seconds(), prober.seen.TotalCount()))
+	for _, fault := range result.Faults {
+		r.notes = append(r.notes, "An error: "+fault)
+	}
+	return b.people.check(ctx, b.site, b.had)
+}
+
+// prober likes what nobody else likes and watches, as somebody else, when it is
+// counted.
+type prober struct {
+	people      *people
+	side        *side
+	token       string
+	like, watch *load.Conn
+	seen        *hdrhistogram.Histogram // from the acknowledgement, in microseconds
+}
+
+const probePatience = 10 * time.Second
+
+func newProber(ctx context.Context, b *bench) (*prober, error) {
+	token, err := viewer.Sign([]byte(b.site.secret), storage.User{Tenant: storage.DefaultTenant, UserID: "prober"}, time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	p := &prober{people: b.people, side: &b.node, token: token, seen: hdrhistogram.New(1, probePatience.Microseconds(), 3)}
+	if p.like, err = load.Dial(ctx, b.node.process.address); err != nil {
+		return nil, err
+	}
+	if p.watch, err = load.Dial(ctx, b.node.process.address); err != nil {
+		return nil, errors.Join(err, p.like.Close())
+	}
+	return p, nil
+}
+
+func (p *prober) close() { _, _ = p.like.Close(), p.watch.Close() }
+
+// run probes until the context ends.
+func (p *prober) run(ctx context.Context, perSecond float64) error {
+	tick := time.NewTicker(time.Duration(float64(time.Second) / perSecond))
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := p.probe(strconv.Itoa(n)); err != nil {
+			return fmt.Errorf("watch a like: %w", err)
+		}
+	}
+}
+
+// probe follows one like. The count is looked at before, so that the node has
+// it and must learn that it has changed.
+func (p *prober) probe(id string) error {
+	const probes = "probe"
+	if count, err := p.count(probes, id); err != nil || count != 0 {
+		return fmt.Errorf("%d likes before the first: %w", count, err)
+	}
+	request, _ := p.side.like(nil, nil, p.token, bareLike, probes, id)
+	status, body, err := p.like.Do(request)
+	if err != nil || status != http.StatusOK || !p.people.isFirst(body) {
+		return fmt.Errorf("status %d with %.200s: %w", status, body, err)
+	}
+	for acknowledged := time.Now(); ; {
+		count, err := p.count(probes, id)
+		took := time.Since(acknowledged)
+		switch {
+		case err != nil:
+			return err
+		case count == 1:
+			return p.seen.RecordValue(max(1, took.Microseconds()))
+		case took > probePatience:
+			return fmt.Errorf("it was not seen within %v", probePatience)
+		}
+	}
+}
+
+func (p *prober) count(biz, id string) (int64, error) {
+	const query = `query Count($biz: String!, $id: ID!) { interactive(biz: $biz, bizId: $id) { likeCount } }`
+	status, body, err := p.watch.Do(load.Post(nil, p.side.process.address, "/graphql", "", mustJSON(map[string]any{
+		"query": query, "operationName": "Count", "variables": map[string]any{"biz": biz, "id": id},
+	})))
+	if err != nil {
+		return 0, err
+	}
+	var got struct {
+		Data struct{ Interactive *struct{ LikeCount int64 } }
+	}
+	if err := json.Unmarshal(body, &got); err != nil || got.Data.Interactive == nil { //nolint:musttag // names differ in case alone
+		return 0, fmt.Errorf("status %d with %.200s", status, body)
+	}
+	return got.Data.Interactive.LikeCount, nil
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rabbitmq/amqp091-go"
+	"github.com/redis/rueidis"
+)
+
+// Where the services are.
+const (
+	postgresURL = "OVATION_POSTGRES_URL"
+	redisURL    = "OVATION_REDIS_URL"
+	rabbitmqURL = "OVATION_RABBITMQ_URL"
+)
+
+const partitions = 8
+
+// site is an installation of its own on the services: a schema, keys and queues
+// that nobody else has.
+type site struct {
+	binary    string // ovation
+	folder    string // of logs and data, removed in the end
+	prefix    string
+	secret    string
+	variables map[string]string
+	database  *pgxpool.Pool
+	cleaning  []func(context.Context) error // the last first
+}
+
+// newSite makes the tables.
+func newSite(ctx context.Context, binary string) (_ *site, err error) {
+	s := &site{
+		binary: binary, prefix: "bench-" + strings.ToLower(rand.Text()[:10]), secret: rand.Text() + rand.Text(),
+		variables: map[string]string{},
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(ctx))
+		}
+	}()
+	for _, name := range []string{postgresURL, redisURL, rabbitmqURL} {
+		if s.variables[name] = os.Getenv(name); s.variables[name] == "" {
+			return nil, fmt.Errorf("%s is not set: run it by scripts/services run, as make bench does", name)
+		}
+	}
+	if s.folder, err = os.MkdirTemp("", "ovation-bench-"); err != nil {
+		return nil, err
+	}
+	s.later(func(context.Context) error { return os.RemoveAll(s.folder) })
+	if err := s.schema(ctx); err != nil {
+		return nil, err
+	}
+	s.variables["OVATION_PREFIX"] = s.prefix
+	s.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
+	s.later(s.dropKeys)
+	s.later(s.dropQueues)
+	if s.database, err = pgxpool.New(ctx, s.variables[postgresURL]); err != nil {
+		return nil, fmt.Errorf("open Postgres: %w", err)
+	}
+	s.later(func(context.Context) error { s.database.Close(); return nil })
+	_, err = s.run(ctx, "migrate")
+	return s, err
+}
+
+// schema makes a schema and has the URL name it.
+func (s *site) schema(ctx context.Context) error {
+	at := s.variables[postgresURL]
+	execute := func(ctx context.Context, statement string) error {
+		c, err := pgx.Connect(ctx, at)
+		if err != nil {
+			return fmt.Errorf("connect to Postgres: %w", err)
+		}
+		_, err = c.Exec(ctx, statement)
+		return errors.Join(err, c.Close(ctx))
+	}
+	if err := execute(ctx, fmt.Sprintf("CREATE SCHEMA %q", s.prefix)); err != nil {
+		return err
+	}
+	s.later(func(ctx context.Context) error { return execute(ctx, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix)) })
+	u, err := url.Parse(at)
+	if err != nil {
+		return fmt.Errorf("%s is no URL", postgresURL)
+	}
+	query := u.Query()
+	query.Set("search_path", s.prefix)
+	u.RawQuery = query.Encode()
+	s.variables[postgresURL] = u.String()
+	return nil
+}
+
+// later has something done when the site is closed.
+func (s *site) later(what func(context.Context) error) { s.cleaning = append(s.cleaning, what) }
+
+const cleanTime = time.Minute
+
+// close leaves the services as they were. It does so also when ctx has ended.
+func (s *site) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer cancel()
+	var err error
+	for _, clean := range slices.Backward(s.cleaning) {
+		err = errors.Join(err, clean(ctx))
+	}
+	s.cleaning = nil
+	return err
+}
+
+// dropKeys removes what was put into Redis.
+func (s *site) dropKeys(ctx context.Context) error {
+	options, err := rueidis.ParseURL(s.variables[redisURL])
+	if err != nil {
+		return fmt.Errorf("%s is no URL", redisURL)
+	}
+	client, err := rueidis.NewClient(options)
+	if err != nil {
+		return fmt.Errorf("connect to Redis: %w", err)
+	}
+	defer client.Close()
+	for _, node := range client.Nodes() {
+		for cursor := uint64(0); ; {
+			found, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(s.prefix+":*").Count(10_000).Build()).AsScanEntry()
+			if err != nil {
+				return fmt.Errorf("look for keys: %w", err)
+			}
+			if len(found.Elements) > 0 {
+				if err := node.Do(ctx, node.B().Unlink().Key(found.Elements...).Build()).Error(); err != nil {
+					return fmt.Errorf("remove keys: %w", err)
+				}
+			}
+			if cursor = found.Cursor; cursor == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// queues are the names of all there are.
+func (s *site) queues() []string {
+	names := append(make([]string, 0, 1+partitions), s.prefix+".dead")
+	for i := range partitions {
+		names = append(names, s.prefix+"."+strconv.Itoa(i))
+	}
+	return names
+}
+
+func (s *site) broker(do func(*amqp091.Channel) error) error {
+	connection, err := amqp091.Dial(s.variables[rabbitmqURL])
+	if err != nil {
+		return fmt.Errorf("connect to RabbitMQ: %w", err)
+	}
+	channel, err := connection.Channel()
+	if err == nil {
+		err = do(channel)
+	}
+	return errors.Join(err, connection.Close())
+}
+
+func (s *site) dropQueues(context.Context) error {
+	return s.broker(func(channel *amqp091.Channel) error {
+		for _, name := range append(s.queues(), s.prefix+".partitions") {
+			if _, err := channel.QueueDelete(name, false, false, false); err != nil {
+				return fmt.Errorf("delete queue %s: %w", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// waiting is how many messages no worker has.
+func (s *site) waiting() (n int, err error) {
+	err = s.broker(func(channel *amqp091.Channel) error {
+		for _, name := range s.queues() {
+			queue, err := channel.QueueDeclarePassive(name, true, false, false, false, nil)
+			if err != nil {
+				return fmt.Errorf("look at queue %s: %w", name, err)
+			}
+			n += queue.Messages
+		}
+		return nil
+	})
+	return n, err
+}
+
+// environment is that of every process.
+func (s *site) environment() []string {
+	out := make([]string, 0, 2+len(s.variables))
+	out = append(out, "OVATION_LOG_LEVEL=warn", "HOME="+os.Getenv("HOME"))
+	for _, name := range slices.Sorted(maps.Keys(s.variables)) {
+		out = append(out, name+"="+s.variables[name])
+	}
+	return out
+}
+
+// run runs a command of ovation to its end and returns what it says.
+func (s *site) run(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, s.binary, args...) //nolint:gosec // it is the program under test
+	command.Env = s.environment()
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = stopTime
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("ovation %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// verify recounts everything.
+func (s *site) verify(ctx context.Context) (string, error) {
+	said, err := s.run(ctx, "verify")
+	if err == nil && !strings.HasPrefix(said, "0 differences; ") {
+		err = fmt.Errorf("ovation verify: %s", said)
+	}
+	return strings.TrimSpace(said), err
+}
+
+// serve starts an API node, work a worker, reference the reference.
+func (s *site) serve(ctx context.Context) (*process, error) {
+	p, err := start(ctx, "ovation serve", s.file("serve.log"),
+		append(s.environment(), "OVATION_JWT_SECRET="+s.secret, "OVATION_ADDR=127.0.0.1:0", "OVATION_DRAIN=0s"), s.binary, "serve")
+	if err != nil {
+		return nil, err
+	}
+	return p, p.ready(ctx)
+}
+
+func (s *site) work(ctx context.Context) (*process, error) {
+	return start(ctx, "ovation work", s.file("work.log"), append(s.environment(), "OVATION_ADDR=127.0.0.1:0"), s.binary, "work")
+}
+
+func (s *site) reference(ctx context.Context, binary, lua string) (*process, error) {
+	var epoch int64
+	var open bool
+	if err := s.database.QueryRow(ctx, `SELECT epoch, open FROM mirror`).Scan(&epoch, &open); err != nil || !open {
+		return nil, fmt.Errorf("no epoch is open: %w", err)
+	}
+	return start(ctx, "reference", s.file("reference.log"), append(s.environment(), "OVATION_JWT_SECRET="+s.secret), binary,
+		"-keys", fmt.Sprintf("%s:%d", s.prefix, epoch), "-queues", s.prefix, "-lua", lua)
+}
+
+func (s *site) file(name string) string { return filepath.Join(s.folder, name) }

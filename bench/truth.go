@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// biz is the kind of all content here.
+const biz = "article"
+
+// counts are those of one subject, as Postgres has them.
+type counts struct{ reads, likes, dislikes, collections int64 }
+
+// truth is what Postgres holds at a time when nothing changes, read with SQL
+// of its own.
+type truth struct {
+	counts    map[string]counts // by bizId
+	liked     map[pair]int64    // when
+	collected map[pair]int64
+	sent      []int64 // likes of each subject that were sent before
+}
+
+// pair is what a user does something to.
+type pair struct{ user, subject string }
+
+// readTruth reads counts, and the states of the users of the data.
+func (s *site) readTruth(ctx context.Context, p *people) (*truth, error) {
+	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: map[pair]int64{}}
+	for i := range p.sent {
+		t.sent = append(t.sent, p.sent[i].Load())
+	}
+	rows, err := s.database.Query(ctx, `SELECT biz_id, read_count, like_count, dislike_count, collect_count FROM interactive WHERE biz = $1`, biz)
+	if err == nil {
+		var id string
+		var c counts
+		_, err = pgx.ForEachRow(rows, []any{&id, &c.reads, &c.likes, &c.dislikes, &c.collections}, func() error {
+			t.counts[id] = c
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read counts from Postgres: %w", err)
+	}
+	for _, kind := range []struct {
+		query string
+		into  map[pair]int64
+	}{
+		{`SELECT user_id, biz_id, version FROM user_reaction WHERE biz = $1 AND state = 1 AND user_id NOT LIKE $2`, t.liked},
+		{`SELECT user_id, biz_id, version FROM user_collection WHERE biz = $1 AND state <> '' AND user_id NOT LIKE $2`, t.collected},
+	} {
+		rows, err := s.database.Query(ctx, kind.query, biz, readerPrefix+"%")
+		if err == nil {
+			var of pair
+			var version int64
+			_, err = pgx.ForEachRow(rows, []any{&of.user, &of.subject, &version}, func() error {
+				kind.into[of] = version
+				return nil
+			})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read states from Postgres: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// drawer draws names as often as their weights say.
+type drawer struct {
+	names []string
+	upTo  []int64 // the weights up to each name
+}
+
+// newDrawer puts the heaviest first, so that the same seed draws the same.
+func newDrawer(weights map[string]int64) *drawer {
+	d := &drawer{}
+	for name := range weights {
+		d.names = append(d.names, name)
+	}
+	slices.SortFunc(d.names, func(a, b string) int {
+		if weights[a] != weights[b] {
+			return int(weights[b] - weights[a])
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	sum := int64(0)
+	for _, name := range d.names {
+		sum += weights[name]
+		d.upTo = append(d.upTo, sum)
+	}
+	return d
+}
+
+// draw returns the index of a name.
+func (d *drawer) draw(random *rand.Rand) int {
+	at := random.Int64N(d.upTo[len(d.upTo)-1])
+	return sort.Search(len(d.upTo), func(i int) bool { return d.upTo[i] > at })
+}
+
+// weigh counts how often each subject and each user is in the data.
+func (d *dataset) weigh() (subjects, users *drawer) {
+	bySubject, byUser := map[string]int64{}, map[string]int64{}
+	for i := range d.rows {
+		bySubject[d.rows[i][2]]++
+		byUser[d.rows[i][3]]++
+	}
+	return newDrawer(bySubject), newDrawer(byUser)
+}
