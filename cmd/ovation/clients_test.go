@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// happening is a line of web/check/subscriptions.mjs.
+type happening struct {
+	Client, Is string
+	LikeCount  int
+	Liked      string
+	Message    string
+	Viewer     *struct{ UserID string }
+	Errors     []any
+}
+
+// TestClientsOfNpm lets the clients of graphql-ws and graphql-sse watch a like
+// count while the server is stopped and killed. They come back by themselves,
+// miss no final count and see none go backwards. It needs Node.js; `make test`
+// installs what else it needs.
+func TestClientsOfNpm(t *testing.T) {
+	const modules = "../../web/node_modules/graphql-sse"
+	_, errNode := exec.LookPath("node")
+	_, errModules := os.Stat(modules)
+	if err := errors.Join(errNode, errModules); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("needs Node.js and web/node_modules: ", err)
+	}
+	data := t.TempDir()
+	s := serveBinary(t, data)
+	at := strings.TrimPrefix(s.url, "http://")
+	command := exec.Command("node", "../../web/check/subscriptions.mjs", s.url+"/graphql", "video", "1", "alice")
+	command.Stderr = os.Stderr
+	stdin, err := command.StdinPipe()
+	must(t, err)
+	stdout, err := command.StdoutPipe()
+	must(t, err)
+	must(t, command.Start())
+	watchers := &npmClients{t: t, happenings: make(chan happening, 1000), last: map[string]happening{}}
+	go watchers.read(bufio.NewScanner(stdout))
+	t.Cleanup(func() {
+		must(t, stdin.Close())
+		for range watchers.happenings { // until it has ended
+		}
+		must(t, command.Wait())
+	})
+
+	watchers.await(0, "")
+	s.like(t, "bob", "1")
+	watchers.await(1, "")
+	s.like(t, "alice", "1")
+	watchers.await(2, "LIKE")
+	if got := s.stop(); got.code != 0 {
+		t.Errorf("it ended with code %d:\n%s", got.code, got.stderr)
+	}
+	s = serveBinary(t, data, "--addr="+at)
+	s.like(t, "carol", "1") // most likely before they are back
+	watchers.await(3, "LIKE")
+	s.kill()
+	s = serveBinary(t, data, "--addr="+at)
+	for _, user := range []string{"dave", "eve", "frank"} {
+		s.like(t, user, "1")
+	}
+	watchers.await(6, "LIKE")
+	for name, connects := range watchers.connects {
+		if connects < 3 {
+			t.Errorf("%s has connected %d times", name, connects)
+		}
+	}
+}
+
+// npmClients are the four clients of the script.
+type npmClients struct {
+	t          *testing.T
+	happenings chan happening
+	last       map[string]happening // the last event of each
+	connects   map[string]int
+}
+
+func (c *npmClients) read(lines *bufio.Scanner) {
+	defer close(c.happenings)
+	for lines.Scan() {
+		var h happening
+		if err := json.Unmarshal(lines.Bytes(), &h); err != nil {
+			h = happening{Client: "the script", Is: "error", Message: lines.Text()}
+		}
+		c.happenings <- h
+	}
+}
+
+// await waits until all know a count, and alice of her like.
+func (c *npmClients) await(likes int, liked string) {
+	c.t.Helper()
+	deadline := time.After(60 * time.Second)
+	for !c.know(likes, liked) {
+		select {
+		case h, more := <-c.happenings:
+			if !more {
+				c.t.Fatal("the script has ended")
+			}
+			c.note(h)
+		case <-deadline:
+			c.t.Fatalf("not all come to know of %d likes: %v", likes, c.last)
+		}
+	}
+}
+
+func (c *npmClients) know(likes int, liked string) bool {
+	for _, name := range []string{"ws-user", "ws-nobody", "sse-user", "sse-nobody"} {
+		h, known := c.last[name]
+		if !strings.HasSuffix(name, "user") {
+			h.Liked = liked
+		}
+		if !known || h.LikeCount != likes || h.Liked != liked {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *npmClients) note(h happening) {
+	c.t.Helper()
+	if len(h.Errors) > 0 {
+		c.t.Errorf("%s is told %v", h.Client, h.Errors)
+	}
+	switch h.Is {
+	case "connected":
+		if c.connects == nil {
+			c.connects = map[string]int{}
+		}
+		c.connects[h.Client]++
+	case "query":
+		if named := h.Viewer != nil && h.Viewer.UserID == "alice"; named != strings.HasSuffix(h.Client, "user") {
+			c.t.Errorf("%s is %v", h.Client, h.Viewer)
+		}
+	case "next":
+		if h.LikeCount < c.last[h.Client].LikeCount {
+			c.t.Errorf("%s sees %d likes after %d", h.Client, h.LikeCount, c.last[h.Client].LikeCount)
+		}
+		c.last[h.Client] = h
+	default:
+		c.t.Fatalf("%s: %s %s", h.Client, h.Is, h.Message)
+	}
+}

@@ -1,0 +1,70 @@
+// Watches a subject with the clients of npm's graphql-ws and graphql-sse, as a
+// user and as nobody.
+//
+//   node check/subscriptions.mjs URL BIZ BIZ_ID USER
+//
+// The server must be `ovation dev`. First each client asks a query. Then it
+// prints a line of JSON for each thing that happens to it: {"client", "is", …},
+// where "is" is "query", "connected", "next" (with "likeCount" and "liked"),
+// "complete" or "error". It goes on, also when the server is away, until its
+// input ends.
+import { createClient as createSSE } from 'graphql-sse';
+import { createClient as createWS } from 'graphql-ws';
+import WebSocket from 'ws';
+
+const [url, biz, bizId, user] = process.argv.slice(2);
+if (!user || !URL.canParse(url)) {
+  console.error('usage: node check/subscriptions.mjs URL BIZ BIZ_ID USER, for example http://127.0.0.1:8080/graphql video 1 alice');
+  process.exit(2);
+}
+
+const query = `subscription Watch($subjects: [SubjectInput!]!) {
+  interactiveChanged(subjects: $subjects) { id likeCount version liked { reaction } }
+}`;
+const patience = { retryAttempts: Number.POSITIVE_INFINITY };
+const soon = () => new Promise((again) => setTimeout(again, 100));
+
+for (const [who, headers] of [['user', { 'X-Ovation-User': user }], ['nobody', {}]]) {
+  const ws = `ws-${who}`;
+  follow(ws, createWS({
+    url: url.replace(/^http/, 'ws'),
+    webSocketImpl: WebSocket,
+    connectionParams: headers,
+    keepAlive: 1_000,
+    retryWait: soon,
+    shouldRetry: () => true, // outside of browsers a refused connection is no close event
+    on: { connected: () => say(ws, 'connected') },
+    ...patience,
+  }));
+  const sse = `sse-${who}`;
+  follow(sse, createSSE({
+    url,
+    headers,
+    retry: soon,
+    on: { connected: () => say(sse, 'connected') },
+    ...patience,
+  }));
+}
+process.stdin.on('end', () => process.exit(0)).resume();
+
+async function follow(name, client) {
+  try {
+    for await (const { data, errors } of client.iterate({ query: '{ viewer { userId } }' })) {
+      say(name, 'query', { viewer: data?.viewer, errors });
+    }
+  } catch (error) {
+    say(name, 'error', { message: String(error?.message ?? error?.reason ?? error) });
+  }
+  client.subscribe(
+    { query, variables: { subjects: [{ biz, bizId }] } },
+    {
+      next: ({ data, errors }) => say(name, 'next', { likeCount: data?.interactiveChanged.likeCount, liked: data?.interactiveChanged.liked?.reaction, errors }),
+      complete: () => say(name, 'complete'),
+      error: (error) => say(name, 'error', { message: String(error?.message ?? error?.reason ?? JSON.stringify(error)) }),
+    },
+  );
+}
+
+function say(client, is, more) {
+  console.log(JSON.stringify({ client, is, ...more }));
+}
