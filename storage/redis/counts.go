@@ -80,7 +80,9 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 	case err == nil:
 		for i, n := range missing {
 			out[n] = counted{found[i], true}
-			s.floors.raise(subjects[n], found[i].Version)
+			if found[i].Version > 0 {
+				s.floors.raise(subjects[n], found[i])
+			}
 		}
 		if time.Since(asked) > freshTime {
 			own = nil
@@ -94,9 +96,8 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 	return out, fills, nil
 }
 
-// copiedCounts reads what Redis has. Where the client's cache is behind what
-// this process has seen, it reads past it; where Redis is, too, the counts are
-// not known. hit tells that the cache had it all.
+// copiedCounts reads what Redis has. Where the client's cache or Redis is behind
+// what this process has seen, that is taken. hit tells that the cache had it all.
 func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, hit bool, err error) {
 	out, hit, err = s.readCounts(ctx, at, subjects, cached)
 	if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
@@ -105,25 +106,14 @@ func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.
 	if err != nil {
 		return nil, false, err
 	}
-	var behind []int
 	for i := range out {
-		switch {
-		case !cached && out[i].known:
-			out[i].known = !s.floors.above(subjects[i], out[i].Version)
-			s.floors.raise(subjects[i], out[i].Version)
-		case cached && s.floors.above(subjects[i], out[i].Version):
-			behind = append(behind, i)
+		if seen, newer := s.floors.above(subjects[i], out[i].Version); newer {
+			out[i] = counted{seen, true}
+		} else if !cached && out[i].known {
+			s.floors.raise(subjects[i], out[i].Counts)
 		}
 	}
-	if len(behind) == 0 {
-		return out, hit, nil
-	}
-	again, _, err := s.readCounts(ctx, at, pick(subjects, behind), false)
-	for i := range again {
-		again[i].known = again[i].known && !s.floors.above(subjects[behind[i]], again[i].Version)
-		out[behind[i]] = again[i]
-	}
-	return out, false, err
+	return out, hit, nil
 }
 
 func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, hit bool, err error) {
@@ -215,7 +205,7 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	}
 	for i := range counts {
 		if counts[i].Version > 0 {
-			s.floors.raise(counts[i].Subject, counts[i].Version)
+			s.floors.raise(counts[i].Subject, counts[i].Counts)
 		}
 	}
 	return nil

@@ -13,9 +13,9 @@ const (
 	maxFloors = 10_000
 )
 
-// floors are the versions of counts that this process has seen past its
-// client's cache, for as long as that cache may still be behind: what it
-// answers after them must not be older.
+// floors are the counts that this process has seen past its client's cache, for
+// as long as that cache, or Redis, may still be behind: what it answers after
+// them must not be older.
 type floors struct {
 	some atomic.Bool // there are any: usually not, on a node that serves readers
 	mu   sync.Mutex
@@ -23,39 +23,41 @@ type floors struct {
 }
 
 type floor struct {
-	version int64
-	until   time.Time
+	storage.Counts
+
+	until time.Time
 }
 
-// raise notes that a version was seen.
-func (f *floors) raise(subject storage.Subject, version int64) {
+// raise notes that counts were seen.
+func (f *floors) raise(subject storage.Subject, counts storage.Counts) {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.of == nil || len(f.of) >= maxFloors {
 		f.of = make(map[storage.Subject]floor) // forgetting some is harmless: they last a moment
 	}
-	if f.of[subject].version <= version {
-		f.of[subject] = floor{version, now.Add(floorLife)}
+	if f.of[subject].Version <= counts.Version {
+		f.of[subject] = floor{counts, now.Add(floorLife)}
 	}
 	f.some.Store(true)
 }
 
-// above reports whether a newer version than this one was seen lately.
-func (f *floors) above(subject storage.Subject, version int64) bool {
+// above returns counts of a newer version than this one, where some were seen
+// lately.
+func (f *floors) above(subject storage.Subject, version int64) (counts storage.Counts, newer bool) {
 	if !f.some.Load() {
-		return false
+		return counts, false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	one, ok := f.of[subject]
 	if !ok {
-		return false
+		return counts, false
 	}
 	if time.Now().After(one.until) {
 		delete(f.of, subject)
 		f.some.Store(len(f.of) > 0)
-		return false
+		return counts, false
 	}
-	return version < one.version
+	return one.Counts, version < one.Version
 }

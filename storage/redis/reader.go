@@ -269,7 +269,7 @@ func (s *Store) ofOneMoment(
 		to := &out[n]
 		own[i].since(&found[i])
 		to.Counts, to.Freshness = found[i].Counts, storage.Live
-		s.floors.raise(subjects[i], to.Version)
+		s.floors.raise(subjects[i], to.Counts)
 		own[i].show(to, keys[i], kinds)
 		lack, known := reads.lacks(keys[i], to.Version, true, found[i].Read)
 		addTimes(to, lack)
