@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"ovation/graph"
@@ -30,6 +31,9 @@ type Root struct {
 	live     Watcher
 	cursors  *cursors
 	now      func() time.Time
+
+	watched    atomic.Int64 // subjects, in all subscriptions
+	maxWatched int64
 }
 
 var _ graph.ResolverRoot = (*Root)(nil)

@@ -105,7 +105,7 @@ func executor(cfg Config, c *cursors) *handler.Server {
 }
 
 func newRoot(cfg Config, c *cursors) *Root {
-	return &Root{store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now}
+	return &Root{store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now, maxWatched: maxWatched}
 }
 
 // engine is what executes operations: a *handler.Server of gqlgen, or the

@@ -23,6 +23,10 @@ const (
 	// momentTime is how long what was read together for a viewer is told of.
 	// What a slow connection has not taken by then is read again.
 	momentTime = 100 * time.Millisecond
+	// maxWatched is how many subjects the subscriptions of a process watch, each
+	// counted for each subscription. One takes some 300 bytes, and 700 more that
+	// nobody else watches.
+	maxWatched = 1_000_000
 	// minRetry and maxRetry bound the wait after what is to be told could not
 	// be read.
 	minRetry = 100 * time.Millisecond
@@ -51,6 +55,10 @@ func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*
 	if s == nil {
 		return nil, errors.New("a subscription outside of an operation")
 	}
+	if r.watched.Add(int64(len(subjects))) > r.maxWatched {
+		r.watched.Add(-int64(len(subjects)))
+		return nil, &problem{codeUnavailable, "this server watches as many subjects as it can; try again"}
+	}
 	s.watcher, s.out = r.live.Watch(subjects), make(chan *storage.Interactive, 1)
 	s.events = make([]*live.Event, 1)
 	if !s.me.Anonymous() {
@@ -58,7 +66,10 @@ func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*
 		s.told = make(map[storage.Subject]storage.Interactive, len(subjects))
 		s.fresh = make(map[storage.Subject]bool, len(subjects))
 	}
-	context.AfterFunc(ctx, s.watcher.Close)
+	context.AfterFunc(ctx, func() {
+		s.watcher.Close()
+		r.watched.Add(-int64(len(subjects)))
+	})
 	return s.out, nil
 }
 
@@ -120,8 +131,13 @@ func (r *Root) withSubscription(ctx context.Context, next graphql.OperationHandl
 		return next(ctx)
 	}
 	s := &subscription{Root: r, me: viewer.From(ctx), kinds: kindsSelected(op)}
-	s.shared = s.me.Anonymous() && !variesBelowRoot(op.Operation)
-	return next(context.WithValue(ctx, subscriptionKey{}, s))
+	varies := variesBelowRoot(op.Operation)
+	s.shared = s.me.Anonymous() && !varies
+	responses := next(context.WithValue(ctx, subscriptionKey{}, s))
+	if !varies {
+		op.Variables = nil // they were read, and are the most of what is kept
+	}
+	return responses
 }
 
 // respond waits until there is something to tell and makes a response of it, or

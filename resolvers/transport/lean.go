@@ -3,6 +3,8 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -24,21 +26,54 @@ type lean struct {
 	reader   *bufio.Reader // reads from here
 	early    []byte        // what was read too early, to be read again
 	one      [1]byte       // room for early
+	alone    bool          // early is to be read by itself
 	patience time.Duration
 }
 
-// await waits until there is something to read. It does so with little on the
-// stack, which the collector then makes small.
+// errQuiet is what a reader is told who would wait for what follows a control
+// frame.
+var errQuiet = errors.New("nothing follows yet")
+
+// await waits until there is something to read, little of it on the stack, which
+// the collector then makes small. A control frame is handed to the reader by
+// itself: it would wait for what follows, with much on the stack.
 func (c *lean) await() error {
+	c.alone = false
 	if len(c.early) > 0 || c.reader.Buffered() > 0 {
 		return nil
 	}
 	n, err := c.Conn.Read(c.one[:])
-	c.early = c.one[:n]
-	if n > 0 {
+	if n == 0 {
+		return err
+	}
+	c.early = c.one[:]
+	if c.one[0]&0x08 != 0 {
+		return c.readControl()
+	}
+	return nil
+}
+
+// readControl reads the rest of a control frame. Of one that is none the rest is
+// left to be read.
+func (c *lean) readControl() error {
+	var frame [2 + 4 + 125]byte // head, mask, payload
+	frame[0] = c.one[0]
+	if _, err := io.ReadFull(c.Conn, frame[1:2]); err != nil {
+		return err
+	}
+	length := 2 + int(frame[1]&0x7f)
+	if frame[1]&0x80 != 0 {
+		length += 4
+	}
+	c.early = bytes.Clone(frame[:2])
+	if length > len(frame) {
 		return nil
 	}
-	return err
+	if _, err := io.ReadFull(c.Conn, frame[2:length]); err != nil {
+		return err
+	}
+	c.early, c.alone = bytes.Clone(frame[:length]), true
+	return nil
 }
 
 func (c *lean) Read(p []byte) (int, error) {
@@ -48,6 +83,9 @@ func (c *lean) Read(p []byte) (int, error) {
 			c.early = nil // what came with the upgrade can be long
 		}
 		return n, nil
+	}
+	if c.alone {
+		return 0, errQuiet
 	}
 	return c.Conn.Read(p)
 }

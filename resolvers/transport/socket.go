@@ -102,20 +102,20 @@ func (s *socket) serve() {
 	}
 }
 
-// listen takes a message and does what it says. It returns why the socket must
-// end.
+// listen takes what has come and does what a message says. It returns why the
+// socket must end.
 func (s *socket) listen(err error) *ending {
 	if err != nil {
 		return endingOf(err)
 	}
 	said, why := s.read()
-	if why != nil {
+	if why != nil || said.kind == "" {
 		return why
 	}
 	return s.take(said)
 }
 
-// read reads a message.
+// read reads a message. There is none, of no kind, where something else came.
 func (s *socket) read() (message, *ending) {
 	kind, frame, err := s.conn.Reader(context.Background())
 	text := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
@@ -124,6 +124,8 @@ func (s *socket) read() (message, *ending) {
 		_, err = text.ReadFrom(io.LimitReader(frame, maxMessageRead+1))
 	}
 	switch {
+	case errors.Is(err, errQuiet):
+		return message{}, nil
 	case err != nil:
 		return message{}, endingOf(err)
 	case text.Len() > maxMessageRead:

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +38,7 @@ type site struct {
 	url     string // begins with http
 	streams *transport.Streams
 	metrics *prometheus.Registry // of the streams
+	pings   atomic.Int64         // so many have come to clients
 }
 
 type siteOptions struct {
@@ -117,6 +120,10 @@ func (s *site) tryDial(tb testing.TB, header ...string) (*client, int, error) {
 	ctx, cancel := context.WithTimeout(tb.Context(), deadline)
 	defer cancel()
 	options := &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{}}
+	options.OnPingReceived = func(context.Context, []byte) bool {
+		s.pings.Add(1)
+		return true
+	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Sec-WebSocket-Protocol" {
 			options.Subprotocols = strings.Fields(header[i+1])
@@ -253,7 +260,17 @@ func (s *site) raw(tb testing.TB) net.Conn {
 	_, err = io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
 	must(tb, err)
+	var head []byte
+	for one := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, one[0]) {
+		_, err := io.ReadFull(conn, one)
+		must(tb, err)
+	}
 	return conn
+}
+
+// masked is a frame of a client, masked by zeros.
+func masked(opcode byte, text string) string {
+	return string([]byte{0x80 | opcode, 0x80 | byte(len(text)), 0, 0, 0, 0}) + text
 }
 
 // everything reads until the other side closes.

@@ -77,6 +77,29 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
+// TestSocketsAtRestHaveLittleOnTheirStacks looks where sockets wait that have
+// answered pings: before anything is read, as after it the stack is large.
+func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 10 * time.Millisecond}})
+	for range 10 {
+		c := s.ready(t)
+		go func() {
+			for { // and so answer pings
+				if _, err := c.next(); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	eventually(t, "each has answered many pings", func() bool { return s.pings.Load() > 100 })
+	text := make([]byte, 1<<20)
+	eventually(t, "all are at rest", func() bool {
+		all := string(text[:runtime.Stack(text, true)])
+		return strings.Count(all, "transport.(*lean).await") == 10 && !strings.Contains(all, "(*socket).read(") && !strings.Contains(all, "Conn).Ping")
+	})
+	s.is(t, "ovation_streams websocket", 10)
+}
+
 // TestSocketsThatNeverInitialise has thousands of them, and one that works.
 func TestSocketsThatNeverInitialise(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxPending: 100, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond}})
@@ -196,8 +219,8 @@ func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
 			}
 		}
 	}()
-	const init = `{"type":"connection_init"}`
-	_, err := dies.Write(append([]byte{0x81, 0x80 | byte(len(init)), 0, 0, 0, 0}, init...)) // masked by zeros
+	// Pongs that nobody asked for, one of them of the right number, are no answer.
+	_, err := io.WriteString(dies, masked(1, `{"type":"connection_init"}`)+masked(10, "")+masked(10, "1")+masked(10, "x"))
 	must(t, err)
 	s.is(t, "ovation_websocket_closes_total lost", 1)
 	said := everything(t, dies)

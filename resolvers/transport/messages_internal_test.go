@@ -1,0 +1,59 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// FuzzMessages: whatever a client says is a message or has an ending that a
+// close frame has room for, and what is said back is JSON on one line.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"connection_init","payload":{"Authorization":"Bearer x"}}`,
+		`{"type":"subscribe","id":"1","payload":{"query":"{a}","variables":{"a":[1,{}]},"operationName":null}}`,
+		`{"type":"complete","id":"\u0000\n"}`, `{"type":"ping","payload":{}}`, `{"type":`, `[]`, "{\"type\":\"\xff\"}", `{"type":"next"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, why := readMessage(text)
+		if why == nil && m.kind == typeSubscribe {
+			_, why = m.params()
+		}
+		if why == nil && m.kind == typeInit {
+			_, why = m.credentials()
+		}
+		if why != nil {
+			if reason := why.fitting(); why.code != closeBadMessage || reason == "" || len(reason) > maxReasonBytes || !utf8.ValidString(reason) {
+				t.Errorf("%d %q", why.code, reason)
+			}
+			return
+		}
+		for _, write := range []func(*bytes.Buffer){
+			func(out *bytes.Buffer) { pongMessage(out, m.payload) },
+			func(out *bytes.Buffer) { emptyMessage(out, typeComplete, m.id) },
+			func(out *bytes.Buffer) { errorsMessage(out, m.id, gqlerror.List{{Message: m.id}}) },
+			func(out *bytes.Buffer) { nextMessage(out, m.id, &graphql.Response{Data: []byte(`{}`)}) },
+		} {
+			var out bytes.Buffer
+			if write(&out); !json.Valid(out.Bytes()) || bytes.ContainsAny(out.Bytes(), "\n\r") {
+				t.Errorf("%q", &out)
+			}
+		}
+	})
+}
+
+func TestReasonsFitIntoCloseFrames(t *testing.T) {
+	for _, reason := range []string{"", "short", strings.Repeat("x", 123), strings.Repeat("x", 124), strings.Repeat("é", 100), strings.Repeat("😀", 100)} {
+		got := ending{reason: reason}.fitting()
+		if len(got) > maxReasonBytes || !utf8.ValidString(got) || len(reason) <= maxReasonBytes && got != reason || len(reason) > maxReasonBytes && len(got) < maxReasonBytes-4 {
+			t.Errorf("%q becomes %q", reason, got)
+		}
+	}
+}
