@@ -29,13 +29,29 @@ stack: build ## The same with all services: 2 API nodes and 2 workers behind 127
 	@scripts/services run bin/ovation stack
 
 .PHONY: build
-build: web ## Build bin/ovation, the web page included
+build: web ## Build bin/ovation, the pages included
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ovation ./cmd/ovation
 
 .PHONY: test
-test: web ## Run every test, with the race detector; gets Postgres, Redis and RabbitMQ for it
+test: web chromium ## Run every test, with the race detector; gets Postgres, Redis and RabbitMQ for it
 	scripts/services run go test -race -cover -timeout 15m $(GO_TEST_FLAGS) ./...
+
+.PHONY: test-web
+test-web: web chromium ## Test the pages in headless Chromium, on both ways to run; SHOTS=folder keeps pictures
+	$(if $(SHOTS),mkdir -p $(SHOTS))
+	scripts/services run go test -count 1 -v -timeout 15m -run 'Browser|DemoPage' $(if $(SHOTS),-artifacts -outputdir $(abspath $(SHOTS))) ./cmd/ovation
+
+.PHONY: chromium
+chromium: # what looks at the pages; CHROMIUM names another one
+	@if ! [ -x "$${CHROMIUM:-/usr/bin/chromium}" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'installing chromium with apt'; \
+		apt='env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300'; \
+		$$apt install -y --no-install-recommends chromium >/dev/null 2>&1 || \
+			{ $$apt update && $$apt install -y --no-install-recommends chromium >/dev/null; } || true; \
+	fi; \
+	[ -x "$${CHROMIUM:-/usr/bin/chromium}" ] || \
+		{ echo 'chromium is not installed: the pages are not looked at in a browser'; [ -z "$${CI:-}" ]; }
 
 .PHONY: test-services
 test-services: ## Test scripts/services where the servers are installed: start, kill, revive, stop
@@ -79,7 +95,7 @@ bench-import: ## Import a million rows of real data into each store, and verify 
 	scripts/services run go test -run '^$$' -bench Import -benchtime 3x -v ./cmd/ovation
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) verify-generated lint-scripts ## Check style, import arrows, generated code, scripts and go.mod
+lint: $(GOLANGCI_LINT) verify-generated lint-scripts lint-web ## Check style, import arrows, generated code, scripts, the pages' types and go.mod
 	$(GOLANGCI_LINT) run ./...
 	go mod tidy -diff
 
@@ -98,13 +114,23 @@ lint-scripts: ## Check the scripts with shellcheck; gets it with apt when root
 		[ -z "$${CI:-}" ]; \
 	fi
 
+.PHONY: lint-web
+lint-web: web/node_modules/.installed ## Check the pages' types, and those of the operations against the schema
+	@if [ -e $< ]; then \
+		cd web && npm run --silent check; \
+	else \
+		echo 'without npm the types of the pages are not checked'; \
+		[ -z "$${CI:-}" ]; \
+	fi
+
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format the code
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: generate
-generate: ## Write graph/ anew from schema.graphqls and gqlgen.yml
+generate: web/node_modules/.installed ## Write graph/ and the pages' types anew from schema.graphqls
 	go tool gqlgen generate
+	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not written'; fi
 
 .PHONY: verify-generated
 verify-generated: ## Check that graph/ is what generate would write
@@ -115,16 +141,27 @@ verify-generated: ## Check that graph/ is what generate would write
 	diff -q "$$old" graph || { echo 'graph/ is not up to date: run make generate'; exit 1; }
 
 .PHONY: web
-web: web/dist/.built ## Build the web page; without npm the binary says how to get it
+web: web/dist/.built ## Build the pages; without npm the binary says how to get them
 
-web/dist/.built: web/package.json web/package-lock.json $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -name '*.go')
-	@if ! command -v npm >/dev/null; then \
-		echo 'npm is not installed: building without the web page'; \
-	elif (cd web && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE) && npm run --silent build); then \
+# Where npm is missing or cannot install, this file is missing too, and whoever
+# needs it goes on without.
+web/node_modules/.installed: web/package.json web/package-lock.json
+	@rm -f $@; \
+	if ! command -v npm >/dev/null; then \
+		echo 'npm is not installed'; \
+	elif (cd web && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE)); then \
+		touch $@; \
+	else \
+		echo 'npm could not install what the pages need (see above)'; \
+		[ -z "$${CI:-}" ]; \
+	fi
+
+web/dist/.built: web/node_modules/.installed $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -name '*.go')
+	@if [ -e $< ] && (cd web && npm run --silent build); then \
 		touch $@; \
 	else \
 		find web/dist -mindepth 1 -not -name placeholder.html -delete; \
-		echo 'npm could not build the web page (see above): building without it'; \
+		echo 'building without the pages (see above)'; \
 		[ -z "$${CI:-}" ]; \
 	fi
 

@@ -20,6 +20,7 @@ import (
 // built is replaced by the placeholder.
 var pages = map[string]string{
 	"/":         "graphiql/index.html",
+	"/demo":     "demo/index.html",
 	"/licenses": "licenses.md", // of what is bundled with the pages
 }
 
@@ -29,19 +30,34 @@ const (
 	gzipSuffix  = ".gz"
 )
 
-// policy lets the pages load from and talk to their own origin only. Inline
-// styles are allowed because GraphiQL's dialogs insert style elements, and
-// data: images because its stylesheet holds icons. Inline scripts are not.
+// policy lets pages load from and talk to their own origin only, and holds no
+// inline scripts or styles.
 var policy = strings.Join([]string{
 	"default-src 'none'",
 	"script-src 'self'",
-	"style-src 'self' 'unsafe-inline'",
-	"img-src 'self' data:",
+	"style-src 'self'",
+	"img-src 'self'",
+	"font-src 'self'",
 	"connect-src 'self'",
 	"base-uri 'none'",
 	"form-action 'none'",
 	"frame-ancestors 'none'",
 }, "; ")
+
+// looser is the policy of GraphiQL: its dialogs insert style elements, and its
+// stylesheet holds icons as data: images.
+var looser = strings.NewReplacer(
+	"style-src 'self'", "style-src 'self' 'unsafe-inline'",
+	"img-src 'self'", "img-src 'self' data:",
+).Replace(policy)
+
+// policyAt is the policy of what is asked for at a path.
+func policyAt(path string) string {
+	if path == "/" {
+		return looser
+	}
+	return policy
+}
 
 // handler answers from memory: the whole of dist is small.
 type handler map[string]*file
@@ -127,6 +143,8 @@ func contentType(name string) string {
 		return "text/plain; charset=utf-8" // browsers offer to save text/markdown
 	case ".svg":
 		return "image/svg+xml"
+	case ".woff2":
+		return "font/woff2"
 	default:
 		if kind := mime.TypeByExtension(ext); kind != "" {
 			return kind
@@ -137,7 +155,7 @@ func contentType(name string) string {
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("Content-Security-Policy", policy)
+	header.Set("Content-Security-Policy", policyAt(r.URL.Path))
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -150,7 +168,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f, found := h[r.URL.Path]
 	if !found {
-		http.Error(w, "there is no such page; GraphiQL is at /, the API at /graphql", http.StatusNotFound)
+		http.Error(w, "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql", http.StatusNotFound)
 		return
 	}
 	f.serve(w, r)

@@ -17,11 +17,13 @@ func built() fs.FS {
 	return filesOf(map[string]string{
 		"placeholder.html":        "<p>not built</p>",
 		"graphiql/index.html":     "<p>GraphiQL</p>",
+		"demo/index.html":         "<p>Demo</p>",
 		"licenses.md":             "# Licenses",
 		"assets/main-abc.js":      "let long = 'script'",
 		"assets/main-abc.js.gz":   "pretend gzip",
 		"assets/style-abc.css":    "body {}",
 		"assets/icon-abc.svg":     "<svg/>",
+		"assets/font-abc.woff2":   "letters",
 		"assets/strange-abc.what": "?",
 	})
 }
@@ -79,17 +81,20 @@ func TestAnswersWithTheRightFileTypeAndLifetime(t *testing.T) {
 		{"the page with a query", "GET", "/?query=%7B__typename%7D&user=alice", built(), 200, "text/html; charset=utf-8", asked, "<p>GraphiQL</p>"},
 		{"the head of the page", "HEAD", "/", built(), 200, "text/html; charset=utf-8", asked, ""},
 		{"the placeholder where nothing is built", "GET", "/", notBuilt(), 200, "text/html; charset=utf-8", asked, "<p>not built</p>"},
+		{"the demo", "GET", "/demo", built(), 200, "text/html; charset=utf-8", asked, "<p>Demo</p>"},
+		{"the placeholder in place of the demo", "GET", "/demo", notBuilt(), 200, "text/html; charset=utf-8", asked, "<p>not built</p>"},
 		{"the licences", "GET", "/licenses", built(), 200, "text/plain; charset=utf-8", asked, "# Licenses"},
 		{"a script", "GET", "/assets/main-abc.js", built(), 200, "text/javascript; charset=utf-8", forever, "let long = 'script'"},
 		{"a stylesheet", "GET", "/assets/style-abc.css", built(), 200, "text/css; charset=utf-8", forever, "body {}"},
 		{"an icon", "GET", "/assets/icon-abc.svg", built(), 200, "image/svg+xml", forever, "<svg/>"},
+		{"a font", "GET", "/assets/font-abc.woff2", built(), 200, "font/woff2", forever, "letters"},
 		{"an unknown kind of file", "GET", "/assets/strange-abc.what", built(), 200, "application/octet-stream", forever, "?"},
-		{"a path nobody knows", "GET", "/favicon.ico", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
-		{"a file that is no page", "GET", "/placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
-		{"the compressed form by its own name", "GET", "/assets/main-abc.js.gz", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
-		{"a folder", "GET", "/assets/", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
-		{"a way out", "GET", "/assets/../placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
-		{"an asset where nothing is built", "GET", "/assets/main-abc.js", notBuilt(), 404, "text/plain; charset=utf-8", "", "there is no such page; GraphiQL is at /, the API at /graphql\n"},
+		{"a path nobody knows", "GET", "/favicon.ico", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"a file that is no page", "GET", "/placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"the compressed form by its own name", "GET", "/assets/main-abc.js.gz", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"a folder", "GET", "/assets/", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"a way out", "GET", "/assets/../placeholder.html", built(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
+		{"an asset where nothing is built", "GET", "/assets/main-abc.js", notBuilt(), 404, "text/plain; charset=utf-8", "", "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql\n"},
 		{"another method", "POST", "/", built(), 405, "text/plain; charset=utf-8", "", "only GET and HEAD are answered here; the API is at /graphql\n"},
 	}
 	for _, tt := range tests {
@@ -113,19 +118,24 @@ func TestAnswersWithTheRightFileTypeAndLifetime(t *testing.T) {
 
 func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
 	want := map[string]string{
-		"Content-Security-Policy":    policy,
 		"Cross-Origin-Opener-Policy": "same-origin",
 		"Referrer-Policy":            "no-referrer",
 		"X-Content-Type-Options":     "nosniff",
 		"X-Frame-Options":            "DENY",
 	}
 	h := newHandler(t, built())
-	for _, path := range []string{"/", "/assets/main-abc.js", "/nothing"} {
+	for _, path := range []string{"/", "/demo", "/assets/main-abc.js", "/nothing"} {
 		got := ask(h, "GET", path)
 		for name, value := range want {
 			if header := got.header.Get(name); header != value {
 				t.Errorf("%s: %s is %q, want %q", path, name, header, value)
 			}
+		}
+	}
+	for path, loose := range map[string]bool{"/": true, "/demo": false, "/assets/main-abc.js": false, "/nothing": false} {
+		got := ask(h, "GET", path).header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(got, "default-src 'none'; script-src 'self'; style-src 'self'") || strings.Contains(got, "unsafe-inline") != loose {
+			t.Errorf("%s: the policy is %q", path, got)
 		}
 	}
 	if got := ask(h, "DELETE", "/"); got.header.Get("Allow") != "GET, HEAD" {

@@ -36,13 +36,15 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt
 	number, _ := built()
 	url := "http://" + reachable(addr)
 	folder := c.path()
-	page := url + "/"
+	demo, page := url+"/demo", url+"/"
 	if !pageBuilt {
 		page = "not built: that needs Node.js 20.19 or newer; " + page + " says how"
+		demo = page
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  Ovation %s\n\n", number)
 	for _, line := range [][2]string{
+		{"Demo", demo},
 		{"GraphiQL", page},
 		{"GraphQL", url + "/graphql"},
 		{"Metrics", url + "/metrics"},

@@ -158,9 +158,10 @@ func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error
 	number, _ := built()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  Ovation %s: two API nodes and two workers behind one address\n\n", number)
-	rows := [][2]string{{"GraphiQL", at + "/"}, {"GraphQL", at + "/graphql"}}
+	rows := [][2]string{{"Demo", at + "/demo#token=" + token}, {"GraphiQL", at + "/"}, {"GraphQL", at + "/graphql"}}
 	if !web.Built(web.Files()) {
 		rows[0][1] = "not built: that needs Node.js 20.19 or newer; " + at + "/ says how"
+		rows[1][1] = rows[0][1]
 	}
 	for _, part := range s.parts {
 		rows = append(rows, [2]string{part.name, fmt.Sprintf("%s/metrics, process %d, log %s", part.url, part.command.Process.Pid, part.log)})

@@ -15,9 +15,9 @@ import (
 )
 
 // startStack runs ovation stack in a process of its own.
-func (s *site) startStack(t *testing.T, data string) *server {
+func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	t.Helper()
-	c := exec.Command(binary, "stack", "--addr=127.0.0.1:0", "--log-level=warn", "--data="+data)
+	c := exec.Command(binary, append([]string{"stack", "--addr=127.0.0.1:0", "--log-level=warn", "--data=" + data}, flags...)...)
 	for name, value := range s.variables {
 		c.Env = append(c.Env, name+"="+value)
 	}

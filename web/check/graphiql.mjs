@@ -6,84 +6,39 @@
 // a user made for this run. Screenshots go to OUT_DIR. CHROMIUM names the
 // browser, /usr/bin/chromium if unset. Exits with 1 at the first fault.
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { desktop, done, noSidewaysScroll, openBrowser, phone, until } from './browser.mjs';
 
 const [base, out] = process.argv.slice(2);
 if (!base || !out || !URL.canParse(base)) {
   console.error('usage: node check/graphiql.mjs BASE_URL OUT_DIR, for example http://127.0.0.1:8080 /tmp/shots');
   process.exit(2);
 }
-const origin = new URL(base).origin;
 const user = `check-${Date.now()}`;
-mkdirSync(out, { recursive: true });
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ],
-});
+const { visit, shoot, close } = await openBrowser(base, out);
 try {
-  const desktop = { viewport: { width: 1440, height: 900 } };
-  const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
-  await inContext('light', { ...desktop, colorScheme: 'light' }, wholeVisit);
-  await inContext('dark', { ...desktop, colorScheme: 'dark' }, shortVisit);
-  await inContext('phone', { ...phone, colorScheme: 'light' }, shortVisit);
+  await visit('light', { ...desktop, colorScheme: 'light' }, (page) => wholeVisit(page, 'light'));
+  await visit('dark', { ...desktop, colorScheme: 'dark' }, (page) => shortVisit(page, 'dark'));
+  await visit('phone', { ...phone, colorScheme: 'light' }, (page) => shortVisit(page, 'phone'));
   // It types a token that is none, which the server refuses.
-  await inContext('links', desktop, followLinks, /status of 401/);
+  await visit('links', desktop, followLinks, /status of 401/);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
-  await browser.close();
-}
-
-// inContext runs a visit in a fresh browser profile and fails if the page
-// logged an error, unless it is one of the expected, or asked anything of
-// another origin.
-async function inContext(name, options, visit, expected) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
-  const faults = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) faults.push(`console ${message.type()}: ${message.text()}`);
-  });
-  page.on('pageerror', (error) => faults.push(`exception: ${error.stack}`));
-  page.on('request', (request) => {
-    const url = new URL(request.url());
-    if (url.origin !== origin && url.protocol !== 'data:') faults.push(`request to ${url.href}`);
-  });
-  page.on('requestfailed', (request) => faults.push(`failed: ${request.url()} ${request.failure().errorText}`));
-  try {
-    await visit(page, name);
-  } catch (error) {
-    await page.screenshot({ path: join(out, `${name}-fault.png`) });
-    error.message = `${name}: ${error.message}\n${faults.join('\n')}`;
-    throw error;
-  }
-  assert.deepEqual(faults.filter((fault) => !expected?.test(fault)), [], `${name}: the page has faults`);
-  await context.close();
-  console.log(`ok: ${name}`);
+  await close();
+  done();
 }
 
 async function shortVisit(page, name) {
   await page.goto(`${base}/?user=${user}`);
   await runFeed(page);
   await comeBack(page);
-  assert.equal((await tabs(page)).length, 7);
+  assert.equal((await tabs(page)).length, 8);
   await runFeed(page);
   await noSidewaysScroll(page);
-  await page.screenshot({ path: join(out, `${name}.png`) });
+  await shoot(page, `${name}`);
   await openDocs(page);
   await noSidewaysScroll(page);
-  await page.screenshot({ path: join(out, `${name}-docs.png`) });
+  await shoot(page, `${name}-docs`);
 }
 
 async function wholeVisit(page, name) {
@@ -93,7 +48,7 @@ async function wholeVisit(page, name) {
   for (const dialog of ['short keys', 'settings']) {
     await page.getByRole('button', { name: `Open ${dialog} dialog` }).click();
     await page.getByRole('dialog').waitFor();
-    await page.screenshot({ path: join(out, `${name}-${dialog.replace(' ', '-')}.png`) });
+    await shoot(page, `${name}-${dialog.replace(' ', '-')}`);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }
@@ -108,7 +63,12 @@ async function wholeVisit(page, name) {
   await runTab(page, 'MyFolders');
   await runTab(page, 'MyLikes');
   await runTab(page, 'NodeIds');
-  await page.screenshot({ path: join(out, `${name}-node-ids.png`) });
+  await shoot(page, `${name}-node-ids`);
+
+  await subscribe(page);
+  await shoot(page, `${name}-live`);
+  await page.getByRole('button', { name: 'Stop query (Ctrl-Enter)' }).click();
+  await tab(page, 'NodeIds').click();
 
   await page.getByRole('button', { name: /^Prettify query/ }).click();
   assert.match(await editorValue(page, '.graphiql-query-editor'), /^# Everything .*\n(#.*\n)+query NodeIds\(/);
@@ -118,12 +78,38 @@ async function wholeVisit(page, name) {
   assert.equal(anonymous.viewer, null);
 }
 
+// subscribe runs the tab Live, and sees what somebody else does.
+async function subscribe(page) {
+  await tab(page, 'Live').click();
+  await operationIs(page, 'Live');
+  await page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' }).click();
+  const shown = async () => {
+    const value = await editorValue(page, '.graphiql-response');
+    return value ? JSON.parse(value).data?.interactiveChanged : undefined;
+  };
+  await until('the subscription begins', async () => (await shown())?.biz === 'video');
+  const like = async (what) => {
+    const response = await page.request.post(`${base}/graphql`, {
+      headers: { 'x-ovation-user': `${user}-other` },
+      data: { query: `mutation { ${what}(input: {biz: "video", bizId: "3"}) { interactive { likeCount } } }` },
+    });
+    return (await response.json()).data[what].interactive.likeCount;
+  };
+  for (const what of ['like', 'unlike']) {
+    const likes = await like(what);
+    await until(`the ${what} is seen`, async () => {
+      const now = await shown();
+      return (now?.bizId === '3' && now.likeCount === likes) || now;
+    });
+  }
+}
+
 // Links carry an operation and a user; what was edited since outlives them.
 async function followLinks(page) {
   await page.goto(`${base}/?${new URLSearchParams({ query: 'query First { __typename }', user: 'josé' })}`);
   assert.deepEqual(await run(page, 'First'), { data: { __typename: 'Query' } });
   await comeBack(page);
-  assert.equal((await tabs(page)).length, 8);
+  assert.equal((await tabs(page)).length, 9);
   assert.match(await editorValue(page, '.graphiql-query-editor'), /query First/);
 
   await page.goto(`${base}/?${new URLSearchParams({ query: 'query Second { __typename }', variables: '{"a": 1}' })}`);
@@ -132,7 +118,7 @@ async function followLinks(page) {
   await page.getByLabel('Token').fill('a.b.c');
   await comeBack(page);
   const all = await tabs(page);
-  assert.deepEqual([all.length, all[0], all[8]], [9, 'First', 'Second']);
+  assert.deepEqual([all.length, all[0], all[9]], [10, 'First', 'Second']);
   assert.match(await editorValue(page, '.graphiql-query-editor'), /query Second/);
   assert.equal(await editorValue(page, '.graphiql-editor-tool'), '{"a": 1}');
   assert.equal(await page.getByLabel('User').inputValue(), 'josé');
@@ -179,11 +165,7 @@ function tabs(page) {
 // run executes the open tab's first operation, whose name is given, and
 // returns the result when the page shows it.
 async function run(page, operation) {
-  // GraphiQL parses what it shows a moment later.
-  await page.waitForFunction((name) => {
-    const editor = document.querySelector('.graphiql-query-editor .CodeMirror')?.CodeMirror;
-    return editor?.operations?.[0]?.name?.value === name;
-  }, operation);
+  await operationIs(page, operation);
   const answered = page.waitForResponse((r) => r.url().endsWith('/graphql') && !isIntrospection(r.request()));
   await page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' }).click();
   const choice = page.getByRole('menuitem', { name: operation, exact: true });
@@ -195,6 +177,15 @@ async function run(page, operation) {
     return value && JSON.stringify(JSON.parse(value)) === want;
   }, shown);
   return result;
+}
+
+// operationIs waits until the open tab's first operation has this name: GraphiQL
+// parses what it shows a moment later.
+async function operationIs(page, name) {
+  await page.waitForFunction((want) => {
+    const editor = document.querySelector('.graphiql-query-editor .CodeMirror')?.CodeMirror;
+    return editor?.operations?.[0]?.name?.value === want;
+  }, name);
 }
 
 function isIntrospection(request) {
@@ -219,9 +210,4 @@ async function openDocs(page) {
   await docs.getByRole('option', { name: 'Interactive', exact: true }).click();
   await docs.locator('.graphiql-doc-explorer-title', { hasText: /^Interactive$/ }).waitFor();
   await docs.getByText(description).waitFor();
-}
-
-async function noSidewaysScroll(page) {
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(over <= 0, `the page is ${over} pixels wider than the screen`);
 }

@@ -1,12 +1,18 @@
 import { createGraphiQLFetcher } from '@graphiql/toolkit';
-import { viewerHeaders } from './viewer.js';
+import { createClient } from 'graphql-ws';
+import { viewerHeaders, viewerParams } from '../viewer.ts';
 
 // newFetcher sends operations to url in the name of whoever viewer() returns.
-// What someone typed into GraphiQL's own headers wins.
+// What someone typed into GraphiQL's own headers wins, but for subscriptions:
+// they go over a WebSocket, which is open while one runs.
 export function newFetcher(url, viewer) {
   return createGraphiQLFetcher({
     url,
     enableIncrementalDelivery: false,
+    wsClient: createClient({
+      url: new URL(url, location.href.replace(/^http/, 'ws')).href,
+      connectionParams: () => viewerParams(viewer()),
+    }),
     fetch: (input, init) => send(input, { ...init, headers: { ...accept, ...viewerHeaders(viewer()), ...init.headers } }),
   });
 }

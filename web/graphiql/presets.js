@@ -268,4 +268,25 @@ query Viewer {
   variables: '',
 };
 
-export const presets = [feed, like, collect, folders, likes, node, viewer];
+const live = {
+  query: `# The counts of two videos, now and whenever they change.
+# Press the button again to stop. Run Like in another tab
+# or window, and see them move.
+subscription Live($subjects: [SubjectInput!]!) {
+  interactiveChanged(subjects: $subjects) {
+    biz
+    bizId
+    likeCount
+    readCount
+    liked {
+      reaction
+    }
+    version
+    freshness
+  }
+}
+`,
+  variables: json({ subjects: [video(3), video(4)] }),
+};
+
+export const presets = [feed, like, collect, folders, likes, node, viewer, live];

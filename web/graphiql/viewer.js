@@ -25,20 +25,3 @@ export function storeViewer({ user, token }) {
     // Storage is blocked or full: the viewer lasts as long as the page.
   }
 }
-
-// viewerHeaders are the request headers that say who is asking. A token says
-// it all; the user's name alone is honoured in development only.
-export function viewerHeaders({ user, token }) {
-  const headers = {};
-  // A pasted "Authorization: Bearer …" or "Bearer …" is as good as the token.
-  const bare = token.replace(/^\s*(authorization:)?\s*(bearer\s)?/i, '').trim();
-  if (bare) headers.authorization = `Bearer ${bare}`;
-  else if (user.trim()) headers['x-ovation-user'] = asBytes(user.trim());
-  return headers;
-}
-
-// asBytes makes any text fit for a header: one character for each byte of its
-// UTF-8 form. fetch refuses characters above 255.
-function asBytes(text) {
-  return String.fromCharCode(...new TextEncoder().encode(text));
-}

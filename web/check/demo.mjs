@@ -1,0 +1,463 @@
+// Checks the demo page of a running server in headless Chromium, as two users.
+//
+//   node check/demo.mjs BASE_URL OUT_DIR
+//
+// The server must have demo data. `ovation dev` is asked in the names of users
+// made for this run; any other server with the three tokens of
+// OVATION_CHECK_TOKENS (one after the other, spaces between). The page is also
+// seen through a restart of the server: whoever runs this is asked for it on
+// standard output, see restart in browser.mjs. Screenshots go to OUT_DIR. Exits
+// with 1 at the first fault.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { desktop, done, noSidewaysScroll, openBrowser, phone, restart, until } from './browser.mjs';
+
+const [base, out] = process.argv.slice(2);
+if (!base || !out || !URL.canParse(base)) {
+  console.error('usage: node check/demo.mjs BASE_URL OUT_DIR, for example http://127.0.0.1:8080 /tmp/shots');
+  process.exit(2);
+}
+const tokens = process.env.OVATION_CHECK_TOKENS ? process.env.OVATION_CHECK_TOKENS.split(' ') : undefined;
+const people = tokens
+  ? tokens.map((token) => ({ id: JSON.parse(Buffer.from(token.split('.')[1], 'base64url')).sub, token }))
+  : ['ada', 'ben', 'cleo'].map((name) => ({ id: `${name}-${Date.now()}` }));
+const [ada, ben, cleo] = people; // cleo reads only
+
+// What the page shows of an item, by its title.
+const title = 'Packing for the second night';
+const subject = { biz: 'article', bizId: '1' };
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const light = { ...desktop, colorScheme: 'light' };
+const dark = { ...desktop, colorScheme: 'dark' };
+const gone = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED|WebSocket connection|status of 50[23]/;
+
+const { visit, shoot, close } = await openBrowser(base, out);
+try {
+  await visit('others see', [light, light], othersSee);
+  await visit('clicks', light, clicksEndWhereTheyWereMeant);
+  await visit('folders', light, foldersByKeyboard);
+  await visit('likes', light, likesInPages);
+  await visit('reads', light, readsAreCountedOnce);
+  await visit('late', light, lateAnswersNeverShow);
+  if (tokens) {
+    await visit('token', light, aTokenIsAskedFor, /status of 401/);
+  } else {
+    // What does not depend on the way to run.
+    await visit('somebody else', light, somebodyElseLooks);
+    await visit('refusals', light, refusalsAreTakenBack, gone);
+    await visit('doubts', light, doubtsAreShown);
+    await visit('offline', light, offlineIsTold, gone);
+    await visit('light', light, (page) => looks(page, 'light'));
+    await visit('dark', dark, (page) => looks(page, 'dark'));
+    await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
+  }
+  await visit('restart', [light, light], aRestartIsLivedThrough, gone);
+  console.log(`ok: screenshots are in ${out}`);
+} finally {
+  await close();
+  done();
+}
+
+// open shows the page to somebody, or to nobody.
+async function open(page, person, view = '') {
+  const who = person?.token ? `token=${person.token}` : `user=${encodeURIComponent(person?.id ?? '')}`;
+  if (person) await page.goto(`${base}/demo#${who}`);
+  else await page.goto(`${base}/demo`);
+  await linkIs(page, 'Live');
+  if (view) await page.getByRole('navigation').getByRole('link', { name: view }).click();
+  await page.getByRole('article').first().getByRole('button', { name: /^Like, / }).waitFor();
+}
+
+async function linkIs(page, label) {
+  await page.locator('.link-label', { hasText: label }).waitFor();
+}
+
+function card(page, name = title) {
+  return page.getByRole('article', { name });
+}
+
+function button(page, what, name = title) {
+  return card(page, name).getByRole('button', { name: new RegExp(`^${what}`) });
+}
+
+// count is what a button says: "Like, 74 likes".
+async function count(page, what = 'Like', name = title) {
+  const label = await button(page, what, name).getAttribute('aria-label');
+  return Number(/, ([\d,]+) /.exec(label)?.[1].replaceAll(',', ''));
+}
+
+async function isPressed(page, what = 'Like', name = title) {
+  return (await button(page, what, name).getAttribute('aria-pressed')) === 'true';
+}
+
+// ask sends an operation in somebody's name.
+async function ask({ id, token }, query, variables = {}) {
+  const who = token ? { authorization: `Bearer ${token}` } : { 'x-ovation-user': Buffer.from(id).toString('latin1') };
+  const response = await fetch(`${base}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...who },
+    body: JSON.stringify({ query, variables }),
+  });
+  const { data, errors } = await response.json();
+  assert.equal(errors, undefined);
+  return data;
+}
+
+// truth is what the server says of the subject.
+async function truth(person) {
+  const query = `query ($biz: String!, $bizId: ID!) {
+    interactive(biz: $biz, bizId: $bizId) { readCount likeCount liked { reaction } read { times } collected { folder { name } } }
+  }`;
+  return (await ask(person, query, subject)).interactive;
+}
+
+// record notes every state of a button from now on: how often, and whether the
+// viewer did.
+async function record(page, what = 'Like') {
+  return button(page, what).evaluateHandle((element) => {
+    const states = [];
+    const note = () => {
+      const state = `${/, ([\d,]+) /.exec(element.ariaLabel)?.[1]} ${element.ariaPressed}`;
+      if (states.at(-1) !== state) states.push(state);
+    };
+    note();
+    new MutationObserver(note).observe(element, { attributes: true });
+    return states;
+  });
+}
+
+async function othersSee(a, b) {
+  await Promise.all([open(a, ada), open(b, ben)]);
+  const before = await count(b);
+  const [seenByA, seenByB] = [await record(a), await record(b)];
+  await button(a, 'Like').click();
+  await until('the other sees the like', async () => (await count(b)) === before + 1 || (await count(b)));
+  await until('it is counted', async () => (await truth(ben)).likeCount === before + 1);
+  assert.equal(await isPressed(b), false);
+  assert.deepEqual(await seenByA.jsonValue(), [`${before} false`, `${before + 1} true`], 'the guess is the truth');
+  assert.deepEqual(await seenByB.jsonValue(), [`${before} false`, `${before + 1} false`]);
+  await shoot(b, 'others-see');
+
+  await Promise.all([a.reload(), b.reload()]);
+  await Promise.all([linkIs(a, 'Live'), linkIs(b, 'Live')]);
+  await until('a reload keeps it', async () => ((await count(a)) === before + 1 && (await isPressed(a)) && (await count(b)) === before + 1) || [await count(a), await count(b)]);
+
+  const [again, other] = [await record(a), await record(b)];
+  await button(a, 'Like').click();
+  await until('the other sees it taken back', async () => (await count(b)) === before || (await count(b)));
+  await button(b, 'Like').click();
+  await until('both see the other like', async () => (await count(a)) === before + 1 || (await count(a)));
+  assert.deepEqual(await again.jsonValue(), [`${before + 1} true`, `${before} false`, `${before + 1} false`]);
+  assert.deepEqual(await other.jsonValue(), [`${before + 1} false`, `${before} false`, `${before + 1} true`]);
+  await button(b, 'Like').click();
+  await until('it is as before', async () => (await truth(ada)).likeCount === before);
+}
+
+async function clicksEndWhereTheyWereMeant(page) {
+  await open(page, ada);
+  const before = await count(page);
+  const seen = await record(page);
+  for (let n = 0; n < 7; n++) await button(page, 'Like').click();
+  await until('the seventh click holds', async () => {
+    const { likeCount, liked } = await truth(ada);
+    return (likeCount === before + 1 && liked?.reaction === 'LIKE') || { likeCount, liked };
+  });
+  const states = [];
+  for (let n = 0; n < 8; n++) states.push(n % 2 ? `${before + 1} true` : `${before} false`);
+  assert.deepEqual(await seen.jsonValue(), states, 'each click shows once, and nothing flickers back');
+
+  await button(page, 'Dislike').click();
+  await until('a dislike takes its place', async () => (await truth(ada)).liked?.reaction === 'DISLIKE');
+  assert.equal(await isPressed(page), false);
+  assert.equal(await count(page), before);
+  await button(page, 'Dislike').click();
+  await until('nothing is left', async () => (await truth(ada)).liked === null);
+}
+
+async function foldersByKeyboard(page) {
+  await open(page, ada);
+  const before = await count(page, 'Keep');
+  await button(page, 'Keep').focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Keep in a folder' });
+  await dialog.getByRole('button', { name: /^Default/ }).waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await button(page, 'Keep').evaluate((element) => element === document.activeElement), true, 'the focus comes back');
+
+  await page.keyboard.press('Enter');
+  await dialog.getByLabel('New folder').fill('Weekend');
+  await page.keyboard.press('Enter');
+  await dialog.waitFor({ state: 'detached' });
+  await card(page).getByText('in Weekend').waitFor();
+  assert.equal(await count(page, 'Keep'), before + 1);
+  await until('it lies there', async () => (await truth(ada)).collected?.folder.name === 'Weekend');
+
+  await button(page, 'Keep').click();
+  const move = page.getByRole('dialog', { name: 'Move to another folder' });
+  await move.getByLabel('New folder').fill('weekend');
+  await page.keyboard.press('Enter');
+  await move.getByRole('alert').waitFor();
+  await shoot(page, 'folder-picker');
+  await move.getByRole('button', { name: /^Default/ }).click();
+  await card(page).getByText('in Default').waitFor();
+  assert.equal(await count(page, 'Keep'), before + 1, 'moving changes no count');
+
+  await page.getByRole('link', { name: 'Folders' }).click();
+  await page.getByRole('link', { name: /^Weekend\s*0 items/ }).waitFor();
+  await page.getByRole('link', { name: /^Default\s*1 item/ }).click();
+  await card(page).waitFor();
+  await shoot(page, 'folder');
+  await button(page, 'Keep').click();
+  await page.getByRole('button', { name: 'Take it out' }).click();
+  await page.getByText('Nothing lies here yet.').waitFor();
+  await until('it is out', async () => (await truth(ada)).collected === null);
+  await page.goBack();
+  await page.getByRole('link', { name: /^Default\s*0 items/ }).waitFor();
+}
+
+async function likesInPages(page) {
+  await open(page, ada);
+  for (let more = 0; more < 2; more++) {
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    await page.getByRole('region', { name: `Page ${more + 2}` }).getByRole('button', { name: /^Like, / }).first().waitFor();
+  }
+  const buttons = page.getByRole('article').getByRole('button', { name: /^Like, / });
+  const likes = 23;
+  for (let n = 0; n < likes; n++) await buttons.nth(n).click();
+  const stored = async () => {
+    const { viewer } = await ask(ada, '{ viewer { likes(first: 100) { edges { node { interactive { biz bizId } } } } } }');
+    return viewer.likes.edges.map(({ node: { interactive } }) => `${interactive.biz}/${interactive.bizId}`);
+  };
+  await until('all likes are stored', async () => (await stored()).length === likes || (await stored()).length);
+
+  await page.getByRole('navigation').getByRole('link', { name: 'Likes' }).click();
+  await page.getByRole('heading', { name: 'Your likes' }).waitFor();
+  await until('all likes are listed', async () => {
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    return (await page.getByRole('article').count()) === likes || (await page.getByRole('article').count());
+  });
+  const listed = await page.getByRole('article').evaluateAll((cards) => cards.map((one) => one.dataset.subject));
+  assert.deepEqual(listed, await stored(), 'newest first, each once');
+  const pressed = page.getByRole('article').getByRole('button', { name: /^Like, /, pressed: true });
+  while ((await pressed.count()) > 0) await pressed.first().click();
+  await until('all are taken back', async () => (await stored()).length === 0);
+  await page.reload();
+  await page.getByText('Nothing yet.').waitFor();
+}
+
+async function readsAreCountedOnce(page) {
+  const sent = [];
+  page.on('request', (request) => {
+    const { operationName, variables } = request.postDataJSON() ?? {};
+    if (operationName === 'Read') sent.push(`${variables.input.biz}/${variables.input.bizId}`);
+  });
+  await open(page, cleo);
+  await until('the read is counted', async () => (await truth(cleo)).read?.times === 1);
+  const reads = async () => (await card(page).locator('.card-reads').innerText()).match(/([\d,]+) reads/)?.[1];
+  await until('it shows', async () => (await reads()) === (await truth(cleo)).readCount.toLocaleString('en') || (await reads()));
+  // Out of view and back is the same read.
+  for (const place of [10, 0, 19, 0]) {
+    const before = sent.length;
+    await page.getByRole('article').nth(place).scrollIntoViewIfNeeded();
+    if (place > 0) await until('what came into view is read', async () => sent.length > before);
+  }
+  assert.equal(new Set(sent).size, sent.length, `something was read twice: ${sent}`);
+  assert.equal((await truth(cleo)).read.times, 1);
+}
+
+// answerWith has the server answer one operation in a way of ours.
+async function answerWith(page, operation, change) {
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
+    return change(route);
+  });
+}
+
+async function refusalsAreTakenBack(page) {
+  await open(page, ada);
+  const before = await count(page);
+  const seen = await record(page);
+  let refused = 0;
+  await answerWith(page, 'Like', (route) =>
+    refused++ === 0
+      ? route.fulfill({ json: { data: null, errors: [{ message: 'not now', path: ['like'], extensions: { code: 'UNAVAILABLE' } }] } })
+      : route.fallback(),
+  );
+  await button(page, 'Like').click();
+  const notices = page.getByRole('region', { name: 'Notices' });
+  await notices.getByText('The service cannot keep this right now.').waitFor();
+  await until('the like is taken back', async () => !(await isPressed(page)));
+  assert.equal(await count(page), before);
+  await shoot(page, 'refusal');
+  await notices.getByRole('button', { name: 'Try again' }).click();
+  await until('the second try holds', async () => (await truth(ada)).liked?.reaction === 'LIKE');
+  assert.deepEqual(await seen.jsonValue(), [`${before} false`, `${before + 1} true`, `${before} false`, `${before + 1} true`]);
+  await button(page, 'Like').click();
+  await until('it is as before', async () => (await truth(ada)).liked === null);
+}
+
+async function doubtsAreShown(page) {
+  let doubtful = true;
+  await answerWith(page, 'Feed', async (route) => {
+    if (!doubtful) return route.fallback();
+    const response = await route.fetch();
+    const json = await response.json();
+    Object.assign(json.data.interactives[1], { freshness: 'STALE' });
+    Object.assign(json.data.interactives[2], { freshness: 'UNAVAILABLE', version: 0, readCount: 0, likeCount: 0, dislikeCount: 0, collectCount: 0 });
+    return route.fulfill({ response, json });
+  });
+  // The subscription would put it right at once.
+  await page.routeWebSocket('**/graphql', () => {});
+  await page.goto(`${base}/demo#${ada.token ? `token=${ada.token}` : `user=${ada.id}`}`);
+  await page.getByText('Some counts are not known right now').waitFor();
+  await page.getByText('True a while ago').waitFor();
+  assert.equal(await page.getByRole('article').nth(2).getByRole('button', { name: 'Like', exact: true }).count(), 1, 'zeros in place of the unknown are not shown');
+  await shoot(page, 'doubts');
+  doubtful = false;
+}
+
+// lateAnswersNeverShow holds back an answer and an event until newer ones have
+// been shown.
+async function lateAnswersNeverShow(page) {
+  const held = [];
+  let hold = false;
+  await page.routeWebSocket('**/graphql', (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      if (hold && String(message).includes('"next"')) held.push(() => socket.send(message));
+      else socket.send(message);
+    });
+  });
+  const times = (await truth(ada)).read.times;
+  await open(page, ada);
+  await until('its own read is told', async () => (await truth(ada)).read.times > times);
+  const before = await count(page);
+  const seen = await record(page);
+
+  // What others do now is told late: after the page has acted and asked itself.
+  hold = true;
+  await act(ben, 'like');
+  await until('the event is held', async () => held.length > 0);
+  await button(page, 'Like').click();
+  await until('the page knows better', async () => (await count(page)) === before + 2 || (await count(page)));
+  for (const send of held.splice(0)) send();
+  hold = false;
+  await act(ben, 'unlike');
+  await until('the next event shows', async () => (await count(page)) === before + 1 || (await count(page)));
+  const states = await seen.jsonValue();
+  assert.deepEqual(states.filter((state) => state.endsWith('false')), [`${before} false`], 'the own like never flickers');
+  await button(page, 'Like').click();
+  await until('it is as before', async () => (await truth(ada)).likeCount === before);
+}
+
+async function act(person, what) {
+  const data = await ask(person, `mutation { ${what}(input: {biz: "${subject.biz}", bizId: "${subject.bizId}"}) { changed } }`);
+  assert.equal(data[what].changed, true);
+}
+
+async function somebodyElseLooks(page) {
+  await open(page, ada);
+  await page.getByRole('button', { name: `You are ${ada.id}. Change that` }).click();
+  await shoot(page, 'viewer');
+  await page.getByLabel('Somebody else').fill('José from anywhere');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'You are José from anywhere. Change that' }).waitFor();
+  await linkIs(page, 'Live');
+  await button(page, 'Like').click();
+  await until('it is liked in the new name', async () => (await truth({ id: 'José from anywhere' })).liked !== null);
+  await button(page, 'Like').click();
+  await until('and no more', async () => !(await isPressed(page)));
+
+  await page.getByRole('button', { name: /Change that$/ }).click();
+  await page.getByRole('button', { name: 'Look around as nobody' }).click();
+  await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  await linkIs(page, 'Live');
+  await button(page, 'Like').click();
+  await page.getByRole('dialog', { name: 'Who is looking?' }).waitFor();
+}
+
+async function aTokenIsAskedFor(page) {
+  await page.goto(`${base}/demo`);
+  await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  await linkIs(page, 'Live');
+  await button(page, 'Like').click();
+  const dialog = page.getByRole('dialog', { name: 'Who is looking?' });
+  await dialog.getByText('ovation token --user alice').waitFor();
+  await shoot(page, 'token');
+  await dialog.getByLabel('Token').fill('not.a.token');
+  await dialog.getByRole('button', { name: 'Use this token' }).click();
+  await page.getByRole('button', { name: 'You are nobody. Change that' }).click();
+  await dialog.getByText('The last token was refused').waitFor();
+  await dialog.getByLabel('Token').fill(`Authorization: Bearer ${ada.token}`);
+  await dialog.getByRole('button', { name: 'Use this token' }).click();
+  await page.getByRole('button', { name: `You are ${ada.id}. Change that` }).waitFor();
+  await button(page, 'Like').click();
+  await until('it is liked', async () => (await truth(ada)).liked !== null);
+  await button(page, 'Like').click();
+  await until('and no more', async () => (await truth(ada)).liked === null);
+}
+
+// looks takes pictures, and holds each view against axe's rules.
+async function looks(page, name) {
+  await open(page, ada);
+  await rules(page);
+  await noSidewaysScroll(page);
+  await shoot(page, name);
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+  await button(page, 'Keep').click();
+  await page.getByRole('dialog').getByRole('button', { name: /^Default/ }).waitFor();
+  await rules(page);
+  await shoot(page, `${name}-picker`);
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'Folders' }).click();
+  await page.locator('.folders-shelf, .empty').first().waitFor();
+  await rules(page);
+  await noSidewaysScroll(page);
+}
+
+async function rules(page) {
+  // Colours are measured when nothing moves.
+  await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1).map((one) => one.finished.catch(() => {}))));
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+  assert.deepEqual(
+    violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).slice(0, 3).join('; ')}`),
+    [],
+  );
+}
+
+async function offlineIsTold(page) {
+  await open(page, ada);
+  const before = await count(page);
+  await page.context().setOffline(true);
+  await linkIs(page, 'Offline');
+  await button(page, 'Like').click();
+  const notices = page.getByRole('region', { name: 'Notices' });
+  await notices.getByText('You are offline. Nothing was changed').waitFor();
+  assert.equal(await count(page), before);
+  await shoot(page, 'offline');
+  await page.context().setOffline(false);
+  await linkIs(page, 'Live');
+  await notices.getByRole('button', { name: 'Try again' }).click();
+  await until('it is liked', async () => (await truth(ada)).liked !== null);
+  await button(page, 'Like').click();
+  await until('and no more', async () => (await truth(ada)).liked === null);
+}
+
+async function aRestartIsLivedThrough(a, b) {
+  await Promise.all([open(a, ada), open(b, ben)]);
+  const before = await count(b);
+  await restart(async () => {
+    await linkIs(b, 'Reconnecting');
+    await shoot(b, 'reconnecting');
+  });
+  await Promise.all([linkIs(a, 'Live'), linkIs(b, 'Live')]);
+  await button(a, 'Like').click();
+  await until('the other sees it', async () => (await count(b)) === before + 1 || (await count(b)));
+  await button(a, 'Like').click();
+  await until('and taken back', async () => (await count(b)) === before || (await count(b)));
+}

@@ -1,0 +1,46 @@
+import type { CombinedError } from '@urql/core';
+
+// Advice is an error in words for whoever sits before the page: what happened
+// and what to do about it.
+export interface Advice {
+  readonly says: string;
+  readonly retry: boolean; // whether the same again may work
+  readonly signIn: boolean; // whether another viewer may do it
+}
+
+const again = { retry: true, signIn: false };
+const final = { retry: false, signIn: false };
+
+// advise turns an error of the API, or of the way to it, into advice.
+export function advise(error: CombinedError): Advice {
+  if (error.networkError) {
+    return navigator.onLine
+      ? { says: 'The server did not answer. It is not known whether this was done; doing it again is safe.', ...again }
+      : { says: 'You are offline. Nothing was changed; try again when you are back.', ...again };
+  }
+  const [first] = error.graphQLErrors;
+  const message = sentence(first?.message ?? error.message);
+  switch (first?.extensions['code']) {
+    case 'UNAUTHENTICATED':
+      return { says: `${message} Say who you are first.`, retry: false, signIn: true };
+    case 'UNAVAILABLE':
+      return { says: 'The service cannot keep this right now. Nothing was changed; try again in a moment.', ...again };
+    case 'RATE_LIMITED':
+      return { says: 'That was a lot at once. Wait a few seconds, then try again.', ...again };
+    case 'LIMIT_EXCEEDED':
+      return { says: `There is no room for more: ${message}`, ...final };
+    case 'NOT_FOUND':
+      return { says: `It is not there any more. ${message}`, ...final };
+    case 'BAD_USER_INPUT':
+      return { says: message, ...final };
+    default:
+      return { says: `Something is wrong on the server. ${message}`, ...again };
+  }
+}
+
+// sentence makes one of a message, which may begin with the name of an argument.
+function sentence(message: string): string {
+  const text = message.replace(/^input\.(\w+)/, 'the $1');
+  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(capital) ? capital : `${capital}.`;
+}

@@ -1,0 +1,57 @@
+import type { DocumentInput } from '@urql/core';
+import { useMemo } from 'react';
+import { useClient } from 'urql';
+import type { Subject } from '../api/subject';
+import {
+  CollectDocument,
+  DislikeDocument,
+  LikeDocument,
+  UncollectDocument,
+  UndislikeDocument,
+  UnlikeDocument,
+  type CardFragment,
+  type Reaction,
+} from '../operations';
+import { defaultToBe } from './folder-pages';
+import { inFull } from './rolling-number';
+import { complain, tell } from './notices';
+
+// Actions is what a viewer can do with a subject. Each shows at once, and is
+// taken back with a notice where the server refuses it.
+export interface Actions {
+  react(reaction: Reaction, on: boolean): void;
+  collect(folder: { id: string; name: string }): void;
+  uncollect(): void;
+}
+
+export function useActions({ biz, bizId }: Subject, title: string): Actions {
+  const client = useClient();
+  return useMemo(() => {
+    const input = { biz, bizId };
+
+    async function act<Data, Input>(did: string, toDo: string, document: DocumentInput<Data, { input: Input }>, given: Input) {
+      const { data, error } = await client.mutation(document, { input: given }).toPromise();
+      if (error) complain(`Could not ${toDo} “${title}”`, error, () => void act(did, toDo, document, given));
+      else tell(`${did} ${title}. ${counts(data)}`);
+    }
+
+    return {
+      react(reaction, on) {
+        if (reaction === 'LIKE') void (on ? act('Liked', 'like', LikeDocument, input) : act('No more liked:', 'unlike', UnlikeDocument, input));
+        else void (on ? act('Disliked', 'dislike', DislikeDocument, input) : act('No more disliked:', 'undislike', UndislikeDocument, input));
+      },
+      collect: ({ id, name }) =>
+        void act(`In ${name}:`, 'keep', CollectDocument, id === defaultToBe.id ? input : { ...input, folderId: id }),
+      uncollect: () => void act('Taken out:', 'take out', UncollectDocument, input),
+    };
+  }, [client, biz, bizId, title]);
+}
+
+// counts reads out what a subject has after an action.
+function counts(data: unknown): string {
+  for (const payload of Object.values((data ?? {}) as Record<string, { interactive?: CardFragment }>)) {
+    const card = payload?.interactive;
+    if (card) return `${inFull(card.likeCount)} likes, ${inFull(card.collectCount)} kept`;
+  }
+  return '';
+}

@@ -1,0 +1,17 @@
+import type { CardFragment } from '../operations';
+import { Icon } from './icons';
+
+// Doubts says so where not every count on the page is as of now.
+export function Doubts({ cards }: { cards: readonly CardFragment[] }) {
+  const unknown = cards.filter((card) => card.freshness === 'UNAVAILABLE').length;
+  const stale = cards.filter((card) => card.freshness === 'STALE').length;
+  if (unknown + stale === 0) return null;
+  return (
+    <p className="doubts" role="status">
+      <Icon name="clock" />
+      {unknown > 0
+        ? 'Some counts are not known right now: the service has lost its database. What you do is kept all the same, or refused with a notice.'
+        : 'Some counts were true a while ago. What has changed since comes when the service has caught up.'}
+    </p>
+  );
+}

@@ -1,0 +1,34 @@
+import type { ReactNode } from 'react';
+import { links } from '../route';
+import { useSession } from '../session';
+import { Icon, type IconName } from './icons';
+import { askWho } from './viewer-dialog';
+
+// Empty stands where nothing is yet.
+export function Empty({ icon, children }: { icon: IconName; children: ReactNode }) {
+  return (
+    <div className="empty">
+      <Icon name={icon} />
+      <p>{children}</p>
+      <a className="button" href={links.feed}>
+        To the feed
+      </a>
+    </div>
+  );
+}
+
+// ForUsers shows what belongs to a user, and to nobody else why it is not there.
+export function ForUsers({ children }: { children: ReactNode }) {
+  const { known, userId } = useSession();
+  if (!known) return null;
+  if (userId !== null) return children;
+  return (
+    <div className="empty">
+      <Icon name="lock" />
+      <p>This belongs to somebody. Say who you are to see yours.</p>
+      <button type="button" className="button strong" onClick={askWho}>
+        Say who you are
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+import { useEffect } from 'react';
+import type { CombinedError } from '@urql/core';
+import { advise } from '../api/advice';
+import { Store, useStore } from '../api/store';
+import { askWho } from './viewer-dialog';
+import { Icon } from './icons';
+
+interface Notice {
+  readonly id: number;
+  readonly says: string;
+  readonly action?: { readonly label: string; readonly run: () => void };
+}
+
+const shown = new Store<readonly Notice[]>([]);
+const said = new Store('');
+const atMost = 3; // notices at once
+const shownFor = 9_000; // milliseconds
+let nextId = 1;
+
+// tell says something to screen readers only: what sighted people see happen.
+export function tell(text: string): void {
+  said.set(text);
+}
+
+// complain shows an error with what to do about it. again does the same once
+// more.
+export function complain(what: string, error: CombinedError, again?: () => void): void {
+  const advice = advise(error);
+  const says = `${what}. ${advice.says}`;
+  const rest = shown.get().filter((notice) => notice.says !== says);
+  const action = advice.signIn
+    ? { label: 'Say who you are', run: () => askWho() }
+    : advice.retry && again
+      ? { label: 'Try again', run: again }
+      : undefined;
+  shown.set([...rest, { id: nextId++, says, ...(action && { action }) }].slice(-atMost));
+}
+
+function dismiss(id: number): void {
+  shown.set(shown.get().filter((notice) => notice.id !== id));
+}
+
+// Notices is where both appear.
+export function Notices() {
+  const notices = useStore(shown);
+  return (
+    <>
+      <div className="unseen" role="status" aria-live="polite">
+        {useStore(said)}
+      </div>
+      <div className="notices" role="region" aria-label="Notices" aria-live="polite">
+        {notices.map((notice) => (
+          <NoticeCard key={notice.id} notice={notice} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function NoticeCard({ notice: { id, says, action } }: { notice: Notice }) {
+  useEffect(() => {
+    const timer = setTimeout(() => dismiss(id), shownFor);
+    return () => clearTimeout(timer);
+  }, [id]);
+  return (
+    <div className="notice">
+      <p>{says}</p>
+      {action && (
+        <button
+          type="button"
+          className="button"
+          onClick={() => {
+            dismiss(id);
+            action.run();
+          }}
+        >
+          {action.label}
+        </button>
+      )}
+      <button type="button" className="plain" aria-label="Dismiss" onClick={() => dismiss(id)}>
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}

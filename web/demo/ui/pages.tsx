@@ -1,0 +1,106 @@
+import type { AnyVariables, DocumentInput } from '@urql/core';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { useQuery } from 'urql';
+import { advise } from '../api/advice';
+import { useStore } from '../api/store';
+import { useSession } from '../session';
+import { Icon } from './icons';
+
+export interface PageProps<Data> {
+  readonly data: Data | undefined;
+  readonly first: boolean; // whether it begins the list
+}
+
+interface Props<Data, Variables extends AnyVariables> {
+  readonly label: string; // what there is more of
+  readonly query: DocumentInput<Data, Variables>;
+  readonly variables: (after: string | null) => Variables;
+  readonly info: (data: Data) => { hasNextPage: boolean; endCursor: string | null } | undefined;
+  readonly page: (props: PageProps<Data>) => ReactNode;
+  readonly auto?: boolean; // whether the next page comes when the end is in view
+}
+
+// Pages shows a list one page after another. Each page is a query of its own, so
+// that one that changes is read again alone.
+export function Pages<Data, Variables extends AnyVariables>(props: Props<Data, Variables>) {
+  const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
+  return cursors.map((after, index) => (
+    <Page
+      key={after}
+      {...props}
+      after={after}
+      last={index === cursors.length - 1}
+      onMore={(next) => setCursors((before) => [...before.slice(0, index + 1), next])}
+    />
+  ));
+}
+
+type OneProps<Data, Variables extends AnyVariables> = Props<Data, Variables> & {
+  readonly after: string | null;
+  readonly last: boolean;
+  readonly onMore: (after: string) => void;
+};
+
+function Page<Data, Variables extends AnyVariables>({ label, query, variables, info, page, auto, after, last, onMore }: OneProps<Data, Variables>) {
+  const { known } = useSession();
+  const [{ data, error, fetching }, again] = useQuery<Data, Variables>({
+    query,
+    variables: variables(after),
+    requestPolicy: 'cache-and-network',
+    pause: !known,
+  } as Parameters<typeof useQuery<Data, Variables>>[0]);
+  useAgainWhenBack(Boolean(error), () => again({ requestPolicy: 'network-only' }));
+  const next = data && info(data);
+  return (
+    <>
+      {page({ data, first: after === null })}
+      {error && !data && <Failed error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />}
+      {last && next?.hasNextPage && next.endCursor && <More label={label} auto={auto ?? false} busy={fetching} onMore={() => onMore(next.endCursor!)} />}
+    </>
+  );
+}
+
+// useAgainWhenBack repeats what has failed once the connection is back.
+export function useAgainWhenBack(failed: boolean, again: () => void): void {
+  const { connection } = useSession();
+  const live = useStore(connection.link) === 'live';
+  const latest = useRef(again);
+  latest.current = again;
+  useEffect(() => {
+    if (live && failed) latest.current();
+  }, [live, failed]);
+}
+
+// Failed stands in place of a page that could not be read.
+export function Failed({ error, onAgain }: { error: Parameters<typeof advise>[0]; onAgain: () => void }) {
+  return (
+    <div className="failed" role="alert">
+      <p>{error.networkError ? 'The server cannot be reached.' : advise(error).says}</p>
+      <button type="button" className="button" onClick={onAgain}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+// More is the button for the next page. With auto it presses itself when it
+// comes near.
+export function More({ label, auto, busy, onMore }: { label: string; auto: boolean; busy: boolean; onMore: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  const latest = useRef(onMore);
+  latest.current = onMore;
+  useEffect(() => {
+    if (!auto || !button.current) return;
+    const observer = new IntersectionObserver((changes) => changes.at(-1)?.isIntersecting && latest.current(), { rootMargin: '500px' });
+    observer.observe(button.current);
+    return () => observer.disconnect();
+  }, [auto]);
+  return (
+    <p className="more">
+      <button type="button" className="button" ref={button} aria-busy={busy} onClick={onMore}>
+        <Icon name="plus" />
+        More {label}
+      </button>
+    </p>
+  );
+}

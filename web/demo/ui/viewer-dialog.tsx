@@ -1,0 +1,105 @@
+import { useState, type FormEvent } from 'react';
+import { anonymous } from '../../viewer';
+import { Store, useStore } from '../api/store';
+import { useSession } from '../session';
+import { Avatar } from './avatar';
+import { Dialog } from './dialog';
+
+const open = new Store(false);
+
+// askWho opens the dialog in which the viewer says who they are.
+export const askWho = () => open.set(true);
+
+// Users of the demo data.
+const people = ['alice', 'bob', 'carol', 'user-4', 'user-5'];
+
+export function ViewerDialog() {
+  const { tokensOnly, userId, known, change } = useSession();
+  if (!useStore(open)) return null;
+  const close = () => open.set(false);
+  const be = (viewer: { user: string; token: string }) => {
+    change(viewer);
+    close();
+  };
+  return (
+    <Dialog title="Who is looking?" onClose={close}>
+      {tokensOnly ? <TokenForm onToken={(token) => be({ user: '', token })} /> : <NameForm now={userId} onName={(user) => be({ user, token: '' })} />}
+      {known && userId !== null && (
+        <p className="dialog-foot">
+          <button type="button" className="button quiet" onClick={() => be(anonymous)}>
+            Look around as nobody
+          </button>
+          <span>Counts only; nothing is yours.</span>
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+function NameForm({ now, onName }: { now: string | null; onName: (user: string) => void }) {
+  const [name, setName] = useState('');
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (name.trim()) onName(name.trim());
+  };
+  return (
+    <>
+      <p>This is the development server: it believes whoever you say you are.</p>
+      <ul className="people">
+        {people.map((person) => (
+          <li key={person}>
+            <button type="button" aria-pressed={person === now} onClick={() => onName(person)}>
+              <Avatar name={person} />
+              {person}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form className="field-row" onSubmit={submit}>
+        <label className="field">
+          <span>Somebody else</span>
+          <input value={name} maxLength={128} onChange={(event) => setName(event.target.value)} placeholder="any user id" {...plainText} />
+        </label>
+        <button type="submit" className="button strong" disabled={!name.trim()}>
+          Go
+        </button>
+      </form>
+    </>
+  );
+}
+
+function TokenForm({ onToken }: { onToken: (token: string) => void }) {
+  const [token, setToken] = useState('');
+  const { refusal } = useSession();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (token.trim()) onToken(token.trim());
+  };
+  return (
+    <form className="stack" onSubmit={submit}>
+      {refusal && (
+        <p className="problem" role="alert">
+          The last token was refused: {refusal}.
+        </p>
+      )}
+      <p>This server wants a token. With the secret it runs with, this makes one for the user alice that is good for a day:</p>
+      <pre className="command">
+        <code>OVATION_JWT_SECRET=… bin/ovation token --user alice</code>
+      </pre>
+      <p>
+        <code>make stack</code> prints one when it starts.
+      </p>
+      <label className="field">
+        <span>Token</span>
+        <textarea rows={4} value={token} maxLength={8192} onChange={(event) => setToken(event.target.value)} placeholder="eyJ…" {...plainText} />
+      </label>
+      <p className="hint">It stays in this browser tab and is forgotten with it.</p>
+      <button type="submit" className="button strong" disabled={!token.trim()}>
+        Use this token
+      </button>
+    </form>
+  );
+}
+
+// What browsers like to add to a text field, and is wrong here.
+const plainText = { autoComplete: 'off', autoCapitalize: 'none', autoCorrect: 'off', spellCheck: false } as const;

@@ -1,0 +1,98 @@
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useQuery } from 'urql';
+import { feed, type Item } from '../content/catalogue';
+import { FeedDocument, type CardFragment } from '../operations';
+import { useSession } from '../session';
+import { Failed, More, useAgainWhenBack } from '../ui/pages';
+import { LiveCards } from '../ui/live-cards';
+import { Doubts } from '../ui/doubts';
+import { inFull, RollingNumber } from '../ui/rolling-number';
+import type { Shape } from '../ui/card';
+
+const atOnce = 20;
+
+// Feed shows what there is, twenty at a time: one query a page.
+export function Feed() {
+  const [pages, setPages] = useState(1);
+  const [counts, setCounts] = useState<ReadonlyMap<number, readonly CardFragment[]>>(new Map());
+  const report = useCallback((page: number, cards: readonly CardFragment[]) => setCounts((before) => new Map(before).set(page, cards)), []);
+  const all = [...counts.values()].flat();
+  return (
+    <>
+      <header className="intro">
+        <div>
+          <h1>Now showing</h1>
+          <Hint />
+        </div>
+        <Tally cards={all} />
+      </header>
+      <Doubts cards={all} />
+      {Array.from({ length: pages }, (_, page) => (
+        <FeedPage key={page} number={page} onCards={report} />
+      ))}
+      {pages * atOnce < feed.length && <More label="to see" auto busy={false} onMore={() => setPages(pages + 1)} />}
+    </>
+  );
+}
+
+function FeedPage({ number, onCards }: { number: number; onCards: (page: number, cards: readonly CardFragment[]) => void }) {
+  const { known } = useSession();
+  const items = useMemo(() => feed.slice(number * atOnce, (number + 1) * atOnce), [number]);
+  const subjects = useMemo(() => items.map(({ biz, bizId }: Item) => ({ biz, bizId })), [items]);
+  const [{ data, error }, again] = useQuery({ query: FeedDocument, variables: { subjects }, requestPolicy: 'cache-and-network', pause: !known });
+  const cards = data?.interactives;
+  useEffect(() => {
+    if (cards) onCards(number, cards);
+  }, [cards, number, onCards]);
+  const retry = () => again({ requestPolicy: 'network-only' });
+  useAgainWhenBack(Boolean(error), retry);
+  return (
+    <section aria-label={`Page ${number + 1}`}>
+      {error && !cards && <Failed error={error} onAgain={retry} />}
+      <LiveCards subjects={items} cards={cards} shape={shapeOf} />
+    </section>
+  );
+}
+
+// shapeOf has twenty cards fill whole rows of two, three or four.
+function shapeOf(place: number): Shape {
+  return place === 0 ? 'lead' : place === 7 ? 'wide' : 'plain';
+}
+
+function Hint() {
+  const { userId, tokensOnly } = useSession();
+  if (tokensOnly) return <p>Counts move as others act. Open this page in a second window to see it.</p>;
+  const other = userId === 'bob' ? 'carol' : 'bob';
+  return (
+    <p>
+      Counts move as others act. See it in a{' '}
+      <a href={`#user=${other}`} target="_blank" rel="noopener">
+        second window, as {other}
+      </a>
+      .
+    </p>
+  );
+}
+
+// Tally adds up what is on the page.
+function Tally({ cards }: { cards: readonly CardFragment[] }) {
+  const sum = (of: (card: CardFragment) => number) => (cards.length ? cards.reduce((total, card) => total + of(card), 0) : undefined);
+  const rows = [
+    ['likes', sum((card) => card.likeCount)],
+    ['kept', sum((card) => card.collectCount)],
+    ['reads', sum((card) => card.readCount)],
+  ] as const;
+  return (
+    <dl className="tally" aria-label="On this page">
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <RollingNumber value={value} />
+            <span className="unseen">{value === undefined ? 'not known yet' : inFull(value)}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,37 @@
+// Who is asking, for both pages: the development server believes a user's name,
+// every other server a token. Both are empty for an anonymous viewer.
+export interface Viewer {
+  readonly user: string;
+  readonly token: string;
+}
+
+export const anonymous: Viewer = { user: '', token: '' };
+
+// viewerHeaders are the request headers that say who is asking. A token says
+// it all; the user's name alone is honoured in development only.
+export function viewerHeaders(viewer: Viewer): Record<string, string> {
+  const { token, user } = bare(viewer);
+  if (token) return { authorization: `Bearer ${token}` };
+  if (user) return { 'x-ovation-user': asBytes(user) };
+  return {};
+}
+
+// viewerParams say the same in the connection_init message of a WebSocket,
+// since browsers send no headers of ours with it.
+export function viewerParams(viewer: Viewer): Record<string, string> {
+  const { token, user } = bare(viewer);
+  if (token) return { Authorization: `Bearer ${token}` };
+  if (user) return { 'X-Ovation-User': user };
+  return {};
+}
+
+// A pasted "Authorization: Bearer …" or "Bearer …" is as good as the token.
+function bare({ user, token }: Viewer): Viewer {
+  return { user: user.trim(), token: token.replace(/^\s*(authorization:)?\s*(bearer\s)?/i, '').trim() };
+}
+
+// asBytes makes any text fit for a header: one character for each byte of its
+// UTF-8 form. fetch refuses characters above 255.
+function asBytes(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text));
+}
