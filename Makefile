@@ -35,7 +35,7 @@ build: web ## Build bin/ovation, the pages included
 
 .PHONY: test
 test: web chromium ## Run every test, with the race detector; gets Postgres, Redis and RabbitMQ for it
-	scripts/services run go test -race -cover -timeout 15m $(GO_TEST_FLAGS) ./...
+	scripts/services run go test -race -cover -timeout 25m $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-web
 test-web: web chromium ## Test the pages in headless Chromium, on both ways to run; SHOTS=folder keeps pictures
