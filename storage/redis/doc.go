@@ -63,7 +63,8 @@
 // # When something is down
 //
 // Without Redis the database answers, behind a limit, and is storage.Stale: it
-// lacks what is queued, but for what this process could not show itself.
+// lacks what is queued, but for what this process could not show itself. Where
+// only this process is without Redis, it waits for a worker to tell the others.
 // Without the database Redis answers with what it has; counts that it has not
 // are zeros and storage.Unavailable. Marks that fail for two seconds close the
 // epoch: workers go on without Redis, and nobody believes it. A Redis that
@@ -85,7 +86,10 @@
 //     TestMarksAfterTheCommitAreCaught, TestDirectWritersWhoForgetNothingAreCaught,
 //     TestDirectWritersWhoTellNothingAreCaught, TestWorkersWhoForgetNothingAreCaught;
 //     TestOwnReadIsSeenBeforeAndAfterItIsPersisted, TestReadsPastTheQueue,
-//     TestForgottenReadsAreLookedUp, TestReadsOfAnEarlierEpochAreNotShown.
+//     TestForgottenReadsAreLookedUp, TestReadsOfAnEarlierEpochAreNotShown,
+//     TestReadIsAsNewAsItsCount, TestCutOffNodeWaitsForTheWorker,
+//     TestCommitThatOutlastsTheGuard, TestDroppedIsTakenBack,
+//     TestDroppedIsLaidOverNothing.
 //   - I5: TestCountsNeverGoBack.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped. What is shown and not committed
@@ -95,7 +99,10 @@
 //   - I6: TestWithoutRedisTheDatabaseAnswers,
 //     TestWithoutTheDatabaseWhatIsWarmIsServed,
 //     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver, TestUnshownReadsAreLaidOver,
-//     TestLookKnowsNothingAfterALoss, TestHangingPartsCostLittle,
+//     TestLookKnowsNothingAfterALoss, TestEvictionsMakeDoubtful,
+//     TestHangingPartsCostLittle, TestHangingDatabaseIsLeftAlone,
+//     TestCutOffNodeDoesNotWaitInVain, TestOneStallOpensNoBreaker,
+//     TestCallerWhoGoesAwayBlamesNobody, TestWorkersThatPublishGoOnWithoutRedis,
 //     TestFullRedisCommitsNothingUnmarked.
 //   - Whoever watches counts is told of every change, also of what changed while
 //     Redis was away: TestLiveCounts, TestLiveCountsOverPostgres,
@@ -104,6 +111,9 @@
 //   - I7: TestRoundTrips, TestMissesAtOnceAskOnce, TestPendingReadsAskNobody.
 //     Memory is bounded: TestWindowsAreBounded, TestReadsAreBounded,
 //     TestEveryKeyHasAnAge.
+//   - Values that are not ours, and scripts that Redis has lost, fail nobody:
+//     TestForeignValuesFailNobody, TestLostScriptsAreSentAgain. It needs few
+//     privileges: TestLeastPrivileges.
 //
 // It needs Redis 6 or newer, and imports package storage and nothing else of
 // this module.

@@ -62,8 +62,9 @@ const showTries = 3
 // correction of what is there.
 //
 // What the queue has confirmed and Redis cannot be told of, this process
-// remembers, lays over its own replies and tells Redis as soon as it can.
-// Errors: storage.ErrUnavailable, the context's.
+// remembers, lays over its own replies and tells Redis as soon as it can. Other
+// nodes may still believe Redis then: so it waits for a worker to persist it,
+// for 300 ms at most. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) (err error) {
 	at := s.present()
 	if at != nil {
@@ -80,6 +81,7 @@ func (s *Store) Show(ctx context.Context, actions []storage.Action, where storag
 	switch {
 	case where == storage.Queued && (at == nil || err != nil):
 		s.unshown.add(actions)
+		s.awaitWorker(ctx, actions)
 	default:
 		s.unshown.remove(actions)
 	}

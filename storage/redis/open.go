@@ -117,6 +117,7 @@ type Store struct {
 	marks     marks
 	steady    streak // of a Redis that answers polls
 	unshown   *unshown
+	untold    atomic.Int64 // until when no worker is waited for, in nanoseconds since it was opened
 	listener  atomic.Pointer[listener]
 }
 

@@ -164,7 +164,7 @@ func (s *Store) addOwn(
 		}
 	}
 	if len(older) > 0 {
-		if err := s.readAgain(ctx, at, viewer, older, out, kinds); err != nil {
+		if err := s.readAgain(ctx, at, viewer, older, out, kinds, reads); err != nil {
 			return err
 		}
 	}
@@ -203,8 +203,11 @@ func (es *entries) show(to *storage.Interactive, key storage.StateKey, kinds sto
 }
 
 // readAgain reads the given ones past the client's cache, and from the
-// database where that is not enough.
-func (s *Store) readAgain(ctx context.Context, at *epoch, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds) error {
+// database where that is not enough. What is then known of reads comes into
+// words.
+func (s *Store) readAgain(
+	ctx context.Context, at *epoch, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds, words *ownReads,
+) error {
 	subjects := make([]storage.Subject, len(older))
 	keys := make([]storage.StateKey, len(older))
 	for i, n := range older {
@@ -219,6 +222,7 @@ func (s *Store) readAgain(ctx context.Context, at *epoch, viewer storage.User, o
 	if err != nil {
 		return err
 	}
+	words.renew(keys, reads)
 	var own []entries
 	var still []int
 	for i, n := range older {
@@ -233,7 +237,7 @@ func (s *Store) readAgain(ctx context.Context, at *epoch, viewer storage.User, o
 	if len(still) == 0 {
 		return nil
 	}
-	return s.ofOneMoment(ctx, at, viewer, still, out, own, kinds)
+	return s.ofOneMoment(ctx, at, viewer, still, out, own, kinds, words)
 }
 
 // ofOneMoment takes counts and states of one moment from the database, which
@@ -241,6 +245,7 @@ func (s *Store) readAgain(ctx context.Context, at *epoch, viewer storage.User, o
 // are the entries of those that are asked for.
 func (s *Store) ofOneMoment(
 	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []entries, kinds storage.Kinds,
+	words *ownReads,
 ) error {
 	subjects := make([]storage.Subject, len(which))
 	for i, n := range which {
@@ -265,6 +270,7 @@ func (s *Store) ofOneMoment(
 	if err != nil {
 		return err
 	}
+	words.renew(keys, reads)
 	for i, n := range which {
 		to := &out[n]
 		own[i].since(&found[i])

@@ -83,6 +83,21 @@ func (r *ownReads) take(of *window, words string, unshown []storage.Action) {
 	}
 }
 
+// renew takes what was read later of some states in place of what was known.
+func (r *ownReads) renew(keys []storage.StateKey, later *ownReads) {
+	for _, key := range keys {
+		delete(r.of, key)
+	}
+	if r.of == nil {
+		r.of = later.of
+	} else {
+		maps.Copy(r.of, later.of)
+	}
+	if later.gone.After(r.gone) {
+		r.gone = later.gone
+	}
+}
+
 type ownReadID struct {
 	subject storage.Subject
 	version int64

@@ -1,0 +1,80 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"ovation/storage"
+)
+
+const (
+	toldTime   = 300 * time.Millisecond // that it is waited for a worker
+	toldPause  = 5 * time.Millisecond   // between the first two looks; twice as long each time
+	toldPauses = 40 * time.Millisecond  // at most
+	untoldTime = time.Second            // after waiting in vain
+)
+
+// awaitWorker waits until a worker has persisted actions that this process
+// could not show. While the epoch is open, other nodes believe Redis, and lack
+// what they are not told: the worker's marks tell them. It gives up after a
+// moment, at once where it has lately waited in vain, and where the database
+// cannot tell.
+func (s *Store) awaitWorker(ctx context.Context, actions []storage.Action) {
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.User.Anonymous() })
+	began := time.Since(s.began)
+	wait := time.NewTimer(toldPause)
+	defer wait.Stop()
+	for pause := toldPause; ; pause = min(2*pause, toldPauses) {
+		if len(actions) == 0 || !s.epoch.Load().open || began < time.Duration(s.untold.Load()) {
+			return
+		}
+		wait.Reset(pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		left, err := s.unpersisted(ctx, actions)
+		if err != nil {
+			return
+		}
+		if actions = left; time.Since(s.began)-began > toldTime {
+			s.untold.Store(int64(time.Since(s.began) + untoldTime))
+			return
+		}
+	}
+}
+
+// unpersisted returns those of the actions that the database has not, nor
+// anything newer.
+func (s *Store) unpersisted(ctx context.Context, actions []storage.Action) (left []storage.Action, err error) {
+	var kinds storage.Kinds
+	keys := make([]storage.StateKey, len(actions))
+	for i := range actions {
+		keys[i] = storage.StateKey{User: actions[i].User, Subject: actions[i].Subject}
+		kinds |= storage.KindsOf(actions[i].Kind)
+	}
+	found, err := ask(ctx, s, "look for what is not shown", func(ctx context.Context) ([]storage.States, error) {
+		return s.Store.States(ctx, keys, kinds)
+	})
+	for i := range found {
+		if persistedVersion(&found[i], actions[i].Kind) < actions[i].Version {
+			left = append(left, actions[i])
+		}
+	}
+	return left, err
+}
+
+// persistedVersion is that of the latest action of a kind.
+func persistedVersion(s *storage.States, kind storage.Kind) int64 {
+	switch {
+	case kind == storage.KindReaction:
+		return s.ReactionVersion
+	case kind == storage.KindCollection:
+		return s.CollectionVersion
+	case s.Read != nil:
+		return s.Read.Last
+	}
+	return 0
+}

@@ -1,0 +1,80 @@
+package redis
+
+import (
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// A node that cannot reach Redis answers once a worker has told the others.
+func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	to, err := url.Parse(server.url())
+	must(t, err)
+	link := startProxy(t, to.Host)
+	cut := open(t, Options{URL: "redis://" + link.listener.Addr().String(), Database: db, RedisTimeout: short})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	link.gate.Lock()
+	release := sync.OnceFunc(link.gate.Unlock)
+	t.Cleanup(release)
+	eventually(t, "Redis is away from it", func() bool { see(t, cut, alice, movie); return !cut.redis.healthy() })
+
+	actions := []storage.Action{
+		react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10), readNow(alice, movie, 2),
+		readNow(storage.User{Tenant: movie.Tenant}, movie, 1),
+	}
+	replied := make(chan struct{})
+	go func() {
+		_ = cut.Show(t.Context(), actions, storage.Queued)
+		close(replied)
+	}()
+	select {
+	case <-replied:
+		t.Fatal("it replies, and nobody else knows")
+	case <-time.After(50 * time.Millisecond):
+	}
+	persist(t, db, other, actions...)
+	<-replied
+	got := see(t, other, alice, movie)
+	wantLikes(t, "after the reply, on another node", got, 1, true)
+	if got.ReadCount != 3 || got.Read == nil || got.Read.Times != 2 {
+		t.Errorf("after the reply, on another node: %+v", got)
+	}
+}
+
+// A worker that does not come is waited for a moment only, and not by everyone.
+func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	see(t, s, alice, movie)
+	server.hang()
+	defer server.resume()
+	eventually(t, "Redis is away", func() bool { see(t, s, alice, movie); return !s.redis.healthy() })
+	show := func(version int64) time.Duration {
+		began := time.Now()
+		_ = s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, version)}, storage.Queued)
+		return time.Since(began)
+	}
+	if first, second := show(10), show(11); first < toldTime || second > toldTime/2 {
+		t.Errorf("the first takes %v, the second %v", first, second)
+	}
+	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
+		t.Errorf("its own answer: %+v", got)
+	}
+}
+
+// The counts are read once more, and have what is read meanwhile: so has the
+// field.
+func TestReadIsAsNewAsItsCount(t *testing.T) {
+	server, db := startServer(t), &hooked{Store: openDatabase(t)}
+	s := open(t, Options{URL: server.url(), Database: db})
+	see(t, s, bob, movie)
+	worker := open(t, Options{URL: server.url(), Database: openAgain(t, db.Store)})
+	db.states = sync.OnceFunc(func() { persist(t, db.Store, worker, react(alice, movie, storage.Like, 10)) })
+	db.windows = sync.OnceFunc(func() { persist(t, db.Store, worker, readNow(alice, movie, 1)) })
+	wantReads(t, "read meanwhile", see(t, s, alice, movie), 1)
+}
