@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"ovation/balance"
@@ -12,7 +13,9 @@ import (
 // after the other, while many users click through a balancer.
 func TestRollingRestartLosesNoRequest(t *testing.T) {
 	s := newSite(t)
-	s.variables["OVATION_DRAIN"] = stackDrain.String() // which is for this balancer
+	if os.Getenv("OVATION_LOAD") != "full" { // this balancer notices sooner than others, unless the machine is overloaded
+		s.variables["OVATION_DRAIN"] = stackDrain.String()
+	}
 	log := newWatch()
 	balancer := balance.New(slog.New(slog.NewTextHandler(log, nil)))
 	front := httptest.NewServer(balancer)
