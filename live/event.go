@@ -19,6 +19,7 @@ type Event struct {
 
 	mu       sync.Mutex
 	payloads []payload
+	held     int // bytes of them
 }
 
 type payload struct {
@@ -26,11 +27,17 @@ type payload struct {
 	text []byte
 }
 
-const maxPayloads = 16
+// What one event remembers at most. Some hundred thousand events are there as
+// long as their subjects are watched.
+const (
+	maxPayloads     = 16
+	maxPayloadBytes = 2 << 10
+)
 
 // Payload returns what encode returns, which is called once for each key and
-// then remembered as long as the event is. Keys are comparable. What is returned
-// must not be changed. Nothing is remembered of very many keys, and of nil.
+// then remembered as long as the event is. Keys are comparable, and kept as long:
+// a weak pointer keeps nothing else. What is returned must not be changed. What
+// there is no room for is encoded each time, and so is nil.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -38,8 +45,9 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 		return e.payloads[i].text
 	}
 	text := encode()
-	if text != nil && len(e.payloads) < maxPayloads {
+	if text != nil && len(e.payloads) < maxPayloads && e.held+len(text) <= maxPayloadBytes {
 		e.payloads = append(e.payloads, payload{key, text})
+		e.held += len(text)
 	}
 	return text
 }

@@ -428,6 +428,24 @@ func TestPayloadIsEncodedOnceForEachKey(t *testing.T) {
 	}
 }
 
+func TestLongPayloadsAreNotKept(t *testing.T) {
+	event, n := &Event{}, 0
+	for range 2 {
+		for key, size := range []int{maxPayloadBytes - 10, 11, 10, maxPayloadBytes + 1} {
+			got := event.Payload(key, func() []byte {
+				n++
+				return make([]byte, size)
+			})
+			if len(got) != size {
+				t.Errorf("%d bytes of %d", len(got), size)
+			}
+		}
+	}
+	if n != 6 || event.held != maxPayloadBytes {
+		t.Errorf("4 payloads were encoded %d times, and %d bytes are kept", n, event.held)
+	}
+}
+
 // BenchmarkFanOut is from a change until each of 10,000 watchers of one subject
 // has taken it, each in a goroutine of its own.
 func BenchmarkFanOut(b *testing.B) {

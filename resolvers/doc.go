@@ -25,8 +25,10 @@
 //     viewers, for whom it is encoded once:
 //     TestSubscriptionReadsWhatChangedTogetherByOneCall,
 //     TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce,
-//     TestSlowConnectionIsToldWhatIsTrueByThen. A subscription that has ended
-//     leaves nothing: TestSubscriptionThatEndsLeavesNothing.
+//     TestSlowConnectionIsToldWhatIsTrueByThen. What all subscriptions keep in
+//     memory is bounded: TestSubjectsThatAreWatchedAreBounded,
+//     TestSubscriptionsKeepFewDocuments, TestEventsKeepNoDocument. One that has
+//     ended leaves nothing: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: nobody sees another tenant's data or another user's private
 //     folders, reads and dislikes: TestWalls…, one for each type.
 //

@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"ovation/graph"
@@ -32,8 +31,7 @@ type Root struct {
 	cursors  *cursors
 	now      func() time.Time
 
-	watched    atomic.Int64 // subjects, in all subscriptions
-	maxWatched int64
+	room room // of subscriptions
 }
 
 var _ graph.ResolverRoot = (*Root)(nil)

@@ -105,7 +105,10 @@ func executor(cfg Config, c *cursors) *handler.Server {
 }
 
 func newRoot(cfg Config, c *cursors) *Root {
-	return &Root{store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now, maxWatched: maxWatched}
+	return &Root{
+		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now,
+		room: room{maxSubjects: maxWatched, maxText: maxDocuments},
+	}
 }
 
 // engine is what executes operations: a *handler.Server of gqlgen, or the

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -23,10 +24,6 @@ const (
 	// momentTime is how long what was read together for a viewer is told of.
 	// What a slow connection has not taken by then is read again.
 	momentTime = 100 * time.Millisecond
-	// maxWatched is how many subjects the subscriptions of a process watch, each
-	// counted for each subscription. One takes some 300 bytes, and 700 more that
-	// nobody else watches.
-	maxWatched = 1_000_000
 	// minRetry and maxRetry bound the wait after what is to be told could not
 	// be read.
 	minRetry = 100 * time.Millisecond
@@ -55,9 +52,8 @@ func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*
 	if s == nil {
 		return nil, errors.New("a subscription outside of an operation")
 	}
-	if r.watched.Add(int64(len(subjects))) > r.maxWatched {
-		r.watched.Add(-int64(len(subjects)))
-		return nil, &problem{codeUnavailable, "this server watches as many subjects as it can; try again"}
+	if err := r.room.take(s.keeps, len(subjects)); err != nil {
+		return nil, err
 	}
 	s.watcher, s.out = r.live.Watch(subjects), make(chan *storage.Interactive, 1)
 	s.events = make([]*live.Event, 1)
@@ -68,7 +64,7 @@ func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*
 	}
 	context.AfterFunc(ctx, func() {
 		s.watcher.Close()
-		r.watched.Add(-int64(len(subjects)))
+		r.room.give(s.keeps, len(subjects))
 	})
 	return s.out, nil
 }
@@ -102,6 +98,7 @@ type subscription struct {
 	// shared says that whoever runs the same operation and is nobody, too, is
 	// sent the very same.
 	shared  bool
+	keeps   kept
 	watcher *live.Watcher
 	out     chan *storage.Interactive // what the next response is made of
 
@@ -130,10 +127,14 @@ func (r *Root) withSubscription(ctx context.Context, next graphql.OperationHandl
 	if op.Operation == nil || op.Operation.Operation != ast.Subscription {
 		return next(ctx)
 	}
-	s := &subscription{Root: r, me: viewer.From(ctx), kinds: kindsSelected(op)}
+	s := &subscription{Root: r, me: viewer.From(ctx), kinds: kindsSelected(op), keeps: kept{document: op.Doc, text: len(op.RawQuery)}}
 	varies := variesBelowRoot(op.Operation)
+	if varies {
+		s.keeps.variables = textIn(op.Variables)
+	}
 	s.shared = s.me.Anonymous() && !varies
 	responses := next(context.WithValue(ctx, subscriptionKey{}, s))
+	op.RawQuery, op.Extensions, op.Headers = "", nil, nil // nobody reads them any more
 	if !varies {
 		op.Variables = nil // they were read, and are the most of what is kept
 	}
@@ -170,7 +171,8 @@ func (s *subscription) respondToAnyone(ctx context.Context, next graphql.Respons
 		return made()
 	}
 	var failed *graphql.Response
-	data := event.Payload(graphql.GetOperationContext(ctx).Operation, func() []byte {
+	// A document that nobody uses any more is not kept by what it was encoded for.
+	data := event.Payload(weak.Make(graphql.GetOperationContext(ctx).Operation), func() []byte {
 		made := made()
 		if made == nil || len(made.Errors) > 0 || len(made.Extensions) > 0 {
 			failed = made

@@ -3,8 +3,6 @@ package resolvers
 import (
 	"context"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +11,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"ovation/graph"
 	"ovation/live"
 	"ovation/loaders"
 	"ovation/storage"
@@ -146,44 +143,4 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 func withOperation(t *testing.T) context.Context {
 	t.Helper()
 	return graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{}})
-}
-
-func TestSubjectsThatAreWatchedAreBounded(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	hub := live.New(store, live.Options{})
-	defer hub.Close()
-	r := &Root{store: store, live: hub, maxWatched: 3}
-	watch := func(n int) (context.CancelFunc, error) {
-		inputs := make([]*graph.SubjectInput, n)
-		for i := range inputs {
-			inputs[i] = &graph.SubjectInput{Biz: "video", BizID: strconv.Itoa(i)}
-		}
-		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), subscriptionKey{}, &subscription{Root: r}))
-		_, err := subscriptionResolver{r}.InteractiveChanged(ctx, inputs)
-		return cancel, err
-	}
-	end, err := watch(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cancel, err := watch(2)
-	defer cancel()
-	if code, _ := codeOf(err); err == nil || code != codeUnavailable {
-		t.Errorf("two more of three are watched: %v", err)
-	}
-	end()
-	for deadline := time.Now().Add(10 * time.Second); r.watched.Load() > 0; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d are watched in the end", r.watched.Load())
-		}
-	}
-	cancel, err = watch(3)
-	defer cancel()
-	if err != nil {
-		t.Error(err)
-	}
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -285,5 +288,57 @@ func TestSubscriptionRefusesWhatCannotBeWatched(t *testing.T) {
 				t.Error("and the stream goes on")
 			}
 		})
+	}
+}
+
+// TestSubscriptionsKeepFewDocuments begins ever other subscriptions, each with
+// as long a text as may be.
+func TestSubscriptionsKeepFewDocuments(t *testing.T) {
+	s := start(t)
+	ask := func(i int, id string) *stream {
+		text := fmt.Sprintf(`subscription { interactiveChanged(subjects: [{biz: "video", bizId: "%s"}]) { likeCount } } # %d `, id, i)
+		return s.subscribe(t, "", text+strings.Repeat("x", 65_000-len(text)), nil)
+	}
+	var open []*stream
+	var refused *graphql.Response
+	for i := 0; refused == nil && i < 1000; i++ {
+		one := ask(i, "1")
+		if got := one.next(); len(got.Errors) > 0 {
+			refused = got
+		} else {
+			open = append(open, one)
+		}
+	}
+	if n := len(open); n != 8<<20/65_000 || refused.Errors[0].Extensions["code"] != "UNAVAILABLE" || !strings.Contains(refused.Errors[0].Message, "different documents") {
+		t.Fatalf("after %d there is %+v", n, refused)
+	}
+	s.subscribe(t, "", watchOne, nil).data(t) // a short one
+	ask(len(open)-1, "1").data(t)             // one that is there
+	open[0].end()
+	eventually(t, "there is room again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
+}
+
+// TestEventsKeepNoDocument watches one subject for long, and tells of it by a
+// document that comes and goes.
+func TestEventsKeepNoDocument(t *testing.T) {
+	s := start(t)
+	s.subscribe(t, "", watchOne, nil).data(t)
+	var operation weak.Pointer[ast.OperationDefinition]
+	func() {
+		one := s.subscribe(t, "", strings.Replace(watchOne, "likeCount", "n: likeCount", 1), nil)
+		one.data(t)
+		operation = weak.Make(graphql.GetOperationContext(one.ctx).Operation)
+		one.end()
+	}()
+	for i := range 2000 { // none of them is asked: they take its place among the documents that are known
+		text := fmt.Sprintf(`query Q%d { __typename }`, i)
+		if _, errs := s.engine.CreateOperationContext(graphql.StartOperationTrace(t.Context()), &graphql.RawParams{Query: text}); errs != nil {
+			t.Fatal(errs)
+		}
+	}
+	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // before the other one ends by itself
+		if time.Now().After(deadline) {
+			t.Fatal("its document is there still")
+		}
 	}
 }

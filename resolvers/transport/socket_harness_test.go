@@ -250,6 +250,29 @@ func eventually(tb testing.TB, what string, is func() bool) {
 	}
 }
 
+// bystander watches a subject of "told" while others misbehave.
+type bystander struct {
+	*client
+
+	subject string
+	n       int64
+}
+
+func (s *site) bystander(tb testing.TB, subject string) *bystander {
+	tb.Helper()
+	c := s.ready(tb)
+	c.say(subscribe("1", watching("told", subject)))
+	return &bystander{client: c, subject: subject}
+}
+
+// isTold wants the next event to come.
+func (b *bystander) isTold(tb testing.TB) {
+	tb.Helper()
+	b.n++
+	tell(tb, b.subject, b.n)
+	b.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":%q,"version":%d}}}}`, b.subject, b.n))
+}
+
 // raw is a connection on which a handshake has been made by hand.
 func (s *site) raw(tb testing.TB) net.Conn {
 	tb.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ func TestASocketAnswersOperations(t *testing.T) {
 		"a subscription that is refused": {subscribe("1", watching("fail", "1")), []string{
 			`{"type":"error","id":"1","payload":[{"message":"no such thing","path":["interactiveChanged"],"locations":[{"line":1,"column":14}],"extensions":{"code":"NOT_FOUND"}}]}`,
 		}},
+		"the longest message": {longest(), []string{`{"type":"next","id":"1","payload":{"data":{"viewer":null}}}`, `{"type":"complete","id":"1"}`}},
 		"a ping":              {`{"type":"ping"}`, []string{`{"type":"pong"}`}},
 		"a ping with payload": {`{"type":"ping","payload":{"at":[1, 2]}}`, []string{`{"type":"pong","payload":{"at":[1,2]}}`}},
 		"a pong":              {`{"type":"pong","payload":null}`, nil},
@@ -68,9 +70,16 @@ func TestASocketAnswersOperations(t *testing.T) {
 	s.is(t, "ovation_streams websocket", 0)
 }
 
+// longest is a message of 64 KiB.
+func longest() string {
+	text := subscribe("1", `{viewer{userId}}#`)
+	return strings.Replace(text, "#", "#"+strings.Repeat("x", 64<<10-len(text)), 1)
+}
+
 // TestCloseCodes says to the server what it must not be told.
 func TestCloseCodes(t *testing.T) {
 	s := newSite(t, siteOptions{})
+	other := s.bystander(t, "closed")
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	const begun = `{"type":"connection_init"}`
 	tests := map[string]struct {
@@ -121,6 +130,7 @@ func TestCloseCodes(t *testing.T) {
 			// The server may close before it has taken all of a long message.
 			_ = c.Write(t.Context(), websocket.MessageText, []byte(test.say[len(test.say)-1]))
 			c.isClosed(test.code, test.reason)
+			other.isTold(t)
 		})
 	}
 	t.Run("binary", func(t *testing.T) {
@@ -133,12 +143,37 @@ func TestCloseCodes(t *testing.T) {
 			s.dial(t, "Sec-WebSocket-Protocol", offered).isClosed(4406, "Subprotocol not acceptable")
 		})
 	}
-	s.is(t, "ovation_streams websocket", 0)
-	s.is(t, "ovation_subscriptions", 0)
+	other.isTold(t)
+	s.is(t, "ovation_streams websocket", 1)
+	s.is(t, "ovation_subscriptions", 1)
+}
+
+// TestLongMessagesAreNotKept sends many of them at the same time, and has the
+// server keep nothing.
+func TestLongMessagesAreNotKept(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	other := s.bystander(t, "long")
+	long := []byte(`{"type":"ping","payload":{"":"` + strings.Repeat("x", 8<<20) + `"}}`)
+	before := heap()
+	var all sync.WaitGroup
+	for range 50 {
+		c := s.ready(t)
+		all.Go(func() {
+			_ = c.Write(t.Context(), websocket.MessageText, long) // the server closes before it has all of it
+			c.isClosed(websocket.StatusMessageTooBig, "64 KiB")
+		})
+	}
+	all.Wait()
+	other.isTold(t)
+	s.is(t, "ovation_streams websocket", 1)
+	if after := heap(); after > before+8<<20 {
+		t.Errorf("the heap has grown by %d KB", (after-before)>>10)
+	}
 }
 
 func TestFramesThatAreNone(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{CloseTimeout: 50 * time.Millisecond}})
+	other := s.bystander(t, "frames")
 	for name, frames := range map[string]string{
 		"an unknown opcode":      "\x83\x80\x00\x00\x00\x00",
 		"not masked":             "\x81\x02{}",
@@ -156,9 +191,10 @@ func TestFramesThatAreNone(t *testing.T) {
 			if said := everything(t, conn); len(said) < 4 || said[0] != 0x88 || said[2:4] != "\x03\xea" {
 				t.Errorf("it is answered with %q, not with a close of 1002", said)
 			}
+			other.isTold(t)
 		})
 	}
-	s.is(t, "ovation_streams websocket", 0)
+	s.is(t, "ovation_streams websocket", 1)
 }
 
 func TestHandshakesThatAreRefused(t *testing.T) {

@@ -1,0 +1,96 @@
+package resolvers
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/graph"
+	"ovation/live"
+	"ovation/storage/sqlite"
+)
+
+func (r *room) watched() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.subjects
+}
+
+func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
+	r := &room{maxSubjects: 1000, maxText: 100}
+	a, b, c := kept{&ast.QueryDocument{}, 60, 0}, kept{&ast.QueryDocument{}, 41, 0}, kept{&ast.QueryDocument{}, 30, 10}
+	take := func(one kept, fits bool) {
+		t.Helper()
+		if err := r.take(one, 1); (err == nil) != fits {
+			t.Errorf("%d bytes beside %d: %v", one.text, r.text, err)
+		}
+	}
+	take(a, true)
+	take(b, false)
+	take(a, true) // is there already
+	take(c, true)
+	take(c, false) // its variables are its own
+	take(a, true)
+	for range 3 {
+		r.give(a, 1)
+	}
+	take(b, true)
+	r.give(b, 1)
+	r.give(c, 1)
+	if r.text != 0 || r.subjects != 0 || len(r.documents) != 0 {
+		t.Errorf("in the end %d bytes, %d subjects and %d documents are left", r.text, r.subjects, len(r.documents))
+	}
+}
+
+func TestTextInVariables(t *testing.T) {
+	value := map[string]any{"a": "four", "b": []any{"one", map[string]any{"c": json.Number("12"), "d": nil}}, "e": true}
+	if n := textIn(value); n != 9 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
+func TestSubjectsThatAreWatchedAreBounded(t *testing.T) {
+	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	hub := live.New(store, live.Options{})
+	defer hub.Close()
+	r := &Root{store: store, live: hub, room: room{maxSubjects: 3}}
+	watch := func(n int) (context.CancelFunc, error) {
+		inputs := make([]*graph.SubjectInput, n)
+		for i := range inputs {
+			inputs[i] = &graph.SubjectInput{Biz: "video", BizID: strconv.Itoa(i)}
+		}
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), subscriptionKey{}, &subscription{Root: r}))
+		_, err := subscriptionResolver{r}.InteractiveChanged(ctx, inputs)
+		return cancel, err
+	}
+	end, err := watch(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel, err := watch(2)
+	defer cancel()
+	if code, _ := codeOf(err); err == nil || code != codeUnavailable {
+		t.Errorf("two more of three are watched: %v", err)
+	}
+	end()
+	for deadline := time.Now().Add(10 * time.Second); r.room.watched() > 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d are watched in the end", r.room.watched())
+		}
+	}
+	cancel, err = watch(3)
+	defer cancel()
+	if err != nil {
+		t.Error(err)
+	}
+}
