@@ -62,7 +62,7 @@ test-image: build ## Test, as root, that bin/ovation runs as the image has it, w
 	scripts/services run scripts/image_test
 
 .PHONY: load
-load: ## As hard as promised: 1,000 clients double-click and a process dies; 100,000 steps over two nodes; how soon others see; live counts of 1,000 subscribers
+load: ## As hard as promised: 1,000 clients double-click and a process dies; 100,000 steps over two nodes; how soon others see; live counts of up to 10,000 subscribers
 	OVATION_LOAD=full scripts/services run go test -race -count 1 -v -timeout 30m -run 'DoubleClick|Kill|Own|Rolling|Outlive' ./cmd/ovation
 	OVATION_LOAD=full scripts/services run go test -count 1 -v -timeout 15m -run 'Soon|LiveLikes' ./cmd/ovation # figures: without the race detector
 

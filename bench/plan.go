@@ -19,16 +19,19 @@ type plan struct {
 	worker  int // rounds of that
 	imports int // rounds of an import
 	copies  int // of the data in each
+
+	watchers int // of one subject, at the same time
+	changes  int // of it
 }
 
 var (
 	fullPlan = plan{
 		name: "full", limit: 14 * time.Minute, rounds: 5, segment: 3 * time.Second, warm: 2 * time.Second,
-		open: time.Minute, probes: 10, backlog: 120_000, worker: 3, imports: 3, copies: 14,
+		open: time.Minute, probes: 10, backlog: 120_000, worker: 3, imports: 3, copies: 14, watchers: 10_000, changes: 20,
 	}
 	quickPlan = plan{
 		name: "quick", limit: 5 * time.Minute, rounds: 3, segment: 1500 * time.Millisecond, warm: 500 * time.Millisecond,
-		open: 10 * time.Second, probes: 10, backlog: 60_000, worker: 1, imports: 1, copies: 4,
+		open: 10 * time.Second, probes: 10, backlog: 60_000, worker: 1, imports: 1, copies: 4, watchers: 2_000, changes: 10,
 	}
 )
 

@@ -123,6 +123,11 @@ const (
 	metricBytes   = "go_memstats_alloc_bytes_total"
 	metricActions = "ovation_worker_batch_actions_sum"
 	metricBatches = "ovation_worker_batch_actions_count"
+
+	metricGoroutines  = "go_goroutines"
+	metricStacks      = "go_memstats_stack_inuse_bytes"
+	metricHeapGoal    = "go_memstats_next_gc_bytes"
+	metricCollections = "go_gc_duration_seconds_count"
 )
 
 // metrics asks the process.

@@ -36,7 +36,7 @@ var rows = []struct {
 	{row{key: "like", title: "like, closed loop", target: "≥ 100 % of the reference"}, likeRow},
 	{row{key: "like-alone", title: "like, closed loop, no worker running", target: "≥ 100 % of the reference"}, likeAloneRow},
 	{row{key: "worker", title: "worker into Postgres", target: "≥ 50,000 actions/s"}, workerRow},
-	// Another row goes here, as {row{…}, liveRow}.
+	{row{key: "live", title: "subscribers of one subject on one node", target: "10,000 of them; a change is told p99 < 250 ms; each at rest ≤ 20 KB, ≤ 3 goroutines"}, liveRow},
 	{row{key: "import", title: "bulk import", target: "≥ 100,000 rows/s"}, importRow},
 }
 

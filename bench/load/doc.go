@@ -1,6 +1,7 @@
 // Package load sends HTTP requests at a server and measures how long each
 // takes: as many as the server answers (Closed), or at times that do not depend
-// on it (Open).
+// on it (Open). A Watch is a subscription over a WebSocket, of which a process
+// can have many.
 //
 // It is made to cost little, since it shares its machine with what it
 // measures: a connection is a socket and a buffer, requests are bytes that were
@@ -16,6 +17,8 @@
 //     TestEachClientTakesTurns.
 //   - A reply that is wrong and a connection that fails are counted and told:
 //     TestFaultsAreCounted.
+//   - A Watch hears every response, answers pings, and tells how it ended:
+//     TestAWatchHearsResponses, TestAWatchThatIsRefused.
 //   - Nothing outlives a call: every test checks for leaks.
 //
 // It imports the standard library, a histogram, and nothing of this module.

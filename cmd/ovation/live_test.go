@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -38,8 +39,14 @@ type follower struct {
 	took []time.Time // when each event came
 }
 
-// subscribe begins to watch until the test ends.
+// subscribe begins to watch the movie.
 func (s *server) subscribe(ctx context.Context, user string) (*follower, error) {
+	conn, err := s.watch(ctx, user, map[string]any{"query": watchMovie})
+	return &follower{conn: conn}, err
+}
+
+// watch opens a WebSocket as a user and begins one subscription on it.
+func (s *server) watch(ctx context.Context, user string, payload map[string]any) (*websocket.Conn, error) {
 	conn, _, err := websocket.Dial(ctx, strings.Replace(s.url, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // there is none
 	if err != nil {
 		return nil, err
@@ -50,13 +57,13 @@ func (s *server) subscribe(ctx context.Context, user string) (*follower, error) 
 	}
 	for _, message := range []any{
 		map[string]any{"type": "connection_init", "payload": headers},
-		map[string]any{"type": "subscribe", "id": "1", "payload": map[string]string{"query": watchMovie}},
+		map[string]any{"type": "subscribe", "id": "1", "payload": payload},
 	} {
 		if err := wsjson.Write(ctx, conn, message); err != nil {
-			return nil, err
+			return nil, errors.Join(err, conn.CloseNow())
 		}
 	}
-	return &follower{conn: conn}, nil
+	return conn, nil
 }
 
 // watchers subscribes as each of the users, and closes all in the end.
@@ -75,6 +82,19 @@ func watchers(t *testing.T, s *server, users ...string) []*follower {
 
 // next waits for an event, which is then the last. What goes back, or is no event, is an error.
 func (s *follower) next(ctx context.Context) error {
+	var got struct{ InteractiveChanged event }
+	if err := nextOn(ctx, s.conn, &got); err != nil {
+		return fmt.Errorf("after %+v: %w", s.last, err)
+	}
+	if got.InteractiveChanged.Version < s.last.Version {
+		return fmt.Errorf("%w: %+v after %+v", errWrongAnswer, got.InteractiveChanged, s.last)
+	}
+	s.last, s.took = got.InteractiveChanged, append(s.took, time.Now())
+	return nil
+}
+
+// nextOn waits for the next response on a WebSocket and decodes its data.
+func nextOn(ctx context.Context, conn *websocket.Conn, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -82,27 +102,22 @@ func (s *follower) next(ctx context.Context) error {
 			Type    string
 			Payload json.RawMessage
 		}
-		if err := wsjson.Read(ctx, s.conn, &message); err != nil {
-			return fmt.Errorf("after %+v: %w", s.last, err)
+		if err := wsjson.Read(ctx, conn, &message); err != nil {
+			return err
 		}
 		switch message.Type {
 		case "connection_ack":
 		case "next":
 			var payload struct {
-				Data   struct{ InteractiveChanged event }
+				Data   json.RawMessage
 				Errors []struct{ Message string }
 			}
 			if err := json.Unmarshal(message.Payload, &payload); err != nil || len(payload.Errors) > 0 {
-				return fmt.Errorf("after %+v: %s, %w", s.last, message.Payload, err)
+				return fmt.Errorf("%w: %s", errWrongAnswer, message.Payload)
 			}
-			got := payload.Data.InteractiveChanged
-			if got.Version < s.last.Version {
-				return fmt.Errorf("%w: %+v after %+v", errWrongAnswer, got, s.last)
-			}
-			s.last, s.took = got, append(s.took, time.Now())
-			return nil
+			return json.Unmarshal(payload.Data, into)
 		default:
-			return fmt.Errorf("after %+v: %s %s", s.last, message.Type, message.Payload)
+			return fmt.Errorf("%w: %s %s", errWrongAnswer, message.Type, message.Payload)
 		}
 	}
 }

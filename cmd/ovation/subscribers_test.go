@@ -3,9 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	benchload "ovation/bench/load"
 )
 
 // What a subscriber may cost at rest, on the server, all included.
@@ -154,11 +156,11 @@ func beCrowd(what string) int {
 		os.Exit(0)
 	}()
 	for range n {
-		conn, err := net.Dial("tcp", addr)
+		watch, err := benchload.Subscribe(context.Background(), addr, []byte(crowdWatches))
 		if err != nil {
 			panic(err)
 		}
-		go subscriber(conn, known)
+		go tellLikes(watch, known)
 	}
 	when := map[int64][]int64{}
 	for one := range known {
@@ -171,58 +173,22 @@ func beCrowd(what string) int {
 	return 0
 }
 
-// subscriber speaks the little of the protocol that it needs.
-func subscriber(conn net.Conn, known chan<- [2]int64) {
-	in := bufio.NewReaderSize(conn, 512)
-	say := func(opcode byte, text string) {
-		frame := []byte{0x80 | opcode, 0x80 | 126, byte(len(text) >> 8), byte(len(text)), 0, 0, 0, 0} // masked by zeros
-		if len(text) < 126 {
-			frame = []byte{0x80 | opcode, 0x80 | byte(len(text)), 0, 0, 0, 0}
-		}
-		if _, err := conn.Write(append(frame, text...)); err != nil {
-			panic(err)
-		}
-	}
-	if _, err := io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"); err != nil {
-		panic(err)
-	}
-	for line := ""; line != "\r\n"; {
-		var err error
-		if line, err = in.ReadString('\n'); err != nil {
-			panic(err)
-		}
-	}
-	say(1, `{"type":"connection_init"}`)
+// crowdWatches is what each of the crowd asks for.
+const crowdWatches = `{"query":"subscription Watch($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz bizId version freshness readCount collectCount likeCount}}",` +
+	`"variables":{"s":[{"biz":"video","bizId":"1"}]}}`
+
+// tellLikes passes on how many likes one of the crowd comes to know of.
+func tellLikes(watch *benchload.Watch, known chan<- [2]int64) {
 	for {
-		var head [2]byte
-		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return // it is over
+		text, err := watch.Next()
+		if err != nil {
+			panic(err)
 		}
-		length := int(head[1])
-		if length == 126 {
-			var long [2]byte
-			_, _ = io.ReadFull(in, long[:])
-			length = int(long[0])<<8 | int(long[1])
+		_, after, _ := bytes.Cut(text, []byte(`"likeCount":`))
+		likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)
+		if err != nil {
+			panic(string(text))
 		}
-		text := make([]byte, length)
-		if _, err := io.ReadFull(in, text); err != nil {
-			return
-		}
-		switch {
-		case head[0] == 0x89:
-			say(10, string(text))
-		case bytes.Contains(text, []byte(`"connection_ack"`)):
-			say(1, `{"type":"subscribe","id":"1","payload":{"query":"subscription Watch($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id biz bizId version freshness readCount collectCount likeCount}}",`+
-				`"variables":{"s":[{"biz":"video","bizId":"1"}]}}}`)
-		default:
-			_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
-			digits, _, _ := bytes.Cut(after, []byte("}"))
-			likes, err := strconv.ParseInt(string(digits), 10, 64)
-			if !found || err != nil {
-				panic(string(text))
-			}
-			known <- [2]int64{likes, time.Now().UnixNano()}
-		}
+		known <- [2]int64{likes, time.Now().UnixNano()}
 	}
 }

@@ -1,0 +1,151 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// Watch is one subscription of nobody in particular, over a WebSocket of its own
+// that speaks graphql-transport-ws. It takes little memory, so that a process can
+// have many. It belongs to one goroutine; Close may be called by any.
+type Watch struct {
+	conn net.Conn
+	in   *bufio.Reader
+	text []byte
+}
+
+// The opcodes of frames, with the bit that says that they are whole.
+const (
+	frameText = 0x81
+	framePing = 0x89
+	framePong = 0x8a
+)
+
+// Subscribe connects to HOST:PORT and begins to watch by the payload of a
+// subscribe message: JSON of up to 64 KB.
+func Subscribe(ctx context.Context, address string, payload []byte) (_ *Watch, err error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	w := &Watch{conn: conn, in: bufio.NewReaderSize(conn, 512)}
+	if err := w.begin(address, payload); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return w, nil
+}
+
+func (w *Watch) begin(address string, payload []byte) error {
+	if err := w.upgrade(address); err != nil {
+		return err
+	}
+	if err := w.send(frameText, []byte(`{"type":"connection_init"}`)); err != nil {
+		return err
+	}
+	switch opcode, text, err := w.frame(); {
+	case err != nil:
+		return err
+	case opcode != frameText || string(text) != `{"type":"connection_ack"}`:
+		return fmt.Errorf("connection_init is answered by %q", text)
+	}
+	return w.send(frameText, fmt.Appendf(nil, `{"type":"subscribe","id":"1","payload":%s}`, payload))
+}
+
+// upgrade makes a WebSocket of the connection.
+func (w *Watch) upgrade(host string) error {
+	_, err := fmt.Fprintf(w.conn, "GET /graphql HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n", host)
+	if err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	status, err := w.in.ReadString('\n')
+	for line := status; err == nil && line != "\r\n"; {
+		line, err = w.in.ReadString('\n')
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the reply: %w", err)
+	case !strings.HasPrefix(status, "HTTP/1.1 101 "):
+		return fmt.Errorf("the WebSocket is refused: %q", status)
+	}
+	return nil
+}
+
+// Next waits for the next response, which is good until the next call. It answers
+// pings meanwhile. Errors: where the connection or the subscription has ended.
+func (w *Watch) Next() ([]byte, error) {
+	const before, after = `{"type":"next","id":"1","payload":`, `}`
+	for {
+		opcode, text, err := w.frame()
+		switch {
+		case err != nil:
+			return nil, err
+		case opcode == framePing:
+			if err := w.send(framePong, text); err != nil {
+				return nil, err
+			}
+		case opcode == frameText && bytes.HasPrefix(text, []byte(before)):
+			return text[len(before) : len(text)-len(after)], nil
+		default:
+			return nil, fmt.Errorf("the subscription has ended: frame %#x with %q", opcode, text)
+		}
+	}
+}
+
+// Close cuts the connection.
+func (w *Watch) Close() error { return w.conn.Close() }
+
+// frame reads a frame of the server.
+func (w *Watch) frame() (opcode byte, text []byte, err error) {
+	var head [8]byte
+	if _, err := io.ReadFull(w.in, head[:2]); err != nil {
+		return 0, nil, fmt.Errorf("read a frame: %w", err)
+	}
+	opcode = head[0]
+	length := uint64(head[1])
+	switch length {
+	case 126:
+		_, err = io.ReadFull(w.in, head[6:])
+		length = uint64(binary.BigEndian.Uint16(head[6:]))
+	case 127:
+		_, err = io.ReadFull(w.in, head[:])
+		length = binary.BigEndian.Uint64(head[:])
+	}
+	if err == nil && length > maxBody {
+		err = fmt.Errorf("it is longer than %d bytes", maxBody)
+	}
+	if err == nil {
+		if uint64(cap(w.text)) < length {
+			w.text = make([]byte, length)
+		}
+		w.text = w.text[:length]
+		_, err = io.ReadFull(w.in, w.text)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("read a frame: %w", err)
+	}
+	return opcode, w.text, nil
+}
+
+// send writes a frame of a client, masked by zeros.
+func (w *Watch) send(opcode byte, text []byte) error {
+	const masked = 0x80
+	frame := []byte{opcode, masked | byte(len(text))}
+	if len(text) > 125 {
+		frame = binary.BigEndian.AppendUint16([]byte{opcode, masked | 126}, uint16(min(len(text), 1<<16-1)))
+	}
+	frame = append(append(frame, 0, 0, 0, 0), text...)
+	if _, err := w.conn.Write(frame); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	return nil
+}

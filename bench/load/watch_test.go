@@ -1,0 +1,88 @@
+package load_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"ovation/bench/load"
+)
+
+// speak starts a server that speaks WebSocket with one watcher.
+func speak(t *testing.T, with func(ctx context.Context, conn *websocket.Conn)) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"graphql-transport-ws"}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		with(r.Context(), conn)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func hears(ctx context.Context, t *testing.T, conn *websocket.Conn, want string) {
+	t.Helper()
+	if _, text, err := conn.Read(ctx); err != nil || string(text) != want {
+		t.Errorf("the server is told %s, %v; want %s", text, err, want)
+	}
+}
+
+func says(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) {
+	t.Helper()
+	if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAWatchHearsResponses(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	ask := `{"query":"` + strings.Repeat("#", 200) + `"}`
+	address := speak(t, func(ctx context.Context, conn *websocket.Conn) {
+		hears(ctx, t, conn, `{"type":"connection_init"}`)
+		says(ctx, t, conn, `{"type":"connection_ack"}`)
+		hears(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
+		for _, text := range []string{"1", long, strings.Repeat("y", 200)} {
+			says(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
+			reading := conn.CloseRead(ctx) // which hears the pong
+			if err := conn.Ping(reading); err != nil {
+				t.Error("the ping is not answered:", err)
+			}
+		}
+		says(ctx, t, conn, `{"type":"complete","id":"1"}`)
+		_ = conn.CloseNow()
+	})
+	watch, err := load.Subscribe(t.Context(), address, []byte(ask))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = watch.Close() }()
+	for _, want := range []string{"1", long, strings.Repeat("y", 200)} {
+		if got, err := watch.Next(); err != nil || string(got) != `{"data":"`+want+`"}` {
+			t.Fatalf("%.100s, %v", got, err)
+		}
+	}
+	if got, err := watch.Next(); err == nil || !strings.Contains(err.Error(), "complete") {
+		t.Errorf("after the end there is %s, %v", got, err)
+	}
+}
+
+func TestAWatchThatIsRefused(t *testing.T) {
+	address, _, _ := serve(t, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	if _, err := load.Subscribe(t.Context(), address, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Error(err)
+	}
+	address = speak(t, func(ctx context.Context, conn *websocket.Conn) {
+		hears(ctx, t, conn, `{"type":"connection_init"}`)
+		_ = conn.Close(1013, "too many")
+	})
+	if _, err := load.Subscribe(t.Context(), address, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"ovation/bench/load"
+)
+
+// What watching may cost.
+const (
+	toldP99        = 250 * time.Millisecond
+	idleBytes      = 20 << 10 // heap and stack
+	idleGoroutines = 3
+)
+
+// What is watched: nobody does anything else to it.
+const (
+	liveBiz = "live"
+	liveID  = "1"
+)
+
+// watchPayload is what every watcher asks for: the counts, as a card shows them.
+var watchPayload = []byte(`{"query":"subscription Watch($subjects: [SubjectInput!]!) { interactiveChanged(subjects: $subjects) ` +
+	`{ id biz bizId readCount collectCount version freshness likeCount } }","variables":{"subjects":[{"biz":"` + liveBiz + `","bizId":"` + liveID + `"}]}}`)
+
+// liveRow has many watch one subject on a node of their own: what they cost at
+// rest, and how soon all know of a like after it was sent.
+func liveRow(ctx context.Context, b *bench, r *row) (err error) {
+	node, err := b.site.serve(ctx)
+	if node != nil {
+		defer func() { err = errors.Join(err, node.stop()) }()
+	}
+	if err != nil {
+		return err
+	}
+	b.meter.watch(nodeName, node)
+	defer b.meter.watch(nodeName, b.node.process)
+	before, err := atRest(ctx, node)
+	if err != nil {
+		return err
+	}
+	n := b.plan.watchers
+	all, err := gather(ctx, node.address, n)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, all.close()) }()
+	if _, err := all.await(ctx, 0); err != nil {
+		return err
+	}
+	after, err := atRest(ctx, node)
+	if err != nil {
+		return err
+	}
+	each := after.since(before, n)
+	into := &measured{who: nodeName, shares: map[string]series{}}
+	r.of = []*measured{into}
+	told := hdrhistogram.New(1, crowdPatience.Microseconds(), 3)
+	err = b.metered(ctx, node, into, func() (int64, error) {
+		for i := range b.plan.changes {
+			took, err := all.like(ctx, b, node, i)
+			if err != nil {
+				return 0, err
+			}
+			told.Merge(took)
+			into.p50 = append(into.p50, float64(took.ValueAtQuantile(50))/1e3)
+			into.p99 = append(into.p99, float64(took.ValueAtQuantile(99))/1e3)
+		}
+		return told.TotalCount(), nil
+	})
+	if err != nil {
+		return err
+	}
+	p99 := time.Duration(told.ValueAtQuantile(99)) * time.Microsecond
+	r.met = p99 < toldP99 && each.bytes <= idleBytes && each.goroutines <= idleGoroutines
+	r.result = fmt.Sprintf("%s of them: told p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each at rest %.1f KB, %.2f goroutines",
+		grouped(float64(n), 0), float64(told.ValueAtQuantile(50))/1e3, ms(p99), float64(told.Max())/1e3, each.bytes/1024, each.goroutines)
+	r.notes = append(r.notes, fmt.Sprintf("%d likes, one when all knew of the last. The watchers are part of the load, on the same processors. "+
+		"A request is an event that was told. At rest: what the node's heap holds after a collection (from the goal of the collector, at most) and its stacks.", b.plan.changes))
+	return nil
+}
+
+// rest is what a process holds while nothing happens.
+type rest struct{ bytes, goroutines float64 }
+
+func (now rest) since(before rest, n int) rest {
+	return rest{(now.bytes - before.bytes) / float64(n), (now.goroutines - before.goroutines) / float64(n)}
+}
+
+// collections is how often the collector has to run until stacks have become
+// small: it halves those that are not used.
+const collections = 4
+
+// atRest has the collector of a node run, by requests that it makes garbage of,
+// and looks what is left.
+//
+// The goal of the collector is twice what it found alive, and once the stacks it
+// looked through: half of it is not less than what is alive.
+func atRest(ctx context.Context, p *process) (rest, error) {
+	first, err := p.metrics(ctx)
+	if err != nil {
+		return rest{}, err
+	}
+	stirring := make([]load.Client, 8)
+	for i := range stirring {
+		stirring[i] = newStirrer(p)
+	}
+	for now := first; ; {
+		if now[metricCollections] >= first[metricCollections]+collections {
+			return rest{now[metricHeapGoal]/2 + now[metricStacks], now[metricGoroutines]}, nil
+		}
+		result, err := load.Closed(ctx, p.address, stirring, 200*time.Millisecond)
+		if err == nil {
+			err = faultsOf(result)
+		}
+		if err != nil {
+			return rest{}, err
+		}
+		if now, err = p.metrics(ctx); err != nil {
+			return rest{}, err
+		}
+	}
+}
+
+// stirrer asks for as many subjects as it may, that nobody knows.
+type stirrer struct{ request []byte }
+
+func newStirrer(p *process) *stirrer {
+	const most = 100
+	subjects := make([]map[string]string, most)
+	for i := range subjects {
+		subjects[i] = map[string]string{"biz": liveBiz, "bizId": "still-" + strconv.Itoa(i)}
+	}
+	body := mustJSON(map[string]any{
+		"query":     `query Stir($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { id bizId likeCount } }`,
+		"variables": map[string]any{"subjects": subjects},
+	})
+	return &stirrer{load.Post(nil, p.address, "/graphql", "", body)}
+}
+
+// Next implements load.Client.
+func (s *stirrer) Next(buf []byte) []byte { return append(buf, s.request...) }
+
+// Done implements load.Client.
+func (s *stirrer) Done(status int, body []byte) error {
+	if status != http.StatusOK || !bytes.HasPrefix(body, []byte(`{"data":{"interactives":[{"id":`)) {
+		return fmt.Errorf("status %d with %.200s", status, body)
+	}
+	return nil
+}
+
+// crowd is many watchers of the one subject.
+type crowd struct {
+	of      []*load.Watch
+	heard   chan word
+	over    chan struct{} // closed when nobody listens any more
+	readers sync.WaitGroup
+	likes   []int64 // that each knows of; -1: of nothing yet
+}
+
+// word is what one of them was told, and when.
+type word struct {
+	who   int
+	likes int64
+	at    time.Time
+	err   error
+}
+
+// crowdPatience is how long a change may take to reach all.
+const crowdPatience = 30 * time.Second
+
+// gather connects so many watchers.
+func gather(ctx context.Context, address string, n int) (*crowd, error) {
+	c := &crowd{heard: make(chan word, n), over: make(chan struct{}), likes: make([]int64, n)}
+	for i := range n {
+		one, err := load.Subscribe(ctx, address, watchPayload)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("watcher %d: %w", i, err), c.close())
+		}
+		c.of, c.likes[i] = append(c.of, one), -1
+		c.readers.Go(func() { c.listen(i, one) })
+	}
+	return c, nil
+}
+
+// close lets all go and waits for them.
+func (c *crowd) close() error {
+	close(c.over)
+	var err error
+	for _, one := range c.of {
+		err = errors.Join(err, one.Close())
+	}
+	c.readers.Wait()
+	return err
+}
+
+// listen passes on what one of them is told.
+func (c *crowd) listen(who int, one *load.Watch) {
+	for {
+		text, err := one.Next()
+		heard := word{who: who, at: time.Now(), err: err}
+		if err == nil {
+			heard.likes, heard.err = likesIn(text)
+		}
+		select {
+		case c.heard <- heard:
+		case <-c.over:
+			return
+		}
+		if heard.err != nil {
+			return
+		}
+	}
+}
+
+// likesIn is the number of likes in an event. It is the last member.
+func likesIn(text []byte) (int64, error) {
+	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
+	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)
+	if !found || err != nil || !bytes.Contains(text, []byte(`"freshness":"LIVE"`)) {
+		return 0, fmt.Errorf("it is told %.200s", text)
+	}
+	return likes, nil
+}
+
+// await waits until all know of so many likes and returns when each first did.
+// Nobody may know of more, and nobody of fewer than before.
+func (c *crowd) await(ctx context.Context, likes int64) ([]time.Time, error) {
+	late := time.NewTimer(crowdPatience)
+	defer late.Stop()
+	at := make([]time.Time, 0, len(c.of))
+	for len(at) < len(c.of) {
+		select {
+		case heard := <-c.heard:
+			switch known := c.likes[heard.who]; {
+			case heard.err != nil:
+				return nil, fmt.Errorf("watcher %d: %w", heard.who, heard.err)
+			case heard.likes > likes || heard.likes < known:
+				return nil, fmt.Errorf("watcher %d is told of %d likes after %d, and there were %d", heard.who, heard.likes, known, likes)
+			case heard.likes == likes && known < likes:
+				at = append(at, heard.at)
+			}
+			c.likes[heard.who] = heard.likes
+		case <-late.C:
+			return nil, fmt.Errorf("within %v, %d of %d come to know of %d likes", crowdPatience, len(at), len(c.of), likes)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return at, nil
+}
+
+// like has somebody like the subject and waits until all know of it. Times are
+// microseconds since it was sent.
+func (c *crowd) like(ctx context.Context, b *bench, node *process, nth int) (*hdrhistogram.Histogram, error) {
+	conn, err := load.Dial(ctx, node.address)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	through := side{nodeName, node, false}
+	request, _ := through.like(nil, nil, b.people.tokens[b.people.viewers+nth], bareLike, liveBiz, liveID)
+	sent := time.Now()
+	status, body, err := conn.Do(request)
+	if err != nil || status != http.StatusOK || !b.people.isFirst(body) {
+		return nil, fmt.Errorf("a like is answered by status %d with %.200s: %w", status, body, err)
+	}
+	known, err := c.await(ctx, int64(nth)+1)
+	if err != nil {
+		return nil, err
+	}
+	took := hdrhistogram.New(1, crowdPatience.Microseconds(), 3)
+	for _, at := range known {
+		_ = took.RecordValue(max(1, at.Sub(sent).Microseconds())) // it is within bounds
+	}
+	return took, nil
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sync/errgroup"
+)
+
+// actorSubjects is how many subjects each actor does something to.
+const actorSubjects = 50
+
+// toldSubject is a subject as an event tells it to a viewer.
+type toldSubject struct {
+	BizID        string
+	Version      int64
+	Freshness    string
+	LikeCount    int
+	DislikeCount int
+	CollectCount int
+	Liked        *struct{ Reaction string }
+	Collected    *struct{ Folder struct{ Name string } }
+}
+
+// own is what an actor did to a subject.
+type own struct {
+	reaction  string
+	collected bool
+}
+
+// own is what the viewer of the event did.
+func (e toldSubject) own() (did own) {
+	if did.collected = e.Collected != nil; e.Liked != nil {
+		did.reaction = e.Liked.Reaction
+	}
+	return did
+}
+
+// counts reports whether the counts are those of what one user did, and nobody else.
+func (e toldSubject) counts(did own) bool {
+	return e.LikeCount == count(did.reaction == "LIKE") && e.DislikeCount == count(did.reaction == "DISLIKE") && e.CollectCount == count(did.collected)
+}
+
+// actor does things to subjects of their own, and is told of everybody's.
+type actor struct {
+	name string
+	from int // the first of their subjects
+	conn *websocket.Conn
+	did  [actorSubjects]own
+	last map[string]toldSubject
+	live int // events of their own subjects that were LIVE
+}
+
+// act does so many things, one after another.
+func (a *actor) act(through *server, n int, random *rand.Rand) error {
+	for range n {
+		at := random.IntN(actorSubjects)
+		did := &a.did[at]
+		var mutation string
+		switch random.IntN(4) {
+		case 0:
+			mutation, did.reaction = "like", "LIKE"
+		case 1:
+			mutation, did.reaction = "dislike", "DISLIKE"
+		case 2:
+			mutation, did.collected = "collect", true
+		default:
+			mutation, did.collected = "uncollect", false
+		}
+		query := fmt.Sprintf(`mutation { %s(input: {biz: "video", bizId: "%d"}) { changed } }`, mutation, a.from+at)
+		if err := through.graphQL(a.name, query, nil); err != nil {
+			return fmt.Errorf("%s of %s: %w", mutation, a.name, err)
+		}
+	}
+	return nil
+}
+
+// hear looks at every event, until all is told that the actors did by the end.
+func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
+	for !isClosed(ended) || !a.knows(actors) {
+		var got struct{ InteractiveChanged toldSubject }
+		if err := nextOn(ctx, a.conn, &got); err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+		e := got.InteractiveChanged
+		id, err := strconv.Atoi(e.BizID)
+		if err != nil {
+			return err
+		}
+		mine := id >= a.from && id < a.from+actorSubjects
+		switch before := a.last[e.BizID]; {
+		case e.Version < before.Version:
+			return fmt.Errorf("%w: %s is told %+v after %+v", errWrongAnswer, a.name, e, before)
+		case !mine && e.own() != own{}:
+			return fmt.Errorf("%w: %s is told %+v, and did nothing to it", errWrongAnswer, a.name, e)
+		case mine && e.Freshness == "LIVE":
+			if a.live++; !e.counts(e.own()) {
+				return fmt.Errorf("%w: %s is told %+v, and nobody else has done anything to it", errWrongAnswer, a.name, e)
+			}
+		}
+		a.last[e.BizID] = e
+	}
+	return nil
+}
+
+// knows reports whether what was told last is what was done last.
+func (a *actor) knows(actors []*actor) bool {
+	for _, one := range actors {
+		for at, did := range one.did {
+			e := a.last[strconv.Itoa(one.from+at)]
+			if !e.counts(did) || one == a && e.own() != did {
+				return false
+			}
+		}
+	}
+	return len(a.last) == len(actors)*actorSubjects
+}
+
+// TestEventsAreTrueForTheirViewers has two users react to and collect subjects of
+// their own on one node, while each is told of all 100 on another one. In every
+// event on a user's own subject the counts are what the states in it make them;
+// on others' there are no states. The last events are what was done last.
+func TestEventsAreTrueForTheirViewers(t *testing.T) {
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	s.start(t, "work")
+	s.start(t, "work")
+	subjects := make([]map[string]string, 2*actorSubjects)
+	for i := range subjects {
+		subjects[i] = map[string]string{"biz": "video", "bizId": strconv.Itoa(i)}
+	}
+	var actors []*actor
+	for i, name := range []string{"alice", "bob"} {
+		conn, err := b.watch(t.Context(), name, map[string]any{
+			"query": `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) {
+				bizId version freshness likeCount dislikeCount collectCount liked { reaction } collected { folder { name } } } }`,
+			"variables": map[string]any{"s": subjects},
+		})
+		must(t, err)
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		actors = append(actors, &actor{name: name, from: i * actorSubjects, conn: conn, last: map[string]toldSubject{}})
+	}
+	ended := make(chan struct{})
+	hearing, ctx := errgroup.WithContext(t.Context())
+	var acting errgroup.Group
+	for i, one := range actors {
+		hearing.Go(func() error { return one.hear(ctx, actors, ended) })
+		acting.Go(func() error { return one.act(a, 400, rand.New(rand.NewPCG(1, uint64(i)))) })
+	}
+	must(t, acting.Wait())
+	close(ended)
+	// Who knows it all by now is told once more.
+	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "0"}) { changed } }`, nil))
+	must(t, hearing.Wait())
+	for _, one := range actors {
+		t.Logf("%s was told %d times of their own subjects, LIVE", one.name, one.live)
+		if one.live < actorSubjects {
+			t.Errorf("%s was told of hardly anything that is LIVE", one.name)
+		}
+	}
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}
