@@ -52,6 +52,8 @@ try {
     await visit('light', light, (page) => looks(page, 'light'));
     await visit('dark', dark, (page) => looks(page, 'dark'));
     await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
+    await visit('long', { ...phone, colorScheme: 'dark' }, whatIsLongFits);
+    await visit('readme', light, aPictureForTheReadme);
   }
   await visit('restart', [light, light], aRestartIsLivedThrough, gone);
   console.log(`ok: screenshots are in ${out}`);
@@ -315,6 +317,7 @@ async function doubtsAreShown(page) {
   await page.getByText('Some counts are not known right now').waitFor();
   await page.getByText('True a while ago').waitFor();
   assert.equal(await page.getByRole('article').nth(2).getByRole('button', { name: 'Like', exact: true }).count(), 1, 'zeros in place of the unknown are not shown');
+  await page.locator('.tally').getByText('not known').first().waitFor();
   await shoot(page, 'doubts');
   doubtful = false;
 }
@@ -417,11 +420,53 @@ async function looks(page, name) {
   await page.locator('.folders-shelf, .empty').first().waitFor();
   await rules(page);
   await noSidewaysScroll(page);
+  await shoot(page, `${name}-folders`);
+}
+
+// whatIsLongFits shows the longest names that there may be.
+async function whatIsLongFits(page) {
+  const long = { id: `${Date.now()}`.padEnd(128, 'm') };
+  const { createFolder } = await ask(long, 'mutation ($input: CreateFolderInput!) { createFolder(input: $input) { folder { id } } }', {
+    input: { name: 'W'.repeat(100), description: 'M'.repeat(1000), public: true },
+  });
+  const what = { biz: 'w'.repeat(32), bizId: 'W'.repeat(128) };
+  await ask(long, 'mutation ($like: LikeInput!, $collect: CollectInput!) { like(input: $like) { changed } collect(input: $collect) { changed } }', {
+    like: what,
+    collect: { ...what, folderId: createFolder.folder.id },
+  });
+  await open(page, long, 'Likes');
+  await noSidewaysScroll(page);
+  await shoot(page, 'long-likes');
+  await page.getByRole('article').getByRole('button', { name: /^Keep/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: /^WWW/ }).waitFor();
+  await noSidewaysScroll(page);
+  await shoot(page, 'long-picker');
+  await page.keyboard.press('Escape');
+  await page.getByRole('navigation').getByRole('link', { name: 'Folders' }).click();
+  await page.getByRole('link', { name: /^WWW/ }).waitFor();
+  await noSidewaysScroll(page);
+  await shoot(page, 'long-folders');
+  await page.getByRole('link', { name: /^WWW/ }).click();
+  await page.getByRole('article').first().waitFor();
+  await noSidewaysScroll(page);
+  await rules(page);
+  await shoot(page, 'long-folder');
+}
+
+// aPictureForTheReadme is of the demo data as they are, docs/demo.png.
+async function aPictureForTheReadme(page) {
+  await open(page, { id: 'alice' });
+  await atRest(page);
+  await shoot(page, 'readme');
+}
+
+// atRest waits until nothing moves.
+async function atRest(page) {
+  await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1).map((one) => one.finished.catch(() => {}))));
 }
 
 async function rules(page) {
-  // Colours are measured when nothing moves.
-  await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1).map((one) => one.finished.catch(() => {}))));
+  await atRest(page); // when colours are as they stay
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
   assert.deepEqual(

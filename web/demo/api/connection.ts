@@ -54,7 +54,7 @@ function openSocket(viewer: Viewer, link: Store<Link>): Socket {
     url: new URL(endpoint, location.href.replace(/^http/, 'ws')).href,
     connectionParams: viewerParams(viewer),
     retryAttempts: Infinity,
-    shouldRetry: () => true,
+    shouldRetry: (problem) => why(problem) !== 'refused', // the same token would be refused again
     retryWait: (retries) => pause(Math.min(10_000, 250 * 2 ** retries) * (0.5 + Math.random() / 2)),
     keepAlive: pingEvery,
     on: {

@@ -65,6 +65,7 @@ function plates(inks: Inks, random: () => number, dots: string) {
   const y = 140 + random() * 30;
   const r = 96 + random() * 22;
   const turn = random() * 360;
+  const fork = x > 200 ? x - r - 26 : x + r + 26; // where there is more room
   const slice = (size: number) => `M${-size} 0A${size} ${size} 0 0 0 ${size} 0Z`;
   return (
     <>
@@ -79,7 +80,7 @@ function plates(inks: Inks, random: () => number, dots: string) {
       {times(5, (i) => (
         <circle key={i} cx={random() * 400} cy={random() * 300} r={9 + random() * 17} fill={i % 2 ? inks[2] : inks[0]} />
       ))}
-      <path d={`M${x > 200 ? 46 : 352} 40V128M${x > 200 ? 34 : 340} 40V96Q${x > 200 ? 46 : 352} 124 ${x > 200 ? 58 : 364} 96V40M${x > 200 ? 46 : 352} 118V276`} fill="none" stroke={inks[2]} strokeWidth="6" strokeLinecap="round" />
+      <path d={`M${fork} 40V128M${fork - 12} 40V96Q${fork} 124 ${fork + 12} 96V40M${fork} 118V276`} fill="none" stroke={inks[2]} strokeWidth="6" strokeLinecap="round" />
     </>
   );
 }

@@ -10,7 +10,7 @@ export function Doubts({ cards }: { cards: readonly CardFragment[] }) {
     <p className="doubts" role="status">
       <Icon name="clock" />
       {unknown > 0
-        ? 'Some counts are not known right now: the service has lost its database. What you do is kept all the same, or refused with a notice.'
+        ? 'Some counts are not known right now: the service cannot reach its database. What you do is kept, or a notice says that it is not.'
         : 'Some counts were true a while ago. What has changed since comes when the service has caught up.'}
     </p>
   );

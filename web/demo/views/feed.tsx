@@ -74,9 +74,10 @@ function Hint() {
   );
 }
 
-// Tally adds up what is on the page.
+// Tally adds up what is on the page, unless some of it is not known.
 function Tally({ cards }: { cards: readonly CardFragment[] }) {
-  const sum = (of: (card: CardFragment) => number) => (cards.length ? cards.reduce((total, card) => total + of(card), 0) : undefined);
+  const known = cards.length > 0 && cards.every((card) => card.freshness !== 'UNAVAILABLE');
+  const sum = (of: (card: CardFragment) => number) => (known ? cards.reduce((total, card) => total + of(card), 0) : undefined);
   const rows = [
     ['likes', sum((card) => card.likeCount)],
     ['kept', sum((card) => card.collectCount)],
@@ -89,7 +90,7 @@ function Tally({ cards }: { cards: readonly CardFragment[] }) {
           <dt>{name}</dt>
           <dd>
             <RollingNumber value={value} />
-            <span className="unseen">{value === undefined ? 'not known yet' : inFull(value)}</span>
+            <span className="unseen">{value === undefined ? 'not known' : inFull(value)}</span>
           </dd>
         </div>
       ))}
