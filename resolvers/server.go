@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -82,7 +82,7 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 		around.Metrics = transport.NewMetrics(cfg.Registry)
 		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}))
 	}
-	mux.Handle("/graphql", transport.Handler(executor(cfg, newCursors(key)), around))
+	mux.Handle("/graphql", transport.Handler(service(cfg, newCursors(key)), around))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
 	away := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg, away)) })
@@ -92,16 +92,17 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// executor is gqlgen's server with our resolvers, transport and limits.
-func executor(cfg Config, c *cursors) *handler.Server {
+// service is gqlgen's executor with our resolvers and limits, behind our
+// transports.
+func service(cfg Config, c *cursors) http.Handler {
 	root := newRoot(cfg, c)
-	server := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
-	root.install(server, cfg)
-	if cfg.Streams != nil {
-		server.AddTransport(transport.WebSocket{Streams: cfg.Streams, AllowedOrigins: cfg.AllowedOrigins})
+	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
+	root.install(exec, cfg)
+	answers := transport.HTTP{Streams: cfg.Streams}
+	if cfg.Streams == nil {
+		return transport.Serve(exec, answers)
 	}
-	server.AddTransport(transport.HTTP{Streams: cfg.Streams})
-	return server
+	return transport.Serve(exec, transport.WebSocket{Streams: cfg.Streams, AllowedOrigins: cfg.AllowedOrigins}, answers)
 }
 
 func newRoot(cfg Config, c *cursors) *Root {
@@ -111,8 +112,8 @@ func newRoot(cfg Config, c *cursors) *Root {
 	}
 }
 
-// engine is what executes operations: a *handler.Server of gqlgen, or the
-// *executor.Executor in it.
+// engine is what executes operations: a *executor.Executor of gqlgen, or a
+// *handler.Server around one.
 type engine interface {
 	limits.Server
 	SetErrorPresenter(present graphql.ErrorPresenterFunc)

@@ -3,6 +3,9 @@ package transport
 import (
 	"log/slog"
 	"net/http"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
 
 	"ovation/resolvers/viewer"
 )
@@ -19,6 +22,15 @@ type Config struct {
 	// name them ("https://app.example.com"), or "*" for all. None: pages of
 	// the server's own origin alone. Each passes CheckOrigin.
 	AllowedOrigins []string
+}
+
+// Serve answers each request by the first transport that supports it; the last
+// one supports all, as HTTP does. Handler goes around it.
+func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		supports := func(t graphql.Transport) bool { return t.Supports(r) }
+		by[slices.IndexFunc(by, supports)].Do(w, r, exec)
+	})
 }
 
 // Handler goes around a GraphQL server: it answers for cross-origin requests,
@@ -43,23 +55,31 @@ type handler struct {
 	metrics *Metrics
 }
 
+// request is the context of a request, and what is written in reply.
+type request struct {
+	recorded
+
+	out countingWriter
+}
+
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, rec := begin(r.Context(), record{user: viewer.From(r.Context()), log: h.log, metrics: h.metrics, auth: h.auth})
-	out := &countingWriter{ResponseWriter: w}
-	r = r.WithContext(ctx)
-	defer func() { rec.end(ctx, slog.Int("status", out.status), slog.Int64("bytes", out.bytes)) }()
-	defer answerPanic(out, r)
+	known := record{user: viewer.From(r.Context()), log: h.log, metrics: h.metrics, auth: h.auth}
+	q := &request{recorded{graphql.StartOperationTrace(r.Context()), known}, countingWriter{ResponseWriter: w}}
+	q.begin()
+	r = r.WithContext(q)                                                                                   //nolint:contextcheck // q is one of the request
+	defer func() { q.record.end(q, slog.Int("status", q.out.status), slog.Int64("bytes", q.out.bytes)) }() //nolint:contextcheck // as above
+	defer answerPanic(&q.out, r)
 	if h.auth != nil {
 		user, until, err := h.auth.Authenticate(r)
 		if err != nil {
-			out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			WriteError(out, r, http.StatusUnauthorized, codeUnauthenticated, err.Error())
+			q.out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			WriteError(&q.out, r, http.StatusUnauthorized, codeUnauthenticated, err.Error())
 			return
 		}
-		rec.user, rec.until = user, until
-		r = r.WithContext(viewer.With(ctx, user))
+		q.record.user, q.record.until = user, until
+		q.Context = viewer.With(q.Context, user) // nobody has asked it for anything yet
 	}
-	h.next.ServeHTTP(out, r)
+	h.next.ServeHTTP(&q.out, r)
 }
 
 // answerPanic is deferred around whatever may panic. The client gets an id,

@@ -42,7 +42,7 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 	case mutation && r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations need POST")
-	case h.takesEvents(r) && (subscription || !plain):
+	case (subscription || !plain) && h.takesEvents(r):
 		h.stream(w, r, exec, operation, errs)
 	case errs != nil:
 		// Not by way of exec.DispatchError: what goes around responses would

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +28,17 @@ type Metrics struct {
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 
-	mu    sync.Mutex
-	names map[string]time.Time // when each was used last; at most maxOperations
+	mu             sync.Mutex
+	names          map[string]*series // at most maxOperations
+	unnamed, other *series
+}
+
+// series are the collectors of one operation.
+type series struct {
+	label   string
+	used    time.Time                     // last
+	answers map[string]prometheus.Counter // by code
+	seconds prometheus.Observer
 }
 
 // NewMetrics registers the collectors of requests. It panics where they are
@@ -48,9 +58,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ovation_graphql_requests_in_flight",
 			Help: "Requests being answered.",
 		}),
-		names: map[string]time.Time{},
+		names: map[string]*series{},
 	}
 	reg.MustRegister(m.requests, m.seconds, m.inFlight)
+	m.unnamed, m.other = newSeries(unnamed), newSeries(other)
 	return m
 }
 
@@ -76,38 +87,64 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 	if rec.kind == kindWebSocket {
 		return // what is asked on it is measured
 	}
-	label := m.label(rec.operation)
-	m.requests.WithLabelValues(label, rec.code).Inc()
-	if rec.kind != string(ast.Subscription) { // how long somebody watched is no response time
-		m.seconds.WithLabelValues(label).Observe(took.Seconds())
+	answers, seconds := m.of(rec.operation, rec.code, rec.kind != string(ast.Subscription)) // how long somebody watched is no response time
+	answers.Inc()
+	if seconds != nil {
+		seconds.Observe(took.Seconds())
 	}
 }
 
-// label is the name of an operation while there is room for it.
-func (m *Metrics) label(operation string) string {
-	if operation == "" {
-		return unnamed
-	}
+// of returns the collectors of an operation, and nil where its time is not
+// wanted.
+func (m *Metrics) of(operation, code string, timed bool) (answers prometheus.Counter, seconds prometheus.Observer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := time.Now()
-	if _, known := m.names[operation]; !known && len(m.names) >= maxOperations && !m.forget(now) {
-		return other
+	s := m.series(operation)
+	if answers = s.answers[code]; answers == nil {
+		answers = m.requests.WithLabelValues(s.label, code)
+		s.answers[code] = answers
 	}
-	m.names[operation] = now
-	return operation
+	if !timed {
+		return answers, nil
+	}
+	if s.seconds == nil {
+		s.seconds = m.seconds.WithLabelValues(s.label)
+	}
+	return answers, s.seconds
+}
+
+// series are those of an operation's name while there is room for it.
+func (m *Metrics) series(operation string) *series {
+	if operation == "" {
+		return m.unnamed
+	}
+	now := time.Now()
+	s := m.names[operation]
+	if s == nil {
+		if len(m.names) >= maxOperations && !m.forget(now) {
+			return m.other
+		}
+		s = newSeries(strings.Clone(operation)) // it is a part of a document
+		m.names[s.label] = s
+	}
+	s.used = now
+	return s
+}
+
+func newSeries(label string) *series {
+	return &series{label: label, answers: map[string]prometheus.Counter{}}
 }
 
 // forget makes room for a name by dropping the one that was used least
 // recently, with its series, if that was long ago.
 func (m *Metrics) forget(now time.Time) bool {
 	oldest := ""
-	for name, used := range m.names {
-		if oldest == "" || used.Before(m.names[oldest]) {
+	for name, s := range m.names {
+		if oldest == "" || s.used.Before(m.names[oldest].used) {
 			oldest = name
 		}
 	}
-	if now.Sub(m.names[oldest]) < forgetAfter {
+	if now.Sub(m.names[oldest].used) < forgetAfter {
 		return false
 	}
 	delete(m.names, oldest)

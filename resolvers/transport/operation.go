@@ -68,8 +68,9 @@ func (s *socket) add(o *operation) bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	ctx, o.rec = begin(context.WithValue(ctx, parkingKey{}, &o.parking), s.rec)
-	o.ctx, o.cancel = graphql.StartOperationTrace(ctx), cancel
+	measured := &recorded{context.WithValue(ctx, parkingKey{}, &o.parking), s.rec}
+	measured.begin()
+	o.rec, o.ctx, o.cancel = &measured.record, graphql.StartOperationTrace(measured), cancel
 	s.operations[o.id] = o
 	s.running.Add(1)
 	return true

@@ -52,12 +52,8 @@ func release(buffer *bytes.Buffer) {
 
 // readPost reads the operation from the body of a POST.
 func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
-	media, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case err != nil || media != mediaJSON:
-		return nil, refuse(http.StatusUnsupportedMediaType, "send the operation as JSON, with the header Content-Type: application/json")
-	case !isUTF8(parameters):
-		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be in UTF-8")
+	if refused := checkContentType(r.Header.Get("Content-Type")); refused != nil {
+		return nil, refused
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be sent as it is, without a Content-Encoding")
@@ -71,6 +67,20 @@ func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refu
 		return nil, unread(err)
 	}
 	return parse(body.Bytes())
+}
+
+func checkContentType(value string) *refusal {
+	if value == mediaJSON { // as most clients send it
+		return nil
+	}
+	media, parameters, err := mime.ParseMediaType(value)
+	switch {
+	case err != nil || media != mediaJSON:
+		return refuse(http.StatusUnsupportedMediaType, "send the operation as JSON, with the header Content-Type: application/json")
+	case !isUTF8(parameters):
+		return refuse(http.StatusUnsupportedMediaType, "the body must be in UTF-8")
+	}
+	return nil
 }
 
 func tooLong() *refusal {
@@ -100,15 +110,23 @@ func parse(body []byte) (*graphql.RawParams, *refusal) {
 	case text[0] != '{':
 		return nil, refuse(http.StatusBadRequest, "the body must be a JSON object with the member \"query\"")
 	}
-	if refused := bounded("the body", body); refused != nil {
-		return nil, refused
-	}
 	return members("the body", body)
 }
 
 // members reads the members of the object that asks for an operation. The text
-// is bounded and begins with a brace.
+// begins with a brace.
 func members(what string, text []byte) (*graphql.RawParams, *refusal) {
+	if params := scan(text); params != nil {
+		return params, nil
+	}
+	return decodeMembers(what, text)
+}
+
+// decodeMembers is members for whatever scan leaves to it.
+func decodeMembers(what string, text []byte) (*graphql.RawParams, *refusal) {
+	if refused := bounded(what, text); refused != nil {
+		return nil, refused
+	}
 	var query *string
 	var params graphql.RawParams
 	refused := object(what, text, map[string]any{

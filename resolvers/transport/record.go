@@ -41,11 +41,25 @@ type record struct {
 	code      string // of the first error
 }
 
-// begin begins to measure what a record is of. Call its end.
-func begin(ctx context.Context, of record) (context.Context, *record) {
-	of.start = time.Now()
-	of.metrics.begin()
-	return context.WithValue(ctx, recordKey{}, &of), &of
+// recorded is a context with a record in it.
+type recorded struct {
+	context.Context
+
+	record record
+}
+
+// Value implements context.Context.
+func (c *recorded) Value(key any) any {
+	if key == (recordKey{}) {
+		return &c.record
+	}
+	return c.Context.Value(key)
+}
+
+// begin begins to measure what the record is of. Call its end.
+func (c *recorded) begin() {
+	c.record.start = time.Now()
+	c.record.metrics.begin()
 }
 
 // recordOf is the record of a request, or one that nobody reads where no
@@ -64,6 +78,9 @@ func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 		rec.code = codeOK
 	}
 	rec.metrics.end(rec, took)
+	if !rec.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
 	rec.log.LogAttrs(ctx, slog.LevelInfo, "request", append([]slog.Attr{
 		slog.String("operation", rec.operation),
 		slog.String("kind", rec.kind),

@@ -19,6 +19,14 @@ const (
 	maxMessageBytes  = 500
 )
 
+// The values of headers, which every response shares. Nobody changes them.
+var (
+	headerJSON    = []string{mediaJSON + "; charset=utf-8"}
+	headerGraphQL = []string{mediaGraphQL + "; charset=utf-8"}
+	headerNoStore = []string{"no-store"}
+	headerNoSniff = []string{"nosniff"}
+)
+
 // WriteError answers a request with one GraphQL error and no data. The media
 // type is the one the client accepts, application/json where it accepts none.
 func WriteError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
@@ -38,14 +46,13 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 	encode(body, response)
 
 	media, accepted := negotiate(r.Header)
-	if !accepted {
-		media = mediaJSON
-	}
 	header := w.Header()
-	header.Set("Content-Type", media+"; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
+	if header["Content-Type"] = headerJSON; accepted && media == mediaGraphQL {
+		header["Content-Type"] = headerGraphQL
+	}
+	header["Content-Length"] = []string{strconv.Itoa(body.Len())}
+	header["Cache-Control"] = headerNoStore
+	header["X-Content-Type-Options"] = headerNoSniff
 	w.WriteHeader(status)
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }

@@ -9,6 +9,10 @@
 //     TestATokenThatIsNotGoodIsRefused.
 //   - A key is used with its own algorithm alone: HS256 with the secret, RS256
 //     and ES256 with the keys of the JWKS. TestKeysAreNotConfused.
+//   - What was verified before is believed no longer than it would be verified:
+//     not after it has expired, not after the keys were read again, and it is
+//     of this very token. TestAVerifiedTokenExpires,
+//     TestKeysThatAreReadAgainVerifyAgain, TestVerifiedTokensAreBounded.
 //   - A refusal tells the reason and no key, no part of the token:
 //     TestATokenThatIsNotGoodIsRefused.
 //

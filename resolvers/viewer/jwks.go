@@ -102,6 +102,15 @@ func (k *keySet) find(ctx context.Context, kid, algorithm string) []jwt.Verifica
 	return k.known(kid, algorithm)
 }
 
+// current are the keys in use, at another place each time they are read; nil of
+// no key set.
+func (k *keySet) current() *[]publicKey {
+	if k == nil {
+		return nil
+	}
+	return k.keys.Load()
+}
+
 func (k *keySet) known(kid, algorithm string) []jwt.VerificationKey {
 	var found []jwt.VerificationKey
 	for _, key := range *k.keys.Load() {

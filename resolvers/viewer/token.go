@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/rsa"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
@@ -26,10 +27,11 @@ type verifier struct {
 	issuer     string // empty: any
 	audience   string // empty: any
 	parser     *jwt.Parser
+	verified   *verified
 }
 
 func newVerifier(cfg Config, keys *keySet) *verifier {
-	v := &verifier{secret: cfg.Secret, keys: keys, issuer: cfg.Issuer, audience: cfg.Audience}
+	v := &verifier{secret: cfg.Secret, keys: keys, issuer: cfg.Issuer, audience: cfg.Audience, verified: newVerified(maxVerified)}
 	if len(cfg.Secret) > 0 {
 		v.algorithms = append(v.algorithms, "HS256")
 	}
@@ -60,6 +62,19 @@ func (v *verifier) verify(ctx context.Context, text string) (storage.User, time.
 	if len(text) > MaxTokenBytes {
 		return storage.User{}, time.Time{}, refuse("the token is %d bytes long; at most %d are allowed", len(text), MaxTokenBytes)
 	}
+	sum, before := sha256.Sum256([]byte(text)), v.keys.current()
+	if is, known := v.verified.find(sum, before); known {
+		return is.user, is.until, nil
+	}
+	user, until, err := v.check(ctx, text)
+	if err == nil {
+		v.verified.add(sum, identity{user, until}, before, v.keys.current())
+	}
+	return user, until, err
+}
+
+// check verifies a token.
+func (v *verifier) check(ctx context.Context, text string) (storage.User, time.Time, error) {
 	// Claims are read by their exact names: a struct would take "Tenant" for
 	// "tenant".
 	claims := jwt.MapClaims{}

@@ -1,0 +1,149 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// same checks that what scan reads the library reads, too, and returns whether
+// scan has read it.
+func same(t interface {
+	Errorf(format string, args ...any)
+}, text []byte,
+) bool {
+	got := scan(text)
+	if got == nil {
+		return false
+	}
+	want, refused := decodeMembers("the body", text)
+	if refused != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q is %+v, and to the library %+v, %+v", text, got, want, refused)
+	}
+	return true
+}
+
+// ordinary is what clients send.
+var ordinary = []string{
+	`{"query":"{viewer{id}}"}`,
+	`{"query":"mutation Like($input: LikeInput!) {\n\tlike(input: $input) { changed }\n}","operationName":"Like","variables":{"input":{"biz":"video","bizId":"1"}}}`,
+	` { "variables" : { "s" : [ { "biz" : "video" , "bizId" : "é✓" } , {} , [ ] , null , true , false ] } , "query" : "q" } ` + "\r\n",
+	`{"query":"","variables":null,"operationName":null,"extensions":null}`,
+	`{"query":"q","extensions":{"a":1},"else":[{"a":[1]}]}`,
+	`{"query":"q","variables":{"n":[0,-0,1,-1,10,1.5,-1.25e10,1E+2,2e-3,12345678901234567890]}}`,
+	`{"query":"\"\\\/\b\f\n\r\t","variables":{"a\"b":"\\"}}`,
+	`{"query":"q","variables":{"a":1,"a":{"b":2}}}`,
+	`{"query":"q","variables":{"":"","a":{"":1},"b":{"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1}}}`,
+	`{"query":"` + "\x7f" + `"}`,
+}
+
+// special is what the library has to look at.
+var special = []string{
+	``, ` `, `{}`, `[]`, `"q"`, `{"query":null}`, `{"query":7}`, `{"query":"q"`, `{"query":"q",}`, `{"query":"q"}}`, `{"query":"q"}1`,
+	`{"query":"q","query":"q"}`, `{"variables":{},"query":"q","variables":{}}`, `{"Query":"q"}`, `{"query":"\u0071"}`, `{"query":"\x"}`,
+	`{"query":"q`, `{"query":"q\`, `{"query":"q\"`, `{"query":"q","variables":[]}`, `{"query":"q","operationName":1}`, `{"query":"q","extensions":"x"}`,
+	`{"query":"q","variables":{"a":01}}`, `{"query":"q","variables":{"a":-}}`, `{"query":"q","variables":{"a":1.}}`, `{"query":"q","variables":{"a":.5}}`,
+	`{"query":"q","variables":{"a":1e}}`, `{"query":"q","variables":{"a":+1}}`, `{"query":"q","variables":{"a":NaN}}`, `{"query":"q","variables":{"a":tru}}`,
+	`{"query":"q","variables":{"a":nul`, `{"query":"q","variables":{"a" 1}}`, `{"query":"q","variables":{"a":1 "b":2}}`, `{"query":"q","variables":{"a":}}`,
+	`{"query":"q","variables":{,}}`, `{"query":"q","variables":{"a":[1,]}}`, `{"query":"q","variables":{"a":[,]}}`, `{"query":"q","variables":{a:1}}`,
+	"{\"query\":\"a\nb\"}", "{\"query\":\"\xff\"}", "{\"query\":\"\xed\xa0\x80\"}", "{\"query\":\"q\"}\xc2\xa0", "{\"query\":\"q\"}\x00", "\ufeff{\"query\":\"q\"}",
+	`{"query":"q","variables":{"a":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}}`,
+	`{"query":"q","variables":{"a":[` + strings.Repeat("0,", 10_000) + `0]}}`,
+	`{"query":"q","variables":{"a":[` + strings.Repeat("{},", 5_000) + `0]}}`,
+}
+
+func TestScanReadsWhatClientsSend(t *testing.T) {
+	for _, text := range ordinary {
+		if !same(t, []byte(text)) {
+			t.Errorf("%q is left to the library", text)
+		}
+	}
+	for _, text := range special {
+		if same(t, []byte(text)) {
+			t.Errorf("%.100q is read", text)
+		}
+	}
+	deepest := `{"query":"q","variables":{"a":` + strings.Repeat("[", 62) + strings.Repeat("]", 62) + `}}`
+	longest := `{"query":"q","variables":{"a":[` + strings.Repeat("0,", 9_995) + `0]}}`
+	for _, text := range []string{deepest, longest} {
+		if !same(t, []byte(text)) {
+			t.Errorf("%.100q is left to the library", text)
+		}
+	}
+}
+
+// TestScanReadsAnyValues draws what variables may hold.
+func TestScanReadsAnyValues(t *testing.T) {
+	leaf := rapid.OneOf(
+		rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Float64Range(-1e300, 1e300).AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil),
+	)
+	value := leaf
+	for range 3 {
+		inner := value
+		value = rapid.OneOf(leaf, rapid.SliceOfN(inner, 0, 4).AsAny(), rapid.MapOfN(rapid.String(), inner, 0, 4).AsAny())
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		query := rapid.String().Draw(t, "query")
+		variables := rapid.MapOfN(rapid.String(), value, 0, 4).Draw(t, "variables")
+		text, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := same(t, text)
+		if !read && !bytes.Contains(text, []byte(`\u`)) {
+			t.Fatalf("%s is left to the library", text)
+		}
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, text, "\t", "  "); err != nil {
+			t.Fatal(err)
+		}
+		if same(t, indented.Bytes()) != read {
+			t.Fatal("with spaces it is another thing")
+		}
+		// Whatever is cut off or changed is not read as something else.
+		if len(text) > 1 {
+			cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
+			same(t, text[:cut])
+			text[cut] = rapid.Byte().Draw(t, "byte")
+			same(t, text)
+		}
+	})
+}
+
+func FuzzScan(f *testing.F) {
+	for _, text := range append(ordinary, special...) {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { same(t, text) })
+}
+
+func BenchmarkParse(b *testing.B) {
+	var subjects strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&subjects, `,{"biz":"video","bizId":"%d"}`, i)
+	}
+	for name, text := range map[string]string{
+		"like": `{"query":"mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }","operationName":"Like","variables":{"input":{"biz":"video","bizId":"1"}}}`,
+		"page": `{"query":"query Feed($s: [SubjectInput!]!) { interactives(subjects: $s) { biz bizId likeCount liked { reaction } } }","variables":{"s":[` + subjects.String()[1:] + `]}}`,
+	} {
+		for how, read := range map[string]func(string, []byte) any{
+			"scan":    func(_ string, text []byte) any { return scan(text) },
+			"library": func(what string, text []byte) any { p, _ := decodeMembers(what, text); return p },
+		} {
+			b.Run(name+"/"+how, func(b *testing.B) {
+				body := []byte(text)
+				b.ReportAllocs()
+				for b.Loop() {
+					if read("the body", body) == nil {
+						b.Fatal("it cannot be read")
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package viewer
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"ovation/storage"
+)
+
+// held is how many tokens are remembered.
+func (v *verified) held() int { return len(v.young) + len(v.old) }
+
+func TestAVerifiedTokenExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthenticator(t, Config{Secret: secret})
+		token := sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{"exp": time.Now().Add(time.Minute).Unix()}), nil)
+		for _, step := range []struct {
+			after time.Duration
+			good  bool
+		}{{0, true}, {time.Minute, true}, {leeway - time.Second, true}, {time.Second, false}, {time.Hour, false}} {
+			time.Sleep(step.after)
+			user, until, err := a.Token(t.Context(), token)
+			if (err == nil) != step.good || step.good && user.UserID != "alice" || step.good && !time.Now().Before(until) {
+				t.Errorf("%v later: %v until %v, %v", step.after, user, until, err)
+			}
+			if !step.good && (err == nil || !strings.Contains(err.Error(), "expired at ")) {
+				t.Errorf("%v later: %v", step.after, err)
+			}
+			if a.tokens.verified.held() != 1 {
+				t.Error("it was not remembered, and this has tested nothing")
+			}
+		}
+	})
+}
+
+func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
+	a := newAuthenticator(t, Config{Secret: secret})
+	token := sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{"tenant": "acme"}), nil)
+	first, until, err := a.Token(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.tokens.secret = []byte("another secret, also long enough 01234") // nothing would pass any more
+	if again, after, err := a.Token(t.Context(), token); err != nil || again != first || !after.Equal(until) {
+		t.Errorf("%v until %v, before %v until %v; %v", again, after, first, until, err)
+	}
+}
+
+func TestWhatIsRefusedIsNotRemembered(t *testing.T) {
+	a := newAuthenticator(t, Config{Secret: secret})
+	good := sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)
+	for _, token := range []string{
+		good[:len(good)-3], good + "A", "words", strings.Repeat("a", MaxTokenBytes+1),
+		sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{"sub": nil}), nil),
+		sign(t, jwt.SigningMethodHS256, []byte("another secret, also long enough 01234"), claims(nil), nil),
+	} {
+		for range 2 {
+			if _, _, err := a.Token(t.Context(), token); err == nil {
+				t.Errorf("%.40s passes", token)
+			}
+		}
+	}
+	if n := a.tokens.verified.held(); n != 0 {
+		t.Errorf("%d are remembered", n)
+	}
+	if _, _, err := a.Token(t.Context(), good); err != nil {
+		t.Error(err)
+	}
+	for _, token := range []string{good[:len(good)-1], good + "A", strings.ToUpper(good)} {
+		if _, _, err := a.Token(t.Context(), token); err == nil {
+			t.Errorf("%s passes beside the good one", token)
+		}
+	}
+}
+
+func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
+	server, set, _ := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
+	a := newAuthenticator(t, Config{JWKS: server.URL, Secret: secret})
+	a.tokens.keys.pause = 0
+	first := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), map[string]any{"kid": "1"})
+	second := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
+	good := func(token string) bool {
+		_, _, err := a.Token(t.Context(), token)
+		return err == nil
+	}
+	if !good(first) || a.tokens.verified.held() != 1 {
+		t.Error("before the rotation")
+	}
+	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
+	if !good(first) {
+		t.Error("as long as the keys are not read again the first one stays")
+	}
+	a.tokens.keys.refresh()
+	if good(first) || !good(second) {
+		t.Error("after the rotation")
+	}
+	if n := a.tokens.verified.held(); n != 1 {
+		t.Errorf("%d are remembered, want the second one alone", n)
+	}
+	set(jwks(jwk("1", &keys().rsa.PublicKey, nil)))
+	if !good(first) { // its key is fetched while it is verified
+		t.Error("after the rotation back")
+	}
+	if _, known := a.tokens.verified.find(sha256.Sum256([]byte(first)), a.tokens.keys.current()); known {
+		t.Error("what was verified while keys changed is remembered")
+	}
+}
+
+func TestVerifiedTokensAreBounded(t *testing.T) {
+	v := newVerified(10)
+	key := func(i int) [sha256.Size]byte { return sha256.Sum256([]byte(strconv.Itoa(i))) }
+	until := time.Now().Add(time.Hour)
+	for i := range 100 {
+		v.add(key(i), identity{storage.User{UserID: strconv.Itoa(i)}, until}, nil, nil)
+		if _, known := v.find(key(0), nil); !known { // it is asked for all the time
+			t.Fatalf("with %d more the first is forgotten", i)
+		}
+		if v.held() > 10 {
+			t.Fatalf("%d are held", v.held())
+		}
+		if is, known := v.find(key(i), nil); !known || is.user.UserID != strconv.Itoa(i) {
+			t.Fatalf("the last one is %v, %t", is, known)
+		}
+	}
+	if _, known := v.find(key(50), nil); known {
+		t.Error("what nobody asked for is not forgotten")
+	}
+}
