@@ -18,9 +18,11 @@ import (
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror
+	settle    func(*storage.Action, error) // see do
 	opts      RecorderOptions
 	unshown   *outage.Log
 
+	items   sync.Pool     // of *item, that nobody holds any more
 	space   chan struct{} // holds a token for each action accepted and not answered
 	closing chan struct{} // closed when no more is accepted
 	drained chan struct{} // closed when the last batch is answered after that
@@ -37,10 +39,10 @@ type lane struct {
 	publishing int // messages
 }
 
-// item is an action whose caller waits for the answer.
+// item is an action whose caller waits for the answer. Once it is answered the
+// batcher does not touch it any more.
 type item struct {
 	action storage.Action
-	settle func(error)
 	answer chan answer // takes one without blocking
 }
 
@@ -49,10 +51,11 @@ type answer struct {
 	err        error
 }
 
-func newBatcher(publisher Publisher, mirror Mirror, opts RecorderOptions) *batcher {
+func newBatcher(publisher Publisher, mirror Mirror, settle func(*storage.Action, error), opts RecorderOptions) *batcher {
 	return &batcher{
 		publisher: publisher,
 		mirror:    mirror,
+		settle:    settle,
 		opts:      opts,
 		unshown:   outage.New(opts.Logger, "confirmed actions are not shown yet", "confirmed actions are shown at once again"),
 		space:     make(chan struct{}, opts.MaxBacklog),
@@ -65,30 +68,47 @@ func newBatcher(publisher Publisher, mirror Mirror, opts RecorderOptions) *batch
 // errNotSent is what settle is called with where nothing was published.
 var errNotSent = errors.New("not sent")
 
-// do sends the action and waits for its answer. It calls settle once, when the
-// action is out of its hands, which may be long after it has returned: with
+// do sends the action and waits for its answer. It has settle called once, when
+// the action is out of its hands, which may be long after it has returned: with
 // nil, errNotSent or the publisher's error.
-func (b *batcher) do(ctx context.Context, a storage.Action, settle func(error)) (storage.Durability, error) {
-	select {
-	case b.space <- struct{}{}:
-	case <-b.closing:
-		settle(errNotSent)
-		return "", fmt.Errorf("record: %w", ErrClosed)
-	case <-ctx.Done():
-		settle(errNotSent)
-		return "", ended(ctx, "wait for room in the backlog")
+func (b *batcher) do(ctx context.Context, a storage.Action) (storage.Durability, error) {
+	if err := b.enter(ctx); err != nil {
+		b.settle(&a, errNotSent)
+		return "", err
 	}
 	b.opts.Metrics.backlog(1)
-	it := &item{action: a, settle: settle, answer: make(chan answer, 1)}
+	it, _ := b.items.Get().(*item)
+	if it == nil {
+		it = &item{answer: make(chan answer, 1)}
+	}
+	it.action = a
 	if !b.add(it) { //nolint:contextcheck // what is accepted outlives its caller
-		b.leave(it, errNotSent)
+		b.leave(&it.action, errNotSent)
 		return "", fmt.Errorf("record: %w", ErrClosed)
 	}
 	select {
 	case got := <-it.answer:
+		b.items.Put(it)
 		return got.durability, got.err
 	case <-ctx.Done():
 		return "", ended(ctx, "wait for the confirm")
+	}
+}
+
+// enter waits for room in the backlog.
+func (b *batcher) enter(ctx context.Context) error {
+	select {
+	case b.space <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case b.space <- struct{}{}:
+		return nil
+	case <-b.closing:
+		return fmt.Errorf("record: %w", ErrClosed)
+	case <-ctx.Done():
+		return ended(ctx, "wait for room in the backlog")
 	}
 }
 
@@ -105,9 +125,9 @@ func (b *batcher) add(it *item) bool {
 	return true
 }
 
-// leave gives back what an item holds.
-func (b *batcher) leave(it *item, err error) {
-	it.settle(err)
+// leave gives back what an action holds.
+func (b *batcher) leave(a *storage.Action, err error) {
+	b.settle(a, err)
 	<-b.space
 	b.opts.Metrics.backlog(-1)
 }
@@ -143,8 +163,8 @@ func (b *batcher) send(partition int, batch []*item) {
 	if err == nil {
 		b.show(actions, durability)
 	}
-	for _, it := range batch {
-		b.leave(it, err)
+	for i, it := range batch {
+		b.leave(&actions[i], err)
 		it.answer <- answer{durability, err}
 	}
 	b.done()

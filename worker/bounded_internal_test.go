@@ -3,8 +3,10 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"ovation/storage"
 )
@@ -18,20 +20,57 @@ func like(user int) storage.Action {
 }
 
 func TestTurnsLeaveNothingBehind(t *testing.T) {
-	turns := newTurns()
-	release, err := turns.take(t.Context(), like(1))
-	if err != nil {
+	turns, id := newTurns(), idOf(like(1))
+	if err := turns.take(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := turns.take(gone, like(1)); !errors.Is(err, context.Canceled) {
+	if err := turns.take(gone, id); !errors.Is(err, context.Canceled) {
 		t.Errorf("a turn that is taken was given: %v", err)
 	}
-	release()
-	if len(turns.taken) != 0 {
-		t.Errorf("%d turns are remembered", len(turns.taken))
+	turns.release(id)
+	if len(turns.waiting) != 0 {
+		t.Errorf("%d turns are remembered", len(turns.waiting))
 	}
+}
+
+// Whoever gives up while waiting, also just when the turn comes, is passed over.
+func TestTurnsPassOverWhoHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns, id := newTurns(), idOf(like(1))
+		if err := turns.take(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		const callers = 9
+		var order []int
+		var hangUp [callers]context.CancelFunc
+		for i := range callers {
+			ctx, cancel := context.WithCancel(t.Context())
+			hangUp[i] = cancel
+			go func() {
+				if turns.take(ctx, id) == nil {
+					order = append(order, i) // its turn is what guards it
+					turns.release(id)
+				}
+			}()
+			synctest.Wait() // so that they come in order
+		}
+		hangUp[0]()
+		hangUp[4]()
+		synctest.Wait()
+		hangUp[1]() // and the turn comes: either may be first
+		turns.release(id)
+		hangUp[8]()
+		synctest.Wait()
+		order = slices.DeleteFunc(order, func(i int) bool { return i == 1 || i == 8 })
+		if want := []int{2, 3, 5, 6, 7}; !slices.Equal(order, want) || len(turns.waiting) != 0 {
+			t.Errorf("the turns came to %v, want %v; %d are remembered", order, want, len(turns.waiting))
+		}
+		for _, cancel := range hangUp {
+			cancel()
+		}
+	})
 }
 
 func TestDoubtsAreBounded(t *testing.T) {

@@ -39,6 +39,9 @@ func (d *doubts) add(id stateID, version int64) {
 func (d *doubts) above(id stateID, reached int64) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if len(d.versions) == 0 { // as it should be
+		return 0
+	}
 	if version := d.versions[id]; version > reached {
 		return version
 	}

@@ -70,9 +70,9 @@ type Recorded struct {
 // the mirror what is confirmed. Close it to send what is still on its way.
 func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Recorder {
 	opts = opts.withDefaults()
-	return &Recorder{
-		mirror: mirror, batcher: newBatcher(publisher, mirror, opts), turns: newTurns(), doubts: newDoubts(), opts: opts,
-	}
+	r := &Recorder{mirror: mirror, turns: newTurns(), doubts: newDoubts(), opts: opts}
+	r.batcher = newBatcher(publisher, mirror, r.settle, opts)
+	return r
 }
 
 // Record returns when the action is durable and shown, or changes nothing. It
@@ -118,26 +118,21 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, changes fu
 	if err := action.Validate(); err != nil {
 		return Recorded{}, err
 	}
-	settle := func(error) {}
 	if action.Kind != storage.KindRead {
-		release, err := r.turns.take(ctx, action)
-		if err != nil {
+		id := idOf(action)
+		if err := r.turns.take(ctx, id); err != nil {
 			return Recorded{}, err
 		}
 		states, known, err := r.look(ctx, action)
 		seen := versionOf(action, states)
-		doubt := r.doubts.above(idOf(action), seen)
+		doubt := r.doubts.above(id, seen)
 		if err != nil || known != "" && doubt == 0 && !changes(states) {
-			release()
+			r.turns.release(id)
 			return Recorded{Durability: known}, err
 		}
 		action.Version = max(storage.Micros(r.opts.Now()), seen+1, doubt+1)
-		settle = func(err error) {
-			r.settle(action, err)
-			release()
-		}
 	}
-	durability, err := r.batcher.do(ctx, action, settle)
+	durability, err := r.batcher.do(ctx, action)
 	if err != nil {
 		return Recorded{}, err
 	}
@@ -156,15 +151,21 @@ func (r *Recorder) readVersion(from int64) int64 {
 }
 
 // settle learns what became of an action: it is confirmed, was not sent or
-// never will be persisted, or its fate is unknown.
-func (r *Recorder) settle(a storage.Action, err error) {
+// never will be persisted, or its fate is unknown. Then it is the next one's
+// turn.
+func (r *Recorder) settle(a *storage.Action, err error) {
+	if a.Kind == storage.KindRead {
+		return
+	}
+	id := idOf(*a)
 	switch {
 	case err == nil:
-		r.doubts.above(idOf(a), a.Version)
+		r.doubts.above(id, a.Version)
 	case errors.Is(err, errNotSent), errors.Is(err, ErrRejected):
 	default:
-		r.doubts.add(idOf(a), a.Version)
+		r.doubts.add(id, a.Version)
 	}
+	r.turns.release(id)
 }
 
 // look returns the state of one user on one subject. What is unavailable is
