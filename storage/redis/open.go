@@ -41,9 +41,8 @@ type Options struct {
 	MaxReads int
 	// Window is how many states a window holds; 1,000 if 0.
 	Window int
-	// Life is how long a key lives, windows since they were last used by a
-	// write, spread by a tenth; 1 hour if 0. A window is loaded again after
-	// half of it.
+	// Life is how long a key lives, windows since they were last written, spread
+	// by a tenth; 1 hour if 0. A window is loaded again after half of it.
 	Life time.Duration
 	// ShownLife is how long a window lives that holds what is not committed; 7
 	// days if 0. It must be longer than any message may stay queued.
@@ -103,6 +102,7 @@ type Store struct {
 	database *part
 	flights  flights
 	floors   floors
+	glances  glances
 
 	closed atomic.Bool
 	close  func() error
@@ -175,6 +175,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.close = sync.OnceValue(func() error {
 		s.closed.Store(true)
 		s.halt()
+		s.glances.close()
 		s.client.Close()
 		return s.Store.Close()
 	})

@@ -184,9 +184,9 @@ func (u *unshown) over(keys []storage.StateKey) (out overlay) {
 	if len(u.of) == 0 {
 		return nil
 	}
-	for i := range keys {
+	for _, key := range keys {
 		for kind := range windowKinds {
-			id := stateID{keys[i], kind}
+			id := stateID{key, kind}
 			if state, ok := u.of[id]; ok {
 				if out == nil {
 					out = make(overlay)
