@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clients "ovation/bench/load"
+)
+
+// BenchmarkServe asks a node over HTTP, from so many connections at a time. The
+// node runs in this process, for profiles; allocations are its own but for a
+// few. An iteration is a request.
+func BenchmarkServe(b *testing.B) {
+	s := newSite(b)
+	address := s.serveHere(b)
+	likes := newAsker(address, func(user, n int) string {
+		return fmt.Sprintf(`{"query":"mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }","operationName":"Like","variables":{"input":{"biz":"video","bizId":"%d"}}}`, (7*user+n)%3000)
+	}, `{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
+	pages := newAsker(address, func(user, _ int) string {
+		var subjects strings.Builder
+		for i := range 20 {
+			fmt.Fprintf(&subjects, `,{"biz":"video","bizId":"%d"}`, (20*user+i)%1000)
+		}
+		return `{"query":"query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { bizId readCount likeCount dislikeCount collectCount liked { reaction } collected { folder { name } } } }","variables":{"subjects":[` + subjects.String()[1:] + `]}}`
+	}, `{"data":{"interactives":[{"bizId":`)
+	pages.run(b, 32, pages.users) // everybody has looked at something before
+	b.Run("like", func(b *testing.B) { likes.run(b, 128, b.N) })
+	b.Run("page", func(b *testing.B) { pages.run(b, 32, b.N) })
+}
+
+// serveHere runs ovation serve in this process until the benchmark ends.
+func (s *site) serveHere(b *testing.B) (address string) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	read, write := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"serve", "--addr=127.0.0.1:0", "--log-level=warn"}, s.getenv(), strings.NewReader(""), write, b.Output())
+		_ = write.Close()
+	}()
+	b.Cleanup(func() {
+		cancel()
+		if code := <-code; code != 0 {
+			b.Errorf("serve ended with code %d", code)
+		}
+	})
+	line, err := bufio.NewReader(read).ReadString('\n')
+	must(b, err)
+	return strings.TrimPrefix(serves.FindString(line), "http://")
+}
+
+// asker asks the same of many users in turn.
+type asker struct {
+	address string
+	users   int
+	tokens  []string
+	body    func(user, n int) string // of the n-th request of a user
+	reply   string                   // how it begins
+	asked   int                      // before
+}
+
+func newAsker(address string, body func(user, n int) string, reply string) *asker {
+	a := &asker{address: address, users: 4000, body: body, reply: reply}
+	for i := range a.users {
+		a.tokens = append(a.tokens, strings.TrimPrefix(as("user-" + strconv.Itoa(i))["Authorization"], "Bearer "))
+	}
+	return a
+}
+
+// run asks so often, from so many connections at a time.
+func (a *asker) run(b *testing.B, connections, times int) {
+	b.Helper()
+	var next atomic.Int64
+	all := make([]clients.Client, connections)
+	for i := range all {
+		all[i] = &askerClient{asker: a, next: &next, end: int64(times)}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	result, err := clients.Closed(b.Context(), a.address, all, time.Hour)
+	b.StopTimer()
+	a.asked += times
+	must(b, err)
+	if result.Errors > 0 || result.Requests != int64(times) {
+		b.Fatalf("%d of %d replies were wrong: %q", result.Errors, result.Requests, result.Faults)
+	}
+	b.ReportMetric(result.Rate(), "requests/s")
+	b.ReportMetric(result.Quantile(50).Seconds()*1e3, "p50-ms")
+	b.ReportMetric(result.Quantile(99).Seconds()*1e3, "p99-ms")
+}
+
+// askerClient is one connection of an asker.
+type askerClient struct {
+	*asker
+
+	next *atomic.Int64
+	end  int64
+}
+
+// Next implements clients.Client.
+func (c *askerClient) Next(buf []byte) []byte {
+	n := c.next.Add(1) - 1
+	if n >= c.end {
+		return nil
+	}
+	at := c.asked + int(n)
+	user := at % c.users
+	return clients.Post(buf, c.address, "/graphql", c.tokens[user], []byte(c.body(user, at/c.users)))
+}
+
+// Done implements clients.Client.
+func (c *askerClient) Done(status int, body []byte) error {
+	if status != http.StatusOK || !strings.HasPrefix(string(body), c.reply) {
+		return fmt.Errorf("status %d: %.200s", status, body)
+	}
+	return nil
+}
