@@ -22,7 +22,7 @@ type happening struct {
 }
 
 // TestClientsOfNpm lets the clients of graphql-ws and graphql-sse watch a like
-// count while the server is stopped and killed. They come back by themselves,
+// count while the server is stopped and killed, and urql look at it once. They come back by themselves,
 // miss no final count and see none go backwards. It needs Node.js; `make test`
 // installs what else it needs.
 func TestClientsOfNpm(t *testing.T) {
@@ -71,6 +71,9 @@ func TestClientsOfNpm(t *testing.T) {
 		s.like(t, user, "1")
 	}
 	watchers.await(6, "LIKE")
+	if !watchers.looked {
+		t.Error("urql was told nothing")
+	}
 	for name, connects := range watchers.connects {
 		if connects < 3 {
 			t.Errorf("%s has connected %d times", name, connects)
@@ -78,12 +81,14 @@ func TestClientsOfNpm(t *testing.T) {
 	}
 }
 
-// npmClients are the four clients of the script.
+// npmClients are the four clients of the script that watch, and one that looks
+// once.
 type npmClients struct {
 	t          *testing.T
 	happenings chan happening
 	last       map[string]happening // the last event of each
 	connects   map[string]int
+	looked     bool
 }
 
 func (c *npmClients) read(lines *bufio.Scanner) {
@@ -142,6 +147,8 @@ func (c *npmClients) note(h happening) {
 		if named := h.Viewer != nil && h.Viewer.UserID == "alice"; named != strings.HasSuffix(h.Client, "user") {
 			c.t.Errorf("%s is %v", h.Client, h.Viewer)
 		}
+	case "first":
+		c.looked = true
 	case "next":
 		if h.LikeCount < c.last[h.Client].LikeCount {
 			c.t.Errorf("%s sees %d likes after %d", h.Client, h.LikeCount, c.last[h.Client].LikeCount)

@@ -53,7 +53,7 @@ try {
     await visit('dark', dark, (page) => looks(page, 'dark'));
     await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
     await visit('long', { ...phone, colorScheme: 'dark' }, whatIsLongFits);
-    await visit('readme', light, aPictureForTheReadme);
+    await visit('readme', { ...light, reducedMotion: 'reduce' }, aPictureForTheReadme);
   }
   await visit('restart', [light, light], aRestartIsLivedThrough, gone);
   console.log(`ok: screenshots are in ${out}`);

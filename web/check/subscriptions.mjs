@@ -1,13 +1,14 @@
 // Watches a subject with the clients of npm's graphql-ws and graphql-sse, as a
-// user and as nobody.
+// user and as nobody, and looks at it once with urql, by Server-Sent Events.
 //
 //   node check/subscriptions.mjs URL BIZ BIZ_ID USER
 //
 // The server must be `ovation dev`. First each client asks a query. Then it
 // prints a line of JSON for each thing that happens to it: {"client", "is", …},
-// where "is" is "query", "connected", "next" (with "likeCount" and "liked"),
-// "complete" or "error". It goes on, also when the server is away, until its
+// where "is" is "query", "connected", "next" (with "likeCount" and "liked"; of
+// urql "first"), "complete" or "error". It goes on, also when the server is away, until its
 // input ends.
+import { Client as Urql, fetchExchange } from '@urql/core';
 import { createClient as createSSE } from 'graphql-sse';
 import { createClient as createWS } from 'graphql-ws';
 import WebSocket from 'ws';
@@ -46,6 +47,11 @@ for (const [who, headers] of [['user', { 'X-Ovation-User': user }], ['nobody', {
   }));
 }
 process.stdin.on('end', () => process.exit(0)).resume();
+
+// urql does not come back by itself.
+const urql = new Urql({ url, exchanges: [fetchExchange], preferGetMethod: false, fetchSubscriptions: true, fetchOptions: { headers: { 'X-Ovation-User': user } } });
+const first = await urql.subscription(query, { subjects: [{ biz, bizId }] }).toPromise();
+say('urql', first.error ? 'error' : 'first', { likeCount: first.data?.interactiveChanged.likeCount, message: first.error?.message });
 
 async function follow(name, client) {
   try {

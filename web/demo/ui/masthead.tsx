@@ -40,7 +40,7 @@ function Tab({ to, icon, label, current }: { to: string; icon: IconName; label: 
 }
 
 const states: Record<Link, { label: string; says: string }> = {
-  idle: { label: 'Still', says: 'Nothing here changes by itself.' },
+  idle: { label: 'Not live', says: 'Nothing here changes by itself.' },
   connecting: { label: 'Connecting', says: 'Connecting for live counts.' },
   live: { label: 'Live', says: 'Counts change as others act.' },
   reconnecting: { label: 'Reconnecting', says: 'The connection is gone. Counts are as they were; it is tried again and again.' },
