@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ovation/bench/load"
 )
@@ -220,6 +222,46 @@ func TestNumbersAreGrouped(t *testing.T) {
 	}
 	if s := (series{3, 1, 2, 10}); s.median() != 2.5 {
 		t.Error(s.median())
+	}
+}
+
+func TestACrowdKnowsWhenAllWereTold(t *testing.T) {
+	begin := time.Now()
+	says := func(words ...word) *crowd {
+		c := &crowd{of: make([]*load.Watch, 2), heard: make(chan word, len(words)), likes: []int64{-1, -1}}
+		for i, one := range words {
+			one.at = begin.Add(time.Duration(i) * time.Second)
+			c.heard <- one
+		}
+		return c
+	}
+	c := says(word{who: 0}, word{who: 0}, word{who: 1}, word{who: 1, likes: 1}, word{who: 1, likes: 1}, word{who: 0, likes: 1})
+	for likes, last := range []time.Duration{2 * time.Second, 5 * time.Second} {
+		at, err := c.await(t.Context(), int64(likes))
+		if err != nil || len(at) != 2 || !at[1].Equal(begin.Add(last)) {
+			t.Errorf("%d likes: %v, %v", likes, at, err)
+		}
+	}
+	for name, words := range map[string][]word{
+		"too many":  {{who: 0, likes: 2}},
+		"backwards": {{who: 0, likes: 1}, {who: 0}},
+		"a fault":   {{who: 0, err: errors.New("it is gone")}},
+	} {
+		if at, err := says(words...).await(t.Context(), 1); err == nil {
+			t.Errorf("%s: %v", name, at)
+		}
+	}
+}
+
+func TestLikesInAnEvent(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"data":{"interactiveChanged":{"freshness":"LIVE","likeCount":12}}}`:  12,
+		`{"data":{"interactiveChanged":{"freshness":"STALE","likeCount":12}}}`: -1,
+		`{"errors":[{"message":"freshness\":\"LIVE"}]}`:                        -1,
+	} {
+		if got, err := likesIn([]byte(text)); err == nil && got != want || err != nil && want >= 0 {
+			t.Errorf("%s: %d, %v", text, got, err)
+		}
 	}
 }
 

@@ -27,8 +27,8 @@ type payload struct {
 	text []byte
 }
 
-// What one event remembers at most. Some hundred thousand events are there as
-// long as their subjects are watched.
+// What one event remembers at most. There is one for each subject that is
+// watched.
 const (
 	maxPayloads     = 16
 	maxPayloadBytes = 2 << 10

@@ -14,8 +14,8 @@ const (
 	maxWatched = 1_000_000
 	// maxDocuments is how long the documents of all subscriptions may be, in
 	// bytes. One that many have is counted once; who writes subjects into it,
-	// and not into variables, has one of their own. A byte of it takes some 40
-	// bytes of memory, and 110 at most.
+	// and not into variables, has one of their own. A byte of it takes 110 bytes
+	// of memory at most.
 	maxDocuments = 8 << 20
 )
 

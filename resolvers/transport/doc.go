@@ -22,7 +22,9 @@
 //   - Who sends what is no message, or nothing, or takes nothing, or whose
 //     token expires, is closed with the protocol's code or cut off, and
 //     disturbs nobody: TestCloseCodes, TestFramesThatAreNone,
-//     TestAReaderThatStopsReading, TestATokenThatExpiresEndsItsStreams.
+//     TestLongMessagesAreNotKept, TestAReaderThatStopsReading,
+//     TestATokenThatExpiresEndsItsStreams. Messages may come in pieces:
+//     TestFramesInPieces.
 //   - A subscriber costs little: a goroutine for each WebSocket, none for a
 //     subscription with nothing to tell. TestSubscriptionsAtRestHaveNoGoroutine
 //     in package resolvers, TestSubscribersAreCheapAndToldSoon in cmd/ovation.

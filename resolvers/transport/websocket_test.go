@@ -3,6 +3,7 @@ package transport_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -195,6 +196,41 @@ func TestFramesThatAreNone(t *testing.T) {
 		})
 	}
 	s.is(t, "ovation_streams websocket", 1)
+}
+
+// TestFramesInPieces sends messages in fragments with control frames between
+// them, several frames at once, and a frame byte by byte.
+func TestFramesInPieces(t *testing.T) {
+	s := newSite(t, siteOptions{})
+	conn := s.raw(t)
+	say := func(frames ...string) {
+		t.Helper()
+		for _, frame := range frames {
+			_, err := io.WriteString(conn, frame)
+			must(t, err)
+		}
+	}
+	hear := func(frames ...string) {
+		t.Helper()
+		want := strings.Join(frames, "")
+		got := make([]byte, len(want))
+		if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+			t.Fatalf("%q, %v; want %q", got[:n], err, want)
+		}
+	}
+	text := func(text string) string { return "\x81" + string(rune(len(text))) + text }
+	begins := func(part string) string { return "\x01" + masked(1, part)[1:] }
+	goesOn := func(part string) string { return "\x00" + masked(1, part)[1:] }
+	ends := func(part string) string { return masked(0, part) }
+
+	say(begins(`{"type":`), masked(9, "one"), goesOn(`"connection_`), goesOn(""), masked(10, "x"), ends(`init"}`))
+	hear("\x8a\x03one", text(`{"type":"connection_ack"}`))
+	say(masked(9, "two") + masked(10, "") + masked(1, `{"type":"ping"}`) + masked(9, "") + masked(1, `{"type":"ping","payload":{}}`))
+	hear("\x8a\x03two", text(`{"type":"pong"}`), "\x8a\x00", text(`{"type":"pong","payload":{}}`))
+	for _, frame := range []string{masked(9, "three"), begins(`{"type"`), ends(`:"ping"}`)} {
+		say(strings.Split(frame, "")...)
+	}
+	hear("\x8a\x05three", text(`{"type":"pong"}`))
 }
 
 func TestHandshakesThatAreRefused(t *testing.T) {
