@@ -67,6 +67,8 @@
 //   - A Worker waits for a store or a mirror that is unavailable, and a message
 //     that fails for itself holds up no other: TestUnavailableIsTriedAgain,
 //     TestPoisonIsIsolated.
+//   - Partitions are worked on side by side, each in order:
+//     TestPartitionsAreWorkedOnSideBySide.
 //   - Counts that a Worker could not publish are published by whoever has the
 //     message next: TestCountsThatWereNotToldAreToldByTheNext.
 //

@@ -15,11 +15,11 @@ import (
 // While the store or the mirror is unavailable it tries again until ctx ends;
 // working, in which the tries run, lives a while longer. Errors: errStopped, or
 // what keeps this batch from being persisted; its marks are then forgotten.
-func (w *Worker) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
+func (h *hand) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
 	var failed error // for good
 	tries := 0
 	try := func() (storage.Outcome, error) {
-		outcome, err := w.persistOnce(working, batch)
+		outcome, err := h.persistOnce(working, batch)
 		if err == nil || errors.Is(err, storage.ErrUnavailable) {
 			return outcome, err
 		}
@@ -27,17 +27,17 @@ func (w *Worker) persist(ctx, working context.Context, batch []task) (storage.Ou
 			return storage.Outcome{}, backoff.Permanent(err)
 		}
 		tries++
-		if len(batch) == 1 && tries < w.opts.MaxTries {
+		if len(batch) == 1 && tries < h.opts.MaxTries {
 			return storage.Outcome{}, err
 		}
 		failed = err
 		return storage.Outcome{}, backoff.Permanent(err)
 	}
-	outcome, err := retry(ctx, w, "persist", try)
+	outcome, err := retry(ctx, h, "persist", try)
 	switch {
 	case err == nil:
 		return outcome, nil
-	case failed == nil || w.forgetAll(ctx, working, batch) != nil:
+	case failed == nil || h.forgetAll(ctx, working, batch) != nil:
 		return storage.Outcome{}, errStopped
 	}
 	return storage.Outcome{}, failed
@@ -46,8 +46,8 @@ func (w *Worker) persist(ctx, working context.Context, batch []task) (storage.Ou
 // persistOnce is one try. What it has marked is forgotten where it fails: at
 // once or, where that fails too, before the next try. An error of the mirror
 // counts as storage.ErrUnavailable: no message is to blame for it.
-func (w *Worker) persistOnce(ctx context.Context, batch []task) (storage.Outcome, error) {
-	if err := w.forget(ctx, batch); err != nil {
+func (h *hand) persistOnce(ctx context.Context, batch []task) (storage.Outcome, error) {
+	if err := h.forget(ctx, batch); err != nil {
 		return storage.Outcome{}, err
 	}
 	messages := make([]storage.Message, len(batch))
@@ -57,20 +57,20 @@ func (w *Worker) persistOnce(ctx context.Context, batch []task) (storage.Outcome
 		actions += len(messages[i].Actions)
 	}
 	start := time.Now()
-	outcome, err := w.persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
+	outcome, err := h.persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
 		doubt(batch, true)
-		if err := w.mirror.Mark(ctx, outcome); err != nil {
-			w.opts.Metrics.mirrorFailed()
+		if err := h.mirror.Mark(ctx, outcome); err != nil {
+			h.opts.Metrics.mirrorFailed()
 			return fmt.Errorf("mark: %w: %w", storage.ErrUnavailable, err)
 		}
 		return nil
 	})
 	if err != nil {
-		_ = w.forget(ctx, batch) // where it fails, the batch stays doubtful
+		_ = h.forget(ctx, batch) // where it fails, the batch stays doubtful
 		return storage.Outcome{}, fmt.Errorf("persist batch of %d messages: %w", len(batch), err)
 	}
 	doubt(batch, false)
-	w.opts.Metrics.persisted(time.Since(start), len(messages), actions)
+	h.opts.Metrics.persisted(time.Since(start), len(messages), actions)
 	return outcome, nil
 }
 
@@ -82,15 +82,15 @@ func doubt(batch []task, doubtful bool) {
 
 // forgetAll forgets the marks of what is doubtful. It does not give up before
 // ctx ends.
-func (w *Worker) forgetAll(ctx, working context.Context, batch []task) error {
-	_, err := retry(ctx, w, "forget marks", func() (struct{}, error) {
-		return struct{}{}, w.forget(working, batch)
+func (h *hand) forgetAll(ctx, working context.Context, batch []task) error {
+	_, err := retry(ctx, h, "forget marks", func() (struct{}, error) {
+		return struct{}{}, h.forget(working, batch)
 	})
 	return err
 }
 
 // forget is one try. After it nothing is doubtful.
-func (w *Worker) forget(ctx context.Context, batch []task) error {
+func (h *hand) forget(ctx context.Context, batch []task) error {
 	var actions []storage.Action
 	for i := range batch {
 		if batch[i].doubtful {
@@ -100,8 +100,8 @@ func (w *Worker) forget(ctx context.Context, batch []task) error {
 	if len(actions) == 0 {
 		return nil
 	}
-	if err := w.mirror.Forget(ctx, actions); err != nil {
-		w.opts.Metrics.mirrorFailed()
+	if err := h.mirror.Forget(ctx, actions); err != nil {
+		h.opts.Metrics.mirrorFailed()
 		return fmt.Errorf("forget marks: %w: %w", storage.ErrUnavailable, err)
 	}
 	doubt(batch, false)
@@ -110,11 +110,11 @@ func (w *Worker) forget(ctx context.Context, batch []task) error {
 
 // drop takes back what the mirror shows of a message that is about to be
 // rejected. It does not give up before ctx ends.
-func (w *Worker) drop(ctx, working context.Context, message storage.Message) error {
-	_, err := retry(ctx, w, "take back what is rejected", func() (struct{}, error) {
-		err := w.mirror.Drop(working, message.Actions)
+func (h *hand) drop(ctx, working context.Context, message storage.Message) error {
+	_, err := retry(ctx, h, "take back what is rejected", func() (struct{}, error) {
+		err := h.mirror.Drop(working, message.Actions)
 		if err != nil {
-			w.opts.Metrics.mirrorFailed()
+			h.opts.Metrics.mirrorFailed()
 		}
 		return struct{}{}, err
 	})
@@ -122,19 +122,19 @@ func (w *Worker) drop(ctx, working context.Context, message storage.Message) err
 }
 
 // publish makes committed counts visible. It does not give up before ctx ends.
-func (w *Worker) publish(ctx, working context.Context, outcome storage.Outcome) error {
+func (h *hand) publish(ctx, working context.Context, outcome storage.Outcome) error {
 	if len(outcome.Counts) == 0 {
 		return nil
 	}
-	_, err := retry(ctx, w, "publish counts", func() (struct{}, error) {
-		err := w.mirror.Publish(working, outcome)
+	_, err := retry(ctx, h, "publish counts", func() (struct{}, error) {
+		err := h.mirror.Publish(working, outcome)
 		if err != nil {
-			w.opts.Metrics.mirrorFailed()
+			h.opts.Metrics.mirrorFailed()
 		}
 		return struct{}{}, err
 	})
 	if err != nil {
-		w.opts.Logger.Error("counts not published", "subjects", len(outcome.Counts), "error", err)
+		h.opts.Logger.Error("counts not published", "subjects", len(outcome.Counts), "error", err)
 	}
 	return err
 }
@@ -142,22 +142,22 @@ func (w *Worker) publish(ctx, working context.Context, outcome storage.Outcome) 
 // retry calls the function at least once and, unless it fails for good, again
 // with growing waits until the context ends. The log is told of the first
 // failure and of the end.
-func retry[T any](ctx context.Context, w *Worker, doing string, f backoff.Operation[T]) (T, error) {
+func retry[T any](ctx context.Context, h *hand, doing string, f backoff.Operation[T]) (T, error) {
 	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = w.opts.MinBackoff, w.opts.MaxBackoff, 2
-	defer w.failing.Store(nil)
+	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = h.opts.MinBackoff, h.opts.MaxBackoff, 2
+	defer h.failing.Store(nil)
 	var since time.Time
 	got, err := backoff.Retry(ctx, f, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
-			w.failing.Store(&err)
-			w.opts.Metrics.retried()
+			h.failing.Store(&err)
+			h.opts.Metrics.retried()
 			if since.IsZero() {
 				since = time.Now()
-				w.opts.Logger.Warn("worker tries again until it works", "doing", doing, "error", err)
+				h.opts.Logger.Warn("worker tries again until it works", "doing", doing, "error", err)
 			}
 		}))
 	if !since.IsZero() && err == nil {
-		w.opts.Logger.Info("worker goes on", "doing", doing, "after_ms", time.Since(since).Milliseconds())
+		h.opts.Logger.Info("worker goes on", "doing", doing, "after_ms", time.Since(since).Milliseconds())
 	}
 	return got, err
 }
@@ -165,8 +165,10 @@ func retry[T any](ctx context.Context, w *Worker, doing string, f backoff.Operat
 // Failing returns the error for which the worker is trying again at the moment,
 // nil where it is not.
 func (w *Worker) Failing() error {
-	if err := w.failing.Load(); err != nil {
-		return *err
+	for _, h := range w.hands {
+		if err := h.failing.Load(); err != nil {
+			return *err
+		}
 	}
 	return nil
 }

@@ -50,6 +50,8 @@ type Consumer interface {
 // where that is no longer possible.
 type Delivery interface {
 	Message() storage.Message
+	// Partition is the one that the message was published to.
+	Partition() int
 	// Redelivered reports whether some worker may have had the message before.
 	Redelivered() bool
 	// Ack says that the message is persisted.

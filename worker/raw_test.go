@@ -185,7 +185,7 @@ func BenchmarkWorker(b *testing.B) {
 				done := &persisted{Persister: s.database, want: int64(b.N), all: make(chan struct{})}
 				mirror := &timed{Mirror: s.copied}
 				b.ResetTimer()
-				startWorker(b, s.queue, done, mirror, worker.Options{})
+				startWorker(b, s.queue, done, mirror, worker.Options{Concurrency: 2})
 				<-done.all
 				b.StopTimer()
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "actions/s")

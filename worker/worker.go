@@ -22,6 +22,10 @@ type Options struct {
 	// MaxWait is how long to wait for a batch to fill up. With 0 a batch takes
 	// what is there.
 	MaxWait time.Duration
+	// Concurrency is how many batches are worked on at the same time, each of
+	// partitions of its own; 1 if 0. More than the queue has partitions are no
+	// use.
+	Concurrency int
 	// MaxTries is how often a single message is tried before it is rejected;
 	// 3 if 0. Tries that find the store unavailable do not count.
 	MaxTries int
@@ -42,6 +46,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.MaxActions = cmp.Or(o.MaxActions, 5000)
+	o.Concurrency = cmp.Or(o.Concurrency, 1)
 	o.MaxTries = cmp.Or(o.MaxTries, 3)
 	o.MinBackoff = cmp.Or(o.MinBackoff, 50*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Second)
@@ -63,17 +68,29 @@ type Worker struct {
 	persister storage.Persister
 	mirror    Mirror
 	opts      Options
-	failing   atomic.Pointer[error]
+	hands     []*hand
 	unsettled *outage.Log
+}
+
+// hand holds one batch after another, all of partitions of its own.
+type hand struct {
+	*Worker
+
+	deliveries <-chan Delivery
+	failing    atomic.Pointer[error]
 }
 
 // New returns a Worker. It does nothing until Run.
 func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Options) *Worker {
 	opts = opts.withDefaults()
-	return &Worker{
+	w := &Worker{
 		consumer: consumer, persister: persister, mirror: mirror, opts: opts,
 		unsettled: outage.New(opts.Logger, "deliveries not settled; they will come again", "deliveries are settled again"),
 	}
+	for range opts.Concurrency {
+		w.hands = append(w.hands, &hand{Worker: w})
+	}
+	return w
 }
 
 // Run persists messages until the context ends; it then finishes the batch in
@@ -99,13 +116,16 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("consume: %w", err)
 	}
 	pruner.Go(func() { w.prune(pruning) })
-	for {
-		batch := w.gather(ctx, deliveries)
-		if len(batch) == 0 {
-			break
-		}
-		w.workAll(ctx, working, batch)
+	dealing, stopDealing := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer stopDealing()
+	w.share(dealing, &others, deliveries)
+	for _, h := range w.hands[1:] {
+		others.Go(func() { h.run(ctx, working) })
 	}
+	w.hands[0].run(ctx, working)
+	others.Wait()
 	if ctx.Err() == nil {
 		return fmt.Errorf("consume: the queue went away: %w", ErrClosed)
 	}
@@ -113,6 +133,54 @@ func (w *Worker) Run(ctx context.Context) error {
 	for range deliveries { // the queue takes back what was not begun
 	}
 	return nil
+}
+
+// handRoom is how many deliveries wait for a hand, until those for others have to
+// wait too. It is more than queues give before one is settled.
+const handRoom = 1 << 15
+
+// share gives each hand the deliveries of its partitions, until the context ends
+// or the queue goes away. What none has begun by then comes again.
+func (w *Worker) share(ctx context.Context, running *sync.WaitGroup, deliveries <-chan Delivery) {
+	if len(w.hands) == 1 {
+		w.hands[0].deliveries = deliveries
+		return
+	}
+	to := make([]chan Delivery, len(w.hands))
+	for i := range to {
+		to[i] = make(chan Delivery, handRoom)
+		w.hands[i].deliveries = to[i]
+	}
+	running.Go(func() {
+		for d, open := next(ctx, deliveries, nil, true); open; d, open = next(ctx, deliveries, nil, true) {
+			select {
+			case to[d.Partition()%len(to)] <- d:
+			case <-ctx.Done():
+			}
+		}
+		for _, waiting := range to {
+			abandon(waiting)
+		}
+	})
+}
+
+// abandon closes a channel after what lies in it is gone.
+func abandon(waiting chan Delivery) {
+	for {
+		select {
+		case <-waiting:
+		default:
+			close(waiting)
+			return
+		}
+	}
+}
+
+// run works until the context ends or nothing more comes.
+func (h *hand) run(ctx, working context.Context) {
+	for batch := h.gather(ctx); len(batch) > 0; batch = h.gather(ctx) {
+		h.workAll(ctx, working, batch)
+	}
 }
 
 // outlive returns a context that ends some time after another one has ended.
@@ -142,7 +210,8 @@ const redeliveryQuiet = 100 * time.Millisecond
 // must be
 // forgotten before any of it is persisted. The queue bounds how much that is.
 // It returns none when the context has ended or the queue is gone.
-func (w *Worker) gather(ctx context.Context, deliveries <-chan Delivery) []task {
+func (h *hand) gather(ctx context.Context) []task {
+	deliveries := h.deliveries
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -162,10 +231,10 @@ func (w *Worker) gather(ctx context.Context, deliveries <-chan Delivery) []task 
 	case <-ctx.Done():
 		return nil
 	}
-	full := time.NewTimer(w.opts.MaxWait)
+	full := time.NewTimer(h.opts.MaxWait)
 	defer full.Stop()
-	for !redelivered && actions < w.opts.MaxActions {
-		d, open := next(ctx, deliveries, full.C, w.opts.MaxWait > 0)
+	for !redelivered && actions < h.opts.MaxActions {
+		d, open := next(ctx, deliveries, full.C, h.opts.MaxWait > 0)
 		if !open {
 			return batch
 		}
@@ -211,17 +280,17 @@ var errStopped = errors.New("the worker is stopping")
 
 // workAll settles a batch, in parts of MaxActions, after all that is doubtful
 // in it is forgotten. When the context ends in between, it gives back the rest.
-func (w *Worker) workAll(ctx, working context.Context, batch []task) {
-	stopped := w.forgetAll(ctx, working, batch) != nil
+func (h *hand) workAll(ctx, working context.Context, batch []task) {
+	stopped := h.forgetAll(ctx, working, batch) != nil
 	for len(batch) > 0 {
 		n := 1
-		for actions := len(batch[0].Message().Actions); n < len(batch) && actions < w.opts.MaxActions; n++ {
+		for actions := len(batch[0].Message().Actions); n < len(batch) && actions < h.opts.MaxActions; n++ {
 			actions += len(batch[n].Message().Actions)
 		}
 		if stopped {
-			w.requeue(batch[:n])
+			h.requeue(batch[:n])
 		} else {
-			w.work(ctx, working, batch[:n])
+			h.work(ctx, working, batch[:n])
 		}
 		batch = batch[n:]
 		stopped = stopped || ctx.Err() != nil
@@ -231,28 +300,28 @@ func (w *Worker) workAll(ctx, working context.Context, batch []task) {
 // work persists a batch and settles each of its deliveries. What cannot be
 // persisted together is tried in halves, so that a message which fails for
 // itself is found and rejected and holds up no other.
-func (w *Worker) work(ctx, working context.Context, batch []task) {
-	outcome, err := w.persist(ctx, working, batch)
+func (h *hand) work(ctx, working context.Context, batch []task) {
+	outcome, err := h.persist(ctx, working, batch)
 	switch {
-	case err == nil && w.publish(ctx, working, outcome) == nil:
+	case err == nil && h.publish(ctx, working, outcome) == nil:
 		for _, t := range batch {
-			w.settled("ack", t.Ack())
+			h.settled("ack", t.Ack())
 		}
 	case err == nil: // persisted, but not told: whoever gets it again will tell
-		w.requeue(batch)
+		h.requeue(batch)
 	case errors.Is(err, errStopped):
-		w.requeue(batch)
+		h.requeue(batch)
 	case len(batch) > 1:
 		half := len(batch) / 2
-		w.work(ctx, working, batch[:half])
-		w.work(ctx, working, batch[half:])
-	case w.drop(ctx, working, batch[0].Message()) != nil:
-		w.requeue(batch)
+		h.work(ctx, working, batch[:half])
+		h.work(ctx, working, batch[half:])
+	case h.drop(ctx, working, batch[0].Message()) != nil:
+		h.requeue(batch)
 	default:
 		message := batch[0].Message()
-		w.opts.Metrics.rejected()
-		w.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", err)
-		w.settled("reject", batch[0].Reject(err))
+		h.opts.Metrics.rejected()
+		h.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", err)
+		h.settled("reject", batch[0].Reject(err))
 	}
 }
 

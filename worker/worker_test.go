@@ -3,8 +3,10 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -122,6 +124,52 @@ func TestBatchWaitsToFillUp(t *testing.T) {
 		if !slices.Equal(got.calls, []int{3, 2}) {
 			t.Errorf("the batches had %v messages, want [3 2]", got.calls)
 		}
+	})
+}
+
+// While one partition waits for the database, others go on; one partition has
+// its batches in order.
+func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := openStore(t)
+		queue := local.NewQueue(local.Options{Partitions: 4})
+		t.Cleanup(func() { _ = queue.Close() })
+		publish := func(partition, number int) <-chan error {
+			answer := make(chan error, 1)
+			go func() {
+				m := message(number)
+				m.ID = fmt.Sprintf("%d-of-%d", number, partition)
+				_, err := queue.Publish(context.Background(), partition, m)
+				answer <- err
+			}()
+			synctest.Wait()
+			return answer
+		}
+		gate := make(chan struct{})
+		startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, all []storage.Message) error {
+			if strings.HasSuffix(all[0].ID, "-of-1") {
+				<-gate
+			}
+			return nil
+		}}, local.Mirror{Reader: store}, worker.Options{Concurrency: 2, MaxActions: 1})
+		held, behind, same := publish(1, 1), publish(1, 2), publish(3, 3)
+		for i, answer := range []<-chan error{publish(0, 4), publish(2, 5)} {
+			select {
+			case err := <-answer:
+				if err != nil {
+					t.Error(err)
+				}
+			default:
+				t.Errorf("other partition %d waits", i)
+			}
+		}
+		for i, answer := range []<-chan error{held, behind, same} {
+			if len(answer) > 0 {
+				t.Errorf("number %d has overtaken", i)
+			}
+		}
+		close(gate)
+		wantAcked(t, []<-chan error{held, behind, same})
 	})
 }
 

@@ -224,6 +224,14 @@ func (n *streamBound) UnmarshalText(text []byte) error {
 	return bounded((*int)(n), text, 1, 10_000_000)
 }
 
+// batchCount is how many batches a worker persists at the same time.
+type batchCount int
+
+// UnmarshalText refuses none, and more than the pool of connections bears.
+func (n *batchCount) UnmarshalText(text []byte) error {
+	return bounded((*int)(n), text, 1, 8)
+}
+
 // actionRate is so many actions a second, 0 without a bound.
 type actionRate int
 

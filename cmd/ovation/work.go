@@ -25,6 +25,7 @@ type workCommand struct {
 	logFlag       `embed:""`
 
 	Addr                address    `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
+	Concurrency         batchCount `default:"2"              help:"How many batches are persisted at the same time, each of partitions of its own." variable:"OVATION_CONCURRENCY"`
 	MaxActionsPerSecond actionRate `default:"0"              help:"How many actions a second go to the database; 0 is no bound."       variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
@@ -42,7 +43,7 @@ func (c *workCommand) Run(p *program) (err error) {
 
 	consumer := &watched{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
-	options := worker.Options{Logger: log, Metrics: worker.NewMetrics(registry, worker.Works)}
+	options := worker.Options{Concurrency: int(c.Concurrency), Logger: log, Metrics: worker.NewMetrics(registry, worker.Works)}
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
@@ -148,22 +149,35 @@ type paced struct {
 	storage.Persister
 
 	perSecond float64
-	next      time.Time // when the batch before is paid for
+	mu        sync.Mutex
+	next      time.Time // when all batches before are paid for
 }
 
 // Persist waits for its time first.
 func (p *paced) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
-	if wait := time.Until(p.next); wait > 0 {
+	actions := 0
+	for i := range messages {
+		actions += len(messages[i].Actions)
+	}
+	if wait := p.reserve(actions); wait > 0 {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return storage.Outcome{}, ctx.Err()
 		}
 	}
-	actions := 0
-	for i := range messages {
-		actions += len(messages[i].Actions)
-	}
-	p.next = time.Now().Add(time.Duration(float64(actions) / p.perSecond * float64(time.Second)))
 	return p.Persister.Persist(ctx, messages, mark)
+}
+
+// reserve takes the next time that is free, and returns how long that is ahead.
+func (p *paced) reserve(actions int) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	begin := p.next
+	if begin.Before(now) {
+		begin = now
+	}
+	p.next = begin.Add(time.Duration(float64(actions) / p.perSecond * float64(time.Second)))
+	return begin.Sub(now)
 }

@@ -24,6 +24,9 @@ type delivery struct {
 // Message is the message.
 func (d *delivery) Message() storage.Message { return d.message }
 
+// Partition is the one that the message was published to.
+func (d *delivery) Partition() int { return d.share.partition }
+
 // Redelivered reports whether the broker has delivered the message before.
 func (d *delivery) Redelivered() bool { return d.raw.Redelivered }
 

@@ -49,6 +49,9 @@ type delivery struct {
 // Message is the message, which must not be changed.
 func (d *delivery) Message() storage.Message { return d.entry.message }
 
+// Partition is the one that the message was published to.
+func (d *delivery) Partition() int { return d.entry.partition }
+
 // Redelivered reports whether a consumer had the message before.
 func (d *delivery) Redelivered() bool { return d.redelivered }
 

@@ -47,6 +47,7 @@ var (
 // entry is a message from its publishing until it is acknowledged or rejected.
 type entry struct {
 	message     storage.Message
+	partition   int
 	number      uint64
 	redelivered bool
 	settled     chan error // takes the verdict without blocking
@@ -79,7 +80,7 @@ func (q *Queue) Publish(ctx context.Context, partition int, message storage.Mess
 	case <-ctx.Done():
 		return "", fmt.Errorf("publish: wait for room in the queue: %w", ctx.Err())
 	}
-	e := &entry{message: message, settled: make(chan error, 1)}
+	e := &entry{message: message, partition: partition, settled: make(chan error, 1)}
 	if err := q.add(e); err != nil {
 		return "", err
 	}
