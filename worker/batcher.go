@@ -14,7 +14,7 @@ import (
 
 // batcher groups actions into messages. No timer is involved: a message leaves
 // when there is something to send and fewer than MaxInFlight messages of its
-// partition are being published; whatever arrives meanwhile makes the next.
+// partition, and MaxMessages in all, are being published; whatever arrives meanwhile makes the next.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror
@@ -27,16 +27,19 @@ type batcher struct {
 	closing chan struct{} // closed when no more is accepted
 	drained chan struct{} // closed when the last batch is answered after that
 
-	mu      sync.Mutex
-	closed  bool
-	sending int // batches that are not answered
-	lanes   []lane
+	mu         sync.Mutex
+	closed     bool
+	sending    int // batches that are not answered
+	publishing int // messages, of all lanes
+	lanes      []lane
+	ready      []int // lanes that have something to send, in the order in which they had
 }
 
 // lane is one partition.
 type lane struct {
 	waiting    []*item
-	publishing int // messages
+	publishing int  // messages
+	ready      bool // it is in batcher.ready
 }
 
 // item is an action whose caller waits for the answer. Once it is answered the
@@ -132,16 +135,33 @@ func (b *batcher) leave(a *storage.Action, err error) {
 	b.opts.Metrics.backlog(-1)
 }
 
-// launch starts what may be sent of a partition. The lock is held.
+// launch starts what may be sent, after something has changed in a lane. The
+// lock is held.
 func (b *batcher) launch(partition int) {
-	l := &b.lanes[partition]
-	for l.publishing < b.opts.MaxInFlight && len(l.waiting) > 0 {
+	b.queue(partition)
+	for len(b.ready) > 0 && b.publishing < b.opts.MaxMessages {
+		next := b.ready[0]
+		b.ready = b.ready[1:]
+		l := &b.lanes[next]
+		l.ready = false
 		n := min(len(l.waiting), b.opts.MaxBatch)
 		batch := l.waiting[:n:n]
 		l.waiting = l.waiting[n:]
 		l.publishing++
+		b.publishing++
 		b.sending++
-		go b.send(partition, batch) // close waits for it
+		go b.send(next, batch) // close waits for it
+		b.queue(next)
+	}
+}
+
+// queue has a lane wait for its turn, if it may send anything and does not wait
+// already.
+func (b *batcher) queue(partition int) {
+	l := &b.lanes[partition]
+	if !l.ready && len(l.waiting) > 0 && l.publishing < b.opts.MaxInFlight {
+		l.ready = true
+		b.ready = append(b.ready, partition)
 	}
 }
 
@@ -157,6 +177,7 @@ func (b *batcher) send(partition int, batch []*item) {
 
 	b.mu.Lock()
 	b.lanes[partition].publishing--
+	b.publishing--
 	b.launch(partition) // the next message need not wait for the showing
 	b.mu.Unlock()
 

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -98,6 +99,43 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 				if p := worker.PartitionOf(a.Subject, partitions); p != held.put[i] {
 					t.Errorf("an action of partition %d was published to %d", p, held.put[i])
 				}
+			}
+		}
+	})
+}
+
+// With few messages at a time the partitions take turns, and what waits shares
+// them.
+func TestFewMessagesAreUnderWay(t *testing.T) {
+	const partitions, most, actions = 8, 2, 400
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		held := &tap{Publisher: queue, partitions: partitions, gate: make(chan struct{})}
+		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxMessages: most})
+		answers := make([]<-chan answered, actions)
+		for i := range answers {
+			answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
+		}
+		synctest.Wait()
+		if n := len(held.seen()); n != most {
+			t.Errorf("%d messages are in flight, want %d", n, most)
+		}
+		close(held.gate)
+		for _, answer := range answers {
+			if got := <-answer; got.err != nil {
+				t.Error(got.err)
+			}
+		}
+		// Two small ones, then one of each partition in turn.
+		if n := len(held.seen()); n > most+partitions {
+			t.Errorf("%d actions left in %d messages", actions, n)
+		}
+		turns := held.put[most:]
+		for i := range turns {
+			if slices.Contains(turns[:i], turns[i]) {
+				t.Errorf("the partitions took turns so: %v", held.put)
 			}
 		}
 	})

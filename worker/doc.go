@@ -75,7 +75,7 @@
 // I7 Bounded: a lone action leaves at once, those in flight share messages, and
 // a full backlog makes callers wait no longer than they want:
 // TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
-// TestFullBacklogHonoursTheContext.
+// TestFewMessagesAreUnderWay, TestFullBacklogHonoursTheContext.
 //
 // This package imports storage and outage and nothing else of this module.
 package worker
