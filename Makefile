@@ -7,6 +7,8 @@ GOLANGCI_LINT := .tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GO_TEST_FLAGS ?=
 # Of bench and bench-quick; bin/bench -help tells them.
 BENCH_FLAGS ?=
+# Of bench-growth: -max-states 1000000 leaves out ten million.
+GROWTH_FLAGS ?=
 # Who is offline learns it soon; CI has the time to try again.
 NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -81,6 +83,10 @@ bench: bench-build ## Measure what must be reached, beside a reference, in ten m
 .PHONY: bench-quick
 bench-quick: bench-build ## The same with short rounds, in two minutes; writes no file
 	scripts/services run bin/bench -quick $(BENCH_FLAGS)
+
+.PHONY: bench-growth
+bench-growth: bench-build ## Measure what pages and likes cost at 10,000 to 10 million states, and what Redis holds, in a quarter of an hour; writes bench/GROWTH.md
+	scripts/services run bin/bench growth -report bench/GROWTH.md $(GROWTH_FLAGS)
 
 .PHONY: bench-build
 bench-build: build

@@ -25,8 +25,21 @@
 //   - A seed draws who asks for what and when. What it draws is the same each
 //     time; how much of it is asked depends on how fast the replies come.
 //
+// # Growth
+//
+// bench growth measures what a page and a like cost as Postgres holds more and
+// more, and what Redis holds for each that is active. For each size it makes an
+// installation of its own and fills the tables with SQL; ovation verify must
+// find no difference before anything is measured and after. "The first time"
+// means a new node over an empty Redis, and that no two pages have a viewer or a
+// subject in common. Replies are checked as above, and what is weighed in Redis
+// is counted there key by key. TestAFilledWorldIsRightAndSkewed,
+// TestPagesOfAWorldHaveNothingInCommon and their neighbours hold the data to that.
+//
 // The parts: main.go runs, plan.go says how long, site.go has the processes,
 // data.go, truth.go, people.go know what is in the database, page.go and like.go
 // make and judge requests, compare.go lets two sides take turns, rows*.go are
-// the rows, usage.go and report.go tell.
+// the rows, usage.go and report.go tell. growth.go runs bench growth, of which
+// growth_world.go is what is in the database, growth_load.go asks and likes,
+// growth_redis.go weighs and growth_report.go tells.
 package main

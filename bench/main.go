@@ -81,6 +81,7 @@ type bench struct {
 
 	stdout   io.Writer
 	began    time.Time
+	idle     string // the load average then
 	data     *dataset
 	site     *site
 	meter    *meter
@@ -104,6 +105,9 @@ const (
 )
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
+	if len(args) > 0 && args[0] == "growth" {
+		return runGrowth(ctx, args[1:], stdout)
+	}
 	o, err := parse(args)
 	if err != nil {
 		return err
@@ -111,12 +115,16 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.plan.limit, fmt.Errorf("it has taken longer than %v", o.plan.limit))
 	defer cancel()
 	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // who sends on time sleeps in the system, and takes a place meanwhile
-	b := &bench{options: o, stdout: stdout, began: time.Now(), meter: newMeter()}
+	b := &bench{options: o, stdout: stdout, began: time.Now(), idle: loadAverage(), meter: newMeter()}
 	if err := b.measure(ctx); err != nil {
 		return err
 	}
-	text := b.report(ctx)
-	_, _ = fmt.Fprint(stdout, "\n", text)
+	return b.publish(b.report(ctx))
+}
+
+// publish prints a report, and writes it where that is wanted.
+func (b *bench) publish(text string) error {
+	_, _ = fmt.Fprint(b.stdout, "\n", text)
 	if b.options.report == "" {
 		return nil
 	}

@@ -20,7 +20,7 @@ func (b *bench) report(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Benchmark\n\nWritten by `make bench` (package bench tells how). %s run of %.0f s on %s, seed %d.\n\n",
 		strings.ToUpper(b.plan.name[:1])+b.plan.name[1:], since(b.began), time.Now().UTC().Format(time.DateOnly), b.seed)
-	for _, line := range b.machine(ctx) {
+	for _, line := range append(b.machine(ctx, b.noise()), b.dataLine()) {
 		fmt.Fprintf(&out, "- %s\n", line)
 	}
 	out.WriteString("\n| row | target | result: median (least–most of the rounds) | met |\n|---|---|---|---|\n")
@@ -94,8 +94,8 @@ func grouped(f float64, digits int) string {
 	return whole
 }
 
-// machine says on what it was measured.
-func (b *bench) machine(ctx context.Context) []string {
+// machine says on what it was measured, and what else that did.
+func (b *bench) machine(ctx context.Context, noise series) []string {
 	said := func(name string, args ...string) string {
 		out, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // the callers name what is run
 		if err != nil {
@@ -111,9 +111,14 @@ func (b *bench) machine(ctx context.Context) []string {
 		fmt.Sprintf("machine: %s, %d processors, %s of memory, %s", processor(), runtime.NumCPU(), memory(), said("uname", "-sr")),
 		fmt.Sprintf("commit: %s, %s", commit, runtime.Version()),
 		"services: " + b.versions,
-		fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.people.viewers, len(b.people.of), readers),
-		fmt.Sprintf("the others on this machine took %s of its %d processors meanwhile", spread(b.noise(), 1, 2), runtime.NumCPU()),
+		fmt.Sprintf("the others on this machine took %s of its %d processors meanwhile", spread(noise, 1, 2), runtime.NumCPU()),
+		fmt.Sprintf("load average before and after (1, 5, 15 minutes): %s; %s", b.idle, loadAverage()),
 	}
+}
+
+// dataLine says what was imported.
+func (b *bench) dataLine() string {
+	return fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.people.viewers, len(b.people.of), readers)
 }
 
 // noise is what everything else took, row by row.
@@ -157,16 +162,11 @@ func (s *site) askVersions(ctx context.Context) (string, error) {
 	if err := s.database.QueryRow(ctx, `SHOW server_version`).Scan(&database); err != nil {
 		return "", fmt.Errorf("ask Postgres for its version: %w", err)
 	}
-	options, err := rueidis.ParseURL(s.variables[redisURL])
-	if err != nil {
-		return "", fmt.Errorf("%s is no URL", redisURL)
-	}
-	client, err := rueidis.NewClient(options)
-	if err != nil {
-		return "", fmt.Errorf("connect to Redis: %w", err)
-	}
-	defer client.Close()
-	info, err := client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
+	var info string
+	err := s.withRedis(func(client rueidis.Client) (err error) {
+		info, err = client.Do(ctx, client.B().Info().Section("server").Build()).ToString()
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("ask Redis for its version: %w", err)
 	}

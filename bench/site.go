@@ -120,8 +120,8 @@ func (s *site) close(ctx context.Context) error {
 	return err
 }
 
-// dropKeys removes what was put into Redis.
-func (s *site) dropKeys(ctx context.Context) error {
+// withRedis connects to Redis for as long as f takes.
+func (s *site) withRedis(f func(rueidis.Client) error) error {
 	options, err := rueidis.ParseURL(s.variables[redisURL])
 	if err != nil {
 		return fmt.Errorf("%s is no URL", redisURL)
@@ -131,6 +131,24 @@ func (s *site) dropKeys(ctx context.Context) error {
 		return fmt.Errorf("connect to Redis: %w", err)
 	}
 	defer client.Close()
+	return f(client)
+}
+
+// dropKeys removes what was put into Redis.
+func (s *site) dropKeys(ctx context.Context) error {
+	return s.withRedis(func(client rueidis.Client) error {
+		return s.eachKeys(ctx, client, func(node rueidis.Client, keys []string) error {
+			if err := node.Do(ctx, node.B().Unlink().Key(keys...).Build()).Error(); err != nil {
+				return fmt.Errorf("remove keys: %w", err)
+			}
+			return nil
+		})
+	})
+}
+
+// eachKeys hands on the keys of the site, some at a time, with the server that
+// has them.
+func (s *site) eachKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
 		for cursor := uint64(0); ; {
 			found, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(s.prefix+":*").Count(10_000).Build()).AsScanEntry()
@@ -138,8 +156,8 @@ func (s *site) dropKeys(ctx context.Context) error {
 				return fmt.Errorf("look for keys: %w", err)
 			}
 			if len(found.Elements) > 0 {
-				if err := node.Do(ctx, node.B().Unlink().Key(found.Elements...).Build()).Error(); err != nil {
-					return fmt.Errorf("remove keys: %w", err)
+				if err := each(node, found.Elements); err != nil {
+					return err
 				}
 			}
 			if cursor = found.Cursor; cursor == 0 {

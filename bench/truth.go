@@ -30,6 +30,11 @@ type pair struct{ user, subject string }
 
 // readTruth reads counts, and the states of the users of the data.
 func (s *site) readTruth(ctx context.Context, p *people) (*truth, error) {
+	return s.truthOf(ctx, p, p.names[:p.viewers])
+}
+
+// truthOf reads counts, and the states of some users.
+func (s *site) truthOf(ctx context.Context, p *people, users []string) (*truth, error) {
 	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: map[pair]int64{}}
 	for i := range p.sent {
 		t.sent = append(t.sent, p.sent[i].Load())
@@ -50,10 +55,10 @@ func (s *site) readTruth(ctx context.Context, p *people) (*truth, error) {
 		query string
 		into  map[pair]int64
 	}{
-		{`SELECT user_id, biz_id, version FROM user_reaction WHERE biz = $1 AND state = 1 AND user_id NOT LIKE $2`, t.liked},
-		{`SELECT user_id, biz_id, version FROM user_collection WHERE biz = $1 AND state <> '' AND user_id NOT LIKE $2`, t.collected},
+		{`SELECT user_id, biz_id, version FROM user_reaction WHERE tenant = 'default' AND user_id = ANY ($2) AND biz = $1 AND state = 1`, t.liked},
+		{`SELECT user_id, biz_id, version FROM user_collection WHERE tenant = 'default' AND user_id = ANY ($2) AND biz = $1 AND state <> ''`, t.collected},
 	} {
-		rows, err := s.database.Query(ctx, kind.query, biz, readerPrefix+"%")
+		rows, err := s.database.Query(ctx, kind.query, biz, users)
 		if err == nil {
 			var of pair
 			var version int64

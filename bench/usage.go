@@ -130,6 +130,15 @@ func readStat(name string) (pid int, one spent, ok bool) {
 	return pid, one, true
 }
 
+// loadAverage is that of the last 1, 5 and 15 minutes.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if words := strings.Fields(string(text)); err == nil && len(words) >= 3 {
+		return strings.Join(words[:3], " ")
+	}
+	return "unknown"
+}
+
 // busy is how long the processors were not idle.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")

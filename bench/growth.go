@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+)
+
+// growthPlan bounds a run at all sizes. It takes about a quarter of an hour.
+var growthPlan = plan{
+	name: "growth", limit: 30 * time.Minute, rounds: 3, segment: 2 * time.Second, warm: time.Second,
+	backlog: 60_000, worker: 3,
+}
+
+// growthSizes are how many states Postgres holds, pageSizes how many subjects a
+// page has.
+var (
+	growthSizes = []int{10_000, 1_000_000, 10_000_000}
+	pageSizes   = []int{1, 20, 100}
+)
+
+// growthClients are few: it is told what one request takes, not how many go
+// through.
+const growthClients = 4
+
+// growth is one run of bench growth.
+type growth struct {
+	*bench
+
+	of    []*grown // of each size
+	redis *held
+}
+
+// grown is what was measured at one size.
+type grown struct {
+	world
+
+	filled     time.Duration // how long that took
+	tables     []table
+	cold, warm []*measured // of each page size
+	like       *measured
+	likeLog    series // bytes that Postgres has logged for each
+	work       *measured
+	workLog    series
+	checked    string // what verify said in the end
+}
+
+func parseGrowth(args []string) (o options, sizes []int, err error) {
+	flags := flag.NewFlagSet("bench growth", flag.ContinueOnError)
+	flags.StringVar(&o.ovation, "ovation", "bin/ovation", "the program to measure")
+	flags.StringVar(&o.report, "report", "", "file to write the report to, besides printing it")
+	flags.Uint64Var(&o.seed, "seed", 20, "draws who likes what")
+	most := flags.Int("max-states", growthSizes[len(growthSizes)-1], "leave out the sizes above this")
+	if err := flags.Parse(args); err != nil {
+		return o, nil, err
+	}
+	if flags.NArg() > 0 {
+		return o, nil, fmt.Errorf("there is no argument %q", flags.Arg(0))
+	}
+	o.plan = growthPlan
+	for _, states := range growthSizes {
+		if states <= *most {
+			sizes = append(sizes, states)
+		}
+	}
+	if len(sizes) == 0 {
+		return o, nil, fmt.Errorf("-max-states %d leaves nothing to measure: the least size is %d", *most, growthSizes[0])
+	}
+	return o, sizes, nil
+}
+
+// runGrowth measures how costs grow with what is stored, and with a page.
+func runGrowth(ctx context.Context, args []string, stdout io.Writer) error {
+	o, sizes, err := parseGrowth(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.plan.limit, fmt.Errorf("it has taken longer than %v", o.plan.limit))
+	defer cancel()
+	g := &growth{bench: &bench{options: o, stdout: stdout, began: time.Now(), idle: loadAverage(), meter: newMeter()}}
+	for i, states := range sizes {
+		if err := g.measure(ctx, worldOf(states), i == len(sizes)-1); err != nil {
+			return fmt.Errorf("%s states: %w", grouped(float64(states), 0), err)
+		}
+	}
+	return g.publish(g.text(ctx))
+}
+
+// measure measures one size on an installation of its own, and at the last one
+// also what Redis holds.
+func (g *growth) measure(ctx context.Context, w world, last bool) (err error) {
+	if g.site, err = newSite(ctx, g.ovation); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.site.close(ctx)) }()
+	g.site.later(func(context.Context) error { return errors.Join(g.stopNode(), g.stopWorker()) })
+	if g.versions, err = g.site.askVersions(ctx); err != nil {
+		return err
+	}
+	of := &grown{world: w}
+	g.of = append(g.of, of)
+	if err := g.prepareWorld(ctx, of); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	for _, size := range pageSizes {
+		if err := g.pages(ctx, of, size); err != nil {
+			return fmt.Errorf("pages of %d: %w", size, err)
+		}
+	}
+	if err := g.writes(ctx, of); err != nil {
+		return err
+	}
+	if err := g.settled(ctx, of); err != nil {
+		return err
+	}
+	if !last {
+		return nil
+	}
+	if g.redis, err = g.weigh(ctx, w); err != nil {
+		return fmt.Errorf("memory of Redis: %w", err)
+	}
+	return nil
+}
+
+// prepareWorld fills the tables, has everything recounted, and looks at what is
+// there.
+func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
+	began := time.Now()
+	err = of.fill(ctx, g.site.database, func(done int) { g.sayf("  %s states", grouped(float64(done), 0)) })
+	if err != nil {
+		return err
+	}
+	of.filled = time.Since(began)
+	if _, err := g.site.verify(ctx); err != nil {
+		return err
+	}
+	if of.tables, err = g.site.tables(ctx); err != nil {
+		return err
+	}
+	if g.people, err = of.people(g.site.secret); err != nil {
+		return err
+	}
+	if g.had, err = g.site.truthOf(ctx, g.people, g.people.names); err != nil {
+		return err
+	}
+	g.people.remember(g.had)
+	g.likes, err = g.counted(ctx)
+	g.sayf("%s states are there and verified", grouped(float64(of.states), 0))
+	return err
+}
+
+// settled checks that nothing is left over and nothing wrong: every like is
+// there and counted, no other, and no message is left.
+func (g *growth) settled(ctx context.Context, of *grown) (err error) {
+	if err := g.people.checkLikes(ctx, g.site); err != nil {
+		return err
+	}
+	likes, err := g.counted(ctx)
+	if want := g.likes + g.people.acked.Load(); err != nil || likes != want {
+		return fmt.Errorf("%d likes are counted and %d were there or acknowledged: %w", likes, want, err)
+	}
+	if n, err := g.site.waiting(); err != nil || n > 0 {
+		return fmt.Errorf("%d messages are left in the queue: %w", n, err)
+	}
+	of.checked, err = g.site.verify(ctx)
+	return err
+}
+
+func (g *growth) stopNode() error {
+	if g.node.process == nil {
+		return nil
+	}
+	p := g.node.process
+	g.node.process = nil
+	return p.stop()
+}
+
+// fresh starts a node that knows nothing and finds nothing in Redis: what was
+// there goes, and the mirror's row is what it was in the beginning, else the
+// node would take the empty Redis for one that has lost something.
+func (g *growth) fresh(ctx context.Context) error {
+	if err := errors.Join(g.stopNode(), g.stopWorker()); err != nil {
+		return err
+	}
+	if err := g.site.dropKeys(ctx); err != nil {
+		return err
+	}
+	if _, err := g.site.database.Exec(ctx, `UPDATE mirror SET epoch = 1, open = FALSE, changed_at = 0, free_at = 0`); err != nil {
+		return fmt.Errorf("begin anew: %w", err)
+	}
+	node, err := g.site.serve(ctx)
+	if node != nil {
+		g.node = side{"Ovation", node, false}
+		g.meter.watch(nodeName, node)
+	}
+	return err
+}

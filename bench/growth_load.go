@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"ovation/bench/load"
+)
+
+// askTime is the longest that asking once for many pages may take.
+const askTime = 3 * time.Minute
+
+// ask asks for every page of a book once. Every reply must be right.
+func (g *growth) ask(ctx context.Context, at *process, all *book, clients int) (*load.Result, error) {
+	result, err := load.Closed(ctx, at.address, all.pagers(clients, true), askTime)
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Errors > 0:
+		return nil, faultsOf(result)
+	case result.Requests != int64(len(all.requests)):
+		return nil, fmt.Errorf("in %v only %d of %d pages were asked for", askTime, result.Requests, len(all.requests))
+	}
+	return result, nil
+}
+
+// greet has a fresh node open its connections: strangers ask for what is not
+// there.
+func (g *growth) greet(ctx context.Context) error {
+	const strangers, greetings = 50, 200
+	names := make([]string, 0, strangers)
+	for i := range strangers {
+		names = append(names, fmt.Sprintf("stranger-%d", i))
+	}
+	nothing := &drawer{}
+	visits := make([]page, greetings)
+	for i := range visits {
+		visits[i].viewer = i % strangers
+		for range pageSize {
+			visits[i].subjects = append(visits[i].subjects, len(nothing.names))
+			nothing.names = append(nothing.names, fmt.Sprintf("nothing-%d", len(nothing.names)))
+		}
+	}
+	p, err := newCrowd(names, nothing, g.site.secret)
+	if err == nil {
+		_, err = g.ask(ctx, g.node.process, g.node.book(p, &truth{}, visits), growthClients)
+	}
+	return err
+}
+
+// pages measures pages that nobody has asked for, then the same ones again.
+func (g *growth) pages(ctx context.Context, of *grown, size int) error {
+	drawn := of.pages(size)
+	cold, warm := newMeasured("the first time"), newMeasured("again")
+	for range g.plan.rounds {
+		if err := g.fresh(ctx); err != nil {
+			return err
+		}
+		if err := g.greet(ctx); err != nil {
+			return fmt.Errorf("what is not there: %w", err)
+		}
+		all := g.node.book(g.people, g.had, drawn)
+		err := g.timed(ctx, cold, func() (*load.Result, error) {
+			return g.ask(ctx, g.node.process, all, growthClients)
+		})
+		if err != nil {
+			return fmt.Errorf("for the first time: %w", err)
+		}
+		err = g.timed(ctx, warm, func() (*load.Result, error) {
+			result, err := load.Closed(ctx, g.node.process.address, all.pagers(growthClients, false), g.plan.segment)
+			if err != nil {
+				return nil, err
+			}
+			return result, faultsOf(result)
+		})
+		if err != nil {
+			return fmt.Errorf("again: %w", err)
+		}
+	}
+	of.cold, of.warm = append(of.cold, cold), append(of.warm, warm)
+	g.sayf("pages of %d: %s ms the first time, %s ms again", size, spread(cold.p50, 1, 2), spread(warm.p50, 1, 2))
+	return nil
+}
+
+func newMeasured(who string) *measured { return &measured{who: who, shares: map[string]series{}} }
+
+// timed measures one load.
+func (g *growth) timed(ctx context.Context, into *measured, what func() (*load.Result, error)) error {
+	var result *load.Result
+	err := g.metered(ctx, g.node.process, into, func() (n int64, err error) {
+		if result, err = what(); err != nil {
+			return 0, err
+		}
+		return result.Requests, nil
+	})
+	if err != nil {
+		return err
+	}
+	into.rate = append(into.rate, result.Rate())
+	into.p50 = append(into.p50, ms(result.Quantile(50)))
+	into.p99 = append(into.p99, ms(result.Quantile(99)))
+	return nil
+}
+
+// writes measures likes, and a worker that finds many of them in the queue.
+func (g *growth) writes(ctx context.Context, of *grown) error {
+	if err := g.fresh(ctx); err != nil {
+		return err
+	}
+	if err := g.startWorker(ctx); err != nil {
+		return err
+	}
+	visits := make([]page, readers) // who likes something has looked at something before
+	for i := range visits {
+		visits[i] = page{g.people.viewers + i, []int{i % of.subjects}}
+	}
+	if _, err := g.ask(ctx, g.node.process, g.node.book(g.people, g.had, visits), 2*growthClients); err != nil {
+		return fmt.Errorf("look before liking: %w", err)
+	}
+	if err := g.checkpoint(ctx); err != nil {
+		return err
+	}
+	if err := g.likesOf(ctx, of); err != nil {
+		return fmt.Errorf("likes: %w", err)
+	}
+	of.work = newMeasured("ovation work")
+	for round := range g.plan.worker {
+		log, err := g.backlog(ctx, uint64(round), of.work)
+		if err != nil {
+			return fmt.Errorf("worker: %w", err)
+		}
+		of.workLog = append(of.workLog, log)
+	}
+	g.sayf("likes: %s ms; worker: %s", spread(of.like.p50, 1, 2), perSecond(of.work.rate, "actions"))
+	return nil
+}
+
+// checkpoint has Postgres write out what the filling has left, so that this
+// is not done while something is measured. Who may not order that goes without.
+func (g *growth) checkpoint(ctx context.Context) error {
+	const forbidden = "42501"
+	_, err := g.site.database.Exec(ctx, `CHECKPOINT`)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == forbidden {
+		g.sayf("Postgres does not let this user order a checkpoint")
+		return nil
+	}
+	return err
+}
+
+// likesOf measures likes while a worker persists them, after a round to warm up.
+func (g *growth) likesOf(ctx context.Context, of *grown) error {
+	of.like = newMeasured("likes")
+	for round := range g.plan.rounds + 1 {
+		during, into := g.plan.segment, of.like
+		if round == 0 {
+			during, into = g.plan.warm, newMeasured("")
+		}
+		before, err := g.site.logged(ctx)
+		if err != nil {
+			return err
+		}
+		acked := g.people.acked.Load()
+		err = g.timed(ctx, into, func() (*load.Result, error) {
+			clients := g.people.likers(&g.node, growthClients, g.seed+uint64(round), func(*liker) {})
+			result, err := load.Closed(ctx, g.node.process.address, clients, during)
+			if err != nil {
+				return nil, err
+			}
+			return result, faultsOf(result)
+		})
+		if err != nil {
+			return err
+		}
+		if err := g.drain(ctx); err != nil {
+			return err
+		}
+		after, err := g.site.logged(ctx)
+		if err != nil {
+			return err
+		}
+		if round > 0 {
+			of.likeLog = append(of.likeLog, float64(after-before)/float64(g.people.acked.Load()-acked))
+		}
+	}
+	return nil
+}
+
+// backlog fills the queue and has a worker empty it. It returns how many bytes
+// Postgres has logged for each action.
+func (g *growth) backlog(ctx context.Context, round uint64, into *measured) (log float64, err error) {
+	if err := g.stopWorker(); err != nil {
+		return 0, err
+	}
+	n, err := g.fillQueue(ctx, round)
+	if err != nil {
+		return 0, err
+	}
+	before, err := g.site.logged(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := g.startWorker(ctx); err != nil {
+		return 0, err
+	}
+	if err := g.emptyQueue(ctx, float64(n), into); err != nil {
+		return 0, err
+	}
+	if err := g.drain(ctx); err != nil {
+		return 0, err
+	}
+	after, err := g.site.logged(ctx)
+	return float64(after-before) / float64(n), err
+}
+
+// cost is the CPU time of one of those who had the processors, in microseconds
+// for each request.
+func (m *measured) cost(name string) (out series) {
+	for i, share := range m.shares[name] {
+		if i < len(m.rate) {
+			out = append(out, share*1e6/m.rate[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// held is what Redis holds, by what it is for.
+type held struct {
+	states            int    // in Postgres
+	subject           weight // its counts, and that one node has cached them
+	known             weight // that one more node has
+	idle, usual, keen weight // the window of a user
+}
+
+// weight is the memory of so many things of a kind.
+type weight struct {
+	n    int
+	each float64 // bytes
+}
+
+const (
+	weighed     = 100_000 // users, and subjects, where there are so many
+	weighedIdle = 20_000
+	weighPage   = 100
+)
+
+// weigh has more and more subjects and users be active, and looks at how much
+// memory Redis takes for them.
+func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
+	if err := g.fresh(ctx); err != nil {
+		return nil, err
+	}
+	scale := &scale{growth: g, node: g.node.process}
+	if err := scale.begin(ctx); err != nil {
+		return nil, err
+	}
+	subjects := min(weighed, w.subjects-weighPage)
+	h = &held{states: w.states}
+	if h.subject, err = scale.subjects(ctx, weighPage, subjects, subjects); err != nil {
+		return nil, fmt.Errorf("subjects: %w", err)
+	}
+	// What one node has cached, Redis remembers; another one asks for the same.
+	other, err := g.site.serve(ctx)
+	if other != nil {
+		defer func() { err = errors.Join(err, other.stop()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	scale.node = other
+	if _, err := scale.subjects(ctx, 0, weighPage, 0); err != nil { // it has its connections
+		return nil, err
+	}
+	if h.known, err = scale.subjects(ctx, weighPage, subjects, 0); err != nil {
+		return nil, fmt.Errorf("subjects of a second node: %w", err)
+	}
+	scale.node = g.node.process
+	idle, usual, keen := w.active()
+	for _, some := range []struct {
+		names []string
+		into  *weight
+	}{{idle, &h.idle}, {usual, &h.usual}, {keen, &h.keen}} {
+		if *some.into, err = scale.users(ctx, some.names); err != nil {
+			return nil, fmt.Errorf("users: %w", err)
+		}
+	}
+	g.sayf("Redis: %.0f bytes a subject, %.0f a user", h.subject.each, h.usual.each)
+	return h, nil
+}
+
+// active are users with no states, and those of each kind of the world.
+func (w world) active() (idle, usual, keen []string) {
+	for i := range weighedIdle {
+		idle = append(idle, fmt.Sprintf("idle-%07d", i))
+	}
+	for i := range w.users {
+		switch {
+		case i%keenOne == 0:
+			keen = append(keen, w.user(i))
+		case len(usual) < weighed:
+			usual = append(usual, w.user(i))
+		}
+	}
+	return idle, usual, keen
+}
+
+// scale weighs what comes into Redis from one step to the next.
+type scale struct {
+	*growth
+
+	truth *truth   // counts alone
+	node  *process // that is asked
+	at    reading
+}
+
+// reading is what Redis says of itself.
+type reading struct {
+	memory, evicted int64
+	counts, windows int // keys of this site
+}
+
+// begin opens all connections and looks for the first time.
+func (s *scale) begin(ctx context.Context) (err error) {
+	if s.truth, err = s.site.truthOf(ctx, s.people, nil); err != nil {
+		return err
+	}
+	if err := s.askFor(ctx, 0, weighPage); err != nil {
+		return err
+	}
+	s.at, err = s.site.read(ctx)
+	return err
+}
+
+// step looks again after something was done. There must be as many keys more
+// as is said.
+func (s *scale) step(ctx context.Context, n, counts, windows int) (weight, error) {
+	before := s.at
+	var err error
+	if s.at, err = s.site.read(ctx); err != nil {
+		return weight{}, err
+	}
+	switch {
+	case s.at.evicted != before.evicted:
+		return weight{}, errors.New("keys were evicted meanwhile: Redis needs more memory (maxmemory)")
+	case s.at.counts-before.counts != counts || s.at.windows-before.windows != windows:
+		return weight{}, fmt.Errorf("there are %d more counts and %d more windows in Redis, not %d and %d",
+			s.at.counts-before.counts, s.at.windows-before.windows, counts, windows)
+	}
+	return weight{n, float64(s.at.memory-before.memory) / float64(n)}, nil
+}
+
+// subjects has someone anonymous ask for n subjects, so many of which Redis
+// does not have.
+func (s *scale) subjects(ctx context.Context, from, n, unknown int) (weight, error) {
+	if err := s.askFor(ctx, from, n); err != nil {
+		return weight{}, err
+	}
+	return s.step(ctx, n, unknown, 0)
+}
+
+func (s *scale) askFor(ctx context.Context, from, n int) error {
+	someone := &people{names: []string{""}, tokens: []string{""}, subjects: s.people.subjects}
+	var visits []page
+	for at := from; at < from+n; at += weighPage {
+		visit := page{}
+		for i := range min(weighPage, from+n-at) {
+			visit.subjects = append(visit.subjects, at+i)
+		}
+		visits = append(visits, visit)
+	}
+	return s.once(ctx, someone, visits, s.truth)
+}
+
+// users has each ask for one subject that Redis has.
+func (s *scale) users(ctx context.Context, names []string) (weight, error) {
+	p, err := newCrowd(names, s.people.subjects, s.site.secret)
+	if err != nil {
+		return weight{}, err
+	}
+	t, err := s.site.truthOf(ctx, p, names)
+	if err != nil {
+		return weight{}, err
+	}
+	visits := make([]page, len(names))
+	for i := range visits {
+		visits[i] = page{i, []int{i % weighPage}}
+	}
+	if err := s.once(ctx, p, visits, t); err != nil {
+		return weight{}, err
+	}
+	return s.step(ctx, len(names), 0, len(names))
+}
+
+func (s *scale) once(ctx context.Context, p *people, visits []page, t *truth) error {
+	_, err := s.ask(ctx, s.node, s.growth.node.book(p, t, visits), 2*growthClients)
+	return err
+}
+
+// read asks Redis how much it holds, and looks at what.
+func (s *site) read(ctx context.Context) (r reading, err error) {
+	err = s.withRedis(func(client rueidis.Client) error {
+		info, err := client.Do(ctx, client.B().Info().Build()).ToString()
+		if err != nil {
+			return fmt.Errorf("ask Redis for its memory: %w", err)
+		}
+		for line := range strings.Lines(info) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			switch name {
+			case "used_memory":
+				r.memory, err = strconv.ParseInt(value, 10, 64)
+			case "evicted_keys":
+				r.evicted, err = strconv.ParseInt(value, 10, 64)
+			}
+			if err != nil {
+				return fmt.Errorf("read what Redis says: %w", err)
+			}
+		}
+		return s.eachKeys(ctx, client, func(_ rueidis.Client, keys []string) error {
+			for _, key := range keys {
+				switch {
+				case strings.Contains(key, ":c:{"):
+					r.counts++
+				case strings.Contains(key, ":w:{"):
+					r.windows++
+				}
+			}
+			return nil
+		})
+	})
+	return r, err
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// text writes what was measured.
+func (g *growth) text(ctx context.Context) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# Growth\n\nWritten by `make bench-growth` (package bench tells how). A run of %.0f s on %s, seed %d.\n\n",
+		since(g.began), time.Now().UTC().Format(time.DateOnly), g.seed)
+	if loaded(g.idle) {
+		fmt.Fprintf(&out, "**The machine was not idle when it began (load average %s): times are too long, "+
+			"and processor time, too, as far as caches were shared.**\n\n", g.idle)
+	}
+	for _, line := range g.machine(ctx, g.noise()) {
+		fmt.Fprintf(&out, "- %s\n", line)
+	}
+	fmt.Fprintf(&out, "\nA state is a like or a collection of one user. Of a hundred users one has %d of them, the others %d. "+
+		"Of S subjects the first n have √(n/S) of all states. Ids have 12 characters. "+
+		"Everything runs on this one machine: Ovation, the three services, and %d clients that send the next request when the last is answered. "+
+		"Where several numbers stand, they are the median of %d rounds (least–most). Processor time (CPU) is user and system time for each request.\n",
+		keenStates, usualStates, growthClients, g.plan.rounds)
+	g.pageText(&out)
+	g.likeText(&out)
+	g.workText(&out)
+	g.tableText(&out)
+	g.redis.text(&out)
+	out.WriteString("\n## Checked\n\nEvery page was compared, to the byte, with what Postgres holds. Every acknowledged like was in Postgres in the end, " +
+		"no other was counted, no message was left in a queue. `ovation verify` said, before the measurements, that nothing differs, and after them:\n\n")
+	for _, of := range g.of {
+		fmt.Fprintf(&out, "- %s states: %s\n", of.title(), strings.ReplaceAll(of.checked, "\n", "; "))
+	}
+	if n := g.people.bypassed.Load(); n > 0 {
+		fmt.Fprintf(&out, "\nAt the last size %d likes were persisted by the node itself, since the queue did not confirm in time.\n", n)
+	}
+	return out.String()
+}
+
+// loaded reports whether more was running than there are processors.
+func loaded(average string) bool {
+	minute, _, _ := strings.Cut(average, " ")
+	n, err := strconv.ParseFloat(minute, 64)
+	return err == nil && n > float64(runtime.NumCPU())
+}
+
+func (w world) title() string { return grouped(float64(w.states), 0) }
+
+// noise is what everything else took, load by load.
+func (g *growth) noise() (out series) {
+	for _, of := range g.of {
+		for _, m := range append(append([]*measured{of.like, of.work}, of.cold...), of.warm...) {
+			out = append(out, m.shares[elsewhere]...)
+		}
+	}
+	return out
+}
+
+func (g *growth) pageText(out *strings.Builder) {
+	out.WriteString("\n## A page\n\nCounts, liked and collected of so many subjects. The first time, Redis knows neither the viewer nor a subject, and Postgres answers. " +
+		"Then the same pages again and again.\n\n" +
+		"| states | subjects | | p50 ms | p99 ms | CPU µs: serve | redis | postgres |\n|---|---|---|---|---|---|---|---|\n")
+	for _, of := range g.of {
+		for i, size := range pageSizes {
+			for _, m := range []*measured{of.cold[i], of.warm[i]} {
+				fmt.Fprintf(out, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", of.title(), size, m.who,
+					spread(m.p50, 1, 2), spread(m.p99, 1, 2), spread(m.cost(nodeName), 1, 0), spread(m.cost("redis"), 1, 0), spread(m.cost("postgres"), 1, 0))
+			}
+		}
+	}
+}
+
+// The services of a write, as the tables have them.
+var writers = []string{nodeName, workerName, "postgres", "redis", "rabbitmq"}
+
+func costs(m *measured) string {
+	var out strings.Builder
+	for _, name := range writers {
+		fmt.Fprintf(&out, " %s |", spread(m.cost(name), 1, 0))
+	}
+	return out.String()
+}
+
+func (g *growth) likeText(out *strings.Builder) {
+	fmt.Fprintf(out, "\n## A like\n\nOf users who have looked at something before, while a worker persists them. "+
+		"Logged is what Postgres writes to its log (WAL), with the first change of each page after a checkpoint, which logs the page whole.\n\n"+
+		"| states | a second | p50 ms | p99 ms | CPU µs: %s | logged bytes |\n|---|---|---|---|%s---|\n",
+		strings.Join(writers, " | "), strings.Repeat("---|", len(writers)))
+	for _, of := range g.of {
+		m := of.like
+		fmt.Fprintf(out, "| %s | %s | %s | %s |%s %s |\n", of.title(), spread(m.rate, 1, 0), spread(m.p50, 1, 2), spread(m.p99, 1, 2), costs(m), spread(of.likeLog, 1, 0))
+	}
+}
+
+func (g *growth) workText(out *strings.Builder) {
+	fmt.Fprintf(out, "\n## The worker\n\nLikes wait in the queue, %s in messages of %d, when the worker starts.\n\n"+
+		"| states | actions a second | CPU µs: %s | logged bytes |\n|---|---|%s---|\n",
+		grouped(float64(g.plan.backlog), 0), messageSize, strings.Join(writers[1:], " | "), strings.Repeat("---|", len(writers)-1))
+	for _, of := range g.of {
+		_, without, _ := strings.Cut(costs(of.work), "|") // the node
+		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.title(), spread(of.work.rate, 1, 0), without, spread(of.workLog, 1, 0))
+	}
+}
+
+func (g *growth) tableText(out *strings.Builder) {
+	out.WriteString("\n## Postgres\n\nAs filled in bulk: indexes that grow by one row at a time are up to half as large again, since their pages are less full.\n\n" +
+		"| states | filled in | table | rows | MB | MB of indexes | bytes a row, with indexes |\n|---|---|---|---|---|---|---|\n")
+	for _, of := range g.of {
+		whole := int64(0)
+		for i, t := range of.tables {
+			size, filled := of.title(), fmt.Sprintf("%.0f s", of.filled.Seconds())
+			if i > 0 {
+				size, filled = "", ""
+			}
+			whole += t.heap + t.index
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s |\n", size, filled, t.name, grouped(float64(t.rows), 0), mb(t.heap), mb(t.index),
+				grouped(float64(t.heap+t.index)/float64(max(1, t.rows)), 0))
+		}
+		fmt.Fprintf(out, "| | | all, for each state | %s | %s | | %s |\n", of.title(), mb(whole), grouped(float64(whole)/float64(of.states), 0))
+	}
+}
+
+func mb(bytes int64) string { return grouped(float64(bytes)/(1<<20), 1) }
+
+func (h *held) text(out *strings.Builder) {
+	const million, gb = 1e6, 1 << 30
+	fmt.Fprintf(out, "\n## Redis\n\nHow `used_memory` grows with what is active, at %s states.\n\n| what | measured with | bytes each |\n|---|---|---|\n", grouped(float64(h.states), 0))
+	for _, line := range []struct {
+		what string
+		weight
+	}{
+		{"counts of a subject, cached by one node", h.subject},
+		{"the same subject, cached by one more node", h.known},
+		{"window of a user with no states", h.idle},
+		{fmt.Sprintf("window of a user with %d states", usualStates), h.usual},
+		{fmt.Sprintf("window of a user with %d states", keenStates), h.keen},
+	} {
+		fmt.Fprintf(out, "| %s | %s | %s |\n", line.what, grouped(float64(line.n), 0), grouped(line.each, 0))
+	}
+	users := ((keenOne-1)*h.usual.each + h.keen.each) / keenOne
+	fmt.Fprintf(out, "\nA state takes %.0f bytes in a small window ((%.0f − %.0f) / %d) and %.0f in a large one ((%.0f − %.0f) / %d).\n\n"+
+		"For a million active users like these and a million subjects that are asked for, by one node:\n"+
+		"10⁶ × (%.0f + %.0f) bytes = %.2f GB; each further node that has them cached adds 10⁶ × %.0f bytes = %.2f GB. "+
+		"Extrapolated, and without what the allocator loses.\n",
+		(h.usual.each-h.idle.each)/usualStates, h.usual.each, h.idle.each, usualStates,
+		(h.keen.each-h.idle.each)/keenStates, h.keen.each, h.idle.each, keenStates,
+		users, h.subject.each, million*(users+h.subject.each)/gb, h.known.each, million*h.known.each/gb)
+}

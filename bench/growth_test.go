@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ovation/storage"
+	"ovation/storage/postgres"
+)
+
+// filled is the smallest world in a schema of the test's own.
+func filled(t *testing.T) (world, *pgxpool.Pool, string) {
+	t.Helper()
+	at := os.Getenv(postgresURL)
+	switch {
+	case at == "" && os.Getenv("CI") != "":
+		t.Fatal(postgresURL + " is not set: run make test")
+	case at == "":
+		t.Skip(postgresURL + " is not set: run make test")
+	}
+	schema := "test_" + strings.ToLower(t.Name())
+	execute := func(ctx context.Context, statement string) {
+		c, err := pgx.Connect(ctx, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close(ctx) }()
+		if _, err := c.Exec(ctx, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t.Context(), `DROP SCHEMA IF EXISTS `+schema+` CASCADE; CREATE SCHEMA `+schema)
+	t.Cleanup(func() { execute(context.WithoutCancel(t.Context()), `DROP SCHEMA `+schema+` CASCADE`) })
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("search_path", schema)
+	u.RawQuery = query.Encode()
+	if err := postgres.Migrate(t.Context(), u.String()); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.New(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	indexes := indexesOf(t, pool)
+	w := worldOf(growthSizes[0])
+	told := 0
+	if err := w.fill(t.Context(), pool, func(done int) { told = done }); err != nil {
+		t.Fatal(err)
+	}
+	if told != w.states {
+		t.Errorf("%d of %d states were told", told, w.states)
+	}
+	if after := indexesOf(t, pool); after != indexes {
+		t.Errorf("the indexes are not what they were: %s, before: %s", after, indexes)
+	}
+	return w, pool, u.String()
+}
+
+func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {
+	t.Helper()
+	err := pool.QueryRow(t.Context(), `SELECT string_agg(indexdef, '; ' ORDER BY indexdef) FROM pg_indexes WHERE schemaname = current_schema()`).Scan(&all)
+	if err != nil || !strings.Contains(all, "likers") {
+		t.Fatalf("%q: %v", all, err)
+	}
+	return all
+}
+
+func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
+	w, pool, at := filled(t)
+	store, err := postgres.Open(t.Context(), postgres.Options{URL: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	compared, err := store.Verify(t.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) })
+	if want := int64(4*w.subjects + w.users); err != nil || compared != want {
+		t.Errorf("%d counts of %d were compared: %v", compared, want, err)
+	}
+	var popular, all, keen int
+	err = pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE biz_id < $1), count(*), count(*) FILTER (WHERE user_id = $2)
+		FROM (SELECT user_id, biz_id FROM user_reaction UNION ALL SELECT user_id, biz_id FROM user_collection) s`,
+		w.subject(w.subjects/100), w.user(keenOne)).Scan(&popular, &all, &keen)
+	if err != nil || all != w.states || keen != keenStates {
+		t.Errorf("%d states, %d of someone keen: %v", all, keen, err)
+	}
+	if share := float64(popular) / float64(all); share < 0.08 || share > 0.14 { // the root of a hundredth, about
+		t.Errorf("a hundredth of the subjects has %.3f of the states", share)
+	}
+}
+
+func TestAWorldIsFilledTheSameEachTime(t *testing.T) {
+	w, pool, _ := filled(t)
+	digest := func() (text string) {
+		err := pool.QueryRow(t.Context(), `SELECT md5(string_agg(s::text, '' ORDER BY s::text)) FROM
+			(SELECT user_id, biz_id, version FROM user_reaction UNION ALL SELECT user_id, biz_id, version FROM user_collection) s`).Scan(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	first := digest()
+	if _, err := pool.Exec(t.Context(), `TRUNCATE user_reaction, user_collection, user_read, folder, interactive`); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.fill(t.Context(), pool, func(int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if again := digest(); again != first {
+		t.Error("the second time other states were filled in")
+	}
+}
+
+func TestPeopleOfAWorldAreDifferentOnes(t *testing.T) {
+	for _, states := range growthSizes[:2] {
+		w := worldOf(states)
+		p, err := w.people(strings.Repeat("s", 32))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, some := range map[string][]string{"viewers": p.names[:p.viewers], "readers": p.names[p.viewers:]} {
+			sorted := slices.Sorted(slices.Values(some))
+			if n := len(slices.Compact(sorted)); n != len(some) {
+				t.Errorf("%d states: %d of %d %s are different", states, n, len(some), name)
+			}
+		}
+		if n := len(p.names) - p.viewers; n != readers {
+			t.Errorf("%d states: %d readers", states, n)
+		}
+	}
+}
+
+func TestPagesOfAWorldHaveNothingInCommon(t *testing.T) {
+	for _, states := range growthSizes {
+		w := worldOf(states)
+		for _, size := range pageSizes {
+			viewers, subjects := map[int]bool{}, newSet(w.subjects)
+			for _, p := range w.pages(size) {
+				if viewers[p.viewer] || len(p.subjects) != size {
+					t.Fatalf("%d states: a page of %d subjects, not %d, or a viewer of two", states, len(p.subjects), size)
+				}
+				viewers[p.viewer] = true
+				for _, subject := range p.subjects {
+					if subjects.has(subject) {
+						t.Fatalf("%d states: two pages have subject %d", states, subject)
+					}
+					subjects.add(subject)
+				}
+			}
+			if len(viewers) < 200 {
+				t.Errorf("%d states: only %d pages of %d", states, len(viewers), size)
+			}
+		}
+	}
+}
+
+func TestNobodyLikesAgainWhatTheyLiked(t *testing.T) {
+	w := worldOf(growthSizes[0])
+	p, err := w.people(strings.Repeat("s", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.likers(testSide(), 1, 1, func(*liker) {})[0]
+	one, ok := first.(*liker)
+	if !ok {
+		t.Fatal("it is no liker")
+	}
+	for p.subjects.draw(one.random) > 0 { // until the most popular one would be liked
+		continue
+	}
+	user := one.users[one.next%len(one.users)]
+	had := &truth{liked: map[pair]int64{}}
+	for _, subject := range p.subjects.names[:w.subjects/2] {
+		had.liked[pair{p.names[user], subject}] = 1
+	}
+	p.remember(had)
+	if request := first.Next(nil); one.user != user || one.subject < w.subjects/2 || !bytes.Contains(request, []byte(w.subject(one.subject))) {
+		t.Errorf("%s likes subject %d", p.names[one.user], one.subject)
+	}
+}
+
+func TestSizesOfGrowth(t *testing.T) {
+	for args, want := range map[string]int{"": 3, "-max-states 10000": 1, "-max-states 5000000": 2} {
+		_, sizes, err := parseGrowth(strings.Fields(args))
+		if err != nil || len(sizes) != want {
+			t.Errorf("%q: %v, %v", args, sizes, err)
+		}
+	}
+	for _, args := range []string{"-max-states 9999", "-max-states many", "more"} {
+		if _, _, err := parseGrowth(strings.Fields(args)); err == nil {
+			t.Errorf("%q is taken", args)
+		}
+	}
+}
+
+func TestCostsAreForEachRequest(t *testing.T) {
+	m := &measured{rate: series{1000, 2000}, shares: map[string]series{nodeName: {0.5, 0.5}}}
+	if got := m.cost(nodeName); !slices.Equal(got, series{500, 250}) {
+		t.Errorf("%v microseconds", got)
+	}
+	if len(m.cost("nobody")) != 0 {
+		t.Error("nobody has a cost")
+	}
+	for average, want := range map[string]bool{"0.10 9 9": false, "999.5 0 0": true, "unknown": false} {
+		if loaded(average) != want {
+			t.Errorf("%q", average)
+		}
+	}
+}

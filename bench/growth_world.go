@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// world is what Postgres holds: so many states, three likes to a collection, and
+// users and subjects in proportion to them. Nothing of it is random.
+//
+// One user of a hundred is keen and has 218 states, the others have 18. Who
+// they are about is skewed: of S subjects the first n have √(n/S) of all states.
+// Every subject was read, too, by nobody in particular.
+type world struct{ states, users, subjects int }
+
+const (
+	keenOne     = 100
+	keenStates  = 218
+	usualStates = 18
+	meanStates  = 20 // of all users
+
+	meanOfSubject = 50     // states
+	leastSubjects = 20_000 // or there would be too few for pages that nobody has asked for
+)
+
+func worldOf(states int) world {
+	return world{states, states / meanStates, max(leastSubjects, states/meanOfSubject)}
+}
+
+func (world) user(n int) string    { return fmt.Sprintf("user-%07d", n) }
+func (world) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
+
+// fillUsers is how many users are put in by one statement.
+const fillUsers = 25_000
+
+// drawStates draws the states of the users from $1 to below $2 on $3 subjects:
+// user_id, n (from 0, of each user), biz_id and when. The n-th state is about
+// the subjects of the n-th stretch of a user's own, so that no two are about
+// the same. The prime scatters what stands side by side.
+const drawStates = `
+SELECT 'user-' || lpad(u::text, 7, '0') AS user_id, n,
+    'item-' || lpad((n + floor(($3 - o.held) * power((n + o.begins) / o.held, 2))::bigint)::text, 7, '0') AS biz_id,
+    1700000000000000 + (u * 1000 + n) * 2654435761 % 31536000000 * 1000 AS at
+FROM generate_series($1::bigint, $2::bigint - 1) u
+CROSS JOIN LATERAL (SELECT CASE WHEN u % 100 = 0 THEN 218 ELSE 18 END AS held,
+    (u * 2654435761 % 4294967296)::float8 / 4294967296 AS begins) o
+CROSS JOIN LATERAL generate_series(0, o.held - 1) n`
+
+const (
+	fillReactions = `
+INSERT INTO user_reaction (tenant, user_id, biz, biz_id, state, prev_state, version)
+SELECT 'default', user_id, 'article', biz_id, 1, 0, at FROM (` + drawStates + `) s WHERE n % 4 <> 3`
+
+	fillCollections = `
+INSERT INTO user_collection (tenant, user_id, biz, biz_id, state, prev_state, version)
+SELECT 'default', user_id, 'article', biz_id, 'default', '', at FROM (` + drawStates + `) s WHERE n % 4 = 3`
+
+	fillFolders = `
+INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
+SELECT tenant, user_id, 'default', $1, $2, '', FALSE, count(*), min(version), min(version)
+FROM user_collection GROUP BY tenant, user_id`
+
+	fillReads = `
+INSERT INTO user_read (tenant, user_id, biz, biz_id, times, first_read, version)
+SELECT 'default', '', 'article', 'item-' || lpad(s::text, 7, '0'), 1 + $1::bigint * 10 / (s + 10), 1700000000000000, 1731536000000000
+FROM generate_series(0, $1::bigint - 1) s`
+
+	fillCounts = `
+INSERT INTO interactive (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
+SELECT tenant, biz, biz_id, sum(times), sum(likes), 0, sum(collected), 1 FROM (
+    SELECT tenant, biz, biz_id, times, 0 AS likes, 0 AS collected FROM user_read
+    UNION ALL SELECT tenant, biz, biz_id, 0, count(*), 0 FROM user_reaction GROUP BY tenant, biz, biz_id
+    UNION ALL SELECT tenant, biz, biz_id, 0, 0, count(*) FROM user_collection GROUP BY tenant, biz, biz_id
+) s GROUP BY tenant, biz, biz_id`
+)
+
+// fill puts the world into empty tables and has Postgres look at them as it
+// would in time. It tells now and then how many states are done.
+func (w world) fill(ctx context.Context, database *pgxpool.Pool, tell func(done int)) error {
+	indexes, err := dropIndexes(ctx, database)
+	if err != nil {
+		return fmt.Errorf("put the indexes aside: %w", err)
+	}
+	if err := w.fillStates(ctx, database, tell); err != nil {
+		return err
+	}
+	for _, index := range indexes {
+		if _, err := database.Exec(ctx, `SET maintenance_work_mem = '256MB'; `+index+`; RESET maintenance_work_mem`); err != nil {
+			return fmt.Errorf("%s: %w", index, err)
+		}
+	}
+	return w.fillRest(ctx, database)
+}
+
+// dropIndexes drops the indexes of states but the keys, which are quicker made
+// when all is there, and returns the statements that make them.
+func dropIndexes(ctx context.Context, database *pgxpool.Pool) (statements []string, err error) {
+	rows, err := database.Query(ctx, `SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
+		WHERE indrelid IN ('user_reaction'::regclass, 'user_collection'::regclass) AND NOT indisprimary`)
+	if err != nil {
+		return nil, err
+	}
+	var name, statement string
+	var names []string
+	_, err = pgx.ForEachRow(rows, []any{&name, &statement}, func() error {
+		names, statements = append(names, name), append(statements, statement)
+		return nil
+	})
+	if err == nil {
+		_, err = database.Exec(ctx, `DROP INDEX `+strings.Join(names, ", "))
+	}
+	return statements, err
+}
+
+func (w world) fillStates(ctx context.Context, database *pgxpool.Pool, tell func(done int)) error {
+	done := 0
+	for from := 0; from < w.users; from += fillUsers {
+		for _, statement := range []string{fillReactions, fillCollections} {
+			tag, err := database.Exec(ctx, statement, from, min(from+fillUsers, w.users), w.subjects)
+			if err != nil {
+				return fmt.Errorf("fill in states: %w", err)
+			}
+			done += int(tag.RowsAffected())
+		}
+		tell(done)
+	}
+	if done != w.states {
+		return fmt.Errorf("%d states were filled in, not %d", done, w.states)
+	}
+	return nil
+}
+
+func (w world) fillRest(ctx context.Context, database *pgxpool.Pool) error {
+	if _, err := database.Exec(ctx, fillFolders, storage.DefaultFolderName, storage.FolderNameKey(storage.DefaultFolderName)); err != nil {
+		return fmt.Errorf("fill in folders: %w", err)
+	}
+	if _, err := database.Exec(ctx, fillReads, w.subjects); err != nil {
+		return fmt.Errorf("fill in reads: %w", err)
+	}
+	for _, statement := range []string{fillCounts, `VACUUM (ANALYZE) user_reaction, user_collection, user_read, folder, interactive`} {
+		if _, err := database.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("fill in counts: %w", err)
+		}
+	}
+	return nil
+}
+
+// person is the n-th of those who ask and like, each another one: the users in
+// an order that has nothing to do with their names, then newcomers.
+func (w world) person(n int) string {
+	const prime = 2_654_435_761
+	if n >= w.users {
+		return w.user(n)
+	}
+	return w.user(n * prime % w.users)
+}
+
+// mostPages of one size are asked for in one round.
+const mostPages = 2000
+
+// people are those who look at pages, and behind them as many readers, who
+// like. Where there are too few users for both, some do both.
+func (w world) people(secret string) (*people, error) {
+	viewers := min(mostPages, w.users)
+	liker := viewers // the first
+	if w.users < viewers+readers {
+		liker = 0
+	}
+	names := make([]string, 0, viewers+readers)
+	for i := range viewers {
+		names = append(names, w.person(i))
+	}
+	for i := range readers {
+		names = append(names, w.person(liker+i))
+	}
+	p, err := newCrowd(names, w.drawer(), secret)
+	if err != nil {
+		return nil, err
+	}
+	p.viewers = viewers
+	for i := viewers; i < len(names); i++ {
+		p.likes[i] = deeds{newSet(w.subjects), newSet(w.subjects)}
+	}
+	return p, nil
+}
+
+// drawer draws subjects as the states are about them.
+func (w world) drawer() *drawer {
+	const whole = 1e12
+	d := &drawer{}
+	for i := range w.subjects {
+		d.names = append(d.names, w.subject(i))
+		d.upTo = append(d.upTo, int64(whole*math.Sqrt(float64(i+1)/float64(w.subjects))))
+	}
+	return d
+}
+
+// newCrowd are people with tokens who have done nothing; an empty name is
+// someone anonymous.
+func newCrowd(names []string, subjects *drawer, secret string) (*people, error) {
+	p := &people{names: names, viewers: len(names), subjects: subjects, of: make(map[string]int, len(subjects.names))}
+	for i, name := range subjects.names {
+		p.of[name] = i
+	}
+	for _, name := range names {
+		token := ""
+		if name != "" {
+			var err error
+			if token, err = viewer.Sign([]byte(secret), storage.User{Tenant: storage.DefaultTenant, UserID: name}, 2*time.Hour); err != nil {
+				return nil, err
+			}
+		}
+		p.tokens = append(p.tokens, token)
+	}
+	p.likes, p.sent = make([]deeds, len(names)), make([]atomic.Int64, len(subjects.names))
+	return p, nil
+}
+
+// remember has those who like know what they like already.
+func (p *people) remember(had *truth) {
+	index := make(map[string]int, len(p.names))
+	for i := p.viewers; i < len(p.names); i++ {
+		index[p.names[i]] = i
+	}
+	for of := range had.liked {
+		if i, likes := index[of.user]; likes {
+			p.likes[i].sent.add(p.of[of.subject])
+		}
+	}
+}
+
+// checkLikes looks for every acknowledged like in Postgres.
+func (p *people) checkLikes(ctx context.Context, s *site) error {
+	var users, subjects []string
+	for i := p.viewers; i < len(p.names); i++ {
+		for n := range p.subjects.names {
+			if p.likes[i].acked.has(n) {
+				users, subjects = append(users, p.names[i]), append(subjects, p.subjects.names[n])
+			}
+		}
+	}
+	var stored int
+	err := s.database.QueryRow(ctx, `SELECT count(*) FROM unnest($1::text[], $2::text[]) k (user_id, biz_id)
+		JOIN user_reaction r ON r.tenant = 'default' AND r.user_id = k.user_id AND r.biz = $3 AND r.biz_id = k.biz_id AND r.state = 1`,
+		users, subjects, biz).Scan(&stored)
+	if err != nil {
+		return fmt.Errorf("look for likes in Postgres: %w", err)
+	}
+	if stored != len(users) {
+		return fmt.Errorf("%d likes were acknowledged, and only %d of them are in Postgres", len(users), stored)
+	}
+	return nil
+}
+
+// pages are so many of a size that no two have a viewer or a subject in common,
+// each with popular and rare subjects.
+func (w world) pages(size int) []page {
+	n := min(mostPages, w.users, w.subjects/size)
+	apart := w.subjects / (n * size)
+	out := make([]page, n)
+	for i := range out {
+		out[i].viewer = i
+		for k := range size {
+			out[i].subjects = append(out[i].subjects, (i+k*n)*apart)
+		}
+	}
+	return out
+}
+
+// table is how large a table is, in bytes.
+type table struct {
+	name        string
+	rows        int64
+	heap, index int64
+}
+
+// tables measures those that grow.
+func (s *site) tables(ctx context.Context) (out []table, err error) {
+	rows, err := s.database.Query(ctx, `SELECT relname, reltuples::bigint, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relname IN ('user_reaction', 'user_collection', 'user_read', 'folder', 'interactive')
+		ORDER BY pg_total_relation_size(oid) DESC`)
+	if err == nil {
+		var t table
+		_, err = pgx.ForEachRow(rows, []any{&t.name, &t.rows, &t.heap, &t.index}, func() error {
+			out = append(out, t)
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("measure the tables: %w", err)
+	}
+	return out, nil
+}
+
+// logged is how many bytes Postgres has written to its log (WAL) so far.
+func (s *site) logged(ctx context.Context) (n int64, err error) {
+	err = s.database.QueryRow(ctx, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("ask Postgres how much it has logged: %w", err)
+	}
+	return n, nil
+}
