@@ -23,7 +23,8 @@ var (
 )
 
 // growthClients are few: it is told what one request takes, not how many go
-// through.
+// through. Likes are measured with many clients, too, since they then share
+// what they cost.
 const growthClients = 4
 
 // growth is one run of bench growth.
@@ -41,11 +42,17 @@ type grown struct {
 	filled     time.Duration // how long that took
 	tables     []table
 	cold, warm []*measured // of each page size
-	like       *measured
-	likeLog    series // bytes that Postgres has logged for each
-	work       *measured
-	workLog    series
+	likes      []*written  // of each number of clients
+	work       *written
 	checked    string // what verify said in the end
+}
+
+// written is what was measured of likes.
+type written struct {
+	*measured
+
+	clients int
+	log     series // bytes that Postgres has logged for each
 }
 
 func parseGrowth(args []string) (o options, sizes []int, err error) {

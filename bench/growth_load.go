@@ -124,18 +124,20 @@ func (g *growth) writes(ctx context.Context, of *grown) error {
 	if err := g.checkpoint(ctx); err != nil {
 		return err
 	}
-	if err := g.likesOf(ctx, of); err != nil {
-		return fmt.Errorf("likes: %w", err)
+	for i, clients := range []int{growthClients, likeClients} {
+		likes := &written{measured: newMeasured("likes"), clients: clients}
+		if err := g.likesOf(ctx, likes, g.seed+uint64(100*i)); err != nil {
+			return fmt.Errorf("likes: %w", err)
+		}
+		of.likes = append(of.likes, likes)
 	}
-	of.work = newMeasured("ovation work")
+	of.work = &written{measured: newMeasured("ovation work")}
 	for round := range g.plan.worker {
-		log, err := g.backlog(ctx, uint64(round), of.work)
-		if err != nil {
+		if err := g.backlog(ctx, uint64(round), of.work); err != nil {
 			return fmt.Errorf("worker: %w", err)
 		}
-		of.workLog = append(of.workLog, log)
 	}
-	g.sayf("likes: %s ms; worker: %s", spread(of.like.p50, 1, 2), perSecond(of.work.rate, "actions"))
+	g.sayf("likes: %s ms; worker: %s", spread(of.likes[0].p50, 1, 2), perSecond(of.work.rate, "actions"))
 	return nil
 }
 
@@ -153,10 +155,9 @@ func (g *growth) checkpoint(ctx context.Context) error {
 }
 
 // likesOf measures likes while a worker persists them, after a round to warm up.
-func (g *growth) likesOf(ctx context.Context, of *grown) error {
-	of.like = newMeasured("likes")
+func (g *growth) likesOf(ctx context.Context, of *written, seed uint64) error {
 	for round := range g.plan.rounds + 1 {
-		during, into := g.plan.segment, of.like
+		during, into := g.plan.segment, of.measured
 		if round == 0 {
 			during, into = g.plan.warm, newMeasured("")
 		}
@@ -166,7 +167,7 @@ func (g *growth) likesOf(ctx context.Context, of *grown) error {
 		}
 		acked := g.people.acked.Load()
 		err = g.timed(ctx, into, func() (*load.Result, error) {
-			clients := g.people.likers(&g.node, growthClients, g.seed+uint64(round), func(*liker) {})
+			clients := g.people.likers(&g.node, of.clients, seed+uint64(round), func(*liker) {})
 			result, err := load.Closed(ctx, g.node.process.address, clients, during)
 			if err != nil {
 				return nil, err
@@ -184,37 +185,37 @@ func (g *growth) likesOf(ctx context.Context, of *grown) error {
 			return err
 		}
 		if round > 0 {
-			of.likeLog = append(of.likeLog, float64(after-before)/float64(g.people.acked.Load()-acked))
+			of.log = append(of.log, float64(after-before)/float64(g.people.acked.Load()-acked))
 		}
 	}
 	return nil
 }
 
-// backlog fills the queue and has a worker empty it. It returns how many bytes
-// Postgres has logged for each action.
-func (g *growth) backlog(ctx context.Context, round uint64, into *measured) (log float64, err error) {
+// backlog fills the queue and has a worker empty it.
+func (g *growth) backlog(ctx context.Context, round uint64, into *written) error {
 	if err := g.stopWorker(); err != nil {
-		return 0, err
+		return err
 	}
 	n, err := g.fillQueue(ctx, round)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	before, err := g.site.logged(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if err := g.startWorker(ctx); err != nil {
-		return 0, err
+		return err
 	}
-	if err := g.emptyQueue(ctx, float64(n), into); err != nil {
-		return 0, err
+	if err := g.emptyQueue(ctx, float64(n), into.measured); err != nil {
+		return err
 	}
 	if err := g.drain(ctx); err != nil {
-		return 0, err
+		return err
 	}
 	after, err := g.site.logged(ctx)
-	return float64(after-before) / float64(n), err
+	into.log = append(into.log, float64(after-before)/float64(n))
+	return err
 }
 
 // cost is the CPU time of one of those who had the processors, in microseconds

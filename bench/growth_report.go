@@ -54,7 +54,11 @@ func (w world) title() string { return grouped(float64(w.states), 0) }
 // noise is what everything else took, load by load.
 func (g *growth) noise() (out series) {
 	for _, of := range g.of {
-		for _, m := range append(append([]*measured{of.like, of.work}, of.cold...), of.warm...) {
+		all := append(append([]*measured{of.work.measured}, of.cold...), of.warm...)
+		for _, likes := range of.likes {
+			all = append(all, likes.measured)
+		}
+		for _, m := range all {
 			out = append(out, m.shares[elsewhere]...)
 		}
 	}
@@ -87,13 +91,15 @@ func costs(m *measured) string {
 }
 
 func (g *growth) likeText(out *strings.Builder) {
-	fmt.Fprintf(out, "\n## A like\n\nOf users who have looked at something before, while a worker persists them. "+
+	fmt.Fprintf(out, "\n## A like\n\nOf users who have looked at something before, while a worker persists them. Those of many clients share messages, confirms and commits. "+
 		"Logged is what Postgres writes to its log (WAL), with the first change of each page after a checkpoint, which logs the page whole.\n\n"+
-		"| states | a second | p50 ms | p99 ms | CPU µs: %s | logged bytes |\n|---|---|---|---|%s---|\n",
+		"| states | clients | a second | p50 ms | p99 ms | CPU µs: %s | logged bytes |\n|---|---|---|---|---|%s---|\n",
 		strings.Join(writers, " | "), strings.Repeat("---|", len(writers)))
 	for _, of := range g.of {
-		m := of.like
-		fmt.Fprintf(out, "| %s | %s | %s | %s |%s %s |\n", of.title(), spread(m.rate, 1, 0), spread(m.p50, 1, 2), spread(m.p99, 1, 2), costs(m), spread(of.likeLog, 1, 0))
+		for _, m := range of.likes {
+			fmt.Fprintf(out, "| %s | %d | %s | %s | %s |%s %s |\n", of.title(), m.clients,
+				spread(m.rate, 1, 0), spread(m.p50, 1, 2), spread(m.p99, 1, 2), costs(m.measured), spread(m.log, 1, 0))
+		}
 	}
 }
 
@@ -102,8 +108,8 @@ func (g *growth) workText(out *strings.Builder) {
 		"| states | actions a second | CPU µs: %s | logged bytes |\n|---|---|%s---|\n",
 		grouped(float64(g.plan.backlog), 0), messageSize, strings.Join(writers[1:], " | "), strings.Repeat("---|", len(writers)-1))
 	for _, of := range g.of {
-		_, without, _ := strings.Cut(costs(of.work), "|") // the node
-		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.title(), spread(of.work.rate, 1, 0), without, spread(of.workLog, 1, 0))
+		_, without, _ := strings.Cut(costs(of.work.measured), "|") // the node
+		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.title(), spread(of.work.rate, 1, 0), without, spread(of.work.log, 1, 0))
 	}
 }
 
