@@ -110,41 +110,45 @@ func (s *scale) begin(ctx context.Context) (err error) {
 	if s.truth, err = s.site.truthOf(ctx, s.people, nil); err != nil {
 		return err
 	}
-	if err := s.askFor(ctx, 0, weighPage); err != nil {
+	if err := s.askFor(ctx, 0, weighPage)(); err != nil {
 		return err
 	}
 	s.at, err = s.site.read(ctx)
 	return err
 }
 
-// step looks again after something was done. There must be as many keys more
-// as is said.
-func (s *scale) step(ctx context.Context, n, counts, windows int) (weight, error) {
+// fillTries is how often something is asked for until Redis has all of it. What
+// took the database long is answered and not put into Redis.
+const fillTries = 5
+
+// step asks and looks again. There must be as many keys more as is said.
+func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows int) (w weight, err error) {
 	before := s.at
-	var err error
-	if s.at, err = s.site.read(ctx); err != nil {
-		return weight{}, err
+	for range fillTries {
+		if err := ask(); err != nil {
+			return w, err
+		}
+		if s.at, err = s.site.read(ctx); err != nil {
+			return w, err
+		}
+		if s.at.evicted != before.evicted {
+			return w, errors.New("keys were evicted meanwhile: Redis needs more memory (maxmemory)")
+		}
+		if s.at.counts-before.counts == counts && s.at.windows-before.windows == windows {
+			return weight{n, float64(s.at.memory-before.memory) / float64(n)}, nil
+		}
 	}
-	switch {
-	case s.at.evicted != before.evicted:
-		return weight{}, errors.New("keys were evicted meanwhile: Redis needs more memory (maxmemory)")
-	case s.at.counts-before.counts != counts || s.at.windows-before.windows != windows:
-		return weight{}, fmt.Errorf("there are %d more counts and %d more windows in Redis, not %d and %d",
-			s.at.counts-before.counts, s.at.windows-before.windows, counts, windows)
-	}
-	return weight{n, float64(s.at.memory-before.memory) / float64(n)}, nil
+	return w, fmt.Errorf("there are %d more counts and %d more windows in Redis, not %d and %d",
+		s.at.counts-before.counts, s.at.windows-before.windows, counts, windows)
 }
 
 // subjects has someone anonymous ask for n subjects, so many of which Redis
 // does not have.
 func (s *scale) subjects(ctx context.Context, from, n, unknown int) (weight, error) {
-	if err := s.askFor(ctx, from, n); err != nil {
-		return weight{}, err
-	}
-	return s.step(ctx, n, unknown, 0)
+	return s.step(ctx, s.askFor(ctx, from, n), n, unknown, 0)
 }
 
-func (s *scale) askFor(ctx context.Context, from, n int) error {
+func (s *scale) askFor(ctx context.Context, from, n int) func() error {
 	someone := &people{names: []string{""}, tokens: []string{""}, subjects: s.people.subjects}
 	var visits []page
 	for at := from; at < from+n; at += weighPage {
@@ -171,15 +175,15 @@ func (s *scale) users(ctx context.Context, names []string) (weight, error) {
 	for i := range visits {
 		visits[i] = page{i, []int{i % weighPage}}
 	}
-	if err := s.once(ctx, p, visits, t); err != nil {
-		return weight{}, err
-	}
-	return s.step(ctx, len(names), 0, len(names))
+	return s.step(ctx, s.once(ctx, p, visits, t), len(names), 0, len(names))
 }
 
-func (s *scale) once(ctx context.Context, p *people, visits []page, t *truth) error {
-	_, err := s.ask(ctx, s.node, s.growth.node.book(p, t, visits), 2*growthClients)
-	return err
+func (s *scale) once(ctx context.Context, p *people, visits []page, t *truth) func() error {
+	all := s.growth.node.book(p, t, visits)
+	return func() error {
+		_, err := s.ask(ctx, s.node, all, 2*growthClients)
+		return err
+	}
 }
 
 // read asks Redis how much it holds, and looks at what.
