@@ -15,12 +15,16 @@ var growthPlan = plan{
 	backlog: 60_000, worker: 3,
 }
 
-// growthSizes are how many states Postgres holds, pageSizes how many subjects a
-// page has.
-var (
-	growthSizes = []int{10_000, 1_000_000, 10_000_000}
-	pageSizes   = []int{1, 20, 100}
-)
+// growthSizes are how many states Postgres holds.
+var growthSizes = []int{10_000, 1_000_000, 10_000_000}
+
+// pageKind is how many subjects a page has, of so many different ones that all
+// pages have together.
+type pageKind struct{ size, different int }
+
+// pageKinds are measured where there are as many subjects. Those of the last
+// are more than a node keeps in its cache.
+var pageKinds = []pageKind{{1, leastSubjects}, {20, leastSubjects}, {100, leastSubjects}, {100, 10 * leastSubjects}}
 
 // growthClients are few: it is told what one request takes, not how many go
 // through. Likes are measured with many clients, too, since they then share
@@ -39,12 +43,20 @@ type growth struct {
 type grown struct {
 	world
 
-	filled     time.Duration // how long that took
-	tables     []table
-	cold, warm []*measured // of each page size
-	likes      []*written  // of each number of clients
-	work       *written
-	checked    string // what verify said in the end
+	filled  time.Duration // how long that took
+	tables  []table
+	pages   []*asked
+	likes   []*written // of each number of clients
+	work    *written
+	checked string // what verify said in the end
+}
+
+// asked is what was measured of pages, when Redis has nothing of them and when
+// it has all.
+type asked struct {
+	pageKind
+
+	cold, warm *measured
 }
 
 // written is what was measured of likes.
@@ -112,9 +124,12 @@ func (g *growth) measure(ctx context.Context, w world, last bool) (err error) {
 	if err := g.prepareWorld(ctx, of); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	for _, size := range pageSizes {
-		if err := g.pages(ctx, of, size); err != nil {
-			return fmt.Errorf("pages of %d: %w", size, err)
+	for _, kind := range pageKinds {
+		if kind.different > w.subjects {
+			continue
+		}
+		if err := g.pages(ctx, of, kind); err != nil {
+			return fmt.Errorf("pages of %d: %w", kind.size, err)
 		}
 	}
 	if err := g.writes(ctx, of); err != nil {

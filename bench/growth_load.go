@@ -53,9 +53,10 @@ func (g *growth) greet(ctx context.Context) error {
 }
 
 // pages measures pages that nobody has asked for, then the same ones again.
-func (g *growth) pages(ctx context.Context, of *grown, size int) error {
-	drawn := of.pages(size)
-	cold, warm := newMeasured("the first time"), newMeasured("again")
+func (g *growth) pages(ctx context.Context, of *grown, kind pageKind) error {
+	drawn := of.draw(kind)
+	into := &asked{kind, newMeasured("the first time"), newMeasured("again")}
+	of.pages = append(of.pages, into)
 	for range g.plan.rounds {
 		if err := g.fresh(ctx); err != nil {
 			return err
@@ -64,13 +65,13 @@ func (g *growth) pages(ctx context.Context, of *grown, size int) error {
 			return fmt.Errorf("what is not there: %w", err)
 		}
 		all := g.node.book(g.people, g.had, drawn)
-		err := g.timed(ctx, cold, func() (*load.Result, error) {
+		err := g.timed(ctx, into.cold, func() (*load.Result, error) {
 			return g.ask(ctx, g.node.process, all, growthClients)
 		})
 		if err != nil {
 			return fmt.Errorf("for the first time: %w", err)
 		}
-		err = g.timed(ctx, warm, func() (*load.Result, error) {
+		err = g.timed(ctx, into.warm, func() (*load.Result, error) {
 			result, err := load.Closed(ctx, g.node.process.address, all.pagers(growthClients, false), g.plan.segment)
 			if err != nil {
 				return nil, err
@@ -81,8 +82,7 @@ func (g *growth) pages(ctx context.Context, of *grown, size int) error {
 			return fmt.Errorf("again: %w", err)
 		}
 	}
-	of.cold, of.warm = append(of.cold, cold), append(of.warm, warm)
-	g.sayf("pages of %d: %s ms the first time, %s ms again", size, spread(cold.p50, 1, 2), spread(warm.p50, 1, 2))
+	g.sayf("pages of %d: %s ms the first time, %s ms again", kind.size, spread(into.cold.p50, 1, 2), spread(into.warm.p50, 1, 2))
 	return nil
 }
 

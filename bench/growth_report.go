@@ -54,7 +54,10 @@ func (w world) title() string { return grouped(float64(w.states), 0) }
 // noise is what everything else took, load by load.
 func (g *growth) noise() (out series) {
 	for _, of := range g.of {
-		all := append(append([]*measured{of.work.measured}, of.cold...), of.warm...)
+		all := []*measured{of.work.measured}
+		for _, pages := range of.pages {
+			all = append(all, pages.cold, pages.warm)
+		}
 		for _, likes := range of.likes {
 			all = append(all, likes.measured)
 		}
@@ -67,12 +70,12 @@ func (g *growth) noise() (out series) {
 
 func (g *growth) pageText(out *strings.Builder) {
 	out.WriteString("\n## A page\n\nCounts, liked and collected of so many subjects. The first time, Redis knows neither the viewer nor a subject, and Postgres answers. " +
-		"Then the same pages again and again.\n\n" +
+		"Then the same pages again and again. A node caches the counts of some hundred thousand subjects; where the pages have more, it asks Redis.\n\n" +
 		"| states | subjects | | p50 ms | p99 ms | CPU µs: serve | redis | postgres |\n|---|---|---|---|---|---|---|---|\n")
 	for _, of := range g.of {
-		for i, size := range pageSizes {
-			for _, m := range []*measured{of.cold[i], of.warm[i]} {
-				fmt.Fprintf(out, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", of.title(), size, m.who,
+		for _, pages := range of.pages {
+			for _, m := range []*measured{pages.cold, pages.warm} {
+				fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s |\n", of.title(), pages.size, grouped(float64(pages.different), 0), m.who,
 					spread(m.p50, 1, 2), spread(m.p99, 1, 2), spread(m.cost(nodeName), 1, 0), spread(m.cost("redis"), 1, 0), spread(m.cost("postgres"), 1, 0))
 			}
 		}

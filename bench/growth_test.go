@@ -146,11 +146,14 @@ func TestPeopleOfAWorldAreDifferentOnes(t *testing.T) {
 func TestPagesOfAWorldHaveNothingInCommon(t *testing.T) {
 	for _, states := range growthSizes {
 		w := worldOf(states)
-		for _, size := range pageSizes {
+		for _, kind := range pageKinds {
+			if kind.different > w.subjects {
+				continue
+			}
 			viewers, subjects := map[int]bool{}, newSet(w.subjects)
-			for _, p := range w.pages(size) {
-				if viewers[p.viewer] || len(p.subjects) != size {
-					t.Fatalf("%d states: a page of %d subjects, not %d, or a viewer of two", states, len(p.subjects), size)
+			for _, p := range w.draw(kind) {
+				if viewers[p.viewer] || len(p.subjects) != kind.size {
+					t.Fatalf("%d states: a page of %d subjects, not %d, or a viewer of two", states, len(p.subjects), kind.size)
 				}
 				viewers[p.viewer] = true
 				for _, subject := range p.subjects {
@@ -161,7 +164,7 @@ func TestPagesOfAWorldHaveNothingInCommon(t *testing.T) {
 				}
 			}
 			if len(viewers) < 200 {
-				t.Errorf("%d states: only %d pages of %d", states, len(viewers), size)
+				t.Errorf("%d states: only %d pages of %d", states, len(viewers), kind.size)
 			}
 		}
 	}

@@ -262,10 +262,11 @@ func (p *people) checkLikes(ctx context.Context, s *site) error {
 	return nil
 }
 
-// pages are so many of a size that no two have a viewer or a subject in common,
-// each with popular and rare subjects.
-func (w world) pages(size int) []page {
-	n := min(mostPages, w.users, w.subjects/size)
+// draw draws pages of which no two have a viewer or a subject in common, each
+// with popular and rare subjects.
+func (w world) draw(kind pageKind) []page {
+	size := kind.size
+	n := min(mostPages, w.users, kind.different/size)
 	apart := w.subjects / (n * size)
 	out := make([]page, n)
 	for i := range out {
