@@ -44,20 +44,25 @@ func (h history) at(version int64) (share byte, known bool) {
 	return share, known
 }
 
-// parseEntry reads an entry as the scripts write it.
+// parseEntry reads an entry as the scripts write it: version, q or m, when it
+// was touched, state, history.
 func parseEntry(text string) (e entry, err error) {
-	words := strings.Split(text, " ")
-	if len(words) != 5 {
+	version, rest, _ := strings.Cut(text, " ")
+	where, rest, _ := strings.Cut(rest, " ")
+	_, rest, _ = strings.Cut(rest, " ")
+	state, pairs, whole := strings.Cut(rest, " ")
+	if !whole || strings.Contains(pairs, " ") {
 		return entry{}, fmt.Errorf("%q is no entry of a window", text)
 	}
-	e = entry{known: true, shown: words[1] == "q", marked: words[1] == "m", state: words[3]}
-	if e.version, err = strconv.ParseInt(words[0], 10, 64); err != nil {
+	e = entry{known: true, shown: where == "q", marked: where == "m", state: state}
+	if e.version, err = strconv.ParseInt(version, 10, 64); err != nil {
 		return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
 	}
-	if words[4] == "-" {
+	if pairs == "-" {
 		return e, nil
 	}
-	for pair := range strings.SplitSeq(words[4], ",") {
+	e.history = make(history, 0, strings.Count(pairs, ",")+1)
+	for pair := range strings.SplitSeq(pairs, ",") {
 		version, share, ok := strings.Cut(pair, ":")
 		v, err := strconv.ParseInt(version, 10, 64)
 		if err != nil || !ok || len(share) != 1 || share[0] < '0' || share[0] > '2' {

@@ -27,11 +27,13 @@ const (
 )
 
 // field names an entry of a window.
-func field(kind storage.Kind, bizID string) string {
+func field(kind storage.Kind, bizID string) string { return string(letter(kind)) + bizID }
+
+func letter(kind storage.Kind) byte {
 	if kind == storage.KindReaction {
-		return "r" + bizID
+		return 'r'
 	}
-	return "c" + bizID
+	return 'c'
 }
 
 // none is the state of who has none, of both kinds.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -27,21 +28,43 @@ type window struct {
 	lease  string // empty: there is none
 }
 
-// windowsOf groups keys by window.
+// windowsOf groups keys by window. Most of what is asked together is of one.
 func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 	var out []*window
-	at := make(map[storage.WindowKey]*window, 1)
 	for i := range keys {
 		key := storage.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
-		w := at[key]
-		if w == nil {
-			w = &window{WindowKey: key, key: e.windowKey(key)}
-			at[key] = w
-			out = append(out, w)
+		at := slices.IndexFunc(out, func(w *window) bool { return w.WindowKey == key })
+		if at < 0 {
+			at = len(out)
+			out = append(out, &window{WindowKey: key, key: e.windowKey(key), asked: make([]int, 0, len(keys)-i)})
 		}
-		w.asked = append(w.asked, i)
+		out[at].asked = append(out[at].asked, i)
+	}
+	for _, w := range out {
+		w.fields = fieldsOf(keys, w.asked)
+	}
+	return out
+}
+
+// fieldsOf names the entries of the keys asked, of each kind in turn. All names
+// are parts of one text.
+func fieldsOf(keys []storage.StateKey, asked []int) []string {
+	size := 0
+	for _, i := range asked {
+		size += len(windowKinds) * (1 + len(keys[i].Subject.BizID))
+	}
+	all := make([]byte, 0, size)
+	for _, i := range asked {
 		for _, kind := range windowKinds {
-			w.fields = append(w.fields, field(kind, keys[i].Subject.BizID))
+			all = append(append(all, letter(kind)), keys[i].Subject.BizID...)
+		}
+	}
+	text := string(all)
+	out := make([]string, 0, len(windowKinds)*len(asked))
+	for _, i := range asked {
+		for range windowKinds {
+			n := 1 + len(keys[i].Subject.BizID)
+			out, text = append(out, text[:n]), text[n:]
 		}
 	}
 	return out
