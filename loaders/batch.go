@@ -2,8 +2,10 @@ package loaders
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,51 +21,78 @@ const (
 	// room is how many look-ups a group takes without blocking. The library
 	// would make room for a thousand each time.
 	room = 128
+	// few keys are compared with each other sooner than put into a map.
+	few = 32
 )
 
-// batch is a dataloader that is made when it is first used: most responses use
-// one or two of the eight.
+// errNotLoaded is what a look-up in memory alone says of what is not there.
+var errNotLoaded = errors.New("not loaded ahead")
+
+// batch remembers what was loaded ahead, and gathers the rest by a dataloader,
+// which is made when it is first used: most responses need none.
 type batch[K comparable, V any] struct {
-	fetch func(context.Context, []K) ([]V, error)
+	of    *batches
+	fetch func(of *batches, ctx context.Context, keys []K) ([]V, error)
 
 	mu     sync.Mutex
+	known  map[K]V
 	loader *dataloader.Loader[K, V]
-	cache  *dataloader.InMemoryCache[K, V] // the loader's memory
 }
 
-func (b *batch[K, V]) use() (*dataloader.Loader[K, V], *dataloader.InMemoryCache[K, V]) {
+func (b *batch[K, V]) use() *dataloader.Loader[K, V] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.loader == nil {
-		b.cache = dataloader.NewCache[K, V]()
 		b.loader = dataloader.NewBatchedLoader(b.results,
-			dataloader.WithCache[K, V](b.cache),
 			dataloader.WithWait[K, V](wait),
 			dataloader.WithInputCapacity[K, V](room),
 		)
 	}
-	return b.loader, b.cache
+	return b.loader
 }
 
-// load answers one key, from memory or together with whoever asks at the same
-// time.
-func (b *batch[K, V]) load(ctx context.Context, key K) (V, error) {
-	loader, _ := b.use()
-	return loader.Load(ctx, key)()
+// load answers one key, from memory or, unless that is all there may be,
+// together with whoever asks at the same time.
+func (b *batch[K, V]) load(ctx context.Context, key K, memory bool) (V, error) {
+	b.mu.Lock()
+	value, known := b.known[key]
+	b.mu.Unlock()
+	switch {
+	case known:
+		return value, nil
+	case memory:
+		return value, errNotLoaded
+	}
+	return b.use().Load(ctx, key)()
 }
 
 // loadMany is load for many keys. All are handed in before the first is waited
 // for; the library's own LoadMany would spawn a goroutine for each.
-func (b *batch[K, V]) loadMany(ctx context.Context, keys []K) ([]V, error) {
-	loader, _ := b.use()
-	thunks := make([]dataloader.Thunk[V], len(keys))
-	for i, key := range keys {
-		thunks[i] = loader.Load(ctx, key)
-	}
+func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) ([]V, error) {
 	values := make([]V, len(keys))
+	var missing []int
+	b.mu.Lock()
+	for i, key := range keys {
+		var known bool
+		if values[i], known = b.known[key]; !known {
+			missing = append(missing, i)
+		}
+	}
+	b.mu.Unlock()
+	if len(missing) == 0 {
+		return values, nil
+	}
+	if memory {
+		return nil, errNotLoaded
+	}
+	loader := b.use()
+	thunks := make([]dataloader.Thunk[V], len(missing))
+	for i, at := range missing {
+		thunks[i] = loader.Load(ctx, keys[at])
+	}
 	for i, thunk := range thunks {
 		var err error
-		if values[i], err = thunk(); err != nil {
+		if values[missing[i]], err = thunk(); err != nil {
 			return nil, err
 		}
 	}
@@ -72,21 +101,7 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K) ([]V, error) {
 
 // prefetch loads those keys that are not in memory, at once and by one fetch.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	loader, cache := b.use()
-	missing := make([]K, 0, len(keys))
-	taken := make(map[K]struct{}, len(keys))
-	for _, key := range keys {
-		if _, known := cache.Get(ctx, key); known {
-			continue
-		}
-		if _, twice := taken[key]; !twice {
-			taken[key] = struct{}{}
-			missing = append(missing, key)
-		}
-	}
+	missing := b.missing(keys)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -94,23 +109,57 @@ func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	if err != nil {
 		return err
 	}
-	for i, key := range missing {
-		loader.Prime(ctx, key, values[i])
-	}
+	b.remember(missing, values)
 	return nil
 }
 
-// forget drops the loader with all it remembers.
+// missing are those keys that are not in memory, each once.
+func (b *batch[K, V]) missing(keys []K) []K {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]K, 0, len(keys))
+	var taken map[K]struct{}
+	if len(keys) > few {
+		taken = make(map[K]struct{}, len(keys))
+	}
+	for _, key := range keys {
+		_, twice := taken[key]
+		if _, known := b.known[key]; known || twice || taken == nil && slices.Contains(out, key) {
+			continue
+		}
+		if taken != nil {
+			taken[key] = struct{}{}
+		}
+		out = append(out, key)
+	}
+	return out
+}
+
+func (b *batch[K, V]) remember(keys []K, values []V) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known == nil {
+		b.known = make(map[K]V, len(keys))
+	}
+	for i, key := range keys {
+		b.known[key] = values[i]
+	}
+}
+
+// forget drops all that is remembered.
 func (b *batch[K, V]) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.loader, b.cache = nil, nil
+	b.known, b.loader = nil, nil
 }
 
 // results is fetch in the shape the library wants. It runs with the context of
 // the first of its callers, which ends with the response they all belong to.
 func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Result[V] {
 	values, err := b.checked(ctx, keys)
+	if err == nil {
+		b.remember(keys, values)
+	}
 	results := make([]dataloader.Result[V], len(keys))
 	out := make([]*dataloader.Result[V], len(keys))
 	for i := range keys {
@@ -131,7 +180,7 @@ func (b *batch[K, V]) checked(ctx context.Context, keys []K) (values []V, err er
 			values, err = nil, fmt.Errorf("load %d keys: panic: %v\n%s", len(keys), value, debug.Stack())
 		}
 	}()
-	values, err = b.fetch(ctx, keys)
+	values, err = b.fetch(b.of, ctx, keys)
 	if err == nil && len(values) != len(keys) {
 		err = fmt.Errorf("load %d keys: got %d values", len(keys), len(values))
 	}

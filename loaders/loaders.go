@@ -20,6 +20,12 @@ type Source interface {
 // Each method but Fetch and Forget answers from memory what was loaded before,
 // and gathers the rest for a moment to load it together.
 type Loaders struct {
+	*batches
+
+	memory bool // nothing is loaded
+}
+
+type batches struct {
 	source Source
 	viewer storage.User
 	kinds  storage.Kinds
@@ -37,19 +43,21 @@ type Loaders struct {
 // New makes the loaders of one response for a viewer. Interactives come with
 // those of the viewer's states that are in kinds.
 func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
-	l := &Loaders{source: source, viewer: viewer, kinds: kinds}
-	l.interactives.fetch = l.fetchInteractives
-	l.states.fetch = func(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
-		return source.States(ctx, keys, storage.AllKinds)
-	}
-	l.folders.fetch = source.FoldersOf
-	l.likers.fetch = source.Likers
-	l.likes.fetch = source.Likes
-	l.items.fetch = source.Items
-	l.folderLists.fetch = source.ListFolders
-	l.reads.fetch = source.Reads
-	return l
+	l := &batches{source: source, viewer: viewer, kinds: kinds}
+	l.interactives.of, l.interactives.fetch = l, (*batches).fetchInteractives
+	l.states.of, l.states.fetch = l, (*batches).fetchStates
+	l.folders.of, l.folders.fetch = l, (*batches).fetchFolders
+	l.likers.of, l.likers.fetch = l, (*batches).fetchLikers
+	l.likes.of, l.likes.fetch = l, (*batches).fetchLikes
+	l.items.of, l.items.fetch = l, (*batches).fetchItems
+	l.folderLists.of, l.folderLists.fetch = l, (*batches).fetchFolderLists
+	l.reads.of, l.reads.fetch = l, (*batches).fetchReads
+	return &Loaders{batches: l}
 }
+
+// Memory returns loaders that answer from the memory of these, and with an error
+// what is not there. They never wait.
+func (l *Loaders) Memory() *Loaders { return &Loaders{l.batches, true} }
 
 // Wants are keys of every kind.
 type Wants struct {
@@ -66,22 +74,31 @@ type Wants struct {
 // Fetch loads what is wanted and not in memory: one call of storage for each
 // kind, all at the same time and without waiting for anybody else.
 func (l *Loaders) Fetch(ctx context.Context, w Wants) error {
+	var calls []func(context.Context) error
+	calls = want(calls, &l.interactives, w.Interactives)
+	calls = want(calls, &l.states, w.States)
+	calls = want(calls, &l.folders, w.Folders)
+	calls = want(calls, &l.likers, w.Likers)
+	calls = want(calls, &l.likes, w.Likes)
+	calls = want(calls, &l.items, w.Items)
+	calls = want(calls, &l.folderLists, w.FolderLists)
+	calls = want(calls, &l.reads, w.Reads)
+	if len(calls) == 1 {
+		return calls[0](ctx)
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	fetch(ctx, group, &l.interactives, w.Interactives)
-	fetch(ctx, group, &l.states, w.States)
-	fetch(ctx, group, &l.folders, w.Folders)
-	fetch(ctx, group, &l.likers, w.Likers)
-	fetch(ctx, group, &l.likes, w.Likes)
-	fetch(ctx, group, &l.items, w.Items)
-	fetch(ctx, group, &l.folderLists, w.FolderLists)
-	fetch(ctx, group, &l.reads, w.Reads)
+	for _, call := range calls {
+		group.Go(func() error { return call(ctx) })
+	}
 	return group.Wait()
 }
 
-func fetch[K comparable, V any](ctx context.Context, group *errgroup.Group, b *batch[K, V], keys []K) {
-	if len(keys) > 0 {
-		group.Go(func() error { return b.prefetch(ctx, keys) })
+// want adds the call that loads keys of one kind, if there are any.
+func want[K comparable, V any](calls []func(context.Context) error, b *batch[K, V], keys []K) []func(context.Context) error {
+	if len(keys) == 0 {
+		return calls
 	}
+	return append(calls, func(ctx context.Context) error { return b.prefetch(ctx, keys) })
 }
 
 // Forget drops everything that was loaded. The mutations of one request run
@@ -100,51 +117,51 @@ func (l *Loaders) Forget() {
 
 // Interactive is a subject as the viewer sees it.
 func (l *Loaders) Interactive(ctx context.Context, subject storage.Subject) (*storage.Interactive, error) {
-	return l.interactives.load(ctx, subject)
+	return l.interactives.load(ctx, subject, l.memory)
 }
 
 // Interactives are many subjects, in the order asked.
 func (l *Loaders) Interactives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
-	return l.interactives.loadMany(ctx, subjects)
+	return l.interactives.loadMany(ctx, subjects, l.memory)
 }
 
 // States is what one user did to one subject, whoever the viewer is.
 func (l *Loaders) States(ctx context.Context, key storage.StateKey) (storage.States, error) {
-	return l.states.load(ctx, key)
+	return l.states.load(ctx, key, l.memory)
 }
 
 // Folder is a folder, nil where there is none. Whether the viewer may see it
 // is the caller's matter.
 func (l *Loaders) Folder(ctx context.Context, key storage.FolderKey) (*storage.Folder, error) {
-	return l.folders.load(ctx, key)
+	return l.folders.load(ctx, key, l.memory)
 }
 
 // Likers is a page of who likes a subject.
 func (l *Loaders) Likers(ctx context.Context, query storage.LikersQuery) ([]storage.Liked, error) {
-	return l.likers.load(ctx, query)
+	return l.likers.load(ctx, query, l.memory)
 }
 
 // Likes is a page of what a user likes.
 func (l *Loaders) Likes(ctx context.Context, query storage.LikesQuery) ([]storage.Liked, error) {
-	return l.likes.load(ctx, query)
+	return l.likes.load(ctx, query, l.memory)
 }
 
 // Items is a page of a folder.
 func (l *Loaders) Items(ctx context.Context, query storage.ItemsQuery) ([]storage.Collected, error) {
-	return l.items.load(ctx, query)
+	return l.items.load(ctx, query, l.memory)
 }
 
 // Folders is a page of a user's folders.
 func (l *Loaders) Folders(ctx context.Context, query storage.FoldersQuery) ([]storage.Folder, error) {
-	return l.folderLists.load(ctx, query)
+	return l.folderLists.load(ctx, query, l.memory)
 }
 
 // Reads is a page of what a user has read.
 func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) ([]storage.Read, error) {
-	return l.reads.load(ctx, query)
+	return l.reads.load(ctx, query, l.memory)
 }
 
-func (l *Loaders) fetchInteractives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
+func (l *batches) fetchInteractives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
 	found, err := l.source.Interactives(ctx, l.viewer, subjects, l.kinds)
 	if err != nil {
 		return nil, err
@@ -154,6 +171,34 @@ func (l *Loaders) fetchInteractives(ctx context.Context, subjects []storage.Subj
 		out[i] = &found[i]
 	}
 	return out, nil
+}
+
+func (l *batches) fetchStates(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
+	return l.source.States(ctx, keys, storage.AllKinds)
+}
+
+func (l *batches) fetchFolders(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
+	return l.source.FoldersOf(ctx, keys)
+}
+
+func (l *batches) fetchLikers(ctx context.Context, queries []storage.LikersQuery) ([][]storage.Liked, error) {
+	return l.source.Likers(ctx, queries)
+}
+
+func (l *batches) fetchLikes(ctx context.Context, queries []storage.LikesQuery) ([][]storage.Liked, error) {
+	return l.source.Likes(ctx, queries)
+}
+
+func (l *batches) fetchItems(ctx context.Context, queries []storage.ItemsQuery) ([][]storage.Collected, error) {
+	return l.source.Items(ctx, queries)
+}
+
+func (l *batches) fetchFolderLists(ctx context.Context, queries []storage.FoldersQuery) ([][]storage.Folder, error) {
+	return l.source.ListFolders(ctx, queries)
+}
+
+func (l *batches) fetchReads(ctx context.Context, queries []storage.ReadsQuery) ([][]storage.Read, error) {
+	return l.source.Reads(ctx, queries)
 }
 
 type contextKey struct{}
