@@ -136,7 +136,7 @@ fmt: $(GOLANGCI_LINT) ## Format the code
 
 .PHONY: generate
 generate: web/node_modules/.installed ## Write graph/ and the pages' types anew from schema.graphqls
-	go tool gqlgen generate
+	go run ./generate
 	@if [ -e $< ]; then cd web && npm run --silent generate; else echo 'without npm the types of the pages are not written'; fi
 
 .PHONY: verify-generated
@@ -144,7 +144,7 @@ verify-generated: ## Check that graph/ is what generate would write
 	@# The generator deletes before it parses: graph/ comes back however it ends.
 	@old=$$(mktemp -d); cp -p graph/* "$$old"; \
 	trap 'rm -f graph/*; cp -p "$$old"/* graph; rm -rf "$$old"' EXIT; \
-	go tool gqlgen generate; \
+	go run ./generate; \
 	diff -q "$$old" graph || { echo 'graph/ is not up to date: run make generate'; exit 1; }
 
 .PHONY: web

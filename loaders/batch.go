@@ -90,11 +90,15 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) ([]V,
 	for i, at := range missing {
 		thunks[i] = loader.Load(ctx, keys[at])
 	}
-	for i, thunk := range thunks {
+	var failed error
+	for i, thunk := range thunks { // all of them: none may go on when this returns
 		var err error
 		if values[missing[i]], err = thunk(); err != nil {
-			return nil, err
+			failed = err
 		}
+	}
+	if failed != nil {
+		return nil, failed
 	}
 	return values, nil
 }

@@ -27,24 +27,46 @@ type ahead struct {
 
 	wants loaders.Wants
 	then  []func() // what to look at when the wants are loaded
+	asked []asked
 }
 
-// ahead looks at the selection of an object: nil for Query, or a pointer to one
-// of storage's types.
-func (r *Root) ahead(ctx context.Context, set ast.SelectionSet, object any) {
-	r.aheadOf(ctx, func(a *ahead) { a.look(set, object) })
+// asked is a field of Query that asks for subjects, whose arguments are right.
+type asked struct {
+	field    *root
+	subjects []storage.Subject
 }
 
-// aheadOf begins with all that look looks at.
-func (r *Root) aheadOf(ctx context.Context, look func(*ahead)) {
-	a := &ahead{
+func (r *Root) newAhead(ctx context.Context) *ahead {
+	return &ahead{
 		Root: r, ctx: ctx, op: graphql.GetOperationContext(ctx), loaders: loaders.From(ctx), me: viewer.From(ctx),
 	}
-	look(a)
+}
+
+// aheadOfQuery looks at the fields of a query. It returns those that ask for
+// subjects.
+func (r *Root) aheadOfQuery(ctx context.Context, roots []root) []asked {
+	a := r.newAhead(ctx)
+	for i := range roots {
+		a.query(&roots[i])
+	}
+	a.run()
+	return a.asked
+}
+
+// ahead looks at the selection of an object: a pointer to one of storage's
+// types.
+func (r *Root) ahead(ctx context.Context, set ast.SelectionSet, object any) {
+	a := r.newAhead(ctx)
+	a.look(set, object)
+	a.run()
+}
+
+// run loads what is wanted, and what that wants, level by level.
+func (a *ahead) run() {
 	for len(a.then) > 0 {
 		wants, then := a.wants, a.then
 		a.wants, a.then = loaders.Wants{}, nil
-		if a.loaders.Fetch(ctx, wants) != nil {
+		if a.loaders.Fetch(a.ctx, wants) != nil {
 			return
 		}
 		for _, f := range then {
@@ -57,8 +79,6 @@ func (r *Root) aheadOf(ctx context.Context, look func(*ahead)) {
 func (a *ahead) look(set ast.SelectionSet, object any) {
 	for _, field := range a.fields(set, typeName(object)) {
 		switch of := object.(type) {
-		case nil:
-			a.query(field)
 		case *storage.Interactive:
 			a.interactive(field, of)
 		case *storage.Liked:
@@ -92,7 +112,7 @@ func typeName(object any) string {
 	case *storage.User:
 		return "User"
 	}
-	return "Query"
+	return ""
 }
 
 func (a *ahead) interactive(field graphql.CollectedField, of *storage.Interactive) {

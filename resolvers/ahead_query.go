@@ -8,28 +8,26 @@ import (
 
 // query notes what a field of Query needs. Where the arguments are not what
 // the resolver takes, the resolver will say so.
-func (a *ahead) query(field graphql.CollectedField) {
+func (a *ahead) query(of *root) {
+	field := of.CollectedField
 	switch field.Name {
 	case "interactive":
-		a.subjectNamed(field, field.ArgumentMap(a.op.Variables))
-	case "interactives":
-		named := asList(field.ArgumentMap(a.op.Variables)["subjects"])
-		if len(named) <= maxSubjects {
-			for _, one := range named {
-				a.subjectNamed(field, one)
-			}
+		if subject, ok := a.subjectNamed(a.argument(field, "biz"), a.argument(field, "bizId")); ok {
+			a.subjects(of, []storage.Subject{subject})
 		}
+	case "interactives":
+		a.subjectsNamed(of, asList(a.argument(field, "subjects")))
 	case "node":
-		a.nodeNamed(field, field.ArgumentMap(a.op.Variables)["id"])
+		a.nodeNamed(field, a.argument(field, "id"))
 	case "nodes":
-		named := asList(field.ArgumentMap(a.op.Variables)["ids"])
+		named := asList(a.argument(field, "ids"))
 		if len(named) <= maxNodes {
 			for _, id := range named {
 				a.nodeNamed(field, id)
 			}
 		}
 	case "folder":
-		if ref, ok := a.ref(field.ArgumentMap(a.op.Variables)["id"]); ok && ref.Type == storage.NodeFolder {
+		if ref, ok := a.ref(a.argument(field, "id")); ok && ref.Type == storage.NodeFolder {
 			a.node(field, ref)
 		}
 	case "viewer":
@@ -37,11 +35,24 @@ func (a *ahead) query(field graphql.CollectedField) {
 			a.look(field.Selections, &a.me)
 		}
 	case "user":
-		id, err := graphql.UnmarshalID(field.ArgumentMap(a.op.Variables)["userId"])
+		id, err := graphql.UnmarshalID(a.argument(field, "userId"))
 		if err == nil && !a.me.Anonymous() && storage.ValidateUserID(id) == nil {
 			a.look(field.Selections, &storage.User{Tenant: a.me.Tenant, UserID: id})
 		}
 	}
+}
+
+// argument is the value of an argument that has no default.
+func (a *ahead) argument(field graphql.CollectedField, name string) any {
+	argument := field.Arguments.ForName(name)
+	if argument == nil {
+		return nil
+	}
+	value, err := argument.Value.Value(a.op.Variables)
+	if err != nil {
+		return nil
+	}
+	return value
 }
 
 // asList is a list as GraphQL coerces it: a single value is a list of one.
@@ -52,14 +63,46 @@ func asList(value any) []any {
 	return []any{value}
 }
 
-func (a *ahead) subjectNamed(field graphql.CollectedField, named any) {
-	object, _ := named.(map[string]any)
-	biz, _ := object["biz"].(string)
-	id, err := graphql.UnmarshalID(object["bizId"])
-	subject := storage.Subject{Tenant: a.me.Tenant, Biz: biz, BizID: id}
-	if err == nil && subject.Validate() == nil {
-		a.subject(field, subject)
+// subjectsNamed wants subjects, unless one of them is not named rightly.
+func (a *ahead) subjectsNamed(of *root, named []any) {
+	if len(named) > maxSubjects {
+		return
 	}
+	subjects := make([]storage.Subject, len(named))
+	for i, one := range named {
+		object, ok := one.(map[string]any)
+		if ok {
+			subjects[i], ok = a.subjectNamed(object["biz"], object["bizId"])
+		}
+		if !ok {
+			return
+		}
+	}
+	a.subjects(of, subjects)
+}
+
+func (a *ahead) subjectNamed(biz, bizID any) (storage.Subject, bool) {
+	kind, _ := biz.(string)
+	id, err := graphql.UnmarshalID(bizID)
+	subject := storage.Subject{Tenant: a.me.Tenant, Biz: kind, BizID: id}
+	return subject, err == nil && subject.Validate() == nil
+}
+
+// subjects wants what a field of Query asks for, and looks at it when it is
+// there, if there is anything to look for.
+func (a *ahead) subjects(of *root, subjects []storage.Subject) {
+	a.asked = append(a.asked, asked{of, subjects})
+	a.wants.Interactives = append(a.wants.Interactives, subjects...)
+	a.then = append(a.then, func() {
+		if !of.deeper {
+			return
+		}
+		for _, subject := range subjects {
+			if found, err := a.loaders.Interactive(a.ctx, subject); err == nil {
+				a.look(of.Selections, found)
+			}
+		}
+	})
 }
 
 func (a *ahead) nodeNamed(field graphql.CollectedField, id any) {

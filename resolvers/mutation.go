@@ -125,7 +125,9 @@ func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, r
 		return nil, err
 	}
 	for _, set := range sets {
-		r.ahead(ctx, set, found)
+		if deeper(set) {
+			r.ahead(ctx, set, found)
+		}
 	}
 	out.Interactive = *found
 	return out, nil

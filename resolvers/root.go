@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"ovation/graph"
+	"ovation/plain"
+	"ovation/resolvers/limits"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -30,6 +32,9 @@ type Root struct {
 	live     Watcher
 	cursors  *cursors
 	now      func() time.Time
+	plain    plain.Schema // what is not left to the executor
+	limits   *limits.Limits
+	worked   func() // notes that a request was answered in full
 
 	room room // of subscriptions
 }

@@ -13,10 +13,8 @@ import (
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/graph"
-	"ovation/loaders"
 	"ovation/outage"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/transport"
@@ -82,7 +80,7 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 		around.Metrics = transport.NewMetrics(cfg.Registry)
 		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}))
 	}
-	mux.Handle("/graphql", transport.Handler(service(cfg, newCursors(key)), around))
+	mux.Handle("/graphql", transport.Handler(service(newRoot(cfg, newCursors(key)), cfg), around))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
 	away := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg, away)) })
@@ -94,21 +92,21 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 
 // service is gqlgen's executor with our resolvers and limits, behind our
 // transports.
-func service(cfg Config, c *cursors) http.Handler {
-	root := newRoot(cfg, c)
+func service(root *Root, cfg Config) http.Handler {
 	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
 	root.install(exec, cfg)
-	answers := transport.HTTP{Streams: cfg.Streams}
+	prepared, answers := root.limits.Executor(exec), transport.HTTP{Streams: cfg.Streams}
 	if cfg.Streams == nil {
-		return transport.Serve(exec, answers)
+		return transport.Serve(prepared, answers)
 	}
-	return transport.Serve(exec, transport.WebSocket{Streams: cfg.Streams, AllowedOrigins: cfg.AllowedOrigins}, answers)
+	return transport.Serve(prepared, transport.WebSocket{Streams: cfg.Streams, AllowedOrigins: cfg.AllowedOrigins}, answers)
 }
 
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
 		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now,
-		room: room{maxSubjects: maxWatched, maxText: maxDocuments},
+		room:  room{maxSubjects: maxWatched, maxText: maxDocuments},
+		plain: graph.PlainSchema,
 	}
 }
 
@@ -126,38 +124,25 @@ type engine interface {
 // install puts what goes around resolvers into the engine.
 func (r *Root) install(to engine, cfg Config) {
 	unavailable := outage.New(cfg.Logger, "requests cannot be answered in full", "requests are answered in full again")
+	r.worked = unavailable.Worked
 	to.SetErrorPresenter(presenter(cfg.Logger, unavailable))
 	to.SetRecoverFunc(recovered)
 	to.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
-	limits.Install(to, limits.Config{Introspection: cfg.Introspection})
-	to.AroundOperations(r.withSubscription)
-	to.AroundResponses(r.withLoaders)
+	r.limits = limits.Install(to, limits.Config{Introspection: cfg.Introspection})
+	to.AroundOperations(r.begin)
+	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		if s := subscriptionOf(ctx); s != nil {
+			return s.respond(ctx, next)
+		}
+		return next(ctx)
+	})
 	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		response := next(ctx)
 		if response != nil && len(response.Errors) == 0 {
-			unavailable.Worked()
+			r.worked()
 		}
 		return response
 	})
-}
-
-// withLoaders gives each response its own loaders, and loads ahead what a
-// query needs. The fields of a mutation run one after another, and each loads
-// for itself. A subscription has its own for each moment at which something is
-// told.
-func (r *Root) withLoaders(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	op := graphql.GetOperationContext(ctx)
-	if op.Operation == nil { // refused before it was understood
-		return next(ctx)
-	}
-	if s := subscriptionOf(ctx); s != nil {
-		return s.respond(ctx, next)
-	}
-	ctx = loaders.With(ctx, loaders.New(r.store, viewer.From(ctx), kindsSelected(op)))
-	if op.Operation.Operation == ast.Query {
-		r.ahead(ctx, op.Operation.SelectionSet, nil)
-	}
-	return next(ctx)
 }
 
 func ready(ctx context.Context, cfg Config, away *outage.Log) error {

@@ -10,7 +10,6 @@ import (
 	"weak"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/graph"
 	"ovation/live"
@@ -94,7 +93,7 @@ func watched(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subje
 type subscription struct {
 	*Root
 	me    storage.User
-	kinds storage.Kinds
+	facts *facts
 	// shared says that whoever runs the same operation and is nobody, too, is
 	// sent the very same.
 	shared  bool
@@ -121,13 +120,9 @@ func subscriptionOf(ctx context.Context) *subscription {
 	return s
 }
 
-// withSubscription gives a subscription its state.
-func (r *Root) withSubscription(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
-	op := graphql.GetOperationContext(ctx)
-	if op.Operation == nil || op.Operation.Operation != ast.Subscription {
-		return next(ctx)
-	}
-	s := &subscription{Root: r, me: viewer.From(ctx), kinds: kindsSelected(op), keeps: kept{document: op.Doc, text: len(op.RawQuery)}}
+// subscribe gives a subscription its state.
+func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next graphql.OperationHandler) graphql.ResponseHandler {
+	s := &subscription{Root: r, me: viewer.From(ctx), facts: r.factsOf(op), keeps: kept{document: op.Doc, text: len(op.RawQuery)}}
 	varies := variesBelowRoot(op.Operation)
 	if varies {
 		s.keeps.variables = textIn(op.Variables)
@@ -165,7 +160,7 @@ func (s *subscription) respondToAnyone(ctx context.Context, next graphql.Respons
 		return parked
 	}
 	made := func() *graphql.Response {
-		return s.make(loaders.With(ctx, loaders.New(s.store, s.me, s.kinds)), next, &event.Interactive)
+		return s.make(loaders.With(ctx, loaders.New(s.store, s.me, s.facts.kinds)), next, &event.Interactive)
 	}
 	if !s.shared {
 		return made()
@@ -186,8 +181,12 @@ func (s *subscription) respondToAnyone(ctx context.Context, next graphql.Respons
 	return &graphql.Response{Data: data}
 }
 
-// make has the executor make a response.
+// make makes a response, or has the executor make it.
 func (s *subscription) make(ctx context.Context, next graphql.ResponseHandler, one *storage.Interactive) *graphql.Response {
+	if data, ok := s.plainly(ctx, one); ok {
+		s.worked()
+		return &graphql.Response{Data: data}
+	}
 	s.out <- one // the executor has taken the one before
 	return next(ctx)
 }
@@ -325,7 +324,7 @@ func (s *subscription) read(ctx context.Context, subjects []storage.Subject) boo
 func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s.loaders = loaders.New(s.store, s.me, s.kinds)
+	s.loaders = loaders.New(s.store, s.me, s.facts.kinds)
 	ctx = loaders.With(ctx, s.loaders)
 	if err := s.loaders.Fetch(ctx, loaders.Wants{Interactives: subjects}); err != nil {
 		return err
@@ -335,13 +334,15 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 		return err
 	}
 	s.moment, s.at = found, time.Now()
-	s.aheadOf(ctx, func(a *ahead) {
-		for _, root := range a.fields(a.op.Operation.SelectionSet, "Subscription") {
-			for _, one := range found {
+	a := s.newAhead(ctx)
+	for _, root := range s.facts.rootsOf(a.op) {
+		for _, one := range found {
+			if root.deeper {
 				a.look(root.Selections, one)
 			}
 		}
-	})
+	}
+	a.run()
 	return nil
 }
 

@@ -63,7 +63,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	subject := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "1"}
 	s := &subscription{
-		Root: &Root{store: store}, me: alice, kinds: storage.AllKinds, at: time.Now().Add(-momentTime),
+		Root: &Root{store: store}, me: alice, facts: &facts{kinds: storage.AllKinds}, at: time.Now().Add(-momentTime),
 		moment: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
 		told: map[storage.Subject]storage.Interactive{}, fresh: map[storage.Subject]bool{},
 	}
@@ -123,7 +123,7 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		hub := live.New(store, live.Options{})
 		defer hub.Close()
 		s := &subscription{
-			Root: &Root{store: store}, me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
+			Root: &Root{store: store}, facts: new(facts), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
 			told: map[storage.Subject]storage.Interactive{}, fresh: map[storage.Subject]bool{},
 			watcher: hub.Watch([]storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}),
 		}

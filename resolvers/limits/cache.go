@@ -10,8 +10,9 @@ import (
 )
 
 // The bounds of the cache of documents. A document takes up to 110 bytes of
-// memory for each byte of its text (lists of short values do), so a client
-// that sends ever new documents makes the cache take 120 MB at most.
+// memory for each byte of its text (lists of short values do), and half as much
+// again with what is remembered of it, so a client that sends ever new documents
+// makes the cache take 170 MB at most.
 const (
 	maxCacheEntries = 1_000
 	maxCacheBytes   = 1 << 20 // of text
@@ -24,31 +25,46 @@ type cache struct {
 
 	mu    sync.Mutex
 	known map[string]*list.Element // by text; of *cached
-	order *list.List               // the one used last in front
-	held  int                      // bytes of text
+	of    map[*ast.QueryDocument]*cached
+	order *list.List // the one used last in front
+	held  int        // bytes of text
 }
 
 type cached struct {
 	text     string
 	document *ast.QueryDocument
+	// executed is how the executor began to execute an operation of the
+	// document; nil: it has not yet.
+	executed *graphql.OperationContext
+	facts    any // see Limits.Remember
 }
 
 var _ graphql.Cache[*ast.QueryDocument] = (*cache)(nil)
 
 func newCache(entries, bytes int) *cache {
-	return &cache{entries: entries, bytes: bytes, known: map[string]*list.Element{}, order: list.New()}
+	return &cache{
+		entries: entries, bytes: bytes,
+		known: map[string]*list.Element{}, of: map[*ast.QueryDocument]*cached{}, order: list.New(),
+	}
 }
 
 // Get returns the document of a text, if it is known.
 func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
+	document, _, known := c.get(text)
+	return document, known
+}
+
+// get also returns how its execution began before, nil where it has not.
+func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	element, known := c.known[text]
 	if !known {
-		return nil, false
+		return nil, nil, false
 	}
 	c.order.MoveToFront(element)
-	return element.Value.(*cached).document, true //nolint:forcetypeassert // the list holds nothing else
+	entry := element.Value.(*cached) //nolint:forcetypeassert // the list holds nothing else
+	return entry.document, entry.executed, true
 }
 
 // Add keeps a document and drops those used longest ago where the bounds ask
@@ -59,11 +75,40 @@ func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument)
 	if _, known := c.known[text]; known {
 		return
 	}
-	c.known[text] = c.order.PushFront(&cached{text, document})
+	entry := &cached{text: text, document: document}
+	c.known[text], c.of[document] = c.order.PushFront(entry), entry
 	c.held += len(text)
 	for len(c.known) > c.entries || c.held > c.bytes {
 		last := c.order.Remove(c.order.Back()).(*cached) //nolint:forcetypeassert // the list holds nothing else
 		delete(c.known, last.text)
+		delete(c.of, last.document)
 		c.held -= len(last.text)
 	}
+}
+
+// execute notes how the execution of a document began, if it is kept.
+func (c *cache) execute(operation *graphql.OperationContext) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry := c.of[operation.Doc]; entry != nil && entry.executed == nil {
+		entry.executed = &graphql.OperationContext{ // and nothing of the request
+			RecoverFunc: operation.RecoverFunc, ResolverMiddleware: operation.ResolverMiddleware,
+			RootResolverMiddleware: operation.RootResolverMiddleware,
+		}
+	}
+}
+
+// remember returns the facts of a document, which are made once while it is
+// kept.
+func (c *cache) remember(document *ast.QueryDocument, facts func() any) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry := c.of[document]
+	if entry == nil {
+		return facts()
+	}
+	if entry.facts == nil {
+		entry.facts = facts()
+	}
+	return entry.facts
 }

@@ -59,7 +59,8 @@ type Config struct {
 type Limits struct {
 	cfg    Config
 	schema *ast.Schema
-	sizes  map[string]int // of the lists of introspection
+	sizes  map[string]int  // of the lists of introspection
+	same   map[string]bool // types of which values need no coercion
 	cache  *cache
 }
 
@@ -78,7 +79,7 @@ type Server interface {
 }
 
 // Install puts the limits and their cache of documents into a server.
-func Install(server Server, cfg Config) {
+func Install(server Server, cfg Config) *Limits {
 	if cfg.MaxCost == 0 {
 		cfg.MaxCost = DefaultMaxCost
 	}
@@ -86,6 +87,7 @@ func Install(server Server, cfg Config) {
 	server.Use(l)
 	server.SetQueryCache(l.cache)
 	server.SetParserTokenLimit(MaxTokens)
+	return l
 }
 
 // ExtensionName is Limits.
@@ -94,7 +96,7 @@ func (l *Limits) ExtensionName() string { return "Limits" }
 // Validate takes the schema.
 func (l *Limits) Validate(schema graphql.ExecutableSchema) error {
 	l.schema = schema.Schema()
-	l.sizes = introspectionSizes(l.schema)
+	l.sizes, l.same = introspectionSizes(l.schema), typesAsTheyAre(l.schema)
 	return nil
 }
 

@@ -25,20 +25,8 @@ type service struct {
 func newService(tb testing.TB, cfg Config) *service {
 	tb.Helper()
 	s := &service{Executor: executor.New(graph.NewExecutableSchema(graph.Config{}))}
-	Install(catching{s.Executor, s}, cfg)
+	s.limits = Install(s.Executor, cfg)
 	return s
-}
-
-// catching keeps the extension that Install makes.
-type catching struct {
-	*executor.Executor
-
-	s *service
-}
-
-func (c catching) Use(extension graphql.HandlerExtension) {
-	c.s.limits = extension.(*Limits)
-	c.Executor.Use(extension)
 }
 
 // ask brings an operation to where it would be executed. Variables are JSON.

@@ -1,0 +1,33 @@
+// Command generate writes graph/ from schema.graphqls and gqlgen.yml: what
+// gqlgen writes, and beside it plain.go, by a plugin. Run it in the folder of
+// both: make generate.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/99designs/gqlgen/api"
+	"github.com/99designs/gqlgen/codegen/config"
+)
+
+func main() {
+	if err := run(); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	cfg, err := config.LoadConfig("gqlgen.yml")
+	if err != nil {
+		return err
+	}
+	// It would not compile without what gqlgen deletes before it begins.
+	if err := os.Remove(plainFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return api.Generate(cfg, api.AddPlugin(plainWriter{}))
+}

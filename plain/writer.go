@@ -1,0 +1,103 @@
+package plain
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Writer appends JSON to one text. The zero Writer is ready for use.
+type Writer struct {
+	text   []byte
+	failed bool
+}
+
+// Grow makes room for so many bytes.
+func (w *Writer) Grow(n int) { w.text = slices.Grow(w.text, n) }
+
+// Text is what was written. It returns false where that is not an answer.
+func (w *Writer) Text() (text []byte, ok bool) { return w.text, !w.failed }
+
+// Fail says that the executor has to answer.
+func (w *Writer) Fail() { w.failed = true }
+
+// Open begins an object.
+func (w *Writer) Open() { w.text = append(w.text, '{') }
+
+// Close ends an object.
+func (w *Writer) Close() { w.text = append(w.text, '}') }
+
+// OpenList begins a list.
+func (w *Writer) OpenList() { w.text = append(w.text, '[') }
+
+// CloseList ends a list.
+func (w *Writer) CloseList() { w.text = append(w.text, ']') }
+
+// Entry goes before the i-th entry of a list or an object.
+func (w *Writer) Entry(i int) {
+	if i > 0 {
+		w.text = append(w.text, ',')
+	}
+}
+
+// Key begins a member of an object.
+func (w *Writer) Key(field *Field) { w.text = append(w.text, field.key...) }
+
+// Name begins a member whose name needs no escape.
+func (w *Writer) Name(name string) {
+	w.text = append(w.text, '"')
+	w.text = append(w.text, name...)
+	w.text = append(w.text, '"', ':')
+}
+
+// Null writes null, unless there must be none.
+func (w *Writer) Null(nonNull bool) {
+	w.text = append(w.text, "null"...)
+	w.failed = w.failed || nonNull
+}
+
+// Int writes a number.
+func (w *Writer) Int(n int64) { w.text = strconv.AppendInt(w.text, n, 10) }
+
+// Bool writes true or false.
+func (w *Writer) Bool(b bool) { w.text = strconv.AppendBool(w.text, b) }
+
+// Time writes a time by RFC 3339. The zero time is none, which the executor
+// tells.
+func (w *Writer) Time(t time.Time) {
+	w.failed = w.failed || t.IsZero()
+	w.text = append(w.text, '"')
+	w.text = t.AppendFormat(w.text, time.RFC3339Nano)
+	w.text = append(w.text, '"')
+}
+
+// String writes a text. What has to be escaped is escaped as the executor does.
+func (w *Writer) String(s string) {
+	w.text = append(w.text, '"')
+	start := 0
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '\\' || c == '"' {
+			w.text = append(w.text, s[start:i]...)
+			w.escape(c)
+			start = i + 1
+		}
+	}
+	w.text = append(w.text, s[start:]...)
+	w.text = append(w.text, '"')
+}
+
+func (w *Writer) escape(c byte) {
+	const hex = "0123456789ABCDEF"
+	switch c {
+	case '\t':
+		w.text = append(w.text, `\t`...)
+	case '\r':
+		w.text = append(w.text, `\r`...)
+	case '\n':
+		w.text = append(w.text, `\n`...)
+	case '\\', '"':
+		w.text = append(w.text, '\\', c)
+	default:
+		w.text = append(w.text, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
+	}
+}

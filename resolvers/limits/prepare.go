@@ -1,0 +1,137 @@
+package limits
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// Executor goes around an executor, so that a document which has been executed
+// before, with variables that are what they must be, is ready for execution
+// without the executor's looking at it again.
+func (l *Limits) Executor(exec graphql.GraphExecutor) graphql.GraphExecutor {
+	return preparing{exec, l}
+}
+
+// preparing is an executor that leaves to another whatever is new or amiss.
+type preparing struct {
+	graphql.GraphExecutor
+
+	limits *Limits
+}
+
+// CreateOperationContext implements graphql.GraphExecutor.
+func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
+	if operation := e.limits.prepare(ctx, params); operation != nil {
+		return operation, nil
+	}
+	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
+	if len(errs) == 0 {
+		e.limits.cache.execute(operation)
+	}
+	return operation, errs
+}
+
+// prepare returns what the executor would make of a request, or nil where it has
+// to look itself.
+func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) *graphql.OperationContext {
+	document, executed, _ := l.cache.get(params.Query)
+	if executed == nil {
+		return nil
+	}
+	operation := document.Operations.ForName(params.OperationName)
+	if operation == nil {
+		return nil
+	}
+	variables, ok := l.coerce(operation, params.Variables)
+	if !ok {
+		return nil
+	}
+	out := &graphql.OperationContext{
+		RawQuery: params.Query, OperationName: params.OperationName, Variables: variables, Doc: document, Operation: operation,
+		Extensions: params.Extensions, Headers: params.Headers, RecoverFunc: executed.RecoverFunc,
+		ResolverMiddleware: executed.ResolverMiddleware, RootResolverMiddleware: executed.RootResolverMiddleware,
+		Stats: graphql.Stats{Read: params.ReadTime, OperationStart: graphql.GetStartTime(ctx)},
+	}
+	if l.MutateOperationContext(ctx, out) != nil {
+		return nil
+	}
+	return out
+}
+
+// coerce returns the variables as the executor would make them. It returns false
+// where it has to do that itself: they are not of their types, or of types that
+// are not known here.
+func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]any) (map[string]any, bool) {
+	if len(operation.VariableDefinitions) == 0 {
+		return map[string]any{}, true
+	}
+	if l.checkVariables(operation, values) != nil {
+		return nil, false
+	}
+	out := make(map[string]any, len(operation.VariableDefinitions))
+	for _, variable := range operation.VariableDefinitions {
+		value, given := values[variable.Variable]
+		switch {
+		case !given && variable.DefaultValue != nil:
+			return nil, false
+		case !given:
+			continue
+		case variable.Type.NamedType == "Int" && value != nil:
+			number, isNumber := value.(json.Number)
+			n, err := number.Int64()
+			if !isNumber || err != nil {
+				return nil, false
+			}
+			value = n
+		case !l.asItIs(variable.Type, value):
+			return nil, false
+		}
+		out[variable.Variable] = value
+	}
+	return out, true
+}
+
+// asItIs reports whether a value, which is of its type, stays what it is.
+func (l *Limits) asItIs(typ *ast.Type, value any) bool {
+	if typ.Elem == nil {
+		return value == nil || l.same[typ.NamedType]
+	}
+	_, isList := value.([]any)
+	return value == nil || isList && typ.Elem.Elem == nil && l.same[typ.Elem.NamedType]
+}
+
+// typesAsTheyAre are the types of which a value from JSON is not changed by
+// coercion: those where neither a number is converted nor a list put around a
+// single value.
+func typesAsTheyAre(schema *ast.Schema) map[string]bool {
+	same := map[string]bool{"String": true, "ID": true, "Boolean": true}
+	for name, definition := range schema.Types {
+		if definition.Kind == ast.Enum {
+			same[name] = true
+		}
+	}
+	for name, definition := range schema.Types {
+		if definition.Kind != ast.InputObject {
+			continue
+		}
+		flat := true // input objects within input objects are left to the executor
+		for _, field := range definition.Fields {
+			of := schema.Types[field.Type.NamedType]
+			flat = flat && of != nil && of.Kind != ast.InputObject && same[field.Type.NamedType]
+		}
+		if flat {
+			same[name] = true
+		}
+	}
+	return same
+}
+
+// Remember returns what is known of a document: what facts makes of it, once for
+// as long as the document is cached.
+func (l *Limits) Remember(document *ast.QueryDocument, facts func() any) any {
+	return l.cache.remember(document, facts)
+}

@@ -1,0 +1,233 @@
+package limits
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+)
+
+// flatTypes has, beside everything, what is coerced here: input objects that
+// hold neither lists nor each other.
+var flatTypes = gqlparser.MustLoadSchema(&ast.Source{Input: `
+	scalar Own
+	enum Colour { RED GREEN }
+	input Flat { label: String! id: ID on: Boolean! = true colour: Colour }
+	input Box { label: String! size: Int = 1 weight: Float! = 2.5 inner: Box tags: [[ID!]] colour: Colour flat: Flat }
+	type Query { all(i: Int, f: Float, s: String, b: Boolean, d: ID, o: Own, c: Colour, x: Box, y: Flat): Int }
+`})
+
+type flatSchema struct{ graphql.ExecutableSchema }
+
+func (flatSchema) Schema() *ast.Schema { return flatTypes }
+
+// Variables that are coerced here become what the executor makes of them. What
+// it refuses is left to it.
+func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
+	l := newService(t, Config{}).limits
+	if err := l.Validate(flatSchema{}); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	coerced, refused := 0, 0
+	for range 50_000 {
+		typ, value := someType(random, 2), someValue(random, 3)
+		if random.IntN(3) == 0 {
+			value = rightValue(random, typ)
+		}
+		text := "query($v:" + typ + someDefault(random, typ) + "){all}"
+		document, err := parser.ParseQuery(&ast.Source{Input: text})
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		operation := document.Operations[0]
+		for _, variable := range operation.VariableDefinitions { // as validation does
+			variable.Definition = flatTypes.Types[variable.Type.Name()]
+		}
+		body := `{"v":` + value + `,"unused":[1]}`
+		if random.IntN(10) == 0 {
+			body = `{}`
+		}
+		var here, there map[string]any
+		decode(t, body, &here)
+		decode(t, body, &there)
+		want, err := validator.VariableValues(flatTypes, operation, there)
+		got, ok := l.coerce(operation, here)
+		switch {
+		case !ok:
+			refused++
+		case err != nil:
+			t.Errorf("%s with %s: the executor refuses it: %v", text, body, err)
+		case !reflect.DeepEqual(got, want):
+			t.Errorf("%s with %s: %#v, and the executor has %#v", text, body, got, want)
+		default:
+			coerced++
+		}
+	}
+	if coerced < 2_000 || refused < 2_000 {
+		t.Errorf("%d coerced and %d refused: too few to tell", coerced, refused)
+	}
+}
+
+var named = []string{"Int", "Float", "String", "Boolean", "ID", "Own", "Colour", "Box", "Flat"}
+
+func someType(random *rand.Rand, depth int) string {
+	typ := named[random.IntN(len(named))]
+	if depth > 0 && random.IntN(3) == 0 {
+		typ = "[" + someType(random, depth-1) + "]"
+	}
+	if random.IntN(2) == 0 {
+		typ += "!"
+	}
+	return typ
+}
+
+func someDefault(random *rand.Rand, typ string) string {
+	if random.IntN(5) > 0 || strings.ContainsAny(typ, "[!") {
+		return ""
+	}
+	return " = " + map[string]string{
+		"Int": "1", "Float": "1.5", "String": `"a"`, "Boolean": "true", "ID": `"1"`, "Own": "1", "Colour": "RED",
+		"Box": `{label:"a"}`, "Flat": `{label:"a",id:1}`,
+	}[typ]
+}
+
+// someValue is JSON, right for some type or for none.
+func someValue(random *rand.Rand, depth int) string {
+	scalars := []string{"1", "-7", "2147483648", "1.5", "1e3", `"1"`, `"RED"`, `"red"`, `""`, "true", "false", "null", "12345678901234567890"}
+	if depth == 0 || random.IntN(3) > 0 {
+		return scalars[random.IntN(len(scalars))]
+	}
+	if random.IntN(2) == 0 {
+		entries := make([]string, random.IntN(3))
+		for i := range entries {
+			entries[i] = someValue(random, depth-1)
+		}
+		return "[" + strings.Join(entries, ",") + "]"
+	}
+	members := []string{}
+	for _, name := range []string{"label", "id", "on", "colour", "size", "inner", "tags", "flat", "__typename"} {
+		if random.IntN(5) == 0 {
+			members = append(members, `"`+name+`":`+someValue(random, depth-1))
+		}
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// rightValue is JSON that is most likely of the type.
+func rightValue(random *rand.Rand, typ string) string {
+	typ = strings.TrimSuffix(typ, "!")
+	if inner, is := strings.CutPrefix(typ, "["); is {
+		entries := make([]string, random.IntN(3))
+		for i := range entries {
+			entries[i] = rightValue(random, strings.TrimSuffix(inner, "]"))
+		}
+		return "[" + strings.Join(entries, ",") + "]"
+	}
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	switch typ {
+	case "Int":
+		return pick("1", "-5", "2147483647")
+	case "Float":
+		return pick("1", "1.5", "1e3")
+	case "Boolean":
+		return pick("true", "false")
+	case "ID":
+		return pick("1", `"a"`, "12345678901234567890")
+	case "Colour":
+		return pick(`"RED"`, `"GREEN"`)
+	case "Flat":
+		return pick(`{"label":"a"}`, `{"label":"a","id":7,"on":false,"colour":"RED"}`, `{"label":"a","id":null}`)
+	case "Box":
+		return pick(`{"label":"a"}`, `{"label":"a","size":2,"tags":["1"],"flat":{"label":"b"}}`)
+	}
+	return pick(`"a"`, `"b"`)
+}
+
+// A document that has been executed before is ready as the executor would make
+// it ready, and what is amiss is refused in the same words.
+func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
+	s := newService(t, Config{})
+	fast := s.limits.Executor(s.Executor)
+	const page = `query A($s:[SubjectInput!]!){interactives(subjects:$s){id}} query B{viewer{id}}
+		query C($n:Int=2,$i:Boolean!){viewer{likes(first:$n){edges @include(if:$i){cursor}}}}`
+	for i, test := range []struct{ name, variables string }{
+		{"A", `{"s":[{"biz":"a","bizId":"1"},{"biz":"a","bizId":2}],"more":1}`},
+		{"A", `{"s":[{"biz":"a","bizId":"1"}]}`},
+		{"A", `{"s":{"biz":"a","bizId":"1"}}`},
+		{"A", `{"s":[{"biz":"a"}]}`},
+		{"A", `{"s":[{"biz":"a","bizId":"1","id":1}]}`},
+		{"A", `{"s":null}`},
+		{"A", `{}`},
+		{"A", `{"s":[` + strings.Repeat(`{"biz":"a","bizId":"1"},`, 99) + `{"biz":"a","bizId":"1"}]}`},
+		{"B", ``},
+		{"B", `{"s":1}`},
+		{"C", `{"i":true}`},
+		{"C", `{"i":false,"n":7}`},
+		{"C", `{"i":null}`},
+		{"C", `{"i":true,"n":2147483648}`},
+		{"", ``},
+		{"D", ``},
+	} {
+		want, wantErrs := s.askFor(t, test.name, page, test.variables)
+		params := &graphql.RawParams{Query: page, OperationName: test.name}
+		if test.variables != "" {
+			decode(t, test.variables, &params.Variables)
+		}
+		got, errs := fast.CreateOperationContext(graphql.StartOperationTrace(context.Background()), params)
+		if a, b := asJSON(t, errs), asJSON(t, wantErrs); a != b {
+			t.Errorf("%d: %s, and the executor says %s", i, a, b)
+		}
+		if len(errs) > 0 {
+			continue
+		}
+		if !reflect.DeepEqual(got.Variables, want.Variables) || got.Operation != want.Operation || got.Doc != want.Doc ||
+			got.RawQuery != want.RawQuery || got.OperationName != want.OperationName || got.DisableIntrospection != want.DisableIntrospection ||
+			got.RecoverFunc == nil || got.ResolverMiddleware == nil || got.RootResolverMiddleware == nil {
+			t.Errorf("%d: %+v, and the executor has %+v", i, got, want)
+		}
+	}
+	params := &graphql.RawParams{Query: page, OperationName: "B"}
+	if s.limits.prepare(graphql.StartOperationTrace(context.Background()), params) == nil {
+		t.Error("the executor looks at a known document again")
+	}
+}
+
+func asJSON(tb testing.TB, value any) string {
+	tb.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestWhatIsRememberedOfADocumentLastsAsLongAsIt(t *testing.T) {
+	c := newCache(1, 100)
+	made := 0
+	remember := func(document *ast.QueryDocument) any {
+		return c.remember(document, func() any { made++; return made })
+	}
+	first, second := new(ast.QueryDocument), new(ast.QueryDocument)
+	c.Add(t.Context(), "first", first)
+	for range 2 {
+		if remember(first) != 1 {
+			t.Error("it is made twice")
+		}
+	}
+	c.Add(t.Context(), "second", second)
+	if remember(first) == 1 {
+		t.Error("a document that is gone is remembered")
+	}
+	if len(c.of) != 1 {
+		t.Errorf("%d documents are held", len(c.of))
+	}
+}

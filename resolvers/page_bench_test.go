@@ -1,0 +1,190 @@
+package resolvers_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"ovation/resolvers"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+	"ovation/storage/redis"
+	"ovation/storage/sqlite"
+)
+
+const (
+	pageOfCounts = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
+	pageWithFolders = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at folder { id name } } version freshness } }`
+	pageWithVariables = `query Feed($subjects: [SubjectInput!]!, $more: Boolean!) { interactives(subjects: $subjects) { ` +
+		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected @include(if: $more) { at } } }`
+)
+
+// BenchmarkPage asks for 20 subjects by the whole handler but without a
+// connection: of memory, where looking up costs nothing, and of Redis, where all
+// is warm.
+func BenchmarkPage(b *testing.B) {
+	for name, query := range map[string]string{"counts": pageOfCounts, "folders": pageWithFolders, "variables": pageWithVariables} {
+		b.Run("memory/"+name, func(b *testing.B) { askForPages(b, &warm{Store: actedOn(b)}, query) })
+	}
+	b.Run("redis/counts", func(b *testing.B) {
+		url := os.Getenv("OVATION_REDIS_URL")
+		if url == "" {
+			b.Skip("OVATION_REDIS_URL is not set")
+		}
+		store, err := redis.Open(b.Context(), redis.Options{
+			URL: url, Prefix: "bench" + strconv.FormatInt(time.Now().UnixNano(), 36), Database: actedOn(b),
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = store.Close() })
+		askForPages(b, store, pageOfCounts)
+	})
+}
+
+const pageSize = 20
+
+var pager = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+
+// actedOn is a database in which somebody likes every fourth of some subjects
+// and has every tenth in a folder.
+func actedOn(tb testing.TB) *sqlite.Store {
+	tb.Helper()
+	db, err := sqlite.Open(tb.Context(), sqlite.Options{Path: filepath.Join(tb.TempDir(), "ovation.db")})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	message := storage.Message{ID: "1"}
+	for i := range pageSize {
+		subject := storage.Subject{Tenant: pager.Tenant, Biz: "video", BizID: "subject-" + strconv.Itoa(i)}
+		message.Actions = append(message.Actions, storage.Action{
+			User: storage.User{Tenant: pager.Tenant, UserID: "bob"}, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: int64(i) + 1,
+		})
+		if i%4 == 0 {
+			message.Actions = append(message.Actions, storage.Action{User: pager, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1e15})
+		}
+		if i%10 == 0 {
+			message.Actions = append(message.Actions, storage.Action{User: pager, Subject: subject, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 1e15})
+		}
+	}
+	if _, err := db.Persist(context.Background(), []storage.Message{message}, nil); err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}
+
+// warm answers with what it was asked once.
+type warm struct {
+	storage.Store
+
+	found   []storage.Interactive
+	folders []*storage.Folder
+}
+
+func (w *warm) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) (_ []storage.Interactive, err error) {
+	if w.found == nil {
+		w.found, err = w.Store.Interactives(ctx, viewer, subjects, kinds)
+	}
+	return slices.Clone(w.found), err
+}
+
+func (w *warm) FoldersOf(ctx context.Context, keys []storage.FolderKey) (_ []*storage.Folder, err error) {
+	if w.folders == nil {
+		w.folders, err = w.Store.FoldersOf(ctx, keys)
+	}
+	return w.folders, err
+}
+
+// sink is a response that nobody reads.
+type sink struct {
+	header http.Header
+	body   bytes.Buffer
+	status int
+}
+
+func (s *sink) Header() http.Header         { return s.header }
+func (s *sink) WriteHeader(status int)      { s.status = status }
+func (s *sink) Write(p []byte) (int, error) { return s.body.Write(p) }
+
+func askForPages(b *testing.B, store storage.Store, query string) {
+	b.Helper()
+	secret := bytes.Repeat([]byte("s"), viewer.MinSecretBytes)
+	auth, err := viewer.New(b.Context(), viewer.Config{Secret: secret})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = auth.Close() })
+	token, err := viewer.Sign(secret, pager, time.Hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	handler, err := resolvers.NewHandler(b.Context(), resolvers.Config{
+		Store: store, Auth: auth, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var subjects []map[string]string
+	for i := range pageSize {
+		subjects = append(subjects, map[string]string{"biz": "video", "bizId": fmt.Sprintf("subject-%d", i)})
+	}
+	body, err := json.Marshal(map[string]any{"query": query, "operationName": "Feed", "variables": map[string]any{"subjects": subjects, "more": true}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/graphql", http.NoBody)
+	if err != nil {
+		b.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+token)
+	ask := func(to *sink) {
+		clear(to.header)
+		to.body.Reset()
+		one := *request
+		one.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(to, &one)
+		if to.status != http.StatusOK || bytes.Contains(to.body.Bytes(), []byte(`"errors"`)) {
+			b.Errorf("%d: %s", to.status, to.body.Bytes())
+		}
+	}
+	first := &sink{header: http.Header{}}
+	for range 10 {
+		ask(first)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(first.body.Len()))
+	used := usedNow(b)
+	b.RunParallel(func(pb *testing.PB) {
+		to := &sink{header: http.Header{}}
+		for pb.Next() {
+			ask(to)
+		}
+	})
+	b.ReportMetric(float64((usedNow(b)-used).Nanoseconds())/float64(b.N), "cpu-ns/op") // what others on the machine do not touch
+}
+
+// usedNow is the CPU time that the process has taken.
+func usedNow(tb testing.TB) time.Duration {
+	tb.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,205 @@
+package resolvers_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ovation/resolvers"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+	"ovation/storage/sqlite"
+	"ovation/worker"
+)
+
+var (
+	operations = flag.Int("operations", 2000, "how many operations are compared")
+	seedFlag   = flag.Uint64("operations-seed", 0, "of the operations that are compared; 0: a new one")
+)
+
+// What can be written plainly is written as the executor would have written it:
+// the same operations, on the same data, with and without.
+func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	defer func() {
+		if t.Failed() {
+			t.Logf("again: -operations-seed %d", seed)
+		}
+	}()
+	random := rand.New(rand.NewPCG(seed, 0))
+	store := &odd{Store: oddStore(t)}
+	plainly, ordinary := compared(t, store)
+	plain := 0
+	for range *operations {
+		store.trouble.Store(random.Int64N(8))
+		one := generate(random)
+		body, err := json.Marshal(map[string]any{"query": one.text, "variables": one.variables})
+		must(t, err)
+		user := [...]string{"", "alice", "alice", "bob"}[random.IntN(4)]
+		want := answered(t, ordinary, user, body)
+		for range 2 { // the second time the document is known
+			if got := answered(t, plainly, user, body); !alike(t, got, want) {
+				t.Fatalf("as %q, trouble %d:\n%s\nplainly:  %s\nexecutor: %s", user, store.trouble.Load(), body, got, want)
+			}
+		}
+		if !bytes.Contains(want, []byte(`"errors"`)) {
+			plain++
+		}
+	}
+	if plain < *operations/4 {
+		t.Errorf("%d of %d operations had answers without an error: too few to tell", plain, *operations)
+	}
+}
+
+// compared are the handlers that are compared.
+func compared(t *testing.T, store storage.Store) (plainly, ordinary http.Handler) {
+	t.Helper()
+	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
+	must(t, err)
+	t.Cleanup(func() { must(t, auth.Close()) })
+	cfg := resolvers.Config{Store: store, Recorder: unchanging{}, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true}
+	plainly, err = resolvers.NewHandler(t.Context(), cfg)
+	must(t, err)
+	cfg.Now = time.Now
+	ordinary, err = resolvers.NewOrdinaryHandler(t.Context(), cfg)
+	must(t, err)
+	return plainly, ordinary
+}
+
+func answered(t *testing.T, handler http.Handler, user string, body []byte) []byte {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/graphql", bytes.NewReader(body))
+	request.RemoteAddr = "127.0.0.1:1"
+	request.Header.Set("Content-Type", "application/json")
+	if user != "" {
+		request.Header.Set("X-Ovation-User", user)
+	}
+	to := httptest.NewRecorder()
+	handler.ServeHTTP(to, request)
+	out, err := io.ReadAll(to.Body)
+	must(t, err)
+	return out
+}
+
+var errorID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+
+// alike reports whether answers are the same: byte for byte, but for the order of
+// errors that happened at the same time, and their ids.
+func alike(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var all [2]struct {
+		Data   json.RawMessage
+		Errors []json.RawMessage
+	}
+	for i, text := range [][]byte{a, b} {
+		must(t, json.Unmarshal(errorID.ReplaceAll(text, []byte("ID")), &all[i]))
+		slices.SortFunc(all[i].Errors, func(x, y json.RawMessage) int { return bytes.Compare(x, y) })
+	}
+	return bytes.Equal(all[0].Data, all[1].Data) && slices.EqualFunc(all[0].Errors, all[1].Errors, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+}
+
+// unchanging records nothing.
+type unchanging struct{}
+
+func (unchanging) Record(context.Context, storage.Action) (worker.Recorded, error) {
+	return worker.Recorded{Durability: storage.Queued}, nil
+}
+
+func (unchanging) Unreact(context.Context, storage.User, storage.Subject, storage.Reaction) (worker.Recorded, error) {
+	return worker.Recorded{Changed: true, Durability: storage.Persisted}, nil
+}
+
+// oddIDs are bizIds, some of which need an escape.
+var oddIDs = []string{"1", "2", "3", `a"b`, `back\slash`, "é", "nobody's"}
+
+// oddStore is a database in which alice and bob have done things.
+func oddStore(t *testing.T) *sqlite.Store {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	var actions []storage.Action
+	for i, id := range oddIDs[:6] {
+		for j, user := range []string{"alice", "bob"} {
+			a := storage.Action{
+				User:    storage.User{Tenant: storage.DefaultTenant, UserID: user},
+				Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id}, Version: int64(1e15 + 1000*i + 100*j),
+			}
+			reaction, collection, read := a, a, a
+			reaction.Kind, reaction.Reaction = storage.KindReaction, storage.Reaction(1+(i+j)%2)
+			collection.Kind, collection.FolderID = storage.KindCollection, storage.DefaultFolderID
+			read.Kind, read.Times, read.First = storage.KindRead, int64(1+i), a.Version
+			actions = append(actions, reaction, read)
+			if (i+j)%3 == 0 {
+				actions = append(actions, collection)
+			}
+		}
+	}
+	_, err = db.Persist(t.Context(), []storage.Message{{ID: "1", Actions: actions}}, nil)
+	must(t, err)
+	return db
+}
+
+// odd is a store that does what none should.
+type odd struct {
+	storage.Store
+
+	trouble atomic.Int64 // 0 to 7; most of them are none
+}
+
+// noTime is the version whose time is the zero time.
+var noTime = storage.Micros(time.Time{})
+
+func (o *odd) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	out, err := o.Store.Interactives(ctx, viewer, subjects, kinds)
+	switch o.trouble.Load() {
+	case 1:
+		return nil, storage.ErrUnavailable
+	case 2:
+		for i := range out {
+			if out[i].Liked != nil && i%2 == 0 {
+				out[i].Liked.Version = noTime
+			}
+			if out[i].Read != nil {
+				out[i].Read.Last = noTime
+			}
+		}
+	case 3:
+		for i := range out {
+			out[i].Freshness = [...]storage.Freshness{storage.Live, storage.Stale, storage.Unavailable, "NONE"}[i%4]
+		}
+	}
+	return out, err
+}
+
+func (o *odd) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
+	out, err := o.Store.FoldersOf(ctx, keys)
+	switch o.trouble.Load() {
+	case 2:
+		out[0] = nil
+	case 3:
+		return nil, fmt.Errorf("%w: no folders today", storage.ErrUnavailable)
+	case 4:
+		panic("no folders today")
+	}
+	return out, err
+}
