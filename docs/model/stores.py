@@ -157,8 +157,13 @@ class Redis:
         w = self.window(e, u, make=True)
         out, missing = {}, not w.loaded
         for s in subjects:
-            x = w.entries.get(s) or (NONE if w.full else None)
-            missing = missing or x is None
+            x = w.entries.get(s)
+            if x:
+                w.entries[s] = x = x[:4] + (self.world.now,)
+            elif w.full:
+                x = NONE
+            else:
+                missing = True
             out[s] = x
         lease = None
         if missing and (self.world.now >= w.guard[0] or not self.world.on("guard")):

@@ -92,7 +92,7 @@
 //     TestDroppedIsLaidOverNothing.
 //   - I5: TestCountsNeverGoBack.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
-//     TestFillDuringATransactionIsDropped. What is shown and not committed
+//     TestFillDuringATransactionIsDropped, TestLookKeepsAlive. What is shown and not committed
 //     outlives a reload: TestShownOutlivesAReload. What was rolled back leaves
 //     nothing: TestFailedPersistLeavesNothing, TestForgetKeepsWhatIsQueued. What
 //     nobody told of ends by itself: TestDirectWriterMayDieAfterItsCommit.

@@ -118,9 +118,14 @@ func (s *Store) glanceAt(all []*glance) {
 	}
 }
 
+// renewAge is how old an entry is when it is kept alive, as in lua/look.lua. It
+// stays for six times as long: clocks may differ by most of that.
+const renewAge = 10 * time.Second
+
 // take reads a reply. What has come of windows that are to be loaded again, or
-// lack it, is not found; nor is what was marked a while ago, since by the clock
-// of Redis alone it is told whether that is persisted by now.
+// lack it, is not found; nor is what is to be kept alive, or was marked a while
+// ago: a fill must leave what an action has relied on, and by the clock of Redis
+// alone it is told whether it is persisted by now.
 func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) error {
 	g.entry, g.found = entry{}, false
 	values, err := reply.ToArray()
@@ -145,7 +150,7 @@ func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) err
 	if err == nil {
 		g.entry, err = parseEntry(text)
 	}
-	g.found = err == nil && (!g.entry.marked || time.Since(touched(text)) < guard)
+	g.found = err == nil && time.Since(touched(text)) < min(renewAge, guard)
 	return err
 }
 

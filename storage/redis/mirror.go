@@ -12,7 +12,8 @@ import (
 // Look returns what each user did to each subject as of the latest
 // acknowledged action, and where all of that is: storage.Persisted, or
 // storage.Queued where some of it may not be in the database yet. It is ""
-// where Redis is down, or may have lost what is queued. Errors: storage.ErrUnavailable, where the database is down too
+// where Redis is down, or may have lost what is queued. It keeps alive what it
+// has looked at. Errors: storage.ErrUnavailable, where the database is down too
 // or is needed; storage.ErrInvalid; the context's.
 func (s *Store) Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
 	return s.look(ctx, keys, kinds, true)

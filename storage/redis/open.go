@@ -41,8 +41,9 @@ type Options struct {
 	MaxReads int
 	// Window is how many states a window holds; 1,000 if 0.
 	Window int
-	// Life is how long a key lives, windows since they were last written, spread
-	// by a tenth; 1 hour if 0. A window is loaded again after half of it.
+	// Life is how long a key lives, windows since they were last used by a
+	// write, spread by a tenth; 1 hour if 0. A window is loaded again after
+	// half of it.
 	Life time.Duration
 	// ShownLife is how long a window lives that holds what is not committed; 7
 	// days if 0. It must be longer than any message may stay queued.

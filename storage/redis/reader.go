@@ -323,7 +323,7 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 
 // look looks up states. It also tells where they are, as Look does.
 func (s *Store) look(
-	ctx context.Context, keys []storage.StateKey, kinds storage.Kinds, settle bool,
+	ctx context.Context, keys []storage.StateKey, kinds storage.Kinds, renew bool,
 ) (out []storage.States, where storage.Durability, err error) {
 	var named []int // keys of users who are not anonymous
 	for i := range keys {
@@ -339,7 +339,7 @@ func (s *Store) look(
 	}
 	out, where = make([]storage.States, len(keys)), storage.Persisted
 	if len(named) > 0 && kinds&windowStates != 0 {
-		if where, err = s.lookAt(ctx, keys, named, out, kinds, settle); err != nil {
+		if where, err = s.lookAt(ctx, keys, named, out, kinds, renew); err != nil {
 			return nil, "", err
 		}
 	}
@@ -353,12 +353,12 @@ func (s *Store) look(
 
 // lookAt looks up reactions and collections.
 func (s *Store) lookAt(
-	ctx context.Context, keys []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds, settle bool,
+	ctx context.Context, keys []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds, renew bool,
 ) (storage.Durability, error) {
 	asked := pick(keys, named)
 	if at := s.present(); at != nil {
 		doubted := s.doubted(at)
-		own, err := s.latest(ctx, at, asked, kinds, settle)
+		own, err := s.latest(ctx, at, asked, kinds, renew)
 		if err == nil {
 			where, err := lookedAt(own, asked, named, out, kinds)
 			if doubted || !s.sure(at) {
@@ -391,9 +391,9 @@ func (s *Store) lookAt(
 
 // latest reads what is known of states, always afresh. What an action needs is
 // usually there to be read without a script.
-func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, kinds storage.Kinds, settle bool) ([]entries, error) {
+func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool) ([]entries, error) {
 	for i, kind := range windowKinds {
-		if !settle || len(keys) != 1 || kinds != storage.KindsOf(kind) {
+		if !renew || len(keys) != 1 || kinds != storage.KindsOf(kind) {
 			continue
 		}
 		var own [1]entries
@@ -403,7 +403,7 @@ func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, 
 			return own[:], err
 		}
 	}
-	own, _, err := s.entries(ctx, at, keys, settle, nil)
+	own, _, err := s.entries(ctx, at, keys, renew, nil)
 	return own, err
 }
 

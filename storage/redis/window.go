@@ -81,24 +81,24 @@ func (w *window) bizIDs() map[string]string {
 }
 
 // entries reads what Redis knows of states, always afresh, and the rest from
-// the database. What neither can tell is left unknown. settle calls persisted
-// what was marked long enough ago. fills are scripts that run along; where there are some, much is
+// the database. What neither can tell is left unknown. renew keeps alive what
+// is read. fills are scripts that run along; where there are some, much is
 // likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
 // where Redis is; the context's.
 func (s *Store) entries(
-	ctx context.Context, at *epoch, keys []storage.StateKey, settle bool, fills []call,
+	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call,
 ) (out []entries, reads *ownReads, err error) {
 	out, reads = make([]entries, len(keys)), new(ownReads)
 	overlay, unread := s.unshown.over(keys), s.unshown.readsOver(keys, at)
 	windows := at.windowsOf(keys)
-	if !settle && len(fills) == 0 {
+	if !renew && len(fills) == 0 {
 		if err := s.readWindows(ctx, windows, out, reads, unread); err != nil {
 			return nil, nil, err
 		}
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
-		if err := s.lookInto(ctx, windows, out, reads, unread, settle, fills); err != nil {
+		if err := s.lookInto(ctx, windows, out, reads, unread, renew, fills); err != nil {
 			return nil, nil, err
 		}
 		windows = lacking(windows, out)
@@ -235,11 +235,11 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 
 // lookInto reads by the script that gives leases, after it has run the fills.
 func (s *Store) lookInto(
-	ctx context.Context, windows []*window, out []entries, reads *ownReads, unread []storage.Action, settle bool, fills []call,
+	ctx context.Context, windows []*window, out []entries, reads *ownReads, unread []storage.Action, renew bool, fills []call,
 ) error {
 	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
-	if settle {
+	if renew {
 		flag = text(int64(math.Ceil(s.opts.Guard.Seconds())))
 	}
 	for _, w := range windows {

@@ -1,11 +1,12 @@
--- look reads entries of a window, and gives a lease where some are not known.
+-- look reads entries of a window, gives a lease where some are not known, and
+-- renews the life of the window and of the entries if asked.
 --
 -- KEYS[1] the window
 -- ARGV[1] a random token: the lease, unless there is one to share
 -- ARGV[2] life of the window, in milliseconds
 -- ARGV[3] life of the window while something is shown, in milliseconds
--- ARGV[4] how many seconds after it was marked a state is called persisted; 0:
---         never
+-- ARGV[4] 0: do not renew. Else: renew, and how many seconds after it was marked a
+--         state is called persisted
 -- ARGV[5] how long a window lasts after it was loaded, in seconds
 -- ARGV[6…] fields
 -- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~w
@@ -15,23 +16,31 @@ local head = redis.call('HMGET', window, '~b', '~f', '~w')
 local born, full = head[1], head[2]
 if born and now - tonumber(born) >= tonumber(ARGV[5]) then born = false end
 local reply = {born, full, '', head[3]}
-local missing, guard = not born, tonumber(ARGV[4])
+local missing = not born
 for i = 6, #ARGV do
   local e = entry(ARGV[i])
   if not e then
     missing = missing or not full
     reply[i - 1] = false
   else
-    if e.shown == 'm' and guard ~= 0 and now - tonumber(e.touched) > guard then e.shown = '-' end
+    local age = now - tonumber(e.touched)
+    if e.shown == 'm' then
+      if ARGV[4] ~= '0' and age > tonumber(ARGV[4]) then e.shown = '-' end
+    elseif ARGV[4] ~= '0' and age >= 10 then
+      e.touched = clock[1]
+      put(ARGV[i], e)
+    end
     reply[i - 1] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
   end
 end
 if missing then
-  local barred = tonumber(redis.call('HGET', window, '~g') or '0')
-  if now_ms >= barred then
+  local guard = tonumber(redis.call('HGET', window, '~g') or '0')
+  if now_ms >= guard then
     redis.call('HSETNX', window, '~l', ARGV[1])
     reply[3] = redis.call('HGET', window, '~l')
-    if redis.call('PTTL', window) == -1 then live(ARGV[2], ARGV[3]) end
   end
+end
+if ARGV[4] ~= '0' or redis.call('PTTL', window) == -1 then
+  if redis.call('EXISTS', window) == 1 then live(ARGV[2], ARGV[3]) end
 end
 return reply

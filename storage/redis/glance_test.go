@@ -1,0 +1,34 @@
+package redis
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// What an action relies on is kept alive once it is old enough: a fill must not
+// bring back what was before.
+func TestLookKeepsAlive(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	see(t, s, alice, movie)
+	key := s.present().windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
+	name := field(storage.KindReaction, movie.BizID)
+	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
+		value, err := server.command("HGET", key, name).ToString()
+		must(t, err)
+		words := strings.Fields(value)
+		words[2] = text(time.Now().Add(-age).Unix())
+		must(t, server.command("HSET", key, name, strings.Join(words, " ")).Error())
+		_, _, err = s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
+		must(t, err)
+		value, err = server.command("HGET", key, name).ToString()
+		must(t, err)
+		if got := strings.Fields(value)[2] != words[2]; got != renewed {
+			t.Errorf("%v old, it is kept alive: %v, want %v", age, got, renewed)
+		}
+	}
+}
