@@ -13,8 +13,8 @@ import (
 func TestLookKeepsAlive(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
-	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	see(t, s, alice, movie)
+	see(t, s, alice, movie) // which loads the window
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 	key := s.present().windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
 	name := field(storage.KindReaction, movie.BizID)
 	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
@@ -23,8 +23,11 @@ func TestLookKeepsAlive(t *testing.T) {
 		words := strings.Fields(value)
 		words[2] = text(time.Now().Add(-age).Unix())
 		must(t, server.command("HSET", key, name, strings.Join(words, " ")).Error())
-		_, _, err = s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
+		states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
 		must(t, err)
+		if states[0].Liked == nil || where != storage.Queued {
+			t.Errorf("%v old: %+v, %q", age, states, where)
+		}
 		value, err = server.command("HGET", key, name).ToString()
 		must(t, err)
 		if got := strings.Fields(value)[2] != words[2]; got != renewed {
