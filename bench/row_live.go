@@ -84,7 +84,7 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	r.met = p99 < toldP99 && each.bytes <= idleBytes && each.goroutines <= idleGoroutines
 	r.result = fmt.Sprintf("%s of them: told p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each at rest %.1f KB, %.2f goroutines",
 		grouped(float64(n), 0), float64(told.ValueAtQuantile(50))/1e3, ms(p99), float64(told.Max())/1e3, each.bytes/1024, each.goroutines)
-	r.notes = append(r.notes, fmt.Sprintf("%d likes, one when all knew of the last. The watchers are part of the load, on the same processors. "+
+	r.notes = append(r.notes, fmt.Sprintf("%d likes, one when all knew of the last. The watchers are anonymous, and part of the load, on the same processors. "+
 		"A request is an event that was told. At rest: what the node's heap holds after a collection (from the goal of the collector, at most) and its stacks.", b.plan.changes))
 	return nil
 }
@@ -182,7 +182,7 @@ const crowdPatience = 30 * time.Second
 func gather(ctx context.Context, address string, n int) (*crowd, error) {
 	c := &crowd{heard: make(chan word, n), over: make(chan struct{}), likes: make([]int64, n)}
 	for i := range n {
-		one, err := load.Subscribe(ctx, address, watchPayload)
+		one, err := load.Subscribe(ctx, address, []byte("{}"), watchPayload)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("watcher %d: %w", i, err), c.close())
 		}

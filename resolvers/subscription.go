@@ -57,9 +57,7 @@ func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*
 	s.watcher, s.out = r.live.Watch(subjects), make(chan *storage.Interactive, 1)
 	s.events = make([]*live.Event, 1)
 	if !s.me.Anonymous() {
-		s.events = make([]*live.Event, len(subjects))
-		s.told = make(map[storage.Subject]storage.Interactive, len(subjects))
-		s.fresh = make(map[storage.Subject]bool, len(subjects))
+		s.events, s.told = make([]*live.Event, len(subjects)), tellings(subjects)
 	}
 	context.AfterFunc(ctx, func() {
 		s.watcher.Close()
@@ -107,10 +105,35 @@ type subscription struct {
 	moment  []*storage.Interactive
 	at      time.Time
 	loaders *loaders.Loaders
-	told    map[storage.Subject]storage.Interactive
-	// fresh says of each subject whether everybody is told that it is LIVE.
-	fresh map[storage.Subject]bool
-	again time.Time // when to look at what is doubted; zero: nothing is
+	told    []telling
+	again   time.Time // when to look at what is doubted; zero: nothing is
+}
+
+// telling is what a viewer was told last of a subject.
+type telling struct {
+	storage.Interactive
+
+	told  bool // anything at all
+	fresh bool // everybody is told that it is LIVE
+}
+
+func tellings(subjects []storage.Subject) []telling {
+	out := make([]telling, len(subjects))
+	for i := range subjects {
+		out[i].Subject = subjects[i]
+	}
+	return out
+}
+
+// of is what was told of one of the subjects. There are 100 at most, and a map
+// would take the memory of ten.
+func (s *subscription) of(subject storage.Subject) *telling {
+	for i := range s.told {
+		if s.told[i].Subject == subject {
+			return &s.told[i]
+		}
+	}
+	return &telling{} // nobody asked for it
 }
 
 type subscriptionKey struct{}
@@ -242,7 +265,8 @@ func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interacti
 		for len(s.moment) > 0 {
 			one := s.moment[0]
 			if s.moment = s.moment[1:]; s.isNews(one) {
-				s.told[one.Subject] = *one
+				last := s.of(one.Subject)
+				last.Interactive, last.told = *one, true
 				return one, nil
 			}
 		}
@@ -260,7 +284,8 @@ func (s *subscription) changed(ctx context.Context) (subjects []storage.Subject,
 		case n > 0:
 			subjects = make([]storage.Subject, n)
 			for i, event := range s.events[:n] {
-				subjects[i], s.fresh[event.Subject], s.events[i] = event.Subject, event.Freshness == storage.Live, nil
+				subjects[i], s.events[i] = event.Subject, nil
+				s.of(event.Subject).fresh = event.Freshness == storage.Live
 			}
 			return subjects, nil
 		case len(doubted) == 0:
@@ -296,9 +321,9 @@ func (s *subscription) await(ready func()) {
 // doubted are the subjects that everybody is told are LIVE, and the viewer was
 // not: something the viewer did may not be counted.
 func (s *subscription) doubted() (subjects []storage.Subject) {
-	for subject, one := range s.told {
-		if one.Freshness != storage.Live && s.fresh[subject] {
-			subjects = append(subjects, subject)
+	for i := range s.told {
+		if one := &s.told[i]; one.told && one.fresh && one.Freshness != storage.Live {
+			subjects = append(subjects, one.Subject)
 		}
 	}
 	return subjects
@@ -350,12 +375,12 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 // is nothing where it is the same, or older. Counts that are not known are
 // those that were told.
 func (s *subscription) isNews(one *storage.Interactive) bool {
-	last, told := s.told[one.Subject]
-	if !told {
+	last := s.of(one.Subject)
+	if !last.told {
 		return true
 	}
 	if one.Freshness == storage.Unavailable && last.Freshness != storage.Unavailable {
-		*one = last
+		*one = last.Interactive
 		one.Freshness = storage.Stale
 	}
 	if one.Version < last.Version && last.Freshness != storage.Unavailable {

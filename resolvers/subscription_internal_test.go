@@ -41,7 +41,7 @@ func TestWhatAViewerIsToldIsNewer(t *testing.T) {
 		"known, nobody's so far": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &subscription{told: map[storage.Subject]storage.Interactive{subject: test.told}}
+			s := &subscription{told: []telling{{Interactive: test.told, told: true}}}
 			got := test.got
 			switch news := s.isNews(&got); {
 			case news != (test.want != nil):
@@ -65,7 +65,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	s := &subscription{
 		Root: &Root{store: store}, me: alice, facts: &facts{kinds: storage.AllKinds}, at: time.Now().Add(-momentTime),
 		moment: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
-		told: map[storage.Subject]storage.Interactive{}, fresh: map[storage.Subject]bool{},
+		told: tellings([]storage.Subject{subject}),
 	}
 	_, err = store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
 		{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
@@ -122,10 +122,10 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		store.doubts.Store(true)
 		hub := live.New(store, live.Options{})
 		defer hub.Close()
+		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
 		s := &subscription{
 			Root: &Root{store: store}, facts: new(facts), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
-			told: map[storage.Subject]storage.Interactive{}, fresh: map[storage.Subject]bool{},
-			watcher: hub.Watch([]storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}),
+			told: tellings(subjects), watcher: hub.Watch(subjects),
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {

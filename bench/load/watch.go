@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Watch is one subscription of nobody in particular, over a WebSocket of its own
-// that speaks graphql-transport-ws. It takes little memory, so that a process can
+// Watch is one subscription over a WebSocket of its own that speaks
+// graphql-transport-ws. It takes little memory, so that a process can
 // have many. It belongs to one goroutine; Close may be called by any.
 type Watch struct {
 	conn net.Conn
@@ -29,26 +29,27 @@ const (
 	framePong = 0x8a
 )
 
-// Subscribe connects to HOST:PORT and begins to watch by the payload of a
-// subscribe message: JSON of up to 64 KB.
-func Subscribe(ctx context.Context, address string, payload []byte) (_ *Watch, err error) {
+// Subscribe connects to HOST:PORT, says who watches by the payload of
+// connection_init, and begins to watch by that of a subscribe message: objects
+// in JSON, of up to 64 KB.
+func Subscribe(ctx context.Context, address string, who, payload []byte) (_ *Watch, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	w := &Watch{conn: conn, in: bufio.NewReaderSize(conn, 512)}
-	if err := w.begin(address, payload); err != nil {
+	if err := w.begin(address, who, payload); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return w, nil
 }
 
-func (w *Watch) begin(address string, payload []byte) error {
+func (w *Watch) begin(address string, who, payload []byte) error {
 	if err := w.upgrade(address); err != nil {
 		return err
 	}
-	if err := w.send(frameText, []byte(`{"type":"connection_init"}`)); err != nil {
+	if err := w.send(frameText, fmt.Appendf(nil, `{"type":"connection_init","payload":%s}`, who)); err != nil {
 		return err
 	}
 	switch opcode, text, err := w.frame(); {

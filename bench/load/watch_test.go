@@ -45,7 +45,7 @@ func TestAWatchHearsResponses(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	ask := `{"query":"` + strings.Repeat("#", 200) + `"}`
 	address := speak(t, func(ctx context.Context, conn *websocket.Conn) {
-		hears(ctx, t, conn, `{"type":"connection_init"}`)
+		hears(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
 		says(ctx, t, conn, `{"type":"connection_ack"}`)
 		hears(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
 		for _, text := range []string{"1", long, strings.Repeat("y", 200)} {
@@ -58,7 +58,7 @@ func TestAWatchHearsResponses(t *testing.T) {
 		says(ctx, t, conn, `{"type":"complete","id":"1"}`)
 		_ = conn.CloseNow()
 	})
-	watch, err := load.Subscribe(t.Context(), address, []byte(ask))
+	watch, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(ask))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +75,14 @@ func TestAWatchHearsResponses(t *testing.T) {
 
 func TestAWatchThatIsRefused(t *testing.T) {
 	address, _, _ := serve(t, 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-	if _, err := load.Subscribe(t.Context(), address, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "503") {
+	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
 	}
 	address = speak(t, func(ctx context.Context, conn *websocket.Conn) {
-		hears(ctx, t, conn, `{"type":"connection_init"}`)
+		hears(ctx, t, conn, `{"type":"connection_init","payload":{"a":1}}`)
 		_ = conn.Close(1013, "too many")
 	})
-	if _, err := load.Subscribe(t.Context(), address, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "too many") {
+	if _, err := load.Subscribe(t.Context(), address, []byte(`{"a":1}`), []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Error(err)
 	}
 }
