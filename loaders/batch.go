@@ -36,7 +36,21 @@ type batch[K comparable, V any] struct {
 
 	mu     sync.Mutex
 	known  map[K]V
+	latest []K // loaded last, and not in known yet: often nobody asks for one of them alone
+	values []V // of these
 	loader *dataloader.Loader[K, V]
+}
+
+// index returns all that is known by key. It needs the lock.
+func (b *batch[K, V]) index() map[K]V {
+	if len(b.latest) > 0 && b.known == nil {
+		b.known = make(map[K]V, len(b.latest))
+	}
+	for i, key := range b.latest {
+		b.known[key] = b.values[i]
+	}
+	b.latest, b.values = nil, nil
+	return b.known
 }
 
 func (b *batch[K, V]) use() *dataloader.Loader[K, V] {
@@ -55,7 +69,7 @@ func (b *batch[K, V]) use() *dataloader.Loader[K, V] {
 // together with whoever asks at the same time.
 func (b *batch[K, V]) load(ctx context.Context, key K, memory bool) (V, error) {
 	b.mu.Lock()
-	value, known := b.known[key]
+	value, known := b.index()[key]
 	b.mu.Unlock()
 	switch {
 	case known:
@@ -69,16 +83,7 @@ func (b *batch[K, V]) load(ctx context.Context, key K, memory bool) (V, error) {
 // loadMany is load for many keys. All are handed in before the first is waited
 // for; the library's own LoadMany would spawn a goroutine for each.
 func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) ([]V, error) {
-	values := make([]V, len(keys))
-	var missing []int
-	b.mu.Lock()
-	for i, key := range keys {
-		var known bool
-		if values[i], known = b.known[key]; !known {
-			missing = append(missing, i)
-		}
-	}
-	b.mu.Unlock()
+	values, missing := b.remembered(keys)
 	if len(missing) == 0 {
 		return values, nil
 	}
@@ -103,6 +108,24 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) ([]V,
 	return values, nil
 }
 
+// remembered are the values of keys, and the places of those that are missing.
+func (b *batch[K, V]) remembered(keys []K) (values []V, missing []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(keys) > 0 && len(keys) == len(b.latest) && &keys[0] == &b.latest[0] {
+		return slices.Clone(b.values), nil // just what was loaded ahead
+	}
+	known := b.index()
+	values = make([]V, len(keys))
+	for i, key := range keys {
+		var is bool
+		if values[i], is = known[key]; !is {
+			missing = append(missing, i)
+		}
+	}
+	return values, missing
+}
+
 // prefetch loads those keys that are not in memory, at once and by one fetch.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	missing := b.missing(keys)
@@ -117,24 +140,39 @@ func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	return nil
 }
 
-// missing are those keys that are not in memory, each once.
+// missing are those keys that are not in memory, each once: the very same keys
+// where that is all of them.
 func (b *batch[K, V]) missing(keys []K) []K {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := make([]K, 0, len(keys))
+	known := b.index()
 	var taken map[K]struct{}
 	if len(keys) > few {
 		taken = make(map[K]struct{}, len(keys))
 	}
-	for _, key := range keys {
+	out, all := keys[:0:0], true
+	for i, key := range keys {
+		before := out
+		if all {
+			before = keys[:i]
+		}
 		_, twice := taken[key]
-		if _, known := b.known[key]; known || twice || taken == nil && slices.Contains(out, key) {
+		_, is := known[key]
+		switch {
+		case is || twice || taken == nil && slices.Contains(before, key):
+			if all { // the first that is left out
+				out, all = slices.Clone(before), false
+			}
 			continue
+		case !all:
+			out = append(out, key)
 		}
 		if taken != nil {
 			taken[key] = struct{}{}
 		}
-		out = append(out, key)
+	}
+	if all {
+		return keys
 	}
 	return out
 }
@@ -142,19 +180,15 @@ func (b *batch[K, V]) missing(keys []K) []K {
 func (b *batch[K, V]) remember(keys []K, values []V) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.known == nil {
-		b.known = make(map[K]V, len(keys))
-	}
-	for i, key := range keys {
-		b.known[key] = values[i]
-	}
+	b.index()
+	b.latest, b.values = keys, values
 }
 
 // forget drops all that is remembered.
 func (b *batch[K, V]) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.known, b.loader = nil, nil
+	b.known, b.latest, b.values, b.loader = nil, nil, nil, nil
 }
 
 // results is fetch in the shape the library wants. It runs with the context of

@@ -233,3 +233,46 @@ func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
 		t.Error("Interactives hides that the store failed")
 	}
 }
+
+// What was loaded ahead is found by key and as a whole, whatever was loaded
+// before and after it.
+func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
+	s := liked(t, 10)
+	l := loaders.New(s, alice, storage.AllKinds)
+	var all []storage.Subject
+	for i := range 10 {
+		all = append(all, subject(i))
+	}
+	for _, some := range [][]storage.Subject{all[:4], {all[3], all[5], all[5], all[1]}, all, all[2:2], {all[9], all[0]}} {
+		before := fmt.Sprint(some)
+		if err := l.Fetch(t.Context(), loaders.Wants{Interactives: some}); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(some) != before {
+			t.Error("the keys have changed")
+		}
+		found, err := l.Memory().Interactives(t.Context(), some)
+		if err != nil || len(found) != len(some) {
+			t.Fatal(found, err)
+		}
+		for i, one := range found {
+			alone, err := l.Memory().Interactive(t.Context(), some[i])
+			if err != nil || one.Subject != some[i] || alone != one {
+				t.Errorf("%v is %+v, and alone %+v, %v", some[i], one, alone, err)
+			}
+		}
+	}
+	if s.calls != 3 || s.keys != 10 {
+		t.Errorf("%d calls with %d keys, want 3 with 10", s.calls, s.keys)
+	}
+	if _, err := l.Memory().Interactive(t.Context(), subject(99)); err == nil {
+		t.Error("memory alone has what was never loaded")
+	}
+	if _, err := l.Memory().Interactives(t.Context(), []storage.Subject{subject(1), subject(99)}); err == nil {
+		t.Error("memory alone has what was never loaded")
+	}
+	l.Forget()
+	if _, err := l.Memory().Interactives(t.Context(), all); err == nil {
+		t.Error("memory has what was forgotten")
+	}
+}

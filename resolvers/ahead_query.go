@@ -1,6 +1,8 @@
 package resolvers
 
 import (
+	"slices"
+
 	"github.com/99designs/gqlgen/graphql"
 
 	"ovation/storage"
@@ -92,7 +94,11 @@ func (a *ahead) subjectNamed(biz, bizID any) (storage.Subject, bool) {
 // there, if there is anything to look for.
 func (a *ahead) subjects(of *root, subjects []storage.Subject) {
 	a.asked = append(a.asked, asked{of, subjects})
-	a.wants.Interactives = append(a.wants.Interactives, subjects...)
+	if a.wants.Interactives == nil {
+		a.wants.Interactives = slices.Clip(subjects)
+	} else {
+		a.wants.Interactives = append(a.wants.Interactives, subjects...)
+	}
 	a.then = append(a.then, func() {
 		if !of.deeper {
 			return

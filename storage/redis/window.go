@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -53,13 +54,15 @@ func fieldsOf(keys []storage.StateKey, asked []int) []string {
 	for _, i := range asked {
 		size += len(windowKinds) * (1 + len(keys[i].Subject.BizID))
 	}
-	all := make([]byte, 0, size)
+	var all strings.Builder
+	all.Grow(size)
 	for _, i := range asked {
 		for _, kind := range windowKinds {
-			all = append(append(all, letter(kind)), keys[i].Subject.BizID...)
+			all.WriteByte(letter(kind))
+			all.WriteString(keys[i].Subject.BizID)
 		}
 	}
-	text := string(all)
+	text := all.String()
 	out := make([]string, 0, len(windowKinds)*len(asked))
 	for _, i := range asked {
 		for range windowKinds {
