@@ -118,7 +118,7 @@ func (g *growth) workText(out *strings.Builder) {
 
 func (g *growth) tableText(out *strings.Builder) {
 	out.WriteString("\n## Postgres\n\nAs filled in bulk: indexes that grow by one row at a time are up to half as large again, since their pages are less full.\n\n" +
-		"| states | filled in | table | rows | MB | MB of indexes | bytes a row, with indexes |\n|---|---|---|---|---|---|---|\n")
+		"| states | filled in | table | rows | MiB | MiB of indexes | bytes a row, with indexes |\n|---|---|---|---|---|---|---|\n")
 	for _, of := range g.of {
 		whole := int64(0)
 		for i, t := range of.tables {
@@ -154,7 +154,7 @@ func (h *held) text(out *strings.Builder) {
 	users := ((keenOne-1)*h.usual.each + h.keen.each) / keenOne
 	fmt.Fprintf(out, "\nA state takes %.0f bytes in a small window ((%.0f − %.0f) / %d) and %.0f in a large one ((%.0f − %.0f) / %d).\n\n"+
 		"For a million active users like these and a million subjects that are asked for, by one node:\n"+
-		"10⁶ × (%.0f + %.0f) bytes = %.2f GB; each further node that has them cached adds 10⁶ × %.0f bytes = %.2f GB. "+
+		"10⁶ × (%.0f + %.0f) bytes = %.2f GiB; each further node that has them cached adds 10⁶ × %.0f bytes = %.2f GiB. "+
 		"Extrapolated, and without what the allocator loses.\n",
 		(h.usual.each-h.idle.each)/usualStates, h.usual.each, h.idle.each, usualStates,
 		(h.keen.each-h.idle.each)/keenStates, h.keen.each, h.idle.each, keenStates,
