@@ -13,7 +13,8 @@
 // # Invariant
 //
 //   - What is written is, byte for byte, what the executor writes:
-//     TestPlainAnswersAreThoseOfTheExecutor of package resolvers.
+//     TestPlainAnswersAreThoseOfTheExecutor and TestPlainEventsAreThoseOfTheExecutor
+//     of package resolvers.
 //
 // It imports nothing of this module.
 package plain

@@ -37,7 +37,9 @@ type service struct {
 	calls *counting
 	log   *lockedBuffer
 	// engine executes operations without HTTP.
-	engine   *executor.Executor
+	engine *executor.Executor
+	// ordinary writes nothing plainly.
+	ordinary *executor.Executor
 	hub      *live.Hub
 	registry *prometheus.Registry
 }
@@ -109,7 +111,7 @@ func start(t *testing.T, options ...option) *service {
 		must(t, database.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), hub: hub, registry: registry}
+	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), ordinary: resolvers.NewOrdinaryExecutor(cfg), hub: hub, registry: registry}
 }
 
 // answer is a GraphQL response.

@@ -31,12 +31,27 @@ type generator struct {
 // fragments of both kinds, directives with and without variables and arguments
 // that are amiss now and then.
 func generate(random *rand.Rand) operation {
-	g := &generator{Rand: random, schema: graph.NewExecutableSchema(graph.Config{}).Schema(), named: map[string][]string{}}
+	g := newGenerator(random)
 	kind, name := "query", "Query"
 	if g.one(6) {
 		kind, name = "mutation", "Mutation"
 	}
-	text := "{" + g.set(g.schema.Types[name], 3, 1+g.IntN(3)) + "}" + strings.Join(g.fragments, "")
+	return g.operation(kind, g.set(g.schema.Types[name], 3, 1+g.IntN(3)))
+}
+
+// generateWatch writes a subscription.
+func generateWatch(random *rand.Rand) operation {
+	g := newGenerator(random)
+	return g.operation("subscription", g.alias()+`interactiveChanged(subjects:[{biz:"video",bizId:"1"}]){`+g.set(g.schema.Types["Interactive"], 3, 5)+"}")
+}
+
+func newGenerator(random *rand.Rand) *generator {
+	return &generator{Rand: random, schema: graph.NewExecutableSchema(graph.Config{}).Schema(), named: map[string][]string{}}
+}
+
+// operation is one that selects a set. It declares the variables that are used.
+func (g *generator) operation(kind, set string) operation {
+	text := "{" + set + "}" + strings.Join(g.fragments, "")
 	declared := ""
 	variables := map[string]any{"yes": true, "no": false, "s": g.subjects(), "id": g.pick(nodeIDs()), "n": g.IntN(4)}
 	for name, typ := range map[string]string{"yes": "Boolean!", "no": "Boolean!", "s": "[SubjectInput!]!", "id": "ID!", "n": "Int"} {

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"ovation/resolvers"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -65,6 +67,63 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	if plain < *operations/4 {
 		t.Errorf("%d of %d operations had answers without an error: too few to tell", plain, *operations)
 	}
+}
+
+// What a subscription tells plainly is what the executor would have told.
+func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
+	s := start(t)
+	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } collect(input: {biz: "video", bizId: "1"}) { changed } }`)
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	ordinary := *s
+	ordinary.engine = s.ordinary
+	told := 0
+	for range *operations / 10 {
+		one, user := generateWatch(random), [...]string{"", "alice", "bob"}[random.IntN(3)]
+		got, want := firstEvent(t, s, user, one), firstEvent(t, &ordinary, user, one)
+		if !alike(t, got, want) {
+			t.Fatalf("-operations-seed %d, as %q: %+v\nplainly:  %s\nexecutor: %s", seed, user, one, got, want)
+		}
+		if !bytes.Contains(want, []byte(`"errors"`)) {
+			told++
+		}
+	}
+	if told < *operations/40 {
+		t.Errorf("%d events without an error: too few to tell", told)
+	}
+}
+
+// firstEvent is the first response of a subscription, or why there is none.
+func firstEvent(t *testing.T, s *service, user string, one operation) []byte {
+	t.Helper()
+	ctx, end := context.WithCancel(viewer.With(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: user}))
+	defer end()
+	ctx = graphql.StartOperationTrace(ctx)
+	var response *graphql.Response
+	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: one.text, Variables: numbers(t, one.variables)})
+	if errs != nil {
+		response = &graphql.Response{Errors: errs}
+	} else {
+		responses, ctx := s.engine.DispatchOperation(ctx, op)
+		response = responses(ctx)
+	}
+	text, err := json.Marshal(response)
+	must(t, err)
+	return text
+}
+
+// numbers are variables as a transport hands them over.
+func numbers(t *testing.T, variables map[string]any) (out map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(variables)
+	must(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	must(t, decoder.Decode(&out))
+	return out
 }
 
 // compared are the handlers that are compared.
