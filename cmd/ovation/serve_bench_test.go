@@ -25,7 +25,7 @@ func BenchmarkServe(b *testing.B) {
 	address := s.serveHere(b)
 	likes := newAsker(address, func(user, n int) string {
 		return fmt.Sprintf(`{"query":"mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }","operationName":"Like","variables":{"input":{"biz":"video","bizId":"%d"}}}`, (7*user+n)%3000)
-	}, `{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
+	}, `{"data":{"like":{"changed":true,"durability":"`) // a queue that is too slow is bypassed
 	pages := newAsker(address, func(user, _ int) string {
 		var subjects strings.Builder
 		for i := range 20 {
