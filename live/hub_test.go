@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -14,117 +13,6 @@ import (
 
 	"ovation/storage"
 )
-
-// table is what a hub reads: counts that a test sets.
-type table struct {
-	mu     sync.Mutex
-	reads  map[storage.Subject]int64
-	fail   error
-	calls  [][]storage.Subject
-	atOnce int // calls under way
-	most   int // of them
-	// during, where it is set, is called by every read when it knows what it
-	// will answer.
-	during func()
-}
-
-func (c *table) Interactives(_ context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
-	c.mu.Lock()
-	c.calls = append(c.calls, subjects)
-	c.atOnce++
-	c.most = max(c.most, c.atOnce)
-	out, err := make([]storage.Interactive, len(subjects)), c.fail
-	for i, subject := range subjects {
-		if subject.Tenant != viewer.Tenant || !viewer.Anonymous() || kinds != 0 {
-			err = errors.New("more is read than counts")
-		}
-		n := c.reads[subject]
-		out[i] = storage.Interactive{Subject: subject, Freshness: storage.Live, Counts: storage.Counts{ReadCount: n, Version: n}}
-	}
-	during := c.during
-	c.mu.Unlock()
-	if during != nil {
-		during()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.atOnce--
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// add reads subjects once more each, without telling.
-func (c *table) add(subjects ...storage.Subject) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.reads == nil {
-		c.reads = map[storage.Subject]int64{}
-	}
-	for _, subject := range subjects {
-		c.reads[subject]++
-	}
-}
-
-func (c *table) failing(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fail = err
-}
-
-func (c *table) called() [][]storage.Subject {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	calls := c.calls
-	c.calls = nil
-	return calls
-}
-
-func video(i int) storage.Subject {
-	return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: strconv.Itoa(i)}
-}
-
-func videos(n int) []storage.Subject {
-	out := make([]storage.Subject, n)
-	for i := range out {
-		out[i] = video(i)
-	}
-	return out
-}
-
-// now takes what there is, without waiting for more.
-func (w *Watcher) now(t *testing.T) []*Event {
-	t.Helper()
-	synctest.Wait()
-	events := make([]*Event, 1000)
-	n, err := w.Take(events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events[:n]
-}
-
-// bubble is a hub with a clock of its own.
-type bubble struct {
-	t     *testing.T
-	table *table
-	hub   *Hub
-}
-
-// inBubble runs a test with a hub and a clock of its own.
-func inBubble(t *testing.T, options Options, test func(b *bubble)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		c := &table{}
-		if options.Logger == nil {
-			options.Logger = slog.New(slog.DiscardHandler)
-		}
-		h := New(c, options)
-		defer h.Close()
-		test(&bubble{t, c, h})
-	})
-}
 
 func TestFirstChangeIsToldAtOnceAndTheOthersSpaced(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
