@@ -19,9 +19,11 @@ type Options struct {
 	// MaxActions ends the gathering of a batch: no further message is taken
 	// once it holds as many; 5,000 if 0. One message is always taken whole.
 	MaxActions int
-	// MaxWait is how long to wait for a batch to fill up. With 0 a batch takes
-	// what is there.
-	MaxWait time.Duration
+	// Pace is the least time from the beginning of a batch to that of the next
+	// one in the same hand. What comes meanwhile shares the next one; what comes
+	// to a worker that has rested for so long is begun at once. With 0 a batch
+	// takes what is there.
+	Pace time.Duration
 	// Concurrency is how many batches are worked on at the same time, each of
 	// partitions of its own; 1 if 0. More than the queue has partitions are no
 	// use.
@@ -77,6 +79,7 @@ type hand struct {
 	*Worker
 
 	deliveries <-chan Delivery
+	began      time.Time // the last batch
 	failing    atomic.Pointer[error]
 }
 
@@ -204,12 +207,15 @@ type task struct {
 // of what another worker had in hand.
 const redeliveryQuiet = 100 * time.Millisecond
 
-// gather waits for a first delivery and takes more until there are MaxActions
-// or, after MaxWait, no more. Once a message is redelivered it takes all that
-// comes until no more such ones do: what the other worker had marked together
-// must be
-// forgotten before any of it is persisted. The queue bounds how much that is.
-// It returns none when the context has ended or the queue is gone.
+// plenty is how many messages are a batch before the Pace allows one.
+const plenty = 100
+
+// gather waits for a first delivery and, where there are not plenty, until the
+// Pace allows a batch, and takes what is there then, up to MaxActions. Once a
+// message is redelivered it takes all that comes until no more such ones do:
+// what the other worker had marked together must be forgotten before any of it
+// is persisted. The queue bounds how much that is. It returns none when the
+// context has ended or the queue is gone.
 func (h *hand) gather(ctx context.Context) []task {
 	deliveries := h.deliveries
 	if ctx.Err() != nil {
@@ -222,24 +228,26 @@ func (h *hand) gather(ctx context.Context) []task {
 		actions += len(d.Message().Actions)
 		redelivered = redelivered || d.Redelivered()
 	}
-	select {
-	case d, open := <-deliveries:
-		if !open {
-			return nil
+	takeWhatIsThere := func() {
+		for !redelivered && actions < h.opts.MaxActions {
+			d, open := next(ctx, deliveries, nil, false)
+			if !open {
+				return
+			}
+			take(d)
 		}
-		take(d)
-	case <-ctx.Done():
+	}
+	d, open := next(ctx, deliveries, nil, true)
+	if !open {
 		return nil
 	}
-	full := time.NewTimer(h.opts.MaxWait)
-	defer full.Stop()
-	for !redelivered && actions < h.opts.MaxActions {
-		d, open := next(ctx, deliveries, full.C, h.opts.MaxWait > 0)
-		if !open {
-			return batch
-		}
-		take(d)
+	take(d)
+	takeWhatIsThere()
+	if len(batch) < plenty && !redelivered {
+		sleep(ctx, h.opts.Pace-time.Since(h.began))
+		takeWhatIsThere()
 	}
+	h.began = time.Now()
 	quiet := time.NewTimer(redeliveryQuiet)
 	defer quiet.Stop()
 	for redelivered {
@@ -273,6 +281,19 @@ func next(ctx context.Context, deliveries <-chan Delivery, passed <-chan time.Ti
 	case <-ctx.Done():
 	}
 	return nil, false
+}
+
+// sleep waits for some time or until the context ends.
+func sleep(ctx context.Context, some time.Duration) {
+	if some <= 0 {
+		return
+	}
+	timer := time.NewTimer(some)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // errStopped ends the tries of a batch when the worker is stopping.

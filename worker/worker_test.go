@@ -106,23 +106,53 @@ func TestBatchTakesWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestBatchWaitsToFillUp(t *testing.T) {
+// A message that comes after a rest is begun at once; what comes before the pace
+// allows the next batch shares that one.
+func TestBatchesKeepThePace(t *testing.T) {
+	const pace = 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		var got sizes
-		startWorker(t, queue, &hooks{Persister: store, before: got.note}, local.Mirror{Reader: store},
-			worker.Options{MaxWait: time.Second, MaxActions: 3})
+		startWorker(t, queue, &hooks{Persister: store, before: got.note}, local.Mirror{Reader: store}, worker.Options{Pace: pace})
+		for _, c := range []struct {
+			rest     time.Duration // before the messages come
+			messages int
+			took     time.Duration
+		}{
+			{0, 1, 0},
+			{pace / 4, 2, pace - pace/4},
+			{pace, 1, 0},
+			{0, 3, pace},
+		} {
+			time.Sleep(c.rest)
+			start := time.Now()
+			wantAcked(t, publishAll(t, queue, c.messages))
+			if took := time.Since(start); took != c.took {
+				t.Errorf("%d messages after a rest of %v were acknowledged after %v, want %v", c.messages, c.rest, took, c.took)
+			}
+		}
+		if want := []int{1, 2, 1, 3}; !slices.Equal(got.calls, want) {
+			t.Errorf("the batches had %v messages, want %v", got.calls, want)
+		}
+	})
+}
+
+func TestPlentyIsAheadOfThePace(t *testing.T) {
+	const plenty = 100
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		var got sizes
+		gate := make(chan struct{})
+		startWorker(t, queue, &hooks{Persister: store, before: func(ctx context.Context, all []storage.Message) error {
+			<-gate
+			return got.note(ctx, all)
+		}}, local.Mirror{Reader: store}, worker.Options{Pace: time.Hour})
 		start := time.Now()
-		wantAcked(t, publishAll(t, queue, 3))
-		if took := time.Since(start); took != 0 {
-			t.Errorf("a full batch waited %v", took)
-		}
-		wantAcked(t, publishAll(t, queue, 2))
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("a batch that did not fill up waited %v", took)
-		}
-		if !slices.Equal(got.calls, []int{3, 2}) {
-			t.Errorf("the batches had %v messages, want [3 2]", got.calls)
+		errs := append(publishAll(t, queue, 1), publishAll(t, queue, plenty)...)
+		close(gate)
+		wantAcked(t, errs)
+		if took := time.Since(start); took != 0 || !slices.Equal(got.calls, []int{1, plenty}) {
+			t.Errorf("batches of %v messages took %v, want 1 and %d at once", got.calls, took, plenty)
 		}
 	})
 }

@@ -29,6 +29,11 @@ type workCommand struct {
 	MaxActionsPerSecond actionRate `default:"0"              help:"How many actions a second go to the database; 0 is no bound."       variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
+// pace is how often a hand of the worker begins a batch at most while likes come
+// one by one: others see them so much later, and each costs the database and the
+// worker a third less. What comes after a rest is not held up.
+const pace = 20 * time.Millisecond
+
 // Run works until it is told to stop.
 func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
@@ -43,7 +48,7 @@ func (c *workCommand) Run(p *program) (err error) {
 
 	consumer := &watched{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
-	options := worker.Options{Concurrency: int(c.Concurrency), Logger: log, Metrics: worker.NewMetrics(registry, worker.Works)}
+	options := worker.Options{Concurrency: int(c.Concurrency), Pace: pace, Logger: log, Metrics: worker.NewMetrics(registry, worker.Works)}
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
