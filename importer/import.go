@@ -138,8 +138,11 @@ func (w *writer) write(ctx context.Context, b block) error {
 	}
 	w.already += int64(len(b.actions) - len(left))
 	for len(left) > 0 {
-		n := min(w.group, len(left))
-		if err := w.persist(ctx, left[:n]); err != nil {
+		n, merged := min(w.group, len(left)), b.merged
+		if n < len(b.actions) {
+			merged = actionsOf(left[:n])
+		}
+		if err := w.persist(ctx, left[:n], merged); err != nil {
 			return err
 		}
 		left = left[n:]
@@ -177,15 +180,9 @@ func (w *writer) fresh(ctx context.Context, actions []parsed) ([]parsed, error) 
 	return left, nil
 }
 
-func (w *writer) persist(ctx context.Context, group []parsed) error {
-	message := storage.Message{
-		ID:      group[len(group)-1].prefix,
-		Actions: make([]storage.Action, len(group)),
-		Forever: true,
-	}
-	for i := range group {
-		message.Actions[i] = group[i].Action
-	}
+// persist writes what the actions of a group come to.
+func (w *writer) persist(ctx context.Context, group []parsed, merged []storage.Action) error {
+	message := storage.Message{ID: group[len(group)-1].prefix, Actions: merged, Forever: true}
 	if _, err := w.to.Persist(ctx, []storage.Message{message}, nil); err != nil {
 		return fmt.Errorf("persist %d actions: %w", len(group), err)
 	}

@@ -29,8 +29,9 @@ type parsed struct {
 // block is what follows the block before it in the file.
 type block struct {
 	actions []parsed
-	rows    int64 // read so far, of every sort
-	bytes   int64 // read so far of the packed file
+	merged  []storage.Action // the same, as storage.Coalesce leaves them
+	rows    int64            // read so far, of every sort
+	bytes   int64            // read so far of the packed file
 }
 
 // parser turns rows into blocks.
@@ -101,7 +102,16 @@ func (p *parser) block() (block, error) {
 		}
 	}
 	b.rows, b.bytes = p.read, p.where()
+	b.merged = storage.Coalesce(actionsOf(b.actions)) // here, where nobody waits for it
 	return b, err
+}
+
+func actionsOf(all []parsed) []storage.Action {
+	out := make([]storage.Action, len(all))
+	for i := range all {
+		out[i] = all[i].Action
+	}
+	return out
 }
 
 // next reads a row. Of a skipped or bad one it returns nothing.
