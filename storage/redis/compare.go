@@ -281,7 +281,7 @@ func (e *entry) describe() string { return e.state + " of version " + strconv.Fo
 func (s *Store) drop(ctx context.Context, stale Stale) error {
 	if stale.Field != "" {
 		life, shown := s.lives()
-		return s.runAll(ctx, "drop", []call{{forgetScript, stale.Key, []string{life, shown, "0", stale.Field, "-"}}}, nil)
+		return s.runAll(ctx, "drop", []call{{forgetScript, stale.Key, nil, []string{life, shown, "0", stale.Field, "-"}}}, nil)
 	}
 	return s.inRedis(ctx, "drop", func(ctx context.Context) error {
 		return s.client.Do(ctx, s.client.B().Del().Key(stale.Key).Build()).Error()

@@ -165,7 +165,7 @@ func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) call
 	if c.Version == 0 {
 		life = min(life, unknownLife)
 	}
-	return call{countsScript, at.countsKey(of), []string{
+	return call{countsScript, at.countsKey(of), nil, []string{
 		text(c.Version), text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount), spread(life),
 	}}
 }

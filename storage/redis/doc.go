@@ -26,8 +26,9 @@
 // lack are words of the window: a hundred at most, each until the counts have
 // included it for two minutes.
 //
-// Every script is a file in lua, touches one key and may be repeated. Every
-// key has a maximum age, spread so that keys made together do not end
+// Every script is a file in lua, touches one key and may be repeated. Where one
+// server holds all keys, up to fifty calls of one script are one command
+// (lua/each.lua). Every key has a maximum age, spread so that keys made together do not end
 // together. No key grows with how many like a subject.
 //
 // # Own action, exact count

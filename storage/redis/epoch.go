@@ -262,8 +262,8 @@ func (s *Store) probe(ctx context.Context) error {
 		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
 		version := text(time.Now().UnixMicro()) // so that it does write
 		_, err := s.run(ctx, []call{
-			{countsScript, key, []string{version, "0", "0", "0", "0", life}},
-			{showScript, key + ":w", []string{life, life, "1", "q", "r", version, "-"}},
+			{countsScript, key, nil, []string{version, "0", "0", "0", "0", life}},
+			{showScript, key + ":w", nil, []string{life, life, "1", "q", "r", version, "-"}},
 		})
 		if err != nil {
 			return err

@@ -82,10 +82,14 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 	behind := steppedDatabase{db, chance(random, 0.3)}
 	opts := base.opts
 	opts.Database = behind
+	most := 1 // others may come between any two windows
+	if chance(random, 0.3) {
+		most = base.most
+	}
 	store := func(node int) *Store {
 		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database}
 		s.client = steppedClient{base.client, in.caches, node}
-		s.unshown = newUnshown()
+		s.most, s.unshown = most, newUnshown()
 		s.epoch.Store(base.epoch.Load())
 		return s
 	}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"net/url"
+	"strconv"
 
 	"ovation/storage"
 )
@@ -44,7 +45,7 @@ func reactionState(r storage.Reaction) string {
 	if r == storage.NoReaction {
 		return none
 	}
-	return string('0' + rune(r))
+	return strconv.Itoa(int(r))
 }
 
 // collectionState writes a folder as the state of an entry. A folder's id may
@@ -69,4 +70,4 @@ func share(state string) byte {
 }
 
 // shareText is a share as scripts take it.
-func shareText(state string) string { return string('0' + rune(share(state))) }
+func shareText(state string) string { return strconv.Itoa(int(share(state))) }

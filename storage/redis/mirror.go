@@ -25,7 +25,7 @@ type group struct {
 	store  *Store
 	epoch  *epoch
 	script *script
-	first  []string // arguments that come before
+	first  []string // arguments that come before, of every window
 	at     map[storage.WindowKey]int
 	calls  []call
 }
@@ -40,7 +40,7 @@ func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kin
 	if !ok {
 		i = len(g.calls)
 		g.at[key] = i
-		g.calls = append(g.calls, call{g.script, g.epoch.windowKey(key), append([]string(nil), g.first...)})
+		g.calls = append(g.calls, call{g.script, g.epoch.windowKey(key), g.first, nil})
 	}
 	c := &g.calls[i]
 	c.args = append(append(c.args, field(kind, subject.BizID)), args...)

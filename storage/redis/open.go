@@ -99,6 +99,7 @@ type Store struct {
 
 	opts     Options
 	client   rueidis.Client
+	most     int // calls that go to Redis together
 	redis    *part
 	database *part
 	flights  flights
@@ -158,6 +159,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
+	s.most = togetherAt(s.client)
 	if err = s.probe(ctx); err == nil {
 		err = s.poll(ctx)
 	}

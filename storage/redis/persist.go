@@ -51,10 +51,10 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 			return nil
 		}
 		at := s.epochOf(outcome.Epoch)
-		fences := make([]call, len(outcome.Counts))
+		fences, guard := make([]call, len(outcome.Counts)), []string{text(s.opts.Guard.Milliseconds())}
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
-			fences[i] = call{fenceScript, at.countsKey(c.Subject), []string{text(c.Version), text(s.opts.Guard.Milliseconds())}}
+			fences[i] = call{fenceScript, at.countsKey(c.Subject), guard, []string{text(c.Version)}}
 		}
 		return s.marks.note(s.forgetApplied(ctx, at, outcome.Applied, fences))
 	}

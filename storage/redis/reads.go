@@ -241,6 +241,8 @@ func (s *Store) stay() time.Duration { return 2 * s.opts.Doubt }
 func (s *Store) readCalls(at *epoch, how string, actions []storage.Action, versions map[storage.Subject]int64) []call {
 	index := make(map[storage.WindowKey]int)
 	var calls []call
+	life, shown := s.lives()
+	shared := []string{life, shown, text(int64(s.stay().Seconds())), text(maxReads)}
 	for i := range actions {
 		a := &actions[i]
 		version := versions[a.Subject]
@@ -252,10 +254,7 @@ func (s *Store) readCalls(at *epoch, how string, actions []storage.Action, versi
 		if !ok {
 			n = len(calls)
 			index[key] = n
-			life, shown := s.lives()
-			calls = append(calls, call{readsScript, at.windowKey(key), []string{
-				life, shown, text(int64(s.stay().Seconds())), text(maxReads),
-			}})
+			calls = append(calls, call{readsScript, at.windowKey(key), shared, nil})
 		}
 		calls[n].args = append(calls[n].args, how, readID(a.Subject, a.Version), text(a.Times), text(version))
 	}

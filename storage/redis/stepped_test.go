@@ -110,13 +110,26 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 		step(ctx)
 		words := append([]string(nil), command.Commands()...) // the client takes the command away
 		out[i] = c.Do(ctx, command)
-		if words[1] == countsScript.sha || words[1] == countsScript.text {
-			if written, err := out[i].AsInt64(); err == nil && written == 1 {
-				c.caches.invalidate(words[3])
+		for n, reply := range repliesOf(words, countsScript, out[i]) {
+			if written, err := reply.AsInt64(); err == nil && written == 1 {
+				c.caches.invalidate(words[3+n])
 			}
 		}
 	}
 	return out
+}
+
+// repliesOf are the replies of each key, where it is this script that was run.
+func repliesOf(words []string, s *script, out rueidis.RedisResult) []rueidis.RedisMessage {
+	switch words[1] {
+	case s.one.sha, s.one.text:
+		reply, _ := out.ToMessage()
+		return []rueidis.RedisMessage{reply}
+	case s.many.sha, s.many.text:
+		replies, _ := out.ToArray()
+		return replies
+	}
+	return nil
 }
 
 func (c steppedClient) DoMultiCache(ctx context.Context, commands ...rueidis.CacheableTTL) []rueidis.RedisResult {

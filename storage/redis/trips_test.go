@@ -52,6 +52,8 @@ func TestRoundTrips(t *testing.T) {
 	s.client = client
 	must(t, s.Show(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)}, storage.Queued)) // the server knows the scripts
 	see(t, s, bob, movie)
+	_, err := s.Interactives(t.Context(), bob, page(2), windowStates) // also those for many keys
+	must(t, err)
 	for _, subjects := range []int{1, 20, 100} {
 		viewer := storage.User{Tenant: movie.Tenant, UserID: "viewer of " + strconv.Itoa(subjects)}
 		all := page(subjects)

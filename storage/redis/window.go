@@ -246,7 +246,7 @@ func (s *Store) lookInto(
 		flag = text(int64(math.Ceil(s.opts.Guard.Seconds())))
 	}
 	for _, w := range windows {
-		calls = append(calls, call{lookScript, w.key, append([]string{
+		calls = append(calls, call{lookScript, w.key, nil, append([]string{
 			rand.Text(), spread(s.opts.Life), spread(s.opts.ShownLife), flag, text(int64(s.opts.Life.Seconds() / 2)),
 		}, w.fields...)})
 	}
@@ -328,7 +328,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 			out[at].learn(&states, w.lease != "")
 		}
 		if w.lease != "" {
-			calls = append(calls, call{fillScript, w.key, args})
+			calls = append(calls, call{fillScript, w.key, nil, args})
 		}
 	}
 	s.fill(ctx, calls)

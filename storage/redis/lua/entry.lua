@@ -79,8 +79,8 @@ end
 -- than the limit. What is shown stays.
 local function trim(limit)
   limit = tonumber(limit)
-  local shown = tonumber(redis.call('HGET', window, '~n') or '0')
-  if redis.call('HLEN', window) - shown <= limit + limit / 4 then return end
+  local excess = redis.call('HLEN', window) - limit - limit / 4
+  if excess <= 0 or excess <= tonumber(redis.call('HGET', window, '~n') or '0') then return end
   local all, oldest = redis.call('HGETALL', window), {}
   for i = 1, #all, 2 do
     local shown, touched = all[i + 1]:match('^%d+ ([qm-]) (%d+) ')
