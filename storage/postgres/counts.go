@@ -1,9 +1,9 @@
 package postgres
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -67,11 +67,10 @@ func (t *tx) settle(by tally, skipped []storage.Message) ([]storage.SubjectCount
 	moveItemCounts(b, by.folders)
 	var out []storage.SubjectCounts
 	row := func(row pgx.Rows) error {
-		var c storage.SubjectCounts
-		err := row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
+		out = append(out, storage.SubjectCounts{})
+		c := &out[len(out)-1]
+		return row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
 			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version)
-		out = append(out, c)
-		return err
 	}
 	moveCounts(b, by.subjects, row)
 	recall(b, by.subjects, skipped, row)
@@ -160,5 +159,11 @@ func moveItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 }
 
 func bySubject(a, b storage.Subject) int {
-	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Biz, b.Biz), cmp.Compare(a.BizID, b.BizID))
+	if by := strings.Compare(a.Tenant, b.Tenant); by != 0 {
+		return by
+	}
+	if by := strings.Compare(a.Biz, b.Biz); by != 0 {
+		return by
+	}
+	return strings.Compare(a.BizID, b.BizID)
 }

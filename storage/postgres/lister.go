@@ -23,21 +23,15 @@ CROSS JOIN LATERAL (
         AND (s.version, s.user_id) < (k.version, k.id)
     ORDER BY s.version DESC, s.user_id DESC LIMIT k.entries) l`
 
-	// Of the two halves one runs: the other's condition on k fails at once.
 	selectLikes = `
 SELECT k.ord, l.version, l.biz, l.biz_id
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
     WITH ORDINALITY AS k (tenant, user_id, of_biz, biz, biz_id, version, entries, ord)
 CROSS JOIN LATERAL (
-    (SELECT version, biz, biz_id FROM user_reaction s
-    WHERE k.of_biz = '' AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1
+    SELECT version, biz, biz_id FROM user_reaction s
+    WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1 AND (k.of_biz = '' OR s.biz = k.of_biz)
         AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
-    ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.entries)
-    UNION ALL
-    (SELECT version, biz, biz_id FROM user_reaction s
-    WHERE k.of_biz <> '' AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.of_biz AND s.state = 1
-        AND (s.version, s.biz_id) < (k.version, k.biz_id)
-    ORDER BY s.version DESC, s.biz_id DESC LIMIT k.entries)) l`
+    ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.entries) l`
 
 	selectItems = `
 SELECT k.ord, l.version, l.biz, l.biz_id

@@ -76,6 +76,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		cfg.MaxConns = int32(options.MaxConns)
 	}
 	cfg.MaxConns = max(cfg.MaxConns, minMaxConns)
+	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		writeArrays(c)
+		return nil
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, fault(ctx, err, true))

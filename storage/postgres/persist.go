@@ -48,7 +48,11 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 	if outcome.Epoch, err = epoch.Enter(); err != nil {
 		return outcome, err
 	}
-	var actions []storage.Action
+	room := 0
+	for i := range messages {
+		room += len(messages[i].Actions)
+	}
+	actions := make([]storage.Action, 0, room)
 	var skipped []storage.Message
 	for _, m := range messages {
 		if fresh[m.ID] {
@@ -120,7 +124,8 @@ func (t *tx) apply(actions []storage.Action, changed tally) ([]storage.StateChan
 	if err := t.lookUp(reacted, collected); err != nil {
 		return nil, err
 	}
-	applied := slices.Concat(reacted.changes, collected.changes)
+	applied := reacted.changes
+	applied = append(applied, collected.changes...)
 	for i := range applied {
 		changed.state(&applied[i])
 	}

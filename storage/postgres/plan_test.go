@@ -68,8 +68,6 @@ func TestListsUseTheirIndex(t *testing.T) {
 			"likes": {selectLikes, []string{
 				"Backward using likes on user_reaction s",
 				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (ROW(version, biz, biz_id) < ROW(k.version, k.biz, k.biz_id)))",
-				"Backward using likes_of_biz on user_reaction s_1",
-				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (biz = k.of_biz) AND (ROW(version, biz_id) < ROW(k.version, k.biz_id)))",
 			}},
 			"items": {selectItems, []string{
 				"Backward using items on user_collection s",

@@ -1,47 +1,74 @@
 package postgres
 
 import (
+	"errors"
+	"sort"
+	"strings"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"ovation/storage"
 )
 
-// written are actions of one kind under way to the states.
+// written are actions of one kind, in the order of Coalesce, under way to the
+// states.
 type written struct {
 	changes []storage.StateChange
-	// left are those not written yet: in the end, because what is stored is
-	// newer.
-	left map[storage.StateKey]int
+	done    []bool // what is not written in the end is not: what is stored is newer
+	next    int    // that a row is expected of: they come in the order in which they are sent
+	left    int
 }
 
-func newWritten(actions []storage.Action) written {
-	w := written{make([]storage.StateChange, len(actions)), make(map[storage.StateKey]int, len(actions))}
+func newWritten(actions []storage.Action) *written {
+	w := &written{changes: make([]storage.StateChange, len(actions)), done: make([]bool, len(actions)), left: len(actions)}
 	for i := range actions {
 		a := &actions[i]
 		w.changes[i] = storage.StateChange{
 			User: a.User, Subject: a.Subject, Kind: a.Kind,
 			Reaction: a.Reaction, FolderID: a.FolderID, Version: a.Version,
 		}
-		w.left[storage.StateKey{User: a.User, Subject: a.Subject}] = i
 	}
 	return w
 }
 
-// take returns the change that a returned row is of.
-func (w written) take(key storage.StateKey) *storage.StateChange {
-	key.Subject.Tenant = key.User.Tenant
-	i := w.left[key]
-	delete(w.left, key)
-	return &w.changes[i]
+// errStrangeRow is of a row whose state was not sent.
+var errStrangeRow = errors.New("the database has answered what it was not asked")
+
+// take returns the change that a returned row is of, by its first four columns.
+func (w *written) take(row [][]byte) (*storage.StateChange, error) {
+	i := w.next
+	if i == len(w.changes) || compareKey(&w.changes[i], row) != 0 {
+		var found bool
+		i, found = sort.Find(len(w.changes), func(i int) int { return -compareKey(&w.changes[i], row) })
+		if !found {
+			return nil, errStrangeRow
+		}
+	}
+	w.next = i + 1
+	w.done[i] = true
+	w.left--
+	return &w.changes[i], nil
+}
+
+// compareKey compares the state with that of a row, in the order of Coalesce.
+func compareKey(c *storage.StateChange, row [][]byte) int {
+	for i, s := range [...]string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID} {
+		if by := strings.Compare(s, string(row[i])); by != 0 {
+			return by
+		}
+	}
+	return 0
 }
 
 // keys are the keys of what was not written, and where its change stands.
-func (w written) keys() (columns, []int) {
-	rows, at := newColumns(4, 0, len(w.left)), make([]int, 0, len(w.left))
-	for key, i := range w.left {
-		rows.add(stateKey(key))
-		at = append(at, i)
+func (w *written) keys() (columns, []int) {
+	rows, at := newColumns(4, 0, w.left), make([]int, 0, w.left)
+	for i := range w.changes {
+		if c := &w.changes[i]; !w.done[i] {
+			rows.add([]string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID})
+			at = append(at, i)
+		}
 	}
 	return rows, at
 }
@@ -57,7 +84,7 @@ WHERE s.version < excluded.version
 RETURNING tenant, user_id, biz, biz_id, prev_state`
 
 // react applies actions of KindReaction.
-func react(b *pgx.Batch, actions []storage.Action) written {
+func react(b *pgx.Batch, actions []storage.Action) *written {
 	w := newWritten(actions)
 	if len(actions) == 0 {
 		return w
@@ -67,11 +94,15 @@ func react(b *pgx.Batch, actions []storage.Action) written {
 		a := &actions[i]
 		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, int64(a.Reaction), a.Version)
 	}
+	var old int16
 	b.Queue(upsertReactions, rows.args()...).Query(each(func(row pgx.Rows) error {
-		var key storage.StateKey
-		var old storage.Reaction
-		err := row.Scan(&key.User.Tenant, &key.User.UserID, &key.Subject.Biz, &key.Subject.BizID, &old)
-		w.take(key).OldReaction = old
+		if err := row.Scan(nil, nil, nil, nil, &old); err != nil {
+			return err
+		}
+		c, err := w.take(row.RawValues())
+		if err == nil {
+			c.OldReaction = storage.Reaction(old)
+		}
 		return err
 	}))
 	return w
@@ -88,7 +119,7 @@ WHERE s.version < excluded.version
 RETURNING tenant, user_id, biz, biz_id, prev_state`
 
 // collect applies actions of KindCollection, whose folders exist.
-func collect(b *pgx.Batch, actions []storage.Action) written {
+func collect(b *pgx.Batch, actions []storage.Action) *written {
 	w := newWritten(actions)
 	if len(actions) == 0 {
 		return w
@@ -99,10 +130,10 @@ func collect(b *pgx.Batch, actions []storage.Action) written {
 		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, a.FolderID}, a.Version)
 	}
 	b.Queue(upsertCollections, rows.args()...).Query(each(func(row pgx.Rows) error {
-		var key storage.StateKey
-		var old string
-		err := row.Scan(&key.User.Tenant, &key.User.UserID, &key.Subject.Biz, &key.Subject.BizID, &old)
-		w.take(key).OldFolderID = old
+		c, err := w.take(row.RawValues())
+		if err == nil {
+			err = row.Scan(nil, nil, nil, nil, &c.OldFolderID)
+		}
 		return err
 	}))
 	return w
@@ -124,12 +155,12 @@ CROSS JOIN LATERAL (SELECT state, version FROM user_collection s
 
 // lookUp fills in the latest word on the states that were not written. They
 // are locked: the upsert locks what it leaves as it is, too.
-func (t *tx) lookUp(reacted, collected written) error {
-	if len(reacted.left)+len(collected.left) == 0 {
+func (t *tx) lookUp(reacted, collected *written) error {
+	if reacted.left+collected.left == 0 {
 		return nil
 	}
 	b := t.batch()
-	if len(reacted.left) > 0 {
+	if reacted.left > 0 {
 		keys, at := reacted.keys()
 		b.Queue(selectReactions, keys.args()...).Query(each(func(row pgx.Rows) error {
 			var i int
@@ -141,7 +172,7 @@ func (t *tx) lookUp(reacted, collected written) error {
 			return err
 		}))
 	}
-	if len(collected.left) > 0 {
+	if collected.left > 0 {
 		keys, at := collected.keys()
 		b.Queue(selectCollections, keys.args()...).Query(each(func(row pgx.Rows) error {
 			var i int

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"encoding/binary"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// arrays writes the columns of a statement. The client's own codec can do it
+// for elements of any type, and therefore looks at each and copies it first.
+type arrays struct{ *pgtype.ArrayCodec }
+
+// writeArrays has a connection use it.
+func writeArrays(c *pgx.Conn) {
+	types := c.TypeMap()
+	for _, oid := range []uint32{pgtype.TextArrayOID, pgtype.Int8ArrayOID} {
+		known, _ := types.TypeForOID(oid)
+		if codec, ok := known.Codec.(*pgtype.ArrayCodec); ok {
+			types.RegisterType(&pgtype.Type{Name: known.Name, OID: oid, Codec: arrays{codec}})
+		}
+	}
+}
+
+// PlanEncode tells how to write a value.
+func (a arrays) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+	if format == pgtype.BinaryFormatCode {
+		switch value.(type) {
+		case []string:
+			return encodeTexts{}
+		case []int64:
+			return encodeNumbers{}
+		}
+	}
+	return a.ArrayCodec.PlanEncode(m, oid, format, value)
+}
+
+type (
+	encodeTexts   struct{}
+	encodeNumbers struct{}
+)
+
+func (encodeTexts) Encode(value any, buf []byte) ([]byte, error) {
+	texts, _ := value.([]string)
+	if texts == nil {
+		return nil, nil
+	}
+	buf = beginArray(buf, pgtype.TextOID, len(texts))
+	for _, s := range texts {
+		buf = append(binary.BigEndian.AppendUint32(buf, uint32(len(s))), s...)
+	}
+	return buf, nil
+}
+
+func (encodeNumbers) Encode(value any, buf []byte) ([]byte, error) {
+	numbers, _ := value.([]int64)
+	if numbers == nil {
+		return nil, nil
+	}
+	buf = beginArray(buf, pgtype.Int8OID, len(numbers))
+	for _, n := range numbers {
+		buf = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(buf, 8), uint64(n))
+	}
+	return buf, nil
+}
+
+// beginArray writes what stands before the elements of an array: the number of
+// dimensions, whether there are nulls, the type; of the one dimension its
+// length and where it begins.
+func beginArray(buf []byte, oid uint32, n int) []byte {
+	head := [...]uint32{1, 0, oid, uint32(n), 1}
+	for _, word := range head {
+		buf = binary.BigEndian.AppendUint32(buf, word)
+	}
+	return buf
+}
