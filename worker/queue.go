@@ -62,3 +62,10 @@ type Delivery interface {
 	// aside with the reason or tells its publisher.
 	Reject(reason error) error
 }
+
+// Together is a Delivery of a queue that can acknowledge many at once.
+type Together interface {
+	Delivery
+	// AckAll does to deliveries of its queue what Ack does to one, for less.
+	AckAll(deliveries []Delivery) error
+}

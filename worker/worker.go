@@ -325,9 +325,7 @@ func (h *hand) work(ctx, working context.Context, batch []task) {
 	outcome, err := h.persist(ctx, working, batch)
 	switch {
 	case err == nil && h.publish(ctx, working, outcome) == nil:
-		for _, t := range batch {
-			h.settled("ack", t.Ack())
-		}
+		h.ack(batch)
 	case err == nil: // persisted, but not told: whoever gets it again will tell
 		h.requeue(batch)
 	case errors.Is(err, errStopped):
@@ -343,6 +341,20 @@ func (h *hand) work(ctx, working context.Context, batch []task) {
 		h.opts.Metrics.rejected()
 		h.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", err)
 		h.settled("reject", batch[0].Reject(err))
+	}
+}
+
+func (w *Worker) ack(batch []task) {
+	if first, can := batch[0].Delivery.(Together); can {
+		deliveries := make([]Delivery, len(batch))
+		for i := range batch {
+			deliveries[i] = batch[i].Delivery
+		}
+		w.settled("ack", first.AckAll(deliveries))
+		return
+	}
+	for _, t := range batch {
+		w.settled("ack", t.Ack())
 	}
 }
 

@@ -77,6 +77,7 @@ func (s *share) passOn() error {
 	s.mu.Lock()
 	s.served, s.leaving = false, false
 	s.mu.Unlock()
+	s.order = order{} // nobody holds a message of the old channel
 	opts.Logger.Info("partition passed on to another worker", "partition", s.partition)
 	return s.consumption.session.within(s.subscribe)
 }
@@ -117,11 +118,11 @@ func (s *share) take() bool {
 	return !s.leaving
 }
 
-// settled notes that a message that was handed on is settled.
-func (s *share) settled() {
+// settled notes that messages that were handed on are settled.
+func (s *share) settled(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inHand--
+	s.inHand -= n
 	if s.leaving && s.inHand == 0 {
 		s.consumption.idle <- s
 	}

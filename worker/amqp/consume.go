@@ -145,6 +145,9 @@ type share struct {
 	channel     *amqp091.Channel
 	forwarding  sync.WaitGroup
 
+	telling sync.Mutex // held to tell the broker what is settled
+	order   order      // of the channel
+
 	mu      sync.Mutex
 	served  bool // the broker has delivered something: no other consumer is served
 	leaving bool // is to be passed on: what comes now is not handed on

@@ -1,0 +1,136 @@
+package amqp
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/rabbitmq/amqp091-go"
+	"pgregory.net/rapid"
+
+	"ovation/worker"
+)
+
+// channelEnd is what the broker knows of a channel. Like the broker it takes no
+// word on what is not outstanding.
+type channelEnd struct {
+	outstanding map[uint64]bool
+	acked       map[uint64]bool
+	words       int
+}
+
+func (b *channelEnd) Ack(tag uint64, multiple bool) error {
+	b.words++
+	if !b.outstanding[tag] {
+		return errors.New("unknown delivery tag")
+	}
+	for other := range b.outstanding {
+		if other == tag || multiple && other < tag {
+			delete(b.outstanding, other)
+			b.acked[other] = true
+		}
+	}
+	return nil
+}
+
+func (b *channelEnd) Nack(tag uint64, _, _ bool) error {
+	b.words++
+	if !b.outstanding[tag] {
+		return errors.New("unknown delivery tag")
+	}
+	delete(b.outstanding, tag)
+	return nil
+}
+
+func (b *channelEnd) Reject(tag uint64, requeue bool) error { return b.Nack(tag, false, requeue) }
+
+func newTestShare() *share {
+	return &share{consumption: &consumption{queue: &Queue{}, over: make(chan struct{})}}
+}
+
+func (b *channelEnd) deliver(s *share, tag uint64) *delivery {
+	b.outstanding[tag] = true
+	s.take()
+	return &delivery{share: s, raw: amqp091.Delivery{Acknowledger: b, DeliveryTag: tag}}
+}
+
+// However deliveries are settled, alone or together and in whatever order, the
+// broker is told of each, and of nothing that is not settled.
+func TestTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
+		s := newTestShare()
+		var held []*delivery
+		acked := map[uint64]bool{}
+		last := uint64(0)
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			for range rapid.IntRange(0, 5).Draw(t, "new") {
+				last++
+				held = append(held, b.deliver(s, last))
+			}
+			if len(held) == 0 {
+				continue
+			}
+			held = rapid.Permutation(held).Draw(t, "order")
+			n := rapid.IntRange(1, len(held)).Draw(t, "settled")
+			some := held[:n]
+			held = held[n:]
+			var err error
+			if how := rapid.SampledFrom([]string{"together", "ack", "requeue"}).Draw(t, "how"); how == "together" {
+				all := make([]worker.Delivery, n)
+				for i, d := range some {
+					all[i] = d
+				}
+				err = some[0].AckAll(all)
+				for _, d := range some {
+					acked[d.raw.DeliveryTag] = true
+					if again := d.Ack(); !errors.Is(again, worker.ErrSettled) {
+						t.Fatalf("acknowledged twice: %v", again)
+					}
+				}
+			} else {
+				for _, d := range some {
+					if how == "requeue" {
+						err = errors.Join(err, d.Requeue())
+						continue
+					}
+					err = errors.Join(err, d.Ack())
+					acked[d.raw.DeliveryTag] = true
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(b.outstanding) != len(held) || s.inHand != len(held) {
+				t.Fatalf("%d are held; to the broker %d, to the partition %d", len(held), len(b.outstanding), s.inHand)
+			}
+			for tag := range b.acked {
+				if !acked[tag] {
+					t.Fatalf("%d was acknowledged by nobody", tag)
+				}
+			}
+			for tag := range acked {
+				if !b.acked[tag] {
+					t.Fatalf("the broker was not told of %d", tag)
+				}
+			}
+		}
+	})
+}
+
+func TestARunIsAcknowledgedByOneWord(t *testing.T) {
+	b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
+	s := newTestShare()
+	var all []worker.Delivery
+	for tag := range uint64(100) {
+		all = append(all, b.deliver(s, tag+1))
+	}
+	if err := all[0].(*delivery).AckAll(all[:60]); err != nil || b.words != 1 || len(b.acked) != 60 {
+		t.Errorf("60 of 100: %d words, %d acknowledged, %v", b.words, len(b.acked), err)
+	}
+	if err := all[99].(*delivery).AckAll(all[90:]); err != nil || b.words != 11 || len(b.acked) != 70 {
+		t.Errorf("the last 10, out of turn: %d words, %d acknowledged, %v", b.words, len(b.acked), err)
+	}
+	if err := all[60].(*delivery).AckAll(all[60:90]); err != nil || b.words != 12 || len(b.acked) != 100 {
+		t.Errorf("the rest: %d words, %d acknowledged, %v", b.words, len(b.acked), err)
+	}
+}
