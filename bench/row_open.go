@@ -25,17 +25,11 @@ const (
 )
 
 // openRow sends likes at a fixed rate, and beside them a few whose way to
-// others it follows.
+// others it follows. Then the reference has to bear the same rate: what it
+// cannot do either, the machine cannot.
 func openRow(ctx context.Context, b *bench, r *row) error {
 	t, err := b.site.readTruth(ctx, b.people)
 	if err != nil {
-		return err
-	}
-	s := &b.node
-	clients := b.people.likers(s, openClients, b.seed, func(l *liker) { l.shown, l.base = true, t })
-	warm := rand.New(rand.NewPCG(b.seed, 2))   //nolint:gosec // it is meant to be the same each time
-	random := rand.New(rand.NewPCG(b.seed, 3)) //nolint:gosec // it is meant to be the same each time
-	if _, err := load.Open(ctx, s.process.address, clients, openRate, b.plan.warm, warm); err != nil {
 		return err
 	}
 	prober, err := newProber(ctx, b)
@@ -43,15 +37,52 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 		return err
 	}
 	defer prober.close()
+	ours, empty, err := b.openLoad(ctx, r, &b.node, b.plan.open, prober.run, func(l *liker) { l.shown, l.base = true, t })
+	if err != nil {
+		return err
+	}
+	theirs, _, err := b.openLoad(ctx, r, &b.plain, b.plan.open/openShare, nobodyProbes, func(*liker) {})
+	if err != nil {
+		return fmt.Errorf("the reference: %w", err)
+	}
+	seen := time.Duration(prober.seen.ValueAtQuantile(99)) * time.Microsecond
+	r.met = ours.Quantile(99) < openP99 && ours.Errors == 0 && seen < seenP99 && empty < emptyTime
+	r.result = fmt.Sprintf("p50 %.2f ms, p99 %.2f ms, p99.9 %.1f ms, max %.1f ms; %d errors; seen by others p50 %.1f ms, p99 %.1f ms, max %.1f ms; all persisted after %.0f ms. The reference: p50 %.2f ms, p99 %.2f ms",
+		ms(ours.Quantile(50)), ms(ours.Quantile(99)), ms(ours.Quantile(99.9)), ms(ours.Quantile(100)), ours.Errors,
+		float64(prober.seen.ValueAtQuantile(50))/1e3, ms(seen), float64(prober.seen.Max())/1e3, ms(empty),
+		ms(theirs.Quantile(50)), ms(theirs.Quantile(99)))
+	r.notes = append(r.notes, fmt.Sprintf("%d likes over %d connections in %.0f s, due at random times; each also asks for likeCount and liked. How soon others see them was measured %d times. The reference is asked for bare likes, for %.0f s.",
+		ours.Requests, openClients, ours.Elapsed.Seconds(), prober.seen.TotalCount(), theirs.Elapsed.Seconds()))
+	for _, fault := range ours.Faults {
+		r.notes = append(r.notes, "An error: "+fault)
+	}
+	return b.people.check(ctx, b.site, b.had)
+}
+
+// openShare is how much shorter the reference bears the rate.
+const openShare = 3
+
+func nobodyProbes(context.Context, float64) error { return nil }
+
+// openLoad has a side bear the rate while somebody probes. It also returns how
+// long after the end everything was persisted.
+func (b *bench) openLoad(
+	ctx context.Context, r *row, s *side, during time.Duration, probe func(context.Context, float64) error, with func(*liker),
+) (result *load.Result, empty time.Duration, err error) {
+	clients := b.people.likers(s, openClients, b.seed, with)
+	warm := rand.New(rand.NewPCG(b.seed, 2))   //nolint:gosec // it is meant to be the same each time
+	random := rand.New(rand.NewPCG(b.seed, 3)) //nolint:gosec // it is meant to be the same each time
+	if _, err := load.Open(ctx, s.process.address, clients, openRate, b.plan.warm, warm); err != nil {
+		return nil, 0, err
+	}
 	into := &measured{who: s.name, shares: map[string]series{}}
-	r.of = []*measured{into}
-	var result *load.Result
+	r.of = append(r.of, into)
 	err = b.metered(ctx, s.process, into, func() (int64, error) {
 		probing, enough := context.WithCancel(ctx)
 		probed := make(chan error, 1)
-		go func() { probed <- prober.run(probing, b.plan.probes) }()
+		go func() { probed <- probe(probing, b.plan.probes) }()
 		var err error
-		result, err = load.Open(ctx, s.process.address, clients, openRate, b.plan.open, random)
+		result, err = load.Open(ctx, s.process.address, clients, openRate, during, random)
 		enough()
 		if err = errors.Join(err, <-probed); err != nil {
 			return 0, err
@@ -59,25 +90,12 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 		return result.Requests, nil
 	})
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	ended := time.Now()
-	if err := b.drain(ctx); err != nil {
-		return err
-	}
-	empty := time.Since(ended)
+	err = b.drain(ctx)
 	into.rate, into.p50, into.p99 = series{result.Rate()}, series{ms(result.Quantile(50))}, series{ms(result.Quantile(99))}
-	seen := time.Duration(prober.seen.ValueAtQuantile(99)) * time.Microsecond
-	r.met = result.Quantile(99) < openP99 && result.Errors == 0 && seen < seenP99 && empty < emptyTime
-	r.result = fmt.Sprintf("p50 %.2f ms, p99 %.2f ms, p99.9 %.1f ms, max %.1f ms; %d errors; seen by others p50 %.1f ms, p99 %.1f ms, max %.1f ms; all persisted after %.0f ms",
-		ms(result.Quantile(50)), ms(result.Quantile(99)), ms(result.Quantile(99.9)), ms(result.Quantile(100)), result.Errors,
-		float64(prober.seen.ValueAtQuantile(50))/1e3, ms(seen), float64(prober.seen.Max())/1e3, ms(empty))
-	r.notes = append(r.notes, fmt.Sprintf("%d likes over %d connections in %.0f s, due at random times; each also asks for likeCount and liked. How soon others see them was measured %d times.",
-		result.Requests, openClients, result.Elapsed.Seconds(), prober.seen.TotalCount()))
-	for _, fault := range result.Faults {
-		r.notes = append(r.notes, "An error: "+fault)
-	}
-	return b.people.check(ctx, b.site, b.had)
+	return result, time.Since(ended), err
 }
 
 // prober likes what nobody else likes and watches, as somebody else, when it is
