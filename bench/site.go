@@ -28,7 +28,7 @@ const (
 	rabbitmqURL = "OVATION_RABBITMQ_URL"
 )
 
-const partitions = 8
+const partitions = 4 // as by default
 
 // site is an installation of its own on the services: a schema, keys and queues
 // that nobody else has.

@@ -48,7 +48,7 @@ func (s *server) like(w http.ResponseWriter, r *http.Request) {
 var liked = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
 
 const (
-	partitions = 8
+	partitions = 4
 	window     = 256 // messages without their confirm
 	patience   = 10 * time.Second
 )

@@ -41,7 +41,7 @@ type redisFlag struct {
 // queueFlags say where the queue is.
 type queueFlags struct {
 	RabbitMQURL string         `help:"Queue: amqp://user:password@host:port/vhost."                              name:"rabbitmq-url"             placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
-	Partitions  partitionCount `default:"8"                                         help:"Queues that share the load; the same for every process." variable:"OVATION_PARTITIONS"`
+	Partitions  partitionCount `default:"4"                                         help:"Queues that share the load; the same for every process." variable:"OVATION_PARTITIONS"`
 }
 
 // options are those of the queue.

@@ -81,7 +81,7 @@ func (s *site) clean(tb testing.TB) {
 	s.sql(tb, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
 	s.forget(tb)
 	s.withQueues(tb, func(channel *amqp091.Channel) error {
-		for _, name := range []string{"dead", "partitions", "0", "1", "2", "3", "4", "5", "6", "7"} {
+		for _, name := range []string{"dead", "partitions", "0", "1", "2", "3"} {
 			if _, err := channel.QueueDelete(s.prefix+"."+name, false, false, false); err != nil {
 				return err
 			}

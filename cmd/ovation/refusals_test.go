@@ -155,7 +155,7 @@ func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
 func TestOtherNumberOfPartitionsIsRefused(t *testing.T) {
 	s := newSite(t)
 	s.start(t, "work")
-	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=4").wants(t, exitFailed, "another number of partitions")
+	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=8").wants(t, exitFailed, "another number of partitions")
 }
 
 func TestImportedRowsAreShown(t *testing.T) {

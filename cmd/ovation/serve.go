@@ -31,8 +31,8 @@ type serveCommand struct {
 }
 
 // maxMessages is how many messages a node publishes at the same time. Three keep
-// RabbitMQ busy; with one for each of eight partitions they are about half as
-// large, and a like costs RabbitMQ a quarter more.
+// RabbitMQ busy; with one for each of many partitions they are smaller, and a like
+// costs RabbitMQ more.
 const maxMessages = 3
 
 // Run serves until it is told to stop.

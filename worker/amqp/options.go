@@ -27,7 +27,7 @@ type Options struct {
 	// Prefix begins the name of every queue: 1 to 64 letters, digits, "-", "_"
 	// and "."; "ovation" if empty.
 	Prefix string
-	// Partitions is how many queues share the load, at most 256; 8 if 0.
+	// Partitions is how many queues share the load, at most 256; 4 if 0.
 	Partitions int
 	// DeliveryLimit is how often the broker delivers a message that is neither
 	// acknowledged nor rejected before it puts it aside; 200 if 0. It counts
@@ -70,7 +70,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Prefix = cmp.Or(o.Prefix, "ovation")
-	o.Partitions = cmp.Or(o.Partitions, 8)
+	o.Partitions = cmp.Or(o.Partitions, 4)
 	o.DeliveryLimit = cmp.Or(o.DeliveryLimit, 200)
 	o.Window = cmp.Or(o.Window, 256)
 	o.Prefetch = cmp.Or(o.Prefetch, 100)
