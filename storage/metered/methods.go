@@ -11,8 +11,11 @@ import (
 func (s *Store) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) (out []storage.Interactive, err error) {
 	defer s.measure("Interactives", time.Now(), &err)
 	out, err = s.Store.Interactives(ctx, viewer, subjects, kinds)
-	for i := range out {
-		s.replies.WithLabelValues(string(out[i].Freshness)).Inc()
+	for from, to := 0, 0; from < len(out); from = to {
+		for to < len(out) && out[to].Freshness == out[from].Freshness {
+			to++
+		}
+		s.replies.WithLabelValues(string(out[from].Freshness)).Add(float64(to - from))
 	}
 	return out, err
 }

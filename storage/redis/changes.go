@@ -26,10 +26,6 @@ func (s *Store) OnChange(changed func([]storage.Subject), all func()) {
 
 // invalidated is told which keys the client's cache has forgotten.
 func (s *Store) invalidated(keys []rueidis.RedisMessage) {
-	l := s.listener.Load()
-	if l == nil {
-		return
-	}
 	subjects := make([]storage.Subject, 0, len(keys))
 	for i := range keys {
 		key, err := keys[i].ToString()
@@ -40,7 +36,11 @@ func (s *Store) invalidated(keys []rueidis.RedisMessage) {
 			subjects = append(subjects, subject)
 		}
 	}
-	if len(subjects) > 0 {
+	if len(subjects) == 0 {
+		return
+	}
+	s.near.forget(subjects)
+	if l := s.listener.Load(); l != nil {
 		l.changed(subjects)
 	}
 }

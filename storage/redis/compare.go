@@ -157,7 +157,7 @@ func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (ma
 	}
 	var copied []counted
 	err := s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
-		copied, _, err = s.readCounts(ctx, at, subjects, false)
+		copied, err = s.readCounts(ctx, at, subjects)
 		return err
 	})
 	if err != nil {

@@ -50,19 +50,12 @@ type counted struct {
 	known bool
 }
 
-// counts reads counts: through the client's cache, or past it. What Redis does
-// not have comes from the database and is left unknown where that is down.
-// fills are scripts that put it into Redis, for the caller to run. Errors:
-// storage.ErrUnavailable, where Redis is; the context's.
+// counts reads counts: near ones and those of the client's cache, or past both.
+// What Redis does not have comes from the database and is left unknown where
+// that is down. fills are scripts that put it into Redis, for the caller to run.
+// Errors: storage.ErrUnavailable, where Redis is; the context's.
 func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, fills []call, err error) {
-	err = s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
-		var hit bool
-		if out, hit, err = s.copiedCounts(ctx, at, subjects, cached); err == nil && hit {
-			err = errCached
-		}
-		return err
-	})
-	if err != nil {
+	if out, err = s.copiedCounts(ctx, at, subjects, cached); err != nil {
 		return nil, nil, err
 	}
 	var missing []int
@@ -96,15 +89,19 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 	return out, fills, nil
 }
 
-// copiedCounts reads what Redis has. Where the client's cache or Redis is behind
-// what this process has seen, that is taken. hit tells that the cache had it all.
-func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, hit bool, err error) {
-	out, hit, err = s.readCounts(ctx, at, subjects, cached)
-	if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
-		out, hit, err = s.readCounts(ctx, at, subjects, cached)
+// copiedCounts reads what Redis has. Where what this process keeps of it, or
+// Redis itself, is behind what the process has seen, that is taken.
+func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, err error) {
+	if cached {
+		out, err = s.nearCounts(ctx, at, subjects)
+	} else {
+		err = s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
+			out, err = s.readCounts(ctx, at, subjects)
+			return err
+		})
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for i := range out {
 		if seen, newer := s.floors.above(subjects[i], out[i].Version); newer {
@@ -113,33 +110,64 @@ func (s *Store) copiedCounts(ctx context.Context, at *epoch, subjects []storage.
 			s.floors.raise(subjects[i], out[i].Counts)
 		}
 	}
-	return out, hit, nil
+	return out, nil
 }
 
-func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, hit bool, err error) {
+// readCounts reads past whatever this process keeps.
+func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Subject) (out []counted, err error) {
 	out = make([]counted, len(subjects))
-	var replies []rueidis.RedisResult
-	if cached {
-		commands := make([]rueidis.CacheableTTL, len(subjects))
-		for i, subject := range subjects {
-			commands[i] = rueidis.CT(s.client.B().Hmget().Key(at.countsKey(subject)).Field(countFields...).Cache(), localLife)
-		}
-		replies = s.client.DoMultiCache(ctx, commands...)
-	} else {
-		commands := make([]rueidis.Completed, len(subjects))
-		for i, subject := range subjects {
-			commands[i] = s.client.B().Hmget().Key(at.countsKey(subject)).Field(countFields...).Build()
-		}
-		replies = s.client.DoMulti(ctx, commands...)
+	commands := make([]rueidis.Completed, len(subjects))
+	for i, subject := range subjects {
+		commands[i] = s.client.B().Hmget().Key(at.countsKey(subject)).Field(countFields...).Build()
 	}
-	hit = cached
-	for i := range replies {
-		if out[i].Counts, out[i].known, err = parseCounts(replies[i]); err != nil {
-			return nil, false, err
+	for i, reply := range s.client.DoMulti(ctx, commands...) {
+		if out[i].Counts, out[i].known, err = parseCounts(reply); err != nil {
+			return nil, err
 		}
-		hit = hit && replies[i].IsCacheHit()
 	}
-	return out, hit, nil
+	return out, nil
+}
+
+// nearCounts reads what is near, and the rest through the client's cache.
+func (s *Store) nearCounts(ctx context.Context, at *epoch, subjects []storage.Subject) ([]counted, error) {
+	if err := s.redis.down(); err != nil {
+		return nil, fmt.Errorf("read counts: %w", err)
+	}
+	out := make([]counted, len(subjects))
+	left := s.near.find(at, subjects, out)
+	if len(left) == 0 {
+		return out, nil
+	}
+	err := s.inRedis(ctx, "read counts", func(ctx context.Context) error {
+		err := s.readThrough(ctx, at, subjects, left, out)
+		if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
+			err = s.readThrough(ctx, at, subjects, left, out)
+		}
+		return err
+	})
+	return out, err
+}
+
+// readThrough reads the counts at the indices left through the client's cache.
+// What comes is near from then on. It returns errCached where that cache had all.
+func (s *Store) readThrough(ctx context.Context, at *epoch, subjects []storage.Subject, left []int, out []counted) (err error) {
+	turn, hit := s.near.reserve(subjects, left), true
+	commands, until := make([]rueidis.CacheableTTL, len(left)), make([]int64, len(left))
+	for k, i := range left {
+		commands[k] = rueidis.CT(s.client.B().Hmget().Key(at.countsKey(subjects[i])).Field(countFields...).Cache(), localLife)
+	}
+	for k, reply := range s.client.DoMultiCache(ctx, commands...) {
+		to := &out[left[k]]
+		if to.Counts, to.known, err = parseCounts(reply); err != nil {
+			return err
+		}
+		until[k], hit = s.near.until(reply), hit && reply.IsCacheHit()
+	}
+	s.near.keep(turn, at, subjects, left, out, until)
+	if hit {
+		return errCached
+	}
+	return nil
 }
 
 // storedCounts reads counts from the database.

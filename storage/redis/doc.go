@@ -15,6 +15,7 @@
 // What an earlier epoch holds is not read, and ends by itself.
 //
 // Counts are read through the client's own cache, which Redis invalidates.
+// What was read so is near, ready for use, for as long as that cache keeps it.
 // They are written by Publish and by fills, never over a version as new.
 //
 // A window holds an entry for each state of a reaction or a collection: the
@@ -91,7 +92,9 @@
 //     TestReadIsAsNewAsItsCount, TestCutOffNodeWaitsForTheWorker,
 //     TestCommitThatOutlastsTheGuard, TestDroppedIsTakenBack,
 //     TestDroppedIsLaidOverNothing.
-//   - I5: TestCountsNeverGoBack.
+//   - I5: TestCountsNeverGoBack. What is near is what the client's cache would
+//     answer: TestWhatIsNearIsWhatWasReadUnlessItHasChangedSince,
+//     TestWhatIsNearGoesWithTheClientsCache, and TestInterleavings.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped, TestLookKeepsAlive. What is shown and not committed
 //     outlives a reload: TestShownOutlivesAReload. What was rolled back leaves
@@ -111,7 +114,7 @@
 //     TestNothingIsLostWithAConnection.
 //   - I7: TestRoundTrips, TestMissesAtOnceAskOnce, TestPendingReadsAskNobody.
 //     Memory is bounded: TestWindowsAreBounded, TestReadsAreBounded,
-//     TestEveryKeyHasAnAge.
+//     TestWhatIsNearIsBounded, TestEveryKeyHasAnAge.
 //   - Values that are not ours, and scripts that Redis has lost, fail nobody:
 //     TestForeignValuesFailNobody, TestLostScriptsAreSentAgain. It needs few
 //     privileges: TestLeastPrivileges.

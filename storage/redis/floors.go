@@ -37,7 +37,7 @@ func (f *floors) raise(subject storage.Subject, counts storage.Counts) {
 		f.of = make(map[storage.Subject]floor) // forgetting some is harmless: they last a moment
 	}
 	if f.of[subject].Version <= counts.Version {
-		f.of[subject] = floor{counts, now.Add(floorLife)}
+		f.of[detached(subject)] = floor{counts, now.Add(floorLife)}
 	}
 	f.some.Store(true)
 }

@@ -127,8 +127,7 @@ func (in *interleaving) published() bool {
 func (in *interleaving) lose() {
 	in.plain.Do(context.Background(), in.plain.B().Flushall().Build())
 	for node := range interleavedNodes {
-		clear(in.caches.of[node])
-		clear(in.caches.stale[node])
+		in.caches.lose(node)
 	}
 	in.poll()
 }
@@ -229,10 +228,10 @@ func (in *interleaving) atRest() {
 		in.reportf("at rest, the database counts %+v (%v), want %+v", there, err, counts)
 		return
 	}
-	var copied []counted
+	var copied counted
 	differs := func() bool {
-		copied, _, err = in.worker.readCounts(ctx, in.worker.epoch.Load(), []storage.Subject{in.subject}, false)
-		return err != nil || copied[0].known && copied[0].Counts != there[0].Counts
+		copied, err = countsInRedis(ctx, in.worker, in.subject)
+		return err != nil || copied.known && copied.Counts != there[0].Counts
 	}
 	// What a writer that died has not published ends with the guard.
 	for over := time.Now().Add(in.worker.opts.Guard + settleTime); differs() && time.Now().Before(over); {

@@ -89,7 +89,7 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 	store := func(node int) *Store {
 		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database}
 		s.client = steppedClient{base.client, in.caches, node}
-		s.most, s.unshown = most, newUnshown()
+		s.most, s.unshown, s.near = most, newUnshown(), in.caches.near[node]
 		s.epoch.Store(base.epoch.Load())
 		return s
 	}

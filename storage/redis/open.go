@@ -103,6 +103,7 @@ type Store struct {
 	redis    *part
 	database *part
 	flights  flights
+	near     *near
 	floors   floors
 	glances  glances
 
@@ -139,7 +140,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown()}
+	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear()}
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
 	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, o.MaxReads, &o)
@@ -150,6 +151,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.ClientName = "ovation"
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
 		if keys == nil { // the connection is lost, or all keys are
+			s.near.forgetAll()
 			s.suspect()
 			return
 		}

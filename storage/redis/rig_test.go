@@ -63,6 +63,15 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 	return got[0]
 }
 
+// countsInRedis are the counts that Redis has, past whatever a store knows.
+func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counted, error) {
+	out, err := s.readCounts(ctx, s.epoch.Load(), []storage.Subject{of})
+	if err != nil {
+		return counted{}, err
+	}
+	return out[0], nil
+}
+
 // look is what a recorder learns.
 func look(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()

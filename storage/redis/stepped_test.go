@@ -3,7 +3,9 @@ package redis
 import (
 	"context"
 	"iter"
+	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -62,11 +64,12 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []storage.WindowKey, 
 	return d.Store.Windows(ctx, keys, limit)
 }
 
-// localCaches are the client-side caches of some nodes. Each learns late of
-// what has changed.
+// localCaches are the client-side caches of some nodes, and what is near. Each
+// learns late of what has changed.
 type localCaches struct {
 	of    []map[string]rueidis.RedisResult
 	stale []map[string]bool
+	near  []*near
 }
 
 func newLocalCaches(nodes int) *localCaches {
@@ -74,6 +77,8 @@ func newLocalCaches(nodes int) *localCaches {
 	for range nodes {
 		c.of = append(c.of, map[string]rueidis.RedisResult{})
 		c.stale = append(c.stale, map[string]bool{})
+		c.near = append(c.near, newNear())
+		c.near[len(c.near)-1].until = func(rueidis.RedisResult) int64 { return math.MaxInt64 }
 	}
 	return c
 }
@@ -91,8 +96,24 @@ func (c *localCaches) invalidate(key string) {
 func (c *localCaches) hear(node int) {
 	for key := range c.stale[node] {
 		delete(c.of[node], key)
+		if subject, ok := subjectOfKey(prefixOf(key), key); ok {
+			c.near[node].forget([]storage.Subject{subject})
+		}
 	}
 	clear(c.stale[node])
+}
+
+// prefixOf is what the keys of a store begin with.
+func prefixOf(key string) string {
+	prefix, _, _ := strings.Cut(key, ":")
+	return prefix
+}
+
+// lose is what a node does that hears that all keys are lost.
+func (c *localCaches) lose(node int) {
+	clear(c.of[node])
+	clear(c.stale[node])
+	c.near[node].forgetAll()
 }
 
 // steppedClient stops before every command, each of a pipeline too, and reads

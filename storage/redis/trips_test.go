@@ -74,7 +74,7 @@ func TestRoundTrips(t *testing.T) {
 			}
 			if c.what == "cold" { // what was absent is cached as absent until Redis says otherwise
 				eventually(t, "the client has heard of the counts", func() bool {
-					counts, _, err := s.readCounts(t.Context(), s.epoch.Load(), all, true)
+					counts, err := s.copiedCounts(t.Context(), s.epoch.Load(), all, true)
 					for i := range counts {
 						if !counts[i].known {
 							return false
