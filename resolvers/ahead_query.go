@@ -5,6 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/resolvers/rows"
 	"ovation/storage"
 )
 
@@ -18,7 +19,12 @@ func (a *ahead) query(of *root) {
 			a.subjects(of, []storage.Subject{subject})
 		}
 	case "interactives":
-		a.subjectsNamed(of, asList(a.argument(field, "subjects")))
+		switch named := a.argument(field, "subjects").(type) {
+		case *rows.Rows:
+			a.subjectsInRows(of, named)
+		default:
+			a.subjectsNamed(of, asList(named))
+		}
 	case "node":
 		a.nodeNamed(field, a.argument(field, "id"))
 	case "nodes":
@@ -77,6 +83,22 @@ func (a *ahead) subjectsNamed(of *root, named []any) {
 			subjects[i], ok = a.subjectNamed(object["biz"], object["bizId"])
 		}
 		if !ok {
+			return
+		}
+	}
+	a.subjects(of, subjects)
+}
+
+// subjectsInRows is subjectsNamed for rows of SubjectInput.
+func (a *ahead) subjectsInRows(of *root, named *rows.Rows) {
+	biz, id := named.Column("biz"), named.Column("bizId")
+	if named.Len() > maxSubjects || biz < 0 || id < 0 {
+		return
+	}
+	subjects := make([]storage.Subject, named.Len())
+	for i := range subjects {
+		subjects[i] = storage.Subject{Tenant: a.me.Tenant, Biz: named.Value(i, biz), BizID: named.Value(i, id)}
+		if subjects[i].Validate() != nil {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/plain"
+	"ovation/resolvers/rows"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -33,6 +34,9 @@ type request struct {
 // written plainly.
 func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	op := graphql.GetOperationContext(ctx)
+	if op.Operation.Operation != ast.Query {
+		rows.Unfold(op.Variables)
+	}
 	if op.Operation.Operation == ast.Subscription {
 		return r.subscribe(ctx, op, next)
 	}
@@ -48,6 +52,7 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 				return graphql.OneShot(&graphql.Response{Data: data})
 			}
 		}
+		rows.Unfold(op.Variables)
 	}
 	op.ResolverMiddleware = q.resolve
 	return next(ctx)

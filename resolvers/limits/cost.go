@@ -6,6 +6,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/resolvers/rows"
 )
 
 // maxList is the longest list that any field returns or takes. What asks for
@@ -159,6 +161,10 @@ func (c *coster) longest(field *ast.Field) int {
 			continue
 		}
 		value, given := c.argument(field, definition.Name)
+		if alike, is := value.(*rows.Rows); is {
+			longest = max(longest, alike.Len())
+			continue
+		}
 		switch list := reflect.ValueOf(value); {
 		case !given || value == nil:
 			longest = max(longest, 0)

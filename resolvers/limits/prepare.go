@@ -7,6 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/resolvers/rows"
 )
 
 // Executor goes around an executor, so that a document which has been executed
@@ -23,11 +25,13 @@ type preparing struct {
 	limits *Limits
 }
 
-// CreateOperationContext implements graphql.GraphExecutor.
+// CreateOperationContext implements graphql.GraphExecutor. Among the variables
+// of what it returns may be *rows.Rows, where such were among the parameters.
 func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
 	if operation := e.limits.prepare(ctx, params); operation != nil {
 		return operation, nil
 	}
+	rows.Unfold(params.Variables)
 	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
 	if len(errs) == 0 {
 		e.limits.cache.execute(operation)
@@ -62,9 +66,10 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) *graphq
 	return out
 }
 
-// coerce returns the variables as the executor would make them. It returns false
-// where it has to do that itself: they are not of their types, or of types that
-// are not known here.
+// coerce returns the variables as the executor would make them, but for rows. It
+// returns false where it has to do that itself: they are not of their types, or
+// of types that are not known here. It changes nothing of values, and may return
+// them.
 func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]any) (map[string]any, bool) {
 	if len(operation.VariableDefinitions) == 0 {
 		return map[string]any{}, true
@@ -72,23 +77,31 @@ func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]an
 	if l.checkVariables(operation, values) != nil {
 		return nil, false
 	}
+	same := len(values) == len(operation.VariableDefinitions)
+	for _, variable := range operation.VariableDefinitions {
+		value, given := values[variable.Variable]
+		isInt := variable.Type.NamedType == "Int" && value != nil
+		if !given && variable.DefaultValue != nil || given && !isInt && !l.asItIs(variable.Type, value) {
+			return nil, false
+		}
+		same = same && given && !isInt
+	}
+	if same {
+		return values, true
+	}
 	out := make(map[string]any, len(operation.VariableDefinitions))
 	for _, variable := range operation.VariableDefinitions {
 		value, given := values[variable.Variable]
-		switch {
-		case !given && variable.DefaultValue != nil:
-			return nil, false
-		case !given:
+		if !given {
 			continue
-		case variable.Type.NamedType == "Int" && value != nil:
+		}
+		if variable.Type.NamedType == "Int" && value != nil {
 			number, isNumber := value.(json.Number)
 			n, err := number.Int64()
 			if !isNumber || err != nil {
 				return nil, false
 			}
 			value = n
-		case !l.asItIs(variable.Type, value):
-			return nil, false
 		}
 		out[variable.Variable] = value
 	}
@@ -97,11 +110,15 @@ func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]an
 
 // asItIs reports whether a value, which is of its type, stays what it is.
 func (l *Limits) asItIs(typ *ast.Type, value any) bool {
+	switch value.(type) {
+	case nil, *rows.Rows:
+		return true
+	}
 	if typ.Elem == nil {
-		return value == nil || l.same[typ.NamedType]
+		return l.same[typ.NamedType]
 	}
 	_, isList := value.([]any)
-	return value == nil || isList && typ.Elem.Elem == nil && l.same[typ.Elem.NamedType]
+	return isList && typ.Elem.Elem == nil && l.same[typ.Elem.NamedType]
 }
 
 // typesAsTheyAre are the types of which a value from JSON is not changed by

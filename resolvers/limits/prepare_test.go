@@ -3,8 +3,10 @@ package limits
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
+
+	"ovation/resolvers/rows"
 )
 
 // flatTypes has, beside everything, what is coerced here: input objects that
@@ -37,7 +41,7 @@ func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	coerced, refused := 0, 0
+	coerced, rowed, refused := 0, 0, 0
 	for range 50_000 {
 		typ, value := someType(random, 2), someValue(random, 3)
 		if random.IntN(3) == 0 {
@@ -53,14 +57,19 @@ func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
 			variable.Definition = flatTypes.Types[variable.Type.Name()]
 		}
 		body := `{"v":` + value + `,"unused":[1]}`
-		if random.IntN(10) == 0 {
+		switch random.IntN(10) {
+		case 0:
 			body = `{}`
+		case 1, 2, 3:
+			body = `{"v":` + value + `}`
 		}
 		var here, there map[string]any
 		decode(t, body, &here)
 		decode(t, body, &there)
 		want, err := validator.VariableValues(flatTypes, operation, there)
+		folded := fold(here)
 		got, ok := l.coerce(operation, here)
+		rows.Unfold(got)
 		switch {
 		case !ok:
 			refused++
@@ -68,13 +77,50 @@ func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
 			t.Errorf("%s with %s: the executor refuses it: %v", text, body, err)
 		case !reflect.DeepEqual(got, want):
 			t.Errorf("%s with %s: %#v, and the executor has %#v", text, body, got, want)
+		case folded:
+			rowed++
 		default:
 			coerced++
 		}
 	}
-	if coerced < 2_000 || refused < 2_000 {
-		t.Errorf("%d coerced and %d refused: too few to tell", coerced, refused)
+	if coerced < 2_000 || refused < 2_000 || rowed < 20 {
+		t.Errorf("%d coerced, %d of rows, and %d refused: too few to tell", coerced, rowed, refused)
 	}
+}
+
+// fold makes rows of lists that the transport would read as rows. It returns
+// whether there are some.
+func fold(variables map[string]any) (folded bool) {
+	for name, value := range variables {
+		list, _ := value.([]any)
+		var alike *rows.Rows
+		for i, one := range list {
+			object, _ := one.(map[string]any)
+			names := slices.Sorted(maps.Keys(object))
+			if i == 0 {
+				alike = &rows.Rows{Names: names}
+			}
+			if len(names) == 0 || !slices.Equal(names, alike.Names) {
+				alike = nil
+				break
+			}
+			for _, member := range names {
+				text, isText := object[member].(string)
+				if !isText {
+					alike = nil
+					break
+				}
+				alike.Values = append(alike.Values, text)
+			}
+			if alike == nil {
+				break
+			}
+		}
+		if alike != nil {
+			variables[name], folded = alike, true
+		}
+	}
+	return folded
 }
 
 var named = []string{"Int", "Float", "String", "Boolean", "ID", "Own", "Colour", "Box", "Flat"}
@@ -145,7 +191,7 @@ func rightValue(random *rand.Rand, typ string) string {
 	case "Colour":
 		return pick(`"RED"`, `"GREEN"`)
 	case "Flat":
-		return pick(`{"label":"a"}`, `{"label":"a","id":7,"on":false,"colour":"RED"}`, `{"label":"a","id":null}`)
+		return pick(`{"label":"a"}`, `{"label":"b","id":"c"}`, `{"label":"a","id":7,"on":false,"colour":"RED"}`, `{"label":"a","id":null}`)
 	case "Box":
 		return pick(`{"label":"a"}`, `{"label":"a","size":2,"tags":["1"],"flat":{"label":"b"}}`)
 	}
@@ -162,6 +208,13 @@ func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
 	for i, test := range []struct{ name, variables string }{
 		{"A", `{"s":[{"biz":"a","bizId":"1"},{"biz":"a","bizId":2}],"more":1}`},
 		{"A", `{"s":[{"biz":"a","bizId":"1"}]}`},
+		{"A", `{"s":[{"biz":"a","bizId":"1"},{"biz":"b","bizId":"2"}]}`},
+		{"A", `{"s":[{"biz":"a","bizId":"1","id":"1"}]}`},
+		{"A", `{"s":[{"bizId":"1"},{"bizId":"2"}]}`},
+		{"A", `{"s":[{"biz":"a","bizId":"1"}],"more":[{"biz":"a"}]}`},
+		{"B", `{"s":[{"biz":"a"}]}`},
+		{"C", `{"i":[{"biz":"a"}]}`},
+		{"C", `{"i":true,"n":[{"biz":"a"}]}`},
 		{"A", `{"s":{"biz":"a","bizId":"1"}}`},
 		{"A", `{"s":[{"biz":"a"}]}`},
 		{"A", `{"s":[{"biz":"a","bizId":"1","id":1}]}`},
@@ -181,6 +234,7 @@ func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
 		params := &graphql.RawParams{Query: page, OperationName: test.name}
 		if test.variables != "" {
 			decode(t, test.variables, &params.Variables)
+			fold(params.Variables)
 		}
 		got, errs := fast.CreateOperationContext(graphql.StartOperationTrace(context.Background()), params)
 		if a, b := asJSON(t, errs), asJSON(t, wantErrs); a != b {
@@ -189,6 +243,7 @@ func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
 		if len(errs) > 0 {
 			continue
 		}
+		rows.Unfold(got.Variables)
 		if !reflect.DeepEqual(got.Variables, want.Variables) || got.Operation != want.Operation || got.Doc != want.Doc ||
 			got.RawQuery != want.RawQuery || got.OperationName != want.OperationName || got.DisableIntrospection != want.DisableIntrospection ||
 			got.RecoverFunc == nil || got.ResolverMiddleware == nil || got.RootResolverMiddleware == nil {

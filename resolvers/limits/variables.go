@@ -9,6 +9,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/resolvers/rows"
 )
 
 // wrong is what is wrong with a variable, and where in it. The place is put
@@ -50,6 +52,9 @@ func (l *Limits) checkValue(typ *ast.Type, value any) *wrong {
 			return amiss("of type "+typ.String(), value)
 		}
 		return nil
+	}
+	if alike, is := value.(*rows.Rows); is {
+		return l.checkRows(typ, alike)
 	}
 	if typ.Elem != nil {
 		list, isList := value.([]any)
@@ -114,6 +119,30 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *wrong {
 	return &wrong{what: fmt.Sprintf("has a member %.40q, which %s has not", slices.Min(unknown), definition.Name)}
 }
 
+// checkRows passes rows where no object of them needs to be looked at: each is
+// of an input type whose members are texts. It passes no others, whatever they
+// are.
+func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *wrong {
+	if typ.Elem == nil || l.schema.Types[typ.Elem.NamedType] == nil {
+		return amiss("of type "+typ.String(), value)
+	}
+	definition, known := l.schema.Types[typ.Elem.NamedType], 0
+	for _, field := range definition.Fields {
+		given := value.Column(field.Name) >= 0
+		if given {
+			known++
+		}
+		isText := field.Type.NamedType == "String" || field.Type.NamedType == "ID"
+		if given && !isText || !given && field.Type.NonNull && field.DefaultValue == nil {
+			return amiss("of type "+typ.String(), value)
+		}
+	}
+	if definition.Kind != ast.InputObject || known < len(value.Names) {
+		return amiss("of type "+typ.String(), value)
+	}
+	return nil
+}
+
 // isScalar reports whether a value from JSON is one of a scalar type. Types
 // of this schema's own check theirs themselves.
 func isScalar(name string, value any) bool {
@@ -158,7 +187,7 @@ func kindOf(value any) string {
 		return strconv.FormatBool(value)
 	case string:
 		return fmt.Sprintf("the string %.40q", value)
-	case []any:
+	case []any, *rows.Rows:
 		return "a list"
 	case map[string]any:
 		return "an object"

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ovation/resolvers/rows"
 )
 
 // same checks that what scan reads the library reads, too, and returns whether
@@ -21,6 +23,7 @@ func same(t interface {
 	if got == nil {
 		return false
 	}
+	rows.Unfold(got.Variables)
 	want, refused := decodeMembers("the body", text)
 	if refused != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%q is %+v, and to the library %+v, %+v", text, got, want, refused)
@@ -40,6 +43,45 @@ var ordinary = []string{
 	`{"query":"q","variables":{"a":1,"a":{"b":2}}}`,
 	`{"query":"q","variables":{"":"","a":{"":1},"b":{"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1}}}`,
 	`{"query":"` + "\x7f" + `"}`,
+	`{"query":"q","variables":{"s":[{"biz":"video","bizId":"1"},{"biz":"video","bizId":"é✓"}],"t":[{"":""}]}}`,
+	` {"query":"q","variables":{ "s" : [ { "biz" : "" , "bizId" : "1" } , { "biz" : "video" , "bizId" : "" } ] , "t" : 1 } } `,
+	`{"query":"q","variables":{"s":[{"biz":"a","biz":"b"},{"biz":"c","biz":"d"}]}}`,
+	`{"query":"q","variables":{"s":[{"biz":"a"},{"bizId":"b"}],"t":[{"a":"1"},{"a":1}],"u":[{"a":"1"},{"a":"\""}],"v":[{"a":"1"},{}],"w":[{"a":"1"},[]]}}`,
+	`{"query":"q","variables":{"s":[{"a":"","b":"","c":"","d":"","e":"","f":"","g":"","h":""}],"t":[{"a":"","b":"","c":"","d":"","e":"","f":"","g":"","h":"","i":""}]}}`,
+}
+
+// Lists of objects that are made alike, and no others, are read as rows.
+func TestScanReadsObjectsMadeAlikeAsRows(t *testing.T) {
+	for text, want := range map[string]*rows.Rows{
+		`[{"biz":"video","bizId":"1"},{"biz":"book","bizId":""}]`: {Names: []string{"biz", "bizId"}, Values: []string{"video", "1", "book", ""}},
+		`[ { "x" : "é" } ]`:                     {Names: []string{"x"}, Values: []string{"é"}},
+		`[]`:                                    nil,
+		`[{}]`:                                  nil,
+		`["a"]`:                                 nil,
+		`{"biz":"a"}`:                           nil,
+		`[{"a":"1"},{"b":"1"}]`:                 nil,
+		`[{"a":"1","b":"2"},{"b":"2","a":"1"}]`: nil,
+		`[{"a":"1","b":"2"},{"a":"1"}]`:         nil,
+		`[{"a":"1"},{"a":"1","b":"2"}]`:         nil,
+		`[{"a":"1"},{"a":null}]`:                nil,
+		`[{"a":"1"},{"a":"\n"}]`:                nil,
+		`[{"a":"1","a":"2"}]`:                   nil,
+		`[[{"a":"1"}]]`:                         nil,
+		`[{"a":[{"a":"1"}]}]`:                   nil,
+		`[{"a":"1"},` + strings.Repeat(" ", 10) + `1]`: nil,
+	} {
+		got := scan([]byte(`{"query":"q","variables":{"v":` + text + `}}`))
+		if got == nil {
+			t.Errorf("%s is left to the library", text)
+			continue
+		}
+		if alike, is := got.Variables["v"].(*rows.Rows); is != (want != nil) || is && !reflect.DeepEqual(alike, want) {
+			t.Errorf("%s is %#v; want %+v", text, got.Variables["v"], want)
+		}
+	}
+	if got := scan([]byte(`{"query":"q","extensions":{"v":[{"a":"1"}]}}`)); reflect.TypeOf(got.Extensions["v"]) != reflect.TypeFor[[]any]() {
+		t.Error("extensions hold rows")
+	}
 }
 
 // special is what the library has to look at.
@@ -87,9 +129,20 @@ func TestScanReadsAnyValues(t *testing.T) {
 		inner := value
 		value = rapid.OneOf(leaf, rapid.SliceOfN(inner, 0, 4).AsAny(), rapid.MapOfN(rapid.String(), inner, 0, 4).AsAny())
 	}
+	alike := rapid.Custom(func(t *rapid.T) any { // most of the time
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{0,3}`), 1, 3, rapid.ID[string]).Draw(t, "names")
+		list := make([]map[string]any, rapid.IntRange(1, 4).Draw(t, "objects"))
+		for i := range list {
+			list[i] = map[string]any{}
+			for _, name := range names {
+				list[i][name] = rapid.OneOf(rapid.StringMatching(`[ -~é✓]{0,5}`).AsAny(), rapid.StringMatching(`[0-9]`).AsAny(), leaf).Draw(t, "member")
+			}
+		}
+		return list
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		query := rapid.String().Draw(t, "query")
-		variables := rapid.MapOfN(rapid.String(), value, 0, 4).Draw(t, "variables")
+		variables := rapid.MapOfN(rapid.String(), rapid.OneOf(value, alike), 0, 4).Draw(t, "variables")
 		text, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,69 @@
+package resolvers_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// Subjects that the transport reads as rows are answered, and refused, as those
+// that it reads one by one, as it does where there is an escape.
+func TestRowsAreAnsweredAsAnyList(t *testing.T) {
+	s := start(t)
+	alice := storage.User{UserID: "alice"}
+	s.act(t, time.Now(),
+		storage.Action{User: alice, Subject: storage.Subject{Biz: "video", BizID: "1"}, Kind: storage.KindReaction, Reaction: storage.Like},
+		storage.Action{User: alice, Subject: storage.Subject{Biz: "book", BizID: "2"}, Kind: storage.KindCollection, FolderID: "default"},
+	)
+	const query = `query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId likeCount liked { reaction } } }`
+	for name, c := range map[string]struct{ query, subjects, answer string }{
+		"plainly": {query, `{"biz":"video","bizId":"1"},{"biz":"book","bizId":"2"}`, `"likeCount":1,"liked":{"reaction":"LIKE"}},{"bizId":"2"`},
+		"with what is deeper": {
+			`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId collected { folder { name } } likers(first: 1) { edges { node { user { userId } } } } } }`,
+			`{"biz":"video","bizId":"1"},{"biz":"book","bizId":"2"}`, `"userId":"alice"`,
+		},
+		"with other fields":    {`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId } viewer { userId } }`, `{"biz":"video","bizId":"1"}`, `"viewer":{"userId":"alice"}`},
+		"with a directive":     {`query Q($s: [SubjectInput!]!) { interactives(subjects: $s) { bizId @skip(if: false) } }`, `{"biz":"video","bizId":"1"}`, `"bizId":"1"`},
+		"twice":                {`query Q($s: [SubjectInput!]!) { a: interactives(subjects: $s) { bizId } b: interactives(subjects: $s) { likeCount } }`, `{"biz":"video","bizId":"1"}`, `"b":[{"likeCount":1}]`},
+		"with a default":       {`query Q($s: [SubjectInput!]! = []) { interactives(subjects: $s) { bizId } }`, `{"biz":"video","bizId":"1"}`, `"bizId":"1"`},
+		"the same one twice":   {query, `{"biz":"video","bizId":"1"},{"biz":"video","bizId":"1"}`, `{"bizId":"1","likeCount":1,"liked":{"reaction":"LIKE"}},{"bizId":"1"`},
+		"as many as may be":    {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 99) + `{"biz":"video","bizId":"1"}`, `"likeCount":1`},
+		"too many":             {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 100) + `{"biz":"video","bizId":"1"}`, `subjects must be at most 100; there are 101`},
+		"one that is none":     {query, `{"biz":"video","bizId":"1"},{"biz":"Video","bizId":"2"}`, `subjects[1].biz must be`},
+		"one without an id":    {query, `{"biz":"video","bizId":""}`, `subjects[0].bizId`},
+		"a member too few":     {query, `{"biz":"video"}`, `"message":"the variable $s[0].bizId is missing`},
+		"a member too many":    {query, `{"biz":"video","bizId":"1","id":"x"}`, `has a member`},
+		"a text for an object": {`query Q($s: String) { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } viewer { likes(after: $s) { edges { cursor } } } }`, `{"biz":"video"}`, `must be of type String, not a list`},
+		"not asked for":        {`query Q { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } }`, `{"biz":"video"}`, `"bizId":"1"`},
+	} {
+		for i := range 2 { // the second time the document is known
+			alike := s.raw(t, c.query, c.subjects)
+			oneByOne := s.raw(t, c.query, strings.Replace(c.subjects, `"biz":"`, `"b\u0069z":"`, 1))
+			if alike != oneByOne || !strings.Contains(alike, c.answer) {
+				t.Errorf("%s, %d: rows are answered by\n%s\nand read one by one by\n%s\nwant %s", name, i, alike, oneByOne, c.answer)
+			}
+		}
+	}
+}
+
+// raw asks as alice, and returns the response as it is.
+func (s *service) raw(t *testing.T, query, subjects string) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"query":%q,"variables":{"s":[%s]}}`, query, subjects)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", bytes.NewReader([]byte(body)))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Ovation-User", "alice")
+	res, err := http.DefaultClient.Do(req)
+	must(t, err)
+	text, err := io.ReadAll(res.Body)
+	must(t, err)
+	must(t, res.Body.Close())
+	return fmt.Sprint(res.StatusCode, " ", string(text))
+}
