@@ -28,6 +28,15 @@ type ahead struct {
 	wants loaders.Wants
 	then  []func() // what to look at when the wants are loaded
 	asked []asked
+	known []collected
+}
+
+// collected are the fields of a selection for objects of a type, which mostly
+// come in lists.
+type collected struct {
+	set      ast.SelectionSet
+	typeName string
+	fields   []graphql.CollectedField
 }
 
 // asked is a field of Query that asks for subjects, whose arguments are right.
@@ -228,10 +237,21 @@ func await[Q comparable, T any](a *ahead, field graphql.CollectedField, query Q,
 
 // fields are those selected for an object of that type, fragments and all.
 func (a *ahead) fields(set ast.SelectionSet, typeName string) []graphql.CollectedField {
-	if typeName == "" {
-		return graphql.CollectFields(a.op, set, nil)
+	if len(set) == 0 {
+		return nil
 	}
-	return graphql.CollectFields(a.op, set, []string{typeName, "Node"})
+	for i := range a.known {
+		if one := &a.known[i]; len(one.set) == len(set) && &one.set[0] == &set[0] && one.typeName == typeName {
+			return one.fields
+		}
+	}
+	var satisfies []string
+	if typeName != "" {
+		satisfies = []string{typeName, "Node"}
+	}
+	fields := graphql.CollectFields(a.op, set, satisfies)
+	a.known = append(a.known, collected{set, typeName, fields})
+	return fields
 }
 
 // arguments are those of a list. What the resolver would refuse is not there.

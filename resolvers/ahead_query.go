@@ -125,10 +125,12 @@ func (a *ahead) subjects(of *root, subjects []storage.Subject) {
 		if !of.deeper {
 			return
 		}
-		for _, subject := range subjects {
-			if found, err := a.loaders.Interactive(a.ctx, subject); err == nil {
-				a.look(of.Selections, found)
-			}
+		found, err := a.loaders.Interactives(a.ctx, subjects)
+		if err != nil {
+			return
+		}
+		for _, one := range found {
+			a.look(of.Selections, one)
 		}
 	})
 }
