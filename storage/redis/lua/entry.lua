@@ -27,12 +27,13 @@ local clock = redis.call('TIME')
 local now = tonumber(clock[1])
 local now_ms = now * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
-local function entry(field)
-  local value = redis.call('HGET', window, field)
+local function unpacked(value)
   if not value then return nil end
   local version, shown, touched, state, history = value:match('^(%d+) ([qm-]) (%d+) (%S+) (%S+)$')
   return {version = version, shown = shown, touched = touched, state = state, history = history}
 end
+
+local function entry(field) return unpacked(redis.call('HGET', window, field)) end
 
 -- known_none is the entry of what is absent from a window that holds all.
 local function known_none()
@@ -40,9 +41,9 @@ local function known_none()
   return {version = '0', shown = '-', touched = '0', state = '-', history = '0:0'}
 end
 
-local function put(field, e)
-  redis.call('HSET', window, field, table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' '))
-end
+local function packed(e) return table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ') end
+
+local function put(field, e) redis.call('HSET', window, field, packed(e)) end
 
 -- newer tells whether version a is above version b.
 local function newer(a, b) return tonumber(a) > tonumber(b) end

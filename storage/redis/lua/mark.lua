@@ -27,27 +27,35 @@ local function remember(history, version, share)
   return table.concat(kept, ',')
 end
 
+-- The first state, mostly the only one, is read and written together with what
+-- the window says of itself: each command costs.
+local head = redis.call('HMGET', window, '~l', '~n', '~p', ARGV[5])
+local leased, shown, pending = head[1], tonumber(head[2] or '0'), tonumber(head[3] or '0')
 local present, absent = 0, false
 for i = 5, #ARGV, 5 do
   local field, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  local e = entry(field) or known_none()
+  local e
+  if i == 5 then e = unpacked(head[4]) else e = entry(field) end
+  e = e or known_none()
   if e then
     present = present + 1
     if v ~= '0' then e.history = remember(e.history, v, share) end
+    local before = shown
     if not newer(e.version, version) then
       e.version, e.state = version, state
-      set_shown(e, 'm')
+      if e.shown == 'q' then shown = shown - 1 end
+      e.shown = 'm'
     end
     e.touched = clock[1]
-    put(field, e)
+    if shown == before then put(field, e) else redis.call('HSET', window, field, packed(e), '~n', shown) end
   else
     absent = true
   end
 end
-redis.call('HDEL', window, '~l')
+if leased then redis.call('HDEL', window, '~l') end
 if present > 0 then
   trim(ARGV[3])
-  live(ARGV[1], ARGV[2])
+  redis.call('PEXPIRE', window, (shown > 0 or pending > 0) and ARGV[2] or ARGV[1])
 end
 if absent then bar(ARGV[4], ARGV[1]) end
 return present
