@@ -66,7 +66,8 @@
 //     TestPublishThatTakesTooLongIsUnavailable.
 //   - A Worker waits for a store or a mirror that is unavailable, and a message
 //     that fails for itself holds up no other: TestUnavailableIsTriedAgain,
-//     TestPoisonIsIsolated.
+//     TestPoisonIsIsolated. Nor does a batch fail for ever for its size:
+//     TestBatchThatTakesTooLongIsHalved.
 //   - Partitions are worked on side by side, each in order:
 //     TestPartitionsAreWorkedOnSideBySide.
 //   - Counts that a Worker could not publish are published by whoever has the

@@ -11,16 +11,23 @@ import (
 	"ovation/storage"
 )
 
+// slow is how long a try takes that may have failed for the size of its batch
+// alone: no Mark takes longer.
+const slow = storage.MarkTime
+
 // persist makes a batch durable in one transaction and returns what changed.
-// While the store or the mirror is unavailable it tries again until ctx ends;
-// working, in which the tries run, lives a while longer. Errors: errStopped, or
-// what keeps this batch from being persisted; its marks are then forgotten.
+// While the store or the mirror is unavailable it tries again until ctx ends,
+// unless several messages together took too long; working, in which the tries
+// run, lives a while longer. Errors: errStopped, or what keeps this batch from
+// being persisted; its marks are then forgotten.
 func (h *hand) persist(ctx, working context.Context, batch []task) (storage.Outcome, error) {
 	var failed error // for good
 	tries := 0
 	try := func() (storage.Outcome, error) {
+		start := time.Now()
 		outcome, err := h.persistOnce(working, batch)
-		if err == nil || errors.Is(err, storage.ErrUnavailable) {
+		tooLarge := len(batch) > 1 && time.Since(start) >= slow
+		if err == nil || errors.Is(err, storage.ErrUnavailable) && !tooLarge {
 			return outcome, err
 		}
 		if working.Err() != nil {

@@ -140,7 +140,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // handRoom is how many deliveries wait for a hand, until those for others have to
 // wait too. It is more than queues give before one is settled.
-const handRoom = 1 << 15
+const handRoom = 1 << 17
 
 // share gives each hand the deliveries of its partitions, until the context ends
 // or the queue goes away. What none has begun by then comes again.
@@ -319,8 +319,8 @@ func (h *hand) workAll(ctx, working context.Context, batch []task) {
 }
 
 // work persists a batch and settles each of its deliveries. What cannot be
-// persisted together is tried in halves, so that a message which fails for
-// itself is found and rejected and holds up no other.
+// persisted together, or not in time, is tried in halves, so that a message which
+// fails for itself is found and rejected and holds up no other.
 func (h *hand) work(ctx, working context.Context, batch []task) {
 	outcome, err := h.persist(ctx, working, batch)
 	switch {

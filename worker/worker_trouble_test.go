@@ -326,3 +326,30 @@ func TestLongOutageIsLoggedTwice(t *testing.T) {
 		}
 	})
 }
+
+// slowMarks takes so long for each state that it marks.
+type slowMarks struct {
+	worker.Mirror
+
+	each time.Duration
+}
+
+func (m slowMarks) Mark(ctx context.Context, outcome storage.Outcome) error {
+	time.Sleep(time.Duration(len(outcome.Applied)) * m.each)
+	return m.Mirror.Mark(ctx, outcome)
+}
+
+// What would take too long each time it is tried is done in parts.
+func TestBatchThatTakesTooLongIsHalved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 8)
+		var got sizes
+		startWorker(t, queue, &hooks{Persister: store, before: got.note},
+			slowMarks{local.Mirror{Reader: store}, storage.MarkTime / 4}, worker.Options{})
+		wantAcked(t, errs)
+		if want := []int{8, 4, 4}; !slices.Equal(got.calls, want) {
+			t.Errorf("the tries had %v messages, want %v", got.calls, want)
+		}
+	})
+}

@@ -34,6 +34,10 @@ type workCommand struct {
 // worker a third less. What comes after a rest is not held up.
 const pace = 20 * time.Millisecond
 
+// maxActions is how large a batch of a worker that is behind may become: what many
+// did to one subject moves its counts once. One of 20,000 takes less than a second.
+const maxActions = 20_000
+
 // Run works until it is told to stop.
 func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
@@ -48,7 +52,10 @@ func (c *workCommand) Run(p *program) (err error) {
 
 	consumer := &watched{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
-	options := worker.Options{Concurrency: int(c.Concurrency), Pace: pace, Logger: log, Metrics: worker.NewMetrics(registry, worker.Works)}
+	options := worker.Options{
+		Concurrency: int(c.Concurrency), Pace: pace, MaxActions: maxActions,
+		Logger: log, Metrics: worker.NewMetrics(registry, worker.Works),
+	}
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}

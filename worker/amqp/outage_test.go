@@ -267,7 +267,7 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 
 func TestWorkersThatDieWithMessagesPutNoneAside(t *testing.T) {
 	p, opts := through(t, options(t))
-	opts.DeliveryLimit, opts.Partitions = 0, 1 // as usual
+	opts.DeliveryLimit, opts.Partitions, opts.Prefetch = 0, 1, 100 // the limit as usual
 	q := open(t, opts)
 	const messages = 150 // more than a worker is given at once
 	for i := range messages {
