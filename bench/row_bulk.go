@@ -30,6 +30,10 @@ const backlogTime = 3 * time.Minute // for the worker to persist it
 func workerRow(ctx context.Context, b *bench, r *row) error {
 	into := &measured{who: "ovation work", shares: map[string]series{}}
 	r.of = []*measured{into}
+	var before int
+	if err := b.site.database.QueryRow(ctx, `SELECT count(*) FROM user_reaction`).Scan(&before); err != nil {
+		return fmt.Errorf("count what is there: %w", err)
+	}
 	for round := range b.plan.worker {
 		if err := b.stopWorker(); err != nil {
 			return err
@@ -50,7 +54,7 @@ func workerRow(ctx context.Context, b *bench, r *row) error {
 	}
 	r.met = into.rate.median() >= workerTarget
 	r.result = perSecond(into.rate, "actions")
-	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows.", b.plan.backlog, messageSize))
+	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows. At first the table has %d reactions; bench/GROWTH.md tells of more.", b.plan.backlog, messageSize, before))
 	return b.people.check(ctx, b.site, b.had)
 }
 
