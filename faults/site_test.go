@@ -22,7 +22,7 @@ import (
 const (
 	secret     = "a secret for tests, and long enough"
 	prefix     = "faults"
-	partitions = 8
+	partitions = 4
 )
 
 // site is a whole installation under load.
