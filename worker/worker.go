@@ -72,6 +72,7 @@ type Worker struct {
 	opts      Options
 	hands     []*hand
 	unsettled *outage.Log
+	halved    *outage.Log
 }
 
 // hand holds one batch after another, all of partitions of its own.
@@ -89,6 +90,7 @@ func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Opt
 	w := &Worker{
 		consumer: consumer, persister: persister, mirror: mirror, opts: opts,
 		unsettled: outage.New(opts.Logger, "deliveries not settled; they will come again", "deliveries are settled again"),
+		halved:    outage.New(opts.Logger, "what cannot be persisted together is tried in halves", "batches are persisted as they come again"),
 	}
 	for range opts.Concurrency {
 		w.hands = append(w.hands, &hand{Worker: w})
@@ -325,12 +327,15 @@ func (h *hand) work(ctx, working context.Context, batch []task) {
 	outcome, err := h.persist(ctx, working, batch)
 	switch {
 	case err == nil && h.publish(ctx, working, outcome) == nil:
+		h.halved.Worked()
 		h.ack(batch)
 	case err == nil: // persisted, but not told: whoever gets it again will tell
 		h.requeue(batch)
 	case errors.Is(err, errStopped):
 		h.requeue(batch)
 	case len(batch) > 1:
+		h.opts.Metrics.retried()
+		h.halved.Failed("messages", len(batch), "error", err)
 		half := len(batch) / 2
 		h.work(ctx, working, batch[:half])
 		h.work(ctx, working, batch[half:])

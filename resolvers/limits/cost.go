@@ -19,6 +19,9 @@ const maxList = 100
 // of.
 const unknownList = 10
 
+// skipping is how much more a list of one biz counts.
+const skipping = 100
+
 // cost is how many fields an answer can hold.
 //
 // Every field counts 1, a folder's texts as much more as they are longer than
@@ -26,7 +29,8 @@ const unknownList = 10
 // list counts once for each entry: as many as the argument `first` says for a
 // list of edges, as many as there are in `subjects` or `ids` for the list that
 // they ask for, or to watch. `first` itself counts as well, for those rows are read from
-// the database whatever is asked of them.
+// the database whatever is asked of them; a list of one biz counts 100 more, for the
+// database may skip many others.
 //
 //	interactives(subjects: [100 of them]) {     1
 //	  likeCount                                 100 × 1
@@ -97,6 +101,9 @@ func (c *coster) field(field *ast.Field, page int, introspection bool) int {
 		}
 	case first > 0:
 		own += first
+		if biz, given := c.argument(field, "biz"); given && biz != nil {
+			own += skipping
+		}
 	case field.ObjectDefinition != nil && field.ObjectDefinition.Name == "Subscription":
 		entries = max(c.longest(field), 1)
 	case field.Definition.Type.Elem != nil:

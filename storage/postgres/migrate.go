@@ -22,7 +22,7 @@ import (
 var migrations embed.FS
 
 // Migrate brings the tables of a database up to this release, each step in a
-// transaction. Several processes may call it at the same time: one works under
+// transaction unless that would hold up others, and then it may be repeated. Several processes may call it at the same time: one works under
 // an advisory lock, the others wait. It changes nothing in a database that is
 // up to date. Errors: as of Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {

@@ -16,8 +16,9 @@ const maxNear = 100_000
 // near are the counts that this process has read through the client's cache and
 // that Redis has not told to have changed since. To ask that cache for a page
 // costs more than everything else a page needs of Redis: each reply has to be
-// asked for by name, and read again. What is near is never newer nor older than
-// what the client's cache may answer: it goes when that goes.
+// asked for by name, and read again. What is near goes when Redis tells that
+// it has changed, when its connection is lost, and at the end of the life that the
+// cache gave it.
 //
 // Whoever is about to read takes the places of what is missing, and puts in what
 // comes only where the place is still theirs: what has changed meanwhile has
