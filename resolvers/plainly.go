@@ -23,6 +23,9 @@ type request struct {
 	// memory is the context of resolvers that have to find in memory what they
 	// need.
 	memory context.Context //nolint:containedctx // lives as long as the operation
+	// acted is what came of a mutation's only field, if that was done ahead of
+	// the executor.
+	acted *acted
 }
 
 // begin gives an operation its loaders and loads ahead what a query needs. The
@@ -30,8 +33,8 @@ type request struct {
 // subscription has its own for each moment at which something is told.
 //
 // A query that asks for subjects, and for nothing that was not loaded ahead, is
-// answered at once. Of all others the executor is spared the parts that can be
-// written plainly.
+// answered at once. So is a mutation that is one action. Of all others the
+// executor is spared the parts that can be written plainly.
 func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	op := graphql.GetOperationContext(ctx)
 	if op.Operation.Operation != ast.Query {
@@ -53,6 +56,9 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 			}
 		}
 		rows.Unfold(op.Variables)
+	} else if data, ok := q.act(ctx); ok {
+		r.worked()
+		return graphql.OneShot(&graphql.Response{Data: data})
 	}
 	op.ResolverMiddleware = q.resolve
 	return next(ctx)
@@ -101,7 +107,7 @@ func (f *facts) written(ctx context.Context, resolvers graph.ResolverRoot, write
 // resolve goes around each resolver of the executor, and writes what it returns
 // where that can be written plainly.
 func (q *request) resolve(ctx context.Context, next graphql.Resolver) (any, error) {
-	value, err := next(ctx)
+	value, err := q.ask(ctx, next)
 	if err != nil {
 		return value, err
 	}
@@ -118,6 +124,14 @@ func (q *request) resolve(ctx context.Context, next graphql.Resolver) (any, erro
 		return value, nil
 	}
 	return plain.Text(text), nil
+}
+
+// ask asks a resolver, but for what is known already.
+func (q *request) ask(ctx context.Context, next graphql.Resolver) (any, error) {
+	if q.acted != nil && graphql.GetFieldContext(ctx).Object == "Mutation" {
+		return q.acted.value, q.acted.err
+	}
+	return next(ctx)
 }
 
 // plainly writes the response of a subscription.
