@@ -1,8 +1,8 @@
 // Package importer reads what users did on another platform from a CSV or
 // NDJSON file and writes it into a storage.Persister: a Source opens the file,
 // plain or packed, a Mapping tells what its columns and event names mean, and
-// Import streams it with bounded memory, one goroutine reading while another
-// writes.
+// Import streams it with bounded memory: one goroutine reads while others write
+// the two transactions that are under way at most.
 //
 // # Invariants
 //
@@ -31,8 +31,10 @@
 // Before a block is written, the store is asked which of the block's prefix
 // ids it has seen. The last seen one tells how many of the block's actions are
 // there already, in whatever groups they came, and only the others are
-// written. Groups are written in the order of the file, so that nothing behind
-// them is there either, and the store is not asked again.
+// written. Groups are committed in the order of the file, so that nothing behind
+// them is there either, and the store is not asked again. A group's rows are
+// written while the one before is marked and committed, when that one needs no
+// more locks: TestAGroupIsCommittedAfterTheOneBefore.
 //
 // A file of which a row was changed or taken away is another file from that
 // row on: its reads would count again. Corrections belong into a file of their

@@ -111,83 +111,11 @@ func pipe(ctx context.Context, p *parser, w *writer) error {
 		defer close(blocks)
 		return p.run(ctx, blocks)
 	})
-	for b := range blocks {
-		if err := w.write(ctx, b); err != nil {
-			cancel()
-			_ = reader.Wait() // it ends because the writer failed
-			return err
-		}
-	}
-	return reader.Wait()
-}
-
-// writer persists blocks.
-type writer struct {
-	to       storage.Persister
-	group    int // actions in one transaction
-	progress func(Progress)
-	beyond   bool // what earlier imports have written
-	already  int64
-	done     [actionEnd]int64
-}
-
-func (w *writer) write(ctx context.Context, b block) error {
-	left, err := w.fresh(ctx, b.actions)
+	err := w.writeAll(ctx, blocks)
 	if err != nil {
+		cancel()
+		_ = reader.Wait() // it ends because the writer failed
 		return err
 	}
-	w.already += int64(len(b.actions) - len(left))
-	for len(left) > 0 {
-		n, merged := min(w.group, len(left)), b.merged
-		if n < len(b.actions) {
-			merged = actionsOf(left[:n])
-		}
-		if err := w.persist(ctx, left[:n], merged); err != nil {
-			return err
-		}
-		left = left[n:]
-	}
-	if w.progress != nil {
-		w.progress(Progress{Rows: b.rows, Bytes: b.bytes})
-	}
-	return nil
-}
-
-// fresh returns the actions of a block that were not persisted before: those
-// behind the last one whose id was seen.
-func (w *writer) fresh(ctx context.Context, actions []parsed) ([]parsed, error) {
-	if len(actions) == 0 || w.beyond {
-		return actions, nil
-	}
-	ids := make([]string, len(actions))
-	for i := range actions {
-		ids[i] = actions[i].prefix
-	}
-	seen, err := w.to.Seen(ctx, ids)
-	if err != nil {
-		return nil, fmt.Errorf("ask for %d actions imported before: %w", len(ids), err)
-	}
-	left := actions
-	for i := len(seen); i > 0; i-- {
-		if seen[i-1] {
-			left = actions[i:]
-			break
-		}
-	}
-	// Groups are written in the order of the file: where one is missing, so are
-	// all behind it.
-	w.beyond = len(left) > 0
-	return left, nil
-}
-
-// persist writes what the actions of a group come to.
-func (w *writer) persist(ctx context.Context, group []parsed, merged []storage.Action) error {
-	message := storage.Message{ID: group[len(group)-1].prefix, Actions: merged, Forever: true}
-	if _, err := w.to.Persist(ctx, []storage.Message{message}, nil); err != nil {
-		return fmt.Errorf("persist %d actions: %w", len(group), err)
-	}
-	for i := range group {
-		w.done[group[i].does]++
-	}
-	return nil
+	return reader.Wait()
 }

@@ -17,7 +17,7 @@ import (
 // of groups that stores remember hang on it: they end at multiples of 5,000, of
 // older releases, and of this. It may become a multiple of what it is and
 // nothing else. More saves little and holds locks for longer.
-const blockActions = 20_000
+const blockActions = 40_000
 
 // parsed is one action of the file.
 type parsed struct {

@@ -1,0 +1,121 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// overlapped is a store whose first transaction, when its rows are written,
+// waits until the second one has begun, and may then fail.
+type overlapped struct {
+	storage.Persister
+
+	fault      error // of the first transaction
+	unready    error // of the second one, the first time
+	begun      chan struct{}
+	calls      atomic.Int64
+	committed  atomic.Int64
+	overlapped bool
+}
+
+func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	n := o.calls.Add(1)
+	if n == 2 {
+		close(o.begun)
+		if o.unready != nil {
+			return storage.Outcome{}, o.unready
+		}
+		// As a database waits for the locks of the first one.
+		if err := mark(ctx, storage.Outcome{}); err != nil {
+			return storage.Outcome{}, err
+		}
+	}
+	out, err := o.Persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
+		if err := mark(ctx, outcome); err != nil || n != 1 {
+			return err
+		}
+		select {
+		case <-o.begun:
+			o.overlapped = true
+		case <-time.After(10 * time.Second):
+		}
+		return o.fault
+	})
+	if err == nil {
+		o.committed.Add(1)
+	}
+	return out, err
+}
+
+// A group begins while the one before is marked and committed, and is committed
+// after it or not at all.
+func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
+	lines := make([]line, 6)
+	for i := range lines {
+		lines[i] = line{"ann", "1", "read", 1500000000 + int64(i)}
+	}
+	errFull := errors.New("the disk is full")
+	for _, c := range []struct {
+		name      string
+		fault     error
+		unready   error
+		committed int64
+		reads     int64
+	}{
+		{"all goes well", nil, nil, 3, 6},
+		{"the first one fails", errFull, nil, 0, 0},
+		{"the second one has waited for too long", nil, storage.ErrUnavailable, 3, 6},
+		{"the second one fails", nil, errFull, 1, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := &overlapped{Persister: openStore(t), fault: c.fault, unready: c.unready, begun: make(chan struct{})}
+			err := importLines(t, o, storage.DefaultTenant, lines, 2, 2)
+			if failed := c.committed < 3; failed != errors.Is(err, errFull) || !failed && err != nil {
+				t.Errorf("the import ends with %v", err)
+			}
+			if !o.overlapped {
+				t.Error("the second group has not begun while the first one was under way")
+			}
+			if got := readsOf(t, o.Persister.(storage.Store), storage.DefaultTenant); o.committed.Load() != c.committed || got != c.reads {
+				t.Errorf("%d groups and %d reads are there, want %d and %d", o.committed.Load(), got, c.committed, c.reads)
+			}
+			must(t, importLines(t, o.Persister, storage.DefaultTenant, lines, 2, 2))
+			if got := readsOf(t, o.Persister.(storage.Store), storage.DefaultTenant); got != 6 {
+				t.Errorf("there are %d reads in the end, want 6", got)
+			}
+		})
+	}
+}
+
+// Progress is told of rows that are written, while more of the file is awaited.
+func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
+	told := make(chan Progress, 10)
+	later, end := io.Pipe()
+	rows := strings.NewReader(header + strings.Repeat("ann,1,read,1500000000\n", blockActions))
+	src, err := Open(t.Context(), "-", io.MultiReader(rows, later), "csv")
+	must(t, err)
+	store := openStore(t)
+	result := make(chan error, 1)
+	go func() {
+		_, err := Import(t.Context(), store, src, Options{Mapping: testMapping(), Progress: func(p Progress) { told <- p }})
+		result <- err
+	}()
+	select {
+	case p := <-told:
+		if p.Rows != blockActions {
+			t.Errorf("%d rows are told of, want %d", p.Rows, blockActions)
+		}
+	case <-time.After(time.Minute):
+		t.Error("nothing is told")
+	}
+	must(t, end.Close())
+	must(t, <-result)
+	must(t, src.Close())
+}
