@@ -10,8 +10,9 @@ import (
 
 // acted is what became of an action.
 type acted struct {
-	value any
-	err   error
+	value    any
+	err      error
+	panicked error // with where it did
 }
 
 // action is a field of Mutation whose input is a subject and, at most, a folder.
@@ -64,7 +65,7 @@ func (q *request) act(ctx context.Context) (data []byte, ok bool) {
 	}
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Mutation", Field: field, IsMethod: true, IsResolver: true})
 	q.acted = action.try(ctx, mutationResolver{q.Root}, in)
-	if q.acted.err != nil {
+	if q.acted.err != nil || q.acted.panicked != nil {
 		return nil, false
 	}
 	return q.facts.written(q.memory, q.Root, func(w *graph.PlainWriter) { //nolint:contextcheck // nothing that waits
@@ -75,15 +76,15 @@ func (q *request) act(ctx context.Context) (data []byte, ok bool) {
 	})
 }
 
-// try does the action. A panic is an error.
+// try does the action.
 func (a action) try(ctx context.Context, r mutationResolver, in graph.CollectInput) (out *acted) {
 	defer func() {
 		if value := recover(); value != nil {
-			out = &acted{err: recovered(ctx, value)}
+			out = &acted{panicked: recovered(ctx, value)}
 		}
 	}()
 	value, err := a.do(ctx, r, in)
-	return &acted{value, err}
+	return &acted{value: value, err: err}
 }
 
 // simpleInput is the input of an action where it needs no conversion.

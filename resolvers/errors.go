@@ -124,5 +124,8 @@ func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.valu
 
 // recovered turns a panic in a resolver into an error, which is then INTERNAL.
 func recovered(_ context.Context, value any) error {
+	if before, again := value.(*panicError); again {
+		return before
+	}
 	return &panicError{value, debug.Stack()}
 }

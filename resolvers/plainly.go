@@ -128,10 +128,13 @@ func (q *request) resolve(ctx context.Context, next graphql.Resolver) (any, erro
 
 // ask asks a resolver, but for what is known already.
 func (q *request) ask(ctx context.Context, next graphql.Resolver) (any, error) {
-	if q.acted != nil && graphql.GetFieldContext(ctx).Object == "Mutation" {
-		return q.acted.value, q.acted.err
+	if q.acted == nil || graphql.GetFieldContext(ctx).Object != "Mutation" {
+		return next(ctx)
 	}
-	return next(ctx)
+	if q.acted.panicked != nil {
+		panic(q.acted.panicked)
+	}
+	return q.acted.value, q.acted.err
 }
 
 // plainly writes the response of a subscription.

@@ -46,7 +46,8 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	}()
 	random := rand.New(rand.NewPCG(seed, 0))
 	store := &odd{Store: oddStore(t)}
-	plainly, ordinary := compared(t, store)
+	var didPlainly, didOrdinarily unchanging
+	plainly, ordinary := compared(t, store, &didPlainly, &didOrdinarily)
 	plain := 0
 	for range *operations {
 		store.trouble.Store(random.Int64N(8))
@@ -54,10 +55,16 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 		body, err := json.Marshal(map[string]any{"query": one.text, "variables": one.variables})
 		must(t, err)
 		user := [...]string{"", "alice", "alice", "bob"}[random.IntN(4)]
+		trouble := store.trouble.Load()
+		didOrdinarily.start(trouble)
 		want := answered(t, ordinary, user, body)
 		for range 2 { // the second time the document is known
+			didPlainly.start(trouble)
 			if got := answered(t, plainly, user, body); !alike(t, got, want) {
-				t.Fatalf("as %q, trouble %d:\n%s\nplainly:  %s\nexecutor: %s", user, store.trouble.Load(), body, got, want)
+				t.Fatalf("as %q, trouble %d:\n%s\nplainly:  %s\nexecutor: %s", user, trouble, body, got, want)
+			}
+			if did, wanted := didPlainly.times, didOrdinarily.times; did != wanted {
+				t.Fatalf("as %q, trouble %d:\n%s\nplainly %d actions, by the executor %d", user, trouble, body, did, wanted)
 			}
 		}
 		if !bytes.Contains(want, []byte(`"errors"`)) {
@@ -66,6 +73,39 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	}
 	if plain < *operations/4 {
 		t.Errorf("%d of %d operations had answers without an error: too few to tell", plain, *operations)
+	}
+}
+
+// A mutation that is one action is answered without the executor; another one is
+// not, whose actions follow one another.
+func TestOneActionNeedsNoExecutor(t *testing.T) {
+	s := start(t)
+	fields := 0
+	s.engine.AroundRootFields(func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+		fields++
+		return next(ctx)
+	})
+	const input = `(input: {biz: "video", bizId: "1"}) { changed }`
+	for _, c := range []struct {
+		document string
+		fields   int
+	}{
+		{"mutation { read" + input + "}", 0},
+		{"mutation { like" + input + "}", 0},
+		{"mutation { unlike" + input + "}", 0},
+		{"mutation { dislike" + input + "}", 0},
+		{"mutation { undislike" + input + "}", 0},
+		{"mutation { collect" + input + "}", 0},
+		{"mutation { uncollect" + input + "}", 0},
+		{`mutation { a: like(input: {biz: "video", bizId: "2"}) { changed durability interactive { likeCount liked { reaction } } } }`, 0},
+		{"mutation { a: like" + input + " b: unlike" + input + "}", 2},
+		{`mutation { like(input: {biz: "video", bizId: 1}) { changed } }`, 1}, // an ID may be written as a number
+	} {
+		fields = 0
+		response := firstEvent(t, s, "alice", operation{text: c.document})
+		if bytes.Contains(response, []byte(`"errors"`)) || fields != c.fields {
+			t.Errorf("%s: %d fields are the executor's, want %d; %s", c.document, fields, c.fields, response)
+		}
 	}
 }
 
@@ -127,15 +167,15 @@ func numbers(t *testing.T, variables map[string]any) (out map[string]any) {
 }
 
 // compared are the handlers that are compared.
-func compared(t *testing.T, store storage.Store) (plainly, ordinary http.Handler) {
+func compared(t *testing.T, store storage.Store, didPlainly, didOrdinarily resolvers.Recorder) (plainly, ordinary http.Handler) {
 	t.Helper()
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
 	must(t, err)
 	t.Cleanup(func() { must(t, auth.Close()) })
-	cfg := resolvers.Config{Store: store, Recorder: unchanging{}, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true}
+	cfg := resolvers.Config{Store: store, Recorder: didPlainly, Auth: auth, Logger: slog.New(slog.DiscardHandler), Introspection: true}
 	plainly, err = resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)
-	cfg.Now = time.Now
+	cfg.Now, cfg.Recorder = time.Now, didOrdinarily
 	ordinary, err = resolvers.NewOrdinaryHandler(t.Context(), cfg)
 	must(t, err)
 	return plainly, ordinary
@@ -176,14 +216,28 @@ func alike(t *testing.T, a, b []byte) bool {
 	return bytes.Equal(all[0].Data, all[1].Data) && slices.EqualFunc(all[0].Errors, all[1].Errors, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// unchanging records nothing.
-type unchanging struct{}
+// unchanging records nothing, and counts what it was to record. Actions of one
+// operation follow one another.
+type unchanging struct {
+	trouble int64
+	times   int
+}
 
-func (unchanging) Record(context.Context, storage.Action) (worker.Recorded, error) {
+func (u *unchanging) start(trouble int64) { u.trouble, u.times = trouble, 0 }
+
+func (u *unchanging) Record(context.Context, storage.Action) (worker.Recorded, error) {
+	u.times++
+	switch {
+	case u.trouble == 5 && u.times%2 == 1:
+		return worker.Recorded{}, fmt.Errorf("%w: the queue is full", storage.ErrUnavailable)
+	case u.trouble == 6:
+		panic("no actions today")
+	}
 	return worker.Recorded{Durability: storage.Queued}, nil
 }
 
-func (unchanging) Unreact(context.Context, storage.User, storage.Subject, storage.Reaction) (worker.Recorded, error) {
+func (u *unchanging) Unreact(context.Context, storage.User, storage.Subject, storage.Reaction) (worker.Recorded, error) {
+	u.times++
 	return worker.Recorded{Changed: true, Durability: storage.Persisted}, nil
 }
 
