@@ -34,7 +34,7 @@
 // written. Groups are committed in the order of the file, so that nothing behind
 // them is there either, and the store is not asked again. A group's rows are
 // written while the one before is marked and committed, when that one needs no
-// more locks: TestAGroupIsCommittedAfterTheOneBefore.
+// more locks and is not tried again: TestAGroupIsCommittedAfterTheOneBefore.
 //
 // A file of which a row was changed or taken away is another file from that
 // row on: its reads would count again. Corrections belong into a file of their

@@ -23,8 +23,8 @@ type Options struct {
 	Tenant  string // storage.DefaultTenant where empty
 	// Strict stops at the first bad row, with a *RowError.
 	Strict bool
-	// Progress, if set, is told after each group that was written. It is
-	// called on the goroutine of Import.
+	// Progress, if set, is told after each block that was written, or was there
+	// already. It is called on the goroutine of Import.
 	Progress func(Progress)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"ovation/storage"
 )
@@ -26,7 +25,7 @@ type writer struct {
 type group struct {
 	actions []parsed
 	merged  []storage.Action
-	told    *Progress // when it is written
+	told    *Progress // when it is written, if it ends a block
 
 	written chan struct{} // closed when its rows are written and the one before is committed
 	ended   chan struct{}
@@ -60,6 +59,11 @@ func (w *writer) write(ctx context.Context, b block) error {
 		return err
 	}
 	w.already += int64(len(b.actions) - len(left))
+	if len(left) == 0 { // it was there before, or is the end of the file
+		err = w.finish()
+		w.tell(&Progress{Rows: b.rows, Bytes: b.bytes})
+		return err
+	}
 	for len(left) > 0 {
 		n := min(w.group, len(left))
 		g := &group{actions: left[:n], merged: b.merged}
@@ -134,37 +138,57 @@ func (w *writer) account(g *group) error {
 	for i := range g.actions {
 		w.done[g.actions[i].does]++
 	}
-	if w.progress != nil && g.told != nil {
-		w.progress(*g.told)
-	}
+	w.tell(g.told)
 	return nil
 }
 
-// persist writes what the actions of a group come to. What is unavailable may
-// only have waited for the one before for too long, and is tried once more.
+func (w *writer) tell(p *Progress) {
+	if w.progress != nil && p != nil {
+		w.progress(*p)
+	}
+}
+
+// patience is how long a group's transaction waits for the one before. Stores
+// count that as part of the mark.
+const patience = storage.MarkTime / 2
+
+// persist writes what the actions of a group come to. Where it was kept waiting
+// for too long it is tried once more, when the one before has ended. It is not
+// tried again once the next one may have begun, which would wait for this one
+// and hold what it needs.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {
 	defer close(g.ended)
-	written := sync.OnceFunc(func() { close(g.written) })
-	behind := func(ctx context.Context, _ storage.Outcome) error {
-		if before != nil {
-			select {
-			case <-before.ended:
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-			if before.err != nil {
-				return before.err
-			}
+	message := []storage.Message{{ID: g.actions[len(g.actions)-1].prefix, Actions: g.merged, Forever: true}}
+	written := false
+	mark := func(ctx context.Context, _ storage.Outcome) error {
+		if err := before.await(ctx); err != nil || written {
+			return err
 		}
-		written()
+		written = true
+		close(g.written)
 		return nil
 	}
-	message := []storage.Message{{ID: g.actions[len(g.actions)-1].prefix, Actions: g.merged, Forever: true}}
-	_, err := to.Persist(ctx, message, behind)
-	if before != nil && errors.Is(err, storage.ErrUnavailable) {
-		_, err = to.Persist(ctx, message, behind)
+	_, err := to.Persist(ctx, message, mark)
+	if before != nil && !written && errors.Is(err, storage.ErrUnavailable) {
+		<-before.ended
+		_, err = to.Persist(ctx, message, mark)
 	}
 	if err != nil {
 		g.err = fmt.Errorf("persist %d actions: %w", len(g.actions), err)
+	}
+}
+
+// await waits until a group is committed.
+func (g *group) await(ctx context.Context) error {
+	if g == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-g.ended:
+		return g.err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the group before has not ended: %w", storage.ErrUnavailable, ctx.Err())
 	}
 }

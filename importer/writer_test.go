@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ type overlapped struct {
 	storage.Persister
 
 	fault      error // of the first transaction
+	late       error // of the second one, when it is marked
 	unready    error // of the second one, the first time
 	begun      chan struct{}
 	calls      atomic.Int64
@@ -38,8 +40,11 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 		}
 	}
 	out, err := o.Persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
-		if err := mark(ctx, outcome); err != nil || n != 1 {
+		if err := mark(ctx, outcome); err != nil || n > 2 {
 			return err
+		}
+		if n == 2 {
+			return o.late
 		}
 		select {
 		case <-o.begun:
@@ -66,18 +71,21 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 		name      string
 		fault     error
 		unready   error
+		late      error
 		committed int64
 		reads     int64
 	}{
-		{"all goes well", nil, nil, 3, 6},
-		{"the first one fails", errFull, nil, 0, 0},
-		{"the second one has waited for too long", nil, storage.ErrUnavailable, 3, 6},
-		{"the second one fails", nil, errFull, 1, 2},
+		{"all goes well", nil, nil, nil, 3, 6},
+		{"the first one fails", errFull, nil, nil, 0, 0},
+		{"the first one is unavailable", storage.ErrUnavailable, nil, nil, 0, 0},
+		{"the second one has waited for too long", nil, storage.ErrUnavailable, nil, 3, 6},
+		{"the second one fails", nil, errFull, nil, 1, 2},
+		{"the second one fails when the third one has begun", nil, nil, storage.ErrUnavailable, 1, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := &overlapped{Persister: openStore(t), fault: c.fault, unready: c.unready, begun: make(chan struct{})}
+			o := &overlapped{Persister: openStore(t), fault: c.fault, unready: c.unready, late: c.late, begun: make(chan struct{})}
 			err := importLines(t, o, storage.DefaultTenant, lines, 2, 2)
-			if failed := c.committed < 3; failed != errors.Is(err, errFull) || !failed && err != nil {
+			if want := cmp.Or(c.fault, c.late, c.unready); c.committed < 3 && !errors.Is(err, want) || c.committed == 3 && err != nil {
 				t.Errorf("the import ends with %v", err)
 			}
 			if !o.overlapped {
@@ -91,6 +99,20 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 				t.Errorf("there are %d reads in the end, want 6", got)
 			}
 		})
+	}
+}
+
+// Progress is told of rows that are there already, too.
+func TestProgressIsToldOfWhatIsThere(t *testing.T) {
+	store := openStore(t)
+	for range 2 {
+		var told []Progress
+		_, err := importText(t, store, Options{Mapping: testMapping(), Progress: func(p Progress) { told = append(told, p) }},
+			header+strings.Repeat("ann,1,read,1500000000\n", 10)+"ann,1,stare,1500000000\n")
+		must(t, err)
+		if len(told) == 0 || told[len(told)-1].Rows != 11 {
+			t.Errorf("what is told is %v", told)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@
 // Only what cannot fail and cannot wait is written so. Whatever is out of the
 // ordinary (a null where there must be none, a resolver that returns an error, a
 // panic) makes the text be thrown away, and the executor answers as if nothing
-// had been tried: it is the one who knows errors, paths and the spreading of
+// had been written: it is the one who knows errors, paths and the spreading of
 // nulls.
 //
 // # Invariant

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -61,7 +62,26 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 		return graphql.OneShot(&graphql.Response{Data: data})
 	}
 	op.ResolverMiddleware = q.resolve
+	if q.acted != nil {
+		return late(next(ctx))
+	}
 	return next(ctx)
+}
+
+// lateTime is how long it may take to tell of an action that took too long.
+const lateTime = time.Second
+
+// late is a response that is given although the time for it is over: what it
+// tells of was done, or may have been.
+func late(respond graphql.ResponseHandler) graphql.ResponseHandler {
+	return func(ctx context.Context) *graphql.Response {
+		if ctx.Err() != nil {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateTime)
+			defer cancel()
+		}
+		return respond(ctx)
+	}
 }
 
 // answer answers a query whose root fields ask for subjects, all of them loaded.

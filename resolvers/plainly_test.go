@@ -109,6 +109,29 @@ func TestOneActionNeedsNoExecutor(t *testing.T) {
 	}
 }
 
+// An action that is given up, since its time is over, is told of as the executor
+// tells of it.
+func TestAnActionThatTakesTooLong(t *testing.T) {
+	plainly, ordinary := compared(t, oddStore(t), waiting{}, waiting{})
+	body := []byte(`{"query":"mutation { a: like(input: {biz: \"video\", bizId: \"1\"}) { changed } }"}`)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	want := answeredWithin(t, ctx, ordinary, "alice", body)
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if got := answeredWithin(t, ctx, plainly, "alice", body); !bytes.Equal(got, want) || !bytes.Contains(got, []byte(`"path":["a"]`)) {
+		t.Errorf("plainly:  %s\nexecutor: %s", got, want)
+	}
+}
+
+// waiting never comes to an end by itself.
+type waiting struct{ resolvers.Recorder }
+
+func (waiting) Record(ctx context.Context, _ storage.Action) (worker.Recorded, error) {
+	<-ctx.Done()
+	return worker.Recorded{}, ctx.Err()
+}
+
 // What a subscription tells plainly is what the executor would have told.
 func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 	s := start(t)
@@ -183,7 +206,12 @@ func compared(t *testing.T, store storage.Store, didPlainly, didOrdinarily resol
 
 func answered(t *testing.T, handler http.Handler, user string, body []byte) []byte {
 	t.Helper()
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/graphql", bytes.NewReader(body))
+	return answeredWithin(t, t.Context(), handler, user, body)
+}
+
+func answeredWithin(t *testing.T, ctx context.Context, handler http.Handler, user string, body []byte) []byte { //nolint:revive // t stands first
+	t.Helper()
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1/graphql", bytes.NewReader(body))
 	request.RemoteAddr = "127.0.0.1:1"
 	request.Header.Set("Content-Type", "application/json")
 	if user != "" {

@@ -109,6 +109,7 @@ type server struct {
 	as     func(user string) map[string]string // headers; X-Ovation-User if nil
 	log    func() string                       // what it has logged; of a node only
 	// Only of a process of its own:
+	pid    int
 	kill   func()
 	signal func()        // tells it to stop
 	ended  chan struct{} // closed when it has
@@ -177,6 +178,7 @@ func serveBinary(tb testing.TB, data string, flags ...string) *server {
 	}()
 	signal := func() { _ = command.Process.Signal(os.Interrupt) } // unless it has ended
 	s := &server{
+		pid:    command.Process.Pid,
 		signal: signal,
 		ended:  over,
 		kill: func() {
