@@ -59,8 +59,11 @@ func (q *request) act(ctx context.Context) (data []byte, ok bool) {
 		return nil, false
 	}
 	fields, plainly := q.facts.plans.Of(q.op, field, action.payload)
-	in, isSimple := simpleInput(field.ArgumentMap(q.op.Variables)["input"])
-	if !plainly || !isSimple {
+	if !plainly {
+		return nil, false
+	}
+	in, simple := simpleInput(field.ArgumentMap(q.op.Variables)["input"])
+	if !simple {
 		return nil, false
 	}
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Mutation", Field: field, IsMethod: true, IsResolver: true})

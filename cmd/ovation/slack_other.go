@@ -2,5 +2,5 @@
 
 package main
 
-// sleepLess has nothing to do where there is no timer slack to set.
-func sleepLess([]string) {}
+// gatherSleeps has nothing to do where there is no timer slack to set.
+func gatherSleeps([]string) {}

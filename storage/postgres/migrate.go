@@ -22,9 +22,9 @@ import (
 var migrations embed.FS
 
 // Migrate brings the tables of a database up to this release, each step in a
-// transaction unless that would hold up others, and then it may be repeated. Several processes may call it at the same time: one works under
-// an advisory lock, the others wait. It changes nothing in a database that is
-// up to date. Errors: as of Open, except ErrNotMigrated.
+// transaction unless that would hold up others, and then it may be repeated.
+// Several processes may call it at the same time: one works under an advisory
+// lock, the others wait. It changes nothing in a database that is up to date. Errors: as of Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {
 	cfg, err := configure(url)
 	if err != nil {
