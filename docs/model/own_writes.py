@@ -59,6 +59,7 @@ RULES = {  # each can be switched off
     "sure_at_end": "whether it is believed is asked at the end",
     "doubt": "replies are STALE after a new epoch",
     "show_both": "shown in the epoch before, too, while others may believe it",
+    "show_closed": "and in one that is closed, while others may believe it",
     "sentinel": "every poll looks for the sentinel",
     "read_marks": "a mark tells which counts include a read",
     "read_leaves": "also of one that is not shown yet",
@@ -78,6 +79,7 @@ PROFILES = {
     "crashes": dict(evict=1, crash=1),
     "direct": dict(evict=1, crash=1, direct=1, slow=1),
     "away": dict(evict=1, away=1, slow=1),
+    "closings": dict(away=1, close=1),
     "losses": dict(evict=1, crash=1, loss=1, slow=1),
     "all": dict(evict=1, crash=1, direct=1, away=1, loss=1, slow=1),
 }
@@ -197,7 +199,7 @@ class World:
                 self.chance()
             else:
                 self.user_step(rnd.randrange(self.USERS))
-            if not self.profile.get("away"):  # nothing is slow
+            if not self.profile.get("away") or self.profile.get("close"):  # no poll is slow
                 for p in self.parts:
                     if self.now - p.began > self.SECOND:
                         p.poll_step()
@@ -264,6 +266,10 @@ class World:
                     until = self.now + rnd.choice((10, 100, 600, 900))
                     for part in who:
                         part.away[what] = max(part.away[what], until)
+        if p.get("close") and rnd.random() < 0.05:
+            self.worker.away["redis"] = max(self.worker.away["redis"], self.now + 3 * self.SECOND)
+        if p.get("close") and rnd.random() < 0.3:
+            rnd.choice(self.nodes).away["database"] = self.now + 3 * self.SECOND // 2
         if p.get("loss") and rnd.random() < 0.01:
             part = rnd.choice(self.parts)  # believes in a loss, rightly or not
             part.alarm = True

@@ -32,7 +32,7 @@ class Part:
 
     def __init__(self, world):
         self.w = world
-        self.number, self.open, self.began, self.learned = 1, True, 0, -NEVER
+        self.number, self.open, self.began, self.learned, self.closed = 1, True, 0, -NEVER, -NEVER
         self.fails, self.failing, self.probed, self.alarm = 0, None, None, False
         self.away = {"redis": 0, "database": 0}
         self.polling = self.poll()
@@ -60,6 +60,10 @@ class Part:
 
     def sure(self):
         return self.open and (self.w.now - self.began <= self.w.VALID or not self.w.on("validity"))
+
+    def closing(self):
+        """Whether others may believe an epoch that is closed."""
+        return not self.open and self.w.now - self.closed <= self.w.VALID
 
     def doubts(self):
         return self.w.now - self.learned <= self.w.DOUBT and self.w.on("doubt")
@@ -103,6 +107,8 @@ class Part:
     def learn(self, number, is_open, began):
         if number != self.number:
             self.learned = self.w.now
+        if self.open and not is_open:
+            self.closed = self.w.now
         self.number, self.open, self.began = number, is_open, began
 
     def begin_next(self, number):
@@ -371,10 +377,10 @@ class Node(Part):
 
     def shown(self, key, v, excuse=False):
         self.unshown.pop(key, None)
-        if excuse is False:
-            self.w.excused.pop(key + (v,), None)
-        elif key + (v,) in self.w.excused:
-            self.w.excused[key + (v,)] = excuse
+        for x in [x for x, node in self.w.excused.items() if x[:2] == key and x[2] <= v and node is self]:
+            self.w.excused[x] = excuse  # and what it has come in place of
+            if excuse is False:
+                del self.w.excused[x]
 
     # Reading.
 
@@ -612,7 +618,7 @@ class Node(Part):
         v, w.ids = w.clock, w.ids + 1
         w.reads_begun[u, s].add(v)
         m = Message(w.ids, u, s, READ, v)
-        e = self.number if self.open else None
+        e = self.number
         yield
         if w.queue_up:
             w.queue.append(m)
@@ -639,7 +645,12 @@ class Node(Part):
         told = at is None or self.open and self.tell_read(e, key, at)
         if told and late:
             told = self.tell_read(e - 1, key, at)
-        w.ack_read(key, None if told and self.sure() and e == w.db.number else self, e)
+        if at is not None and self.closing() and w.on("show_closed"):
+            self.tell_read(e, key, at)
+        if self.closing() and self.up("redis") and e == w.db.number and not w.db.open:
+            w.ack_read(key, None, None)
+        else:
+            w.ack_read(key, None if told and self.sure() and e == w.db.number else self, e)
         if not told and at == NEVER:
             self.unshown_reads[key] = (w.now, e)
         elif not told:  # old counts end with the guard
@@ -689,10 +700,15 @@ class Node(Part):
         ok = self.open and self.call(w.redis.show, e, [m.action])[0]
         if ok and w.now - self.learned <= w.VALID and w.on("show_both"):  # who has not learned yet looks there
             ok = self.call(w.redis.show, e - 1, [m.action])[0]
+        if self.closing() and w.on("show_closed"):
+            self.call(w.redis.show, e, [m.action])
         if not ok:
             self.unshown[u, s] = (state, v, w.now)
         if ok and self.sure() and e == w.db.number:
             w.ack(u, s, v)
+        elif self.closing() and self.up("redis") and e == w.db.number and not w.db.open:
+            w.ack(u, s, v)
+            w.lost.setdefault((u, s, v), w.now)
         else:
             w.ack(u, s, v, self)
             if e != w.db.number:

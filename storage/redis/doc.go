@@ -69,7 +69,8 @@
 // only this process is without Redis, it waits for a worker to tell the others.
 // Without the database Redis answers with what it has; counts that it has not
 // are zeros and storage.Unavailable. Marks that fail for two seconds close the
-// epoch: workers go on without Redis, and nobody believes it. A Redis that
+// epoch: workers go on without Redis once nobody believes it any more, and until
+// then what is confirmed is still shown in it. A Redis that
 // answers again begins the next epoch, as one that has lost data does. For a
 // while after that, a viewer's answers are stale, and Look says that it does
 // not know the latest word, so that every action is published. Breakers keep a
@@ -90,6 +91,7 @@
 //     TestOwnReadIsSeenBeforeAndAfterItIsPersisted, TestReadsPastTheQueue,
 //     TestForgottenReadsAreLookedUp, TestReadsOfAnEarlierEpochAreNotShown,
 //     TestReadIsAsNewAsItsCount, TestCutOffNodeWaitsForTheWorker,
+//     TestNodesThatHaveNotPolledSeeWhatOthersConfirm,
 //     TestCommitThatOutlastsTheGuard, TestDroppedIsTakenBack,
 //     TestDroppedIsLaidOverNothing.
 //   - I5: TestCountsNeverGoBack. What is near is what the client's cache would

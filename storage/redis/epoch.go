@@ -61,6 +61,20 @@ func (s *Store) sure(at *epoch) bool {
 	return e.open && e.number == at.number && time.Since(e.sureAt) < sureTime && s.trusted(e)
 }
 
+// over returns the epoch that has ended so lately that other nodes, who have not
+// polled since, may still believe it; nil where there is none.
+func (s *Store) over() *epoch {
+	e := s.epoch.Load()
+	number := e.number
+	if e.open {
+		number--
+	}
+	if number < firstEpoch || time.Since(e.learnt) >= sureTime {
+		return nil
+	}
+	return s.epochOf(number)
+}
+
 // doubted reports whether something may be queued that was shown in an earlier
 // epoch, or that Redis has evicted.
 func (s *Store) doubted(at *epoch) bool {

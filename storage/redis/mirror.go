@@ -74,8 +74,11 @@ func (s *Store) Show(ctx context.Context, actions []storage.Action, where storag
 				break
 			}
 		}
-		if at.number > firstEpoch && time.Since(at.learnt) < sureTime { // others may not have heard of it
-			err = errors.Join(err, s.show(ctx, s.epochOf(at.number-1), actions, where))
+	}
+	if over := s.over(); over != nil {
+		late := s.show(ctx, over, actions, where)
+		if at != nil { // where none is open, Redis may well be away
+			err = errors.Join(err, late)
 		}
 	}
 	switch {

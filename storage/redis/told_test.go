@@ -1,12 +1,14 @@
 package redis
 
 import (
+	"context"
 	"net/url"
 	"sync"
 	"testing"
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/sqlite"
 )
 
 // A node that cannot reach Redis answers once a worker has told the others.
@@ -64,6 +66,46 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	}
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("its own answer: %+v", got)
+	}
+}
+
+// slowPolls is a database that answers some polls only once they are let go.
+type slowPolls struct {
+	*sqlite.Store
+
+	gate sync.RWMutex
+}
+
+func (d *slowPolls) Epoch(ctx context.Context) (storage.Epoch, error) {
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	return d.Store.Epoch(ctx)
+}
+
+// An epoch is closed. Who knows shows to those who do not know yet.
+func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	first := open(t, Options{URL: server.url(), Database: db})
+	slow := &slowPolls{Store: openAgain(t, db)}
+	other := open(t, Options{URL: server.url(), Database: slow})
+	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	must(t, other.poll(t.Context()))
+	slow.gate.Lock()
+	defer slow.gate.Unlock()
+	_, err := db.CloseEpoch(t.Context(), firstEpoch)
+	must(t, err)
+	must(t, first.poll(t.Context()))
+	if first.present() != nil {
+		t.Fatal("the epoch is open")
+	}
+	must(t, first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10), readNow(alice, movie, 2)}, storage.Queued))
+	got := see(t, other, alice, movie)
+	wantLikes(t, "on a node that has not polled", got, 1, true)
+	if got.ReadCount != 2 {
+		t.Errorf("on a node that has not polled: %d reads", got.ReadCount)
+	}
+	if states, _ := look(t, other, alice, movie); states.ReactionVersion != 10 {
+		t.Errorf("its look: %+v", states)
 	}
 }
 
