@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -12,9 +13,10 @@ import (
 	"ovation/storage"
 )
 
-// batcher groups actions into messages. No timer is involved: a message leaves
-// when there is something to send and fewer than MaxInFlight messages of its
-// partition, and MaxMessages in all, are being published; whatever arrives meanwhile makes the next.
+// batcher groups actions into messages. One leaves as soon as there is something
+// to send and none is being published. What arrives meanwhile makes the next of
+// its partition, which leaves when one is confirmed or when it has waited for
+// Linger; of each partition MaxInFlight are published at the same time.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror
@@ -32,14 +34,16 @@ type batcher struct {
 	sending    int // batches that are not answered
 	publishing int // messages, of all lanes
 	lanes      []lane
-	ready      []int // lanes that have something to send, in the order in which they had
+	ready      []int // lanes that may send something, in the order in which they could
+	lingering  bool  // a timer runs until the first of them has waited for Linger
 }
 
 // lane is one partition.
 type lane struct {
 	waiting    []*item
-	publishing int  // messages
-	ready      bool // it is in batcher.ready
+	publishing int       // messages
+	ready      bool      // it is in batcher.ready
+	since      time.Time // it is
 }
 
 // item is an action whose caller waits for the answer. Once it is answered the
@@ -124,7 +128,8 @@ func (b *batcher) add(it *item) bool {
 	}
 	partition := PartitionOf(it.action.Subject, len(b.lanes))
 	b.lanes[partition].waiting = append(b.lanes[partition].waiting, it)
-	b.launch(partition)
+	b.queue(partition)
+	b.launch()
 	return true
 }
 
@@ -135,11 +140,9 @@ func (b *batcher) leave(a *storage.Action, err error) {
 	b.opts.Metrics.backlog(-1)
 }
 
-// launch starts what may be sent, after something has changed in a lane. The
-// lock is held.
-func (b *batcher) launch(partition int) {
-	b.queue(partition)
-	for len(b.ready) > 0 && b.publishing < b.opts.MaxMessages {
+// launch starts what may be sent. The lock is held.
+func (b *batcher) launch() {
+	for len(b.ready) > 0 && (b.publishing == 0 || b.patience() <= 0) {
 		next := b.ready[0]
 		b.ready = b.ready[1:]
 		l := &b.lanes[next]
@@ -153,14 +156,31 @@ func (b *batcher) launch(partition int) {
 		go b.send(next, batch) // close waits for it
 		b.queue(next)
 	}
+	if len(b.ready) > 0 && !b.lingering {
+		b.lingering = true
+		time.AfterFunc(b.patience(), b.lingered)
+	}
+}
+
+// patience is how long the first of the ready lanes will still wait.
+func (b *batcher) patience() time.Duration {
+	return b.opts.Linger - time.Since(b.lanes[b.ready[0]].since)
+}
+
+// lingered launches what has waited for long enough.
+func (b *batcher) lingered() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lingering = false
+	b.launch()
 }
 
 // queue has a lane wait for its turn, if it may send anything and does not wait
-// already.
+// already. The lock is held.
 func (b *batcher) queue(partition int) {
 	l := &b.lanes[partition]
 	if !l.ready && len(l.waiting) > 0 && l.publishing < b.opts.MaxInFlight {
-		l.ready = true
+		l.ready, l.since = true, time.Now()
 		b.ready = append(b.ready, partition)
 	}
 }
@@ -178,7 +198,8 @@ func (b *batcher) send(partition int, batch []*item) {
 	b.mu.Lock()
 	b.lanes[partition].publishing--
 	b.publishing--
-	b.launch(partition) // the next message need not wait for the showing
+	b.queue(partition)
+	b.launch() // the next message need not wait for the showing
 	b.mu.Unlock()
 
 	if err == nil {

@@ -104,41 +104,66 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 	})
 }
 
-// With few messages at a time the partitions take turns, and what waits shares
-// them.
-func TestFewMessagesAreUnderWay(t *testing.T) {
-	const partitions, most, actions = 8, 2, 400
+// Partitions take turns while messages are confirmed soon: one is under way, and
+// what waits shares the next.
+func TestPartitionsTakeTurns(t *testing.T) {
+	const partitions, actions, confirm = 8, 400, time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		mirror := local.Mirror{Reader: store}
 		startWorker(t, queue, store, mirror, worker.Options{})
-		held := &tap{Publisher: queue, partitions: partitions, gate: make(chan struct{})}
-		r := newRecorder(t, held, mirror, worker.RecorderOptions{MaxMessages: most})
-		answers := make([]<-chan answered, actions)
-		for i := range answers {
-			answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
-		}
-		synctest.Wait()
-		if n := len(held.seen()); n != most {
-			t.Errorf("%d messages are in flight, want %d", n, most)
-		}
-		close(held.gate)
-		for _, answer := range answers {
-			if got := <-answer; got.err != nil {
-				t.Error(got.err)
-			}
-		}
-		// Two small ones, then one of each partition in turn.
-		if n := len(held.seen()); n > most+partitions {
+		slow := &tap{Publisher: queue, partitions: partitions, takes: confirm}
+		r := newRecorder(t, slow, mirror, worker.RecorderOptions{Linger: time.Second})
+		recordMany(t, r, actions)
+		// A small one, then one of each partition in turn.
+		if n := len(slow.seen()); n != 1+partitions {
 			t.Errorf("%d actions left in %d messages", actions, n)
 		}
-		turns := held.put[most:]
+		turns := slow.put[1:]
 		for i := range turns {
 			if slices.Contains(turns[:i], turns[i]) {
-				t.Errorf("the partitions took turns so: %v", held.put)
+				t.Errorf("the partitions took turns so: %v", slow.put)
 			}
 		}
+		if slow.most != 1 {
+			t.Errorf("%d messages were under way at the same time", slow.most)
+		}
 	})
+}
+
+// A message that hangs keeps the other partitions waiting for a moment only.
+func TestNobodyLingersForLong(t *testing.T) {
+	const partitions, linger, hang = 8, 5 * time.Millisecond, time.Second
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		mirror := local.Mirror{Reader: store}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		slow := &tap{Publisher: queue, partitions: partitions, takes: hang}
+		r := newRecorder(t, slow, mirror, worker.RecorderOptions{Linger: linger})
+		start := time.Now()
+		recordMany(t, r, partitions*50)
+		// The partition of the first has two messages, one after the other.
+		if took := time.Since(start); took > 2*hang+linger {
+			t.Errorf("all are answered after %v", took)
+		}
+		if n := len(slow.seen()); n != 1+partitions {
+			t.Errorf("they left in %d messages", n)
+		}
+	})
+}
+
+// recordMany has as many users like as many videos at the same time.
+func recordMany(t *testing.T, r *worker.Recorder, actions int) {
+	t.Helper()
+	answers := make([]<-chan answered, actions)
+	for i := range answers {
+		answers[i] = background(r, t.Context(), react(user(i), video(strconv.Itoa(i)), storage.Like))
+	}
+	for _, answer := range answers {
+		if got := <-answer; got.err != nil {
+			t.Error(got.err)
+		}
+	}
 }
 
 // The numbers were computed by another program; queued messages rely on them.

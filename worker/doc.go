@@ -76,7 +76,7 @@
 // I7 Bounded: a lone action leaves at once, those in flight share messages, and
 // a full backlog makes callers wait no longer than they want:
 // TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
-// TestFewMessagesAreUnderWay, TestFullBacklogHonoursTheContext. A Worker begins
+// TestPartitionsTakeTurns, TestNobodyLingersForLong, TestFullBacklogHonoursTheContext. A Worker begins
 // batches at its pace, what comes after a rest at once, and plenty before its
 // time: TestBatchesKeepThePace, TestPlentyIsAheadOfThePace.
 //

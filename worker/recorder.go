@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -20,10 +19,10 @@ type RecorderOptions struct {
 	// MaxInFlight is how many messages of one partition are published at the
 	// same time; 1 if 0. What arrives meanwhile makes the next message.
 	MaxInFlight int
-	// MaxMessages is how many messages of all partitions are published at the
-	// same time; as many as MaxInFlight allows if 0. Fewer messages are larger,
-	// and cost the queue less; the partitions take turns.
-	MaxMessages int
+	// Linger is for how long at most an action waits while a message of another
+	// partition is published, and what comes meanwhile shares its own; it does not
+	// if 0. Fewer messages are larger, and cost the queue less.
+	Linger time.Duration
 	// MaxBacklog is how many actions may be on their way, from the moment they
 	// are accepted to their answer; 10,000 if 0. Whoever comes then waits.
 	MaxBacklog int
@@ -42,7 +41,6 @@ type RecorderOptions struct {
 func (o RecorderOptions) withDefaults() RecorderOptions {
 	o.MaxBatch = cmp.Or(o.MaxBatch, 1000)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1)
-	o.MaxMessages = cmp.Or(o.MaxMessages, math.MaxInt)
 	o.MaxBacklog = cmp.Or(o.MaxBacklog, 10_000)
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())

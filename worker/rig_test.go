@@ -80,10 +80,13 @@ type tap struct {
 
 	partitions int           // those of the publisher if 0
 	gate       chan struct{} // nothing passes before it is closed, if it is set
+	takes      time.Duration // to pass
 
 	mu       sync.Mutex
 	messages []storage.Message
 	put      []int // the partition of each
+	now      int   // that are passing
+	most     int   // of them at the same time
 }
 
 func (p *tap) Partitions() int { return max(p.partitions, p.Publisher.Partitions()) }
@@ -92,7 +95,15 @@ func (p *tap) Publish(ctx context.Context, partition int, m storage.Message) (st
 	p.mu.Lock()
 	p.messages = append(p.messages, m)
 	p.put = append(p.put, partition)
+	p.now++
+	p.most = max(p.most, p.now)
 	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		p.now--
+		p.mu.Unlock()
+	}()
+	time.Sleep(p.takes)
 	if p.gate != nil {
 		select {
 		case <-p.gate:

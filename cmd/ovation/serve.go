@@ -30,10 +30,10 @@ type serveCommand struct {
 	Drain         pause  `default:"5s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
-// maxMessages is how many messages a node publishes at the same time. Three keep
-// RabbitMQ busy; with one for each of many partitions they are smaller, and a like
-// costs RabbitMQ more.
-const maxMessages = 3
+// linger is how long a node lets likes wait for others while RabbitMQ has yet to
+// confirm a message: a few times what a confirm takes. Where a message hangs, it
+// is what those of other partitions lose.
+const linger = 4 * time.Millisecond
 
 // Run serves until it is told to stop.
 func (c *serveCommand) Run(p *program) (err error) {
@@ -57,7 +57,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	metrics := worker.NewMetrics(registry, worker.Records)
 	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
 	defer queue.Close()
-	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{MaxMessages: maxMessages, Logger: log, Metrics: metrics})
+	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{Linger: linger, Logger: log, Metrics: metrics})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)
 		defer cancel()
