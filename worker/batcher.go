@@ -15,8 +15,8 @@ import (
 
 // batcher groups actions into messages. One leaves as soon as there is something
 // to send and none is being published. What arrives meanwhile makes the next of
-// its partition, which leaves when one is confirmed or when it has waited for
-// Linger; of each partition MaxInFlight are published at the same time.
+// its partition, which leaves when none is being published any more, or when the
+// partition could have sent it for Linger: it publishes MaxInFlight at a time.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror

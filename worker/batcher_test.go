@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,13 +15,13 @@ import (
 	"ovation/worker/local"
 )
 
-// No time passes for a lone action: there is no timer to wait for.
+// No time passes for a lone action: it waits for nobody.
 func TestLoneActionLeavesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		mirror := local.Mirror{Reader: store}
 		startWorker(t, queue, store, mirror, worker.Options{})
-		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+		r := newRecorder(t, queue, mirror, worker.RecorderOptions{Linger: time.Second})
 		start := time.Now()
 		for i := range 10 {
 			record(t, r, react(user(i), movie, storage.Like))
@@ -131,25 +132,58 @@ func TestPartitionsTakeTurns(t *testing.T) {
 	})
 }
 
-// A message that hangs keeps the other partitions waiting for a moment only.
-func TestNobodyLingersForLong(t *testing.T) {
-	const partitions, linger, hang = 8, 5 * time.Millisecond, time.Second
-	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		startWorker(t, queue, store, mirror, worker.Options{})
-		slow := &tap{Publisher: queue, partitions: partitions, takes: hang}
-		r := newRecorder(t, slow, mirror, worker.RecorderOptions{Linger: linger})
-		start := time.Now()
-		recordMany(t, r, partitions*50)
-		// The partition of the first has two messages, one after the other.
-		if took := time.Since(start); took > 2*hang+linger {
-			t.Errorf("all are answered after %v", took)
+// Where a confirm takes long, or never comes, other partitions wait for a moment
+// only, each from when it has something to send.
+func TestPartitionsLinger(t *testing.T) {
+	const partitions, apart = 4, 3 * time.Millisecond
+	ms := func(all ...int) (out []time.Duration) {
+		for _, n := range all {
+			out = append(out, time.Duration(n)*time.Millisecond)
 		}
-		if n := len(slow.seen()); n != 1+partitions {
-			t.Errorf("they left in %d messages", n)
+		return out
+	}
+	for _, c := range []struct {
+		name            string
+		confirm, linger time.Duration
+		answered        []time.Duration
+	}{
+		{"SlowConfirms", time.Second, 5 * time.Millisecond, ms(1000, 1008, 1011, 1014)},
+		{"QuickConfirms", 100 * time.Millisecond, time.Second, ms(100, 200, 300, 400)},
+		{"NoLinger", 100 * time.Millisecond, 0, ms(100, 103, 106, 109)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, queue := openStore(t), newQueue(t)
+				mirror := local.Mirror{Reader: store}
+				startWorker(t, queue, store, mirror, worker.Options{})
+				slow := &tap{Publisher: queue, partitions: partitions, takes: c.confirm}
+				r := newRecorder(t, slow, mirror, worker.RecorderOptions{Linger: c.linger})
+				start := time.Now()
+				answered := make([]time.Duration, partitions)
+				var all sync.WaitGroup
+				for partition := range partitions {
+					all.Go(func() {
+						time.Sleep(time.Duration(partition) * apart)
+						record(t, r, react(alice, videoOf(partition, partitions), storage.Like))
+						answered[partition] = time.Since(start)
+					})
+				}
+				all.Wait()
+				if !slices.Equal(answered, c.answered) {
+					t.Errorf("answered after %v, want %v", answered, c.answered)
+				}
+			})
+		})
+	}
+}
+
+// videoOf is one of a partition.
+func videoOf(partition, partitions int) storage.Subject {
+	for i := 0; ; i++ {
+		if v := video(strconv.Itoa(i)); worker.PartitionOf(v, partitions) == partition {
+			return v
 		}
-	})
+	}
 }
 
 // recordMany has as many users like as many videos at the same time.

@@ -76,9 +76,9 @@
 // I7 Bounded: a lone action leaves at once, those in flight share messages, and
 // a full backlog makes callers wait no longer than they want:
 // TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
-// TestPartitionsTakeTurns, TestNobodyLingersForLong, TestFullBacklogHonoursTheContext. A Worker begins
-// batches at its pace, what comes after a rest at once, and plenty before its
-// time: TestBatchesKeepThePace, TestPlentyIsAheadOfThePace.
+// TestPartitionsTakeTurns, TestPartitionsLinger, TestFullBacklogHonoursTheContext.
+// A Worker begins batches at its pace, what comes after a rest at once, and
+// plenty before its time: TestBatchesKeepThePace, TestPlentyIsAheadOfThePace.
 //
 // This package imports storage and outage and nothing else of this module.
 package worker

@@ -19,9 +19,9 @@ type RecorderOptions struct {
 	// MaxInFlight is how many messages of one partition are published at the
 	// same time; 1 if 0. What arrives meanwhile makes the next message.
 	MaxInFlight int
-	// Linger is for how long at most an action waits while a message of another
-	// partition is published, and what comes meanwhile shares its own; it does not
-	// if 0. Fewer messages are larger, and cost the queue less.
+	// Linger is for how long at most a partition that could send a message waits
+	// while those of others are published, and what comes meanwhile shares it; it
+	// does not if 0. Fewer messages are larger, and cost the queue less.
 	Linger time.Duration
 	// MaxBacklog is how many actions may be on their way, from the moment they
 	// are accepted to their answer; 10,000 if 0. Whoever comes then waits.

@@ -269,7 +269,8 @@ class World:
         if p.get("close") and rnd.random() < 0.05:
             self.worker.away["redis"] = max(self.worker.away["redis"], self.now + 3 * self.SECOND)
         if p.get("close") and rnd.random() < 0.3:
-            rnd.choice(self.nodes).away["database"] = self.now + 3 * self.SECOND // 2
+            away = rnd.choice(self.nodes).away
+            away["database"] = max(away["database"], self.now + 3 * self.SECOND // 2)
         if p.get("loss") and rnd.random() < 0.01:
             part = rnd.choice(self.parts)  # believes in a loss, rightly or not
             part.alarm = True

@@ -92,6 +92,7 @@
 //     TestForgottenReadsAreLookedUp, TestReadsOfAnEarlierEpochAreNotShown,
 //     TestReadIsAsNewAsItsCount, TestCutOffNodeWaitsForTheWorker,
 //     TestNodesThatHaveNotPolledSeeWhatOthersConfirm,
+//     TestReadsOfAnEarlierEpochAreNotShownInAClosedOne,
 //     TestCommitThatOutlastsTheGuard, TestDroppedIsTakenBack,
 //     TestDroppedIsLaidOverNothing.
 //   - I5: TestCountsNeverGoBack. What is near is what the client's cache would

@@ -34,6 +34,7 @@ type epoch struct {
 	learnt time.Time // when this store was told of it
 	sureAt time.Time // when the last poll began that found everything in place
 	prefix string    // of the keys
+	ended  *epoch    // the one that ended as this one began or was closed, as it was then; nil if it is not known
 }
 
 func (s *Store) epochOf(number int64) *epoch {
@@ -43,7 +44,11 @@ func (s *Store) epochOf(number int64) *epoch {
 // present returns the epoch in which Redis is used, nil while it is not: none
 // is open, or Redis may have lost data and has not been looked at since.
 func (s *Store) present() *epoch {
-	if e := s.epoch.Load(); e.open && s.trusted(e) {
+	return s.presently(s.epoch.Load())
+}
+
+func (s *Store) presently(e *epoch) *epoch {
+	if e.open && s.trusted(e) {
 		return e
 	}
 	return nil
@@ -61,18 +66,13 @@ func (s *Store) sure(at *epoch) bool {
 	return e.open && e.number == at.number && time.Since(e.sureAt) < sureTime && s.trusted(e)
 }
 
-// over returns the epoch that has ended so lately that other nodes, who have not
-// polled since, may still believe it; nil where there is none.
-func (s *Store) over() *epoch {
-	e := s.epoch.Load()
-	number := e.number
-	if e.open {
-		number--
-	}
-	if number < firstEpoch || time.Since(e.learnt) >= sureTime {
+// lately returns the epoch that has ended so lately that other nodes, who have
+// not polled since, may still believe it; nil where there is none.
+func (e *epoch) lately() *epoch {
+	if time.Since(e.learnt) >= sureTime {
 		return nil
 	}
-	return s.epochOf(number)
+	return e.ended
 }
 
 // doubted reports whether something may be queued that was shown in an earlier
@@ -193,8 +193,13 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 	now := s.epochOf(found.Number)
 	now.open, now.begun, now.learnt = found.Open, at.Add(-found.Age), time.Now()
 	if before.number == now.number && before.open == now.open {
-		now.begun, now.learnt, now.sureAt = before.begun, before.learnt, before.sureAt
+		now.begun, now.learnt, now.sureAt, now.ended = before.begun, before.learnt, before.sureAt, before.ended
 	} else {
+		if before.open && before.number >= firstEpoch {
+			ended := *before
+			ended.ended = nil
+			now.ended = &ended
+		}
 		s.logChange(before, now)
 		s.marks.reset()
 	}

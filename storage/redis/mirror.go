@@ -61,25 +61,21 @@ const showTries = 3
 // are storage.Queued as on their way, those that are storage.Persisted as a
 // correction of what is there.
 //
+// It does so in the present epoch, and in one that has just ended or was closed:
+// other nodes may not have heard of that.
+//
 // What the queue has confirmed and Redis cannot be told of, this process
 // remembers, lays over its own replies and tells Redis as soon as it can. Other
 // nodes may still believe Redis then: so it waits for a worker to persist it,
 // for 300 ms at most. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) (err error) {
-	at := s.present()
+	now := s.epoch.Load()
+	at := s.presently(now)
 	if at != nil {
-		for try := 1; ; try++ {
-			err = s.show(ctx, at, actions, where)
-			if err == nil || try == showTries || ctx.Err() != nil || !s.redis.healthy() {
-				break
-			}
-		}
+		err = s.showHard(ctx, at, actions, where)
 	}
-	if over := s.over(); over != nil {
-		late := s.show(ctx, over, actions, where)
-		if at != nil { // where none is open, Redis may well be away
-			err = errors.Join(err, late)
-		}
+	if ended := now.lately(); ended != nil {
+		err = errors.Join(err, s.showHard(ctx, ended, actions, where))
 	}
 	switch {
 	case where == storage.Queued && (at == nil || err != nil):
@@ -87,6 +83,17 @@ func (s *Store) Show(ctx context.Context, actions []storage.Action, where storag
 		s.awaitWorker(ctx, actions)
 	default:
 		s.unshown.remove(actions)
+	}
+	return err
+}
+
+// showHard tries a few times, while Redis is there.
+func (s *Store) showHard(ctx context.Context, at *epoch, actions []storage.Action, where storage.Durability) (err error) {
+	for range showTries {
+		err = s.show(ctx, at, actions, where)
+		if err == nil || ctx.Err() != nil || !s.redis.healthy() {
+			break
+		}
 	}
 	return err
 }

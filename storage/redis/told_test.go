@@ -109,6 +109,30 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	}
 }
 
+// What was read in an earlier epoch, and persisted there, is not shown in one that
+// is closed.
+func TestReadsOfAnEarlierEpochAreNotShownInAClosedOne(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	first := open(t, Options{URL: server.url(), Database: db, Doubt: short})
+	slow := &slowPolls{Store: openAgain(t, db)}
+	other := open(t, Options{URL: server.url(), Database: slow, Doubt: short})
+	before := readNow(alice, movie, 1)
+	persist(t, db, first, before)
+	must(t, server.command("FLUSHALL").Error())
+	for _, s := range []*Store{first, other} {
+		eventually(t, "the next epoch begins", func() bool { return s.epoch.Load().number > firstEpoch && s.present() != nil })
+		eventually(t, "it is believed", func() bool { return see(t, s, alice, movie).Freshness == storage.Live })
+	}
+	must(t, other.poll(t.Context()))
+	slow.gate.Lock()
+	defer slow.gate.Unlock()
+	_, err := db.CloseEpoch(t.Context(), firstEpoch+1)
+	must(t, err)
+	must(t, first.poll(t.Context()))
+	must(t, first.Show(t.Context(), []storage.Action{before}, storage.Queued))
+	wantReads(t, "sent before", see(t, other, alice, movie), 1)
+}
+
 // The counts are read once more, and have what is read meanwhile: so has the
 // field.
 func TestReadIsAsNewAsItsCount(t *testing.T) {
