@@ -18,6 +18,7 @@ prepare() {
 			ln -s "$(mktemp -d "${TMPDIR:-/tmp}/ovation-services.XXXXXX")" "$dir/data"
 		fi
 	fi
+	mkdir -p "$dir/data/ports"
 	chmod 711 "$dir/data/"
 	for name in $names; do
 		[ -d "$dir/data/$name" ] && continue
@@ -41,10 +42,11 @@ keep() {
 	cat "$file"
 }
 
-# port: a port that nothing listens on, below those that the system hands out.
+# port: a port that nothing listens on, below those that the system hands out, and
+# that no other of these servers was given: who has one may not listen yet.
 port() {
 	local port
-	while port=$((20000 + RANDOM % 12000)) && listens 127.0.0.1 "$port"; do :; done
+	until port=$((20000 + RANDOM % 12000)) && ! listens 127.0.0.1 "$port" && mkdir "$dir/data/ports/$port" 2>/dev/null; do :; done
 	echo "$port"
 }
 
