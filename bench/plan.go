@@ -26,7 +26,7 @@ type plan struct {
 
 var (
 	fullPlan = plan{
-		name: "full", limit: 14 * time.Minute, rounds: 5, segment: 3 * time.Second, warm: 2 * time.Second,
+		name: "full", limit: 14 * time.Minute, rounds: 7, segment: 3 * time.Second, warm: 2 * time.Second,
 		open: time.Minute, probes: 10, backlog: 120_000, worker: 3, imports: 3, copies: 14, watchers: 10_000, changes: 20,
 	}
 	quickPlan = plan{
