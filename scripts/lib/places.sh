@@ -45,9 +45,16 @@ keep() {
 # port: a port that nothing listens on, below those that the system hands out, and
 # that no other of these servers was given: who has one may not listen yet.
 port() {
-	local port
-	until port=$((20000 + RANDOM % 12000)) && ! listens 127.0.0.1 "$port" && mkdir "$dir/data/ports/$port" 2>/dev/null; do :; done
-	echo "$port"
+	local port i
+	for ((i = 0; i < 100; i++)); do
+		port=$((20000 + RANDOM % 12000))
+		if ! listens 127.0.0.1 "$port" && mkdir "$dir/data/ports/$port" 2>/dev/null; then
+			echo "$port"
+			return
+		fi
+	done
+	say "no port: is there room in $dir/data, and may it be written to?"
+	return 1
 }
 
 # own FILE...: root made them, nobody's server reads and writes them.
