@@ -7,9 +7,9 @@ lose sight of Redis or of the database, Redis loses its data, epochs end and beg
 reply must show the viewer's own acknowledged state, counts that include it once, and no older counts than before; at rest,
 database, Redis and acknowledgements agree. Without faults no reply may be STALE.
 
-Reads add up: what a viewer is shown must include every acknowledged one once, in the counts and in the field of its own.
+Reads of subjects move the counts without a state; at rest every acknowledged one is counted once.
 
-Not in it: more reads than a window keeps, tombstones of folders, a database that commits later than the guard lasts.
+Not in it: tombstones of folders, a database that commits later than the guard lasts.
 
     ./own_writes.py [RUNS [FIRST]]       the design: 0 violations; RUNS runs of 6,000 steps of each profile (100)
     ./own_writes.py RUNS RULE...         without these rules
@@ -19,7 +19,7 @@ import collections
 import random
 import sys
 
-from parts import NONE, Node, Worker, included, lacking
+from parts import NONE, Node, Worker, included
 from stores import Database, Redis
 
 RULES = {  # each can be switched off
@@ -61,16 +61,7 @@ RULES = {  # each can be switched off
     "show_both": "shown in the epoch before, too, while others may believe it",
     "show_closed": "and in one that is closed, while others may believe it",
     "sentinel": "every poll looks for the sentinel",
-    "read_marks": "a mark tells which counts include a read",
-    "read_leaves": "also of one that is not shown yet",
-    "read_before": "and of one that was persisted before",
-    "read_forget": "redelivered reads are not known",
-    "read_dropped": "a mark that was dropped is not shown as none",
-    "read_epoch": "a read is shown in the epoch it was sent in, or never",
-    "read_direct": "direct writers tell after the commit",
-    "read_overlay": "a node overlays reads that it could not show",
-    "read_words_last": "after a snapshot words are read again",
-    "read_rows_first": "the viewer's reads are read before the words",
+    "inbox": "a message counts once",
     "no_setnx": "a process that opens leaves the sentinel alone",
 }
 PROFILES = {
@@ -95,7 +86,7 @@ class World:
         second = self.SECOND
         self.GUARD, self.GRACE, self.VALID, self.TX = 5 * second, 3 * second, 3 * second // 2, 4 * second
         self.LAG, self.FLOOR, self.DOUBT, self.MINUTE = second, 2 * second, 15 * second, 10 * second
-        self.FILL, self.STAY = second, 2 * self.DOUBT
+        self.FILL = second
         self.users, self.subjects = range(self.USERS), range(self.SUBJECTS)
         self.nodes, self.excused = [], {}
         self.db, self.redis = Database(self), Redis(self)
@@ -110,7 +101,6 @@ class World:
         self.lost, self.tainted = {}, {}              # what a loss may hide: version -> since; epoch -> since
         keys = [(u, s) for u in self.users for s in self.subjects]
         self.reads_begun, self.reads_acked = {k: set() for k in keys}, {k: set() for k in keys}
-        self.read_excused, self.read_lost, self.unknown = {}, {}, 0  # by (user, subject, version), as of states
         self.found, self.stale, self.live, self.done = [], 0, 0, 0
 
     def on(self, rule):
@@ -130,9 +120,6 @@ class World:
     # The oracle.
 
     def committed(self, tx):
-        for key in tx.reads:
-            self.read_excused.pop(key, None)
-            self.read_lost.pop(key, None)
         for u, s, state, v in tx.applied:
             for x in self.acks[u, s]:
                 if x <= v:
@@ -153,30 +140,6 @@ class World:
                 continue
             return v
         return 0
-
-    def ack_read(self, key, excuse, e):
-        u, s, v = key
-        self.reads_acked[u, s].add(v)
-        if v in self.db.reads[u, s]:
-            self.read_excused.pop(key, None)
-            return
-        if excuse:
-            self.read_excused[key] = excuse
-        if e != self.db.number or e in self.tainted:
-            self.read_lost.setdefault(key, self.now if e else self.db.since)
-
-    def reads_needed(self, u, s, node):
-        """The reads that a viewer must be shown."""
-        def must(v):
-            key = (u, s, v)
-            return self.read_excused.get(key, node) is node and self.now - self.read_lost.get(key, self.now) <= self.DOUBT
-        return {v for v in self.reads_acked[u, s] if must(v)}
-
-    def seen_by_all(self, e, u, s, version):
-        """Whether no counts are left that are older, and no reply to the user is under way that may have read some."""
-        have = self.redis.get_counts(e, s)
-        looking = u in self.busy and self.busy[u][0].gi_code.co_name == "query"
-        return have and not looking and all(c[1] >= version for c in [have] + [n.local[s][1] for n in self.nodes if s in n.local])
 
     def flag(self, kind, *what):
         self.found.append((kind, self.now) + what)
@@ -285,9 +248,6 @@ class World:
 
     def hide(self):
         """Whatever is not committed may be unknown from now on, for who does not see it."""
-        for (u, s), versions in self.reads_acked.items():
-            for v in versions - self.db.reads[u, s]:
-                self.read_lost.setdefault((u, s, v), self.now)
         for (u, s), versions in self.acks.items():
             for v in versions:
                 if v > self.db.row(u, s)[1]:
@@ -311,7 +271,7 @@ class World:
             for n in self.nodes:
                 n.background()
             self.resolve()
-            idle = not (self.busy or self.queue or self.zombies or self.ghosts or any(n.unshown or n.unshown_reads for n in self.nodes))
+            idle = not (self.busy or self.queue or self.zombies or self.ghosts or any(n.unshown for n in self.nodes))
             idle = idle and self.db.open and all(p.number == self.db.number for p in self.parts) and not self.db.active
             if not idle:
                 quiet_since = None
@@ -337,9 +297,6 @@ class World:
             for u in self.users:
                 if not self.reads_acked[u, s] <= self.db.reads[u, s] <= self.reads_begun[u, s]:
                     self.flag("rest: reads", u, s)
-                lack = lacking(self.redis.reads(e, u)[0], s, self.db.counts[s])
-                if lack != 0:
-                    self.flag("rest: words", u, s, lack, self.redis.reads(e, u), self.db.counts[s])
                 state, v = self.db.row(u, s)
                 for a in self.acks[u, s]:
                     if a > v:
@@ -364,7 +321,7 @@ def batch(profile, seeds, off=(), steps=6000):
         for f in world.run():
             kinds[f[0]] += 1
             example = example or (seed, f)
-        counted.update(steps=world.now, calls=world.done, live=world.live, stale=world.stale, unknown=world.unknown)
+        counted.update(steps=world.now, calls=world.done, live=world.live, stale=world.stale)
     return kinds, example, counted
 
 

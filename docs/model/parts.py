@@ -11,22 +11,6 @@ def included(history, c, marked=True):
     return share
 
 
-def lacking(words, s, c, row=None, marked=True):
-    """How many of a user's reads counts lack, None where that is not known. row is what the database has of the same moment."""
-    n = 0
-    for (subject, v), (since, to, kind, _) in words.items():
-        at = c[2] if kind == "m" and marked else c[1]
-        if subject != s or at >= to:
-            continue
-        if at >= since and row is None:
-            return None
-        if at < since or not row or not min(row) <= v <= max(row):
-            n += 1
-        elif v != max(row):
-            return None
-    return n
-
-
 class Part:
     """A process that knows an epoch and may be cut off from Redis or the database."""
 
@@ -276,18 +260,12 @@ class Worker(Part):
         return tx
 
     def forget_all(self, messages, epoch, subjects):
-        by, reads = {}, {}
+        by = {}
         for m in messages:
             if subjects is None or m.action[2] in subjects:
                 _, u, s, state, v = m.action
-                if state == READ:
-                    reads.setdefault(u, []).append((s, v))
-                else:
+                if state != READ:
                     by.setdefault(u, []).append(s)
-        for u, some in reads.items() if self.w.on("read_forget") else ():
-            if not self.noted(self.w.redis.forget_reads, epoch, u, some):
-                return False
-            yield
         for u, subs in by.items():
             if not self.noted(self.w.redis.forget, epoch, u, subs, None):
                 return False
@@ -302,12 +280,6 @@ class Worker(Part):
             if not self.noted(self.w.redis.mark, tx.epoch, u, states):
                 return False
             yield
-        for what, reads, rest in (self.w.redis.mark_reads, tx.reads, ("m",)), (self.w.redis.read_before, tx.before, ()):
-            on = "read_marks" if rest else "read_before"
-            for u in {u for u, _, _ in reads} if self.w.on(on) else ():
-                if not self.noted(what, tx.epoch, u, [(s, v, tx.counts[s][1]) for x, s, v in reads if x == u], *rest):
-                    return False
-                yield
         return True
 
 
@@ -325,12 +297,11 @@ class Node(Part):
     def restart(self):
         w = self.w
         self.local, self.stale, self.floors = {}, {}, {}
-        self.unshown, self.doubtful, self.unshown_reads = {}, {}, {}
+        self.unshown, self.doubtful = {}, {}
         self.replied, self.began = {s: 0 for s in w.subjects}, -NEVER
-        for excused in getattr(w, "excused", {}), getattr(w, "read_excused", {}):
-            for key, node in excused.items():
-                if node is self:
-                    excused[key] = None
+        for key, node in w.excused.items():
+            if node is self:
+                w.excused[key] = None
         if not w.on("no_setnx"):
             w.redis.alive.add(w.db.number)
 
@@ -341,8 +312,6 @@ class Node(Part):
             s = w.rnd.choice(list(self.stale))
             self.local.pop(s, None)
             del self.stale[s]
-        elif self.unshown_reads and w.on("retry") and w.rnd.random() < 0.5:
-            self.reshow_read(*w.rnd.choice(list(self.unshown_reads.items())))
         elif self.unshown and w.on("retry"):
             key = w.rnd.choice(list(self.unshown))
             state, v, since = self.unshown[key]
@@ -353,27 +322,6 @@ class Node(Part):
                     self.shown(key, v)
                 else:
                     self.shown(key, v, self)
-
-    def reshow_read(self, key, told):
-        w, (since, e) = self.w, told
-        if w.now - since > w.DOUBT or e != self.number and w.on("read_epoch"):
-            del self.unshown_reads[key]
-            if key in w.read_excused:
-                w.read_excused[key] = None
-        elif self.open and self.tell_read(self.number, key, NEVER):
-            del self.unshown_reads[key]
-            if self.sure() and self.number == w.db.number and w.read_excused.get(key) is self:
-                del w.read_excused[key]
-
-    def tell_read(self, e, key, at):
-        """Shows a read, or tells which counts include it."""
-        u, s, v = key
-        if at == NEVER:
-            return self.call(self.w.redis.show_read, e, u, s, v)[0]
-        at, before = at
-        if before:
-            return self.call(self.w.redis.read_before, e, u, [(s, v, at)])[0]
-        return self.call(self.w.redis.mark_reads, e, u, [(s, v, at)], "d")[0]
 
     def shown(self, key, v, excuse=False):
         self.unshown.pop(key, None)
@@ -446,12 +394,10 @@ class Node(Part):
         """subject -> entry, None where a part is away."""
         w = self.w
         mine = dict(self.unshown) if w.on("overlay_first") else self.unshown
-        reads = dict(self.unshown_reads)
         ok, reply = self.call(w.redis.look, e, u, asked, (self.name, w.now))
         if not ok:
             return None
         out, missing, lease = reply
-        out["reads"] = self.with_unshown(e, u, w.redis.reads(e, u), reads)
         if missing:
             yield
             if not self.up("database"):
@@ -478,28 +424,11 @@ class Node(Part):
                     self.shown((u, s), v)
         return out
 
-    def with_unshown(self, e, u, words, reads):
-        w, (words, dropped) = self.w, words
-        if w.on("read_overlay"):
-            for (x, s, v), (_, sent) in reads.items():
-                if x == u and v <= dropped and w.on("read_dropped"):
-                    w.read_excused[x, s, v] = None
-                elif x == u and (sent == e or not w.on("read_epoch")):
-                    words.setdefault((s, v), (NEVER, NEVER, "m", 0))
-        return words
-
-    def words(self, e, u):
-        """The words of the user's reads, read by themselves."""
-        reads = dict(self.unshown_reads)
-        ok, words = self.call(self.w.redis.reads, e, u)
-        return self.with_unshown(e, u, words, reads) if ok else None
-
     def query(self, u):
         w = self.w
         asked = w.rnd.sample(w.subjects, w.rnd.randint(1, 2))
         upto = {s: (w.needed(u, s, self), len(w.acks[u, s])) for s in asked}
         before = {s: self.replied[s] for s in asked}
-        reads = {s: w.reads_needed(u, s, self) for s in asked}
         e, early, doubted = self.number, self.sure(), self.doubts()
         yield
         answer = (yield from self.answer(e, u, asked)) if self.open else None
@@ -509,29 +438,13 @@ class Node(Part):
             return
         if e in w.tainted and w.now - w.tainted[e] <= w.VALID:
             return
-        for s, (x, c, total, lack, times) in answer.items():
-            if None in (lack, times):
-                w.unknown += 1  # this one is STALE
-                w.stale += 1
-                continue
+        for s, (x, c, total) in answer.items():
             w.live += 1
             self.check(u, s, x, c, total, upto[s], before[s])
-            self.check_reads(u, s, c, lack, times, reads[s])
-
-    def check_reads(self, u, s, c, lack, times, upto):
-        w = self.w
-        least, most = len(upto & w.reads_needed(u, s, self)), len(w.reads_begun[u, s])
-        if not least <= w.db.reads_at[s][c[1]].get(u, 0) + lack <= most:
-            w.flag("own reads", u, s, c, lack, w.db.reads_at[s][c[1]], least, most)
-        if times != "not asked" and not least <= times <= most:
-            w.flag("read field", u, s, times, least, most)
 
     def answer(self, e, u, asked):
         """subject -> (entry, counts, what the viewer sees), None where that is not known."""
         w = self.w
-        rows = {}
-        if w.on("read_rows_first"):
-            rows = yield from self.read_rows(u, asked)
         if w.on("counts_first"):
             c = yield from self.counts(e, asked, True)
             yield
@@ -542,17 +455,10 @@ class Node(Part):
             c = x and (yield from self.counts(e, asked, True))
         if not x or not c:
             return None
-        if not w.on("read_rows_first"):
-            rows = yield from self.read_rows(u, asked)
-        out, words, marked = {}, x["reads"], w.on("marked")
+        out, marked = {}, w.on("marked")
         for s in asked:
-            share, lack = included(x[s][3], c[s], marked), lacking(words, s, c[s], None, marked)
-            times = "not asked"
-            if s in rows:
-                row, at = rows[s]
-                times = lacking(words, s, at, row, marked)
-                times = times if times is None else times + len(row)
-            if share is None or lack is None:
+            share = included(x[s][3], c[s], marked)
+            if share is None:
                 yield
                 again = yield from self.counts(e, [s], False)
                 if not again:
@@ -563,14 +469,14 @@ class Node(Part):
                 if not again:
                     return None
                 x[s] = again[s]
-                share, lack = included(x[s][3], c[s], marked), lacking(again["reads"], s, c[s], None, marked)
+                share = included(x[s][3], c[s], marked)
             if share is None and not w.on("snapshot"):
                 share = w.db.row(u, s)[0]
-            elif share is None or lack is None:
+            elif share is None:
                 yield
                 if not self.up("database"):
                     return None
-                c[s], (share, v), row = w.db.counts[s], w.db.row(u, s), set(w.db.reads[u, s])
+                c[s], (share, v) = w.db.counts[s], w.db.row(u, s)
                 if v > x[s][0]:
                     x[s] = (v, False, share, None, 0)
                 yield
@@ -579,22 +485,8 @@ class Node(Part):
                 if w.on("snapshot_fills") and not self.call(w.redis.put_counts, e, s, c[s])[0]:
                     return None
                 yield
-                words = self.words(e, u) if w.on("read_words_last") else again["reads"]
-                if words is None:
-                    return None
-                lack = lacking(words, s, c[s], row, marked)
-            out[s] = (x[s], c[s], c[s][0] + x[s][2] - share, lack, times)
+            out[s] = (x[s], c[s], c[s][0] + x[s][2] - share)
         return out
-
-    def read_rows(self, u, asked):
-        """subject -> the user's reads in the database and the counts of the same moment; of those that are asked for."""
-        w = self.w
-        if w.rnd.random() < 0.7 or not self.up("database"):
-            return {}
-        yield
-        rows = {s: (set(w.db.reads[u, s]), w.db.counts[s]) for s in asked}
-        yield
-        return rows
 
     def check(self, u, s, x, c, total, upto, before):
         w = self.w
@@ -618,44 +510,16 @@ class Node(Part):
         v, w.ids = w.clock, w.ids + 1
         w.reads_begun[u, s].add(v)
         m = Message(w.ids, u, s, READ, v)
-        e = self.number
         yield
         if w.queue_up:
             w.queue.append(m)
             yield
-            yield from self.ack_read(e, (u, s, v), NEVER)
+            w.reads_acked[u, s].add(v)
             return
         if w.rnd.random() < 0.2:
             w.queue.append(m)  # and nobody has told us
-        tx = yield from self.direct([s], lambda: ([m.action], None))
-        if tx:
-            at = (tx.counts[s][1], bool(tx.before)) if tx.epoch and w.on("read_direct") else None
-            yield from self.ack_read(tx.epoch, (u, s, v), at)
-
-    def ack_read(self, sent, key, at):
-        """sent: the epoch in which it was. at: the version of the counts from which on they include it and whether that was
-        so before, NEVER where the queue has it, None where nothing is told."""
-        w, e = self.w, self.number
-        late = at is not None and w.now - self.learned <= w.VALID and w.on("show_both")
-        if e != sent and w.on("read_epoch"):  # it may have been committed in another one, and nobody would ever mark it
-            if late:
-                self.tell_read(e - 1, key, at)
-            w.ack_read(key, None, None)
-            return
-        told = at is None or self.open and self.tell_read(e, key, at)
-        if told and late:
-            told = self.tell_read(e - 1, key, at)
-        if at is not None and self.closing() and w.on("show_closed"):
-            self.tell_read(e, key, at)
-        if self.closing() and self.up("redis") and e == w.db.number and not w.db.open:
-            w.ack_read(key, None, None)
-        else:
-            w.ack_read(key, None if told and self.sure() and e == w.db.number else self, e)
-        if not told and at == NEVER:
-            self.unshown_reads[key] = (w.now, e)
-        elif not told:  # old counts end with the guard
-            w.read_excused[key] = None
-        yield
+        if (yield from self.direct([s], lambda: ([m.action], None))):
+            w.reads_acked[u, s].add(v)
 
     def mutate(self, u):
         w, s, state = self.w, self.w.rnd.choice(self.w.subjects), self.w.rnd.randrange(2)

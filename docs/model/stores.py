@@ -12,7 +12,7 @@ class Transaction:
     def __init__(self, subjects, epoch):
         self.subjects, self.epoch = subjects, epoch
         self.rows, self.inbox, self.counts, self.applied = {}, set(), {}, []
-        self.reads, self.before = [], []  # (user, subject, version): of new messages, and of skipped ones
+        self.reads = []  # (user, subject, version)
         self.ready = False  # marked: nothing is left but the commit
         self.deadline = NEVER
         self.holds = False
@@ -28,7 +28,6 @@ class Database:
         self.number, self.open, self.since, self.fresh = 1, True, -NEVER, False
         self.locked, self.active, self.waiting = set(), set(), 0
         self.at = {s: {0: {}} for s in world.subjects}   # oracle: whose share each version includes
-        self.reads_at = {s: {0: {}} for s in world.subjects}  # and how many reads of whom
 
     def row(self, u, s):
         return self.rows.get((u, s), (0, 0))
@@ -37,9 +36,7 @@ class Database:
         """Writes the rows of a transaction that holds its locks. actions: (id, user, subject, state, version)."""
         w, latest = self.world, {}
         for i, u, s, state, v in actions:
-            if i in self.inbox:
-                if state == READ:
-                    tx.before.append((u, s, v))
+            if i in self.inbox and w.on("inbox"):
                 continue
             tx.inbox.add(i)
             if state == READ:
@@ -78,7 +75,6 @@ class Database:
             self.reads[u, s].add(v)
         for s, c in tx.counts.items():
             self.counts[s] = c
-            self.reads_at[s].setdefault(c[1], {u: len(self.reads[u, s]) for u in self.world.users})
             self.at[s].setdefault(c[1], {u: st for (u, x), (st, _) in self.rows.items() if x == s})
         self.end(tx)
         self.world.committed(tx)
@@ -100,8 +96,6 @@ class Window:
         self.entries = {}    # subject -> (version, shown, state, history, touched); history: ((version, share, kind), ...)
         self.loaded = self.full = False
         self.lease, self.guard = None, (0, None)
-        # Reads: (subject, version) -> (from, to, kind, touched). Counts below from lack it, those from to on include it.
-        self.reads, self.dropped = {}, 0  # the latest of those that were dropped
 
 
 class Redis:
@@ -223,55 +217,6 @@ class Redis:
                 w.entries[s] = x[:3] + (history, self.world.now)
         w.lease = None
 
-    def reads(self, e, u):
-        """The words of a user's reads, and the latest of those that were dropped."""
-        w = self.window(e, u)
-        return (dict(w.reads), w.dropped) if w else ({}, 0)
-
-    def _tidy(self, w):
-        for key, (_, to, _, touched) in list(w.reads.items()):
-            if to < NEVER and self.world.now - touched > self.world.STAY:
-                self._drop(w, key)
-
-    def _drop(self, w, key):
-        del w.reads[key]
-        w.dropped = max(w.dropped, key[1])
-
-    def show_read(self, e, u, s, v):
-        """What was marked is marked. What may have been, and was dropped, does not show."""
-        w = self.window(e, u, make=True)
-        self._tidy(w)
-        if v <= w.dropped and self.world.on("read_dropped"):
-            self.world.read_excused[u, s, v] = None
-        else:
-            w.reads.setdefault((s, v), (NEVER, NEVER, "m", self.world.now))
-
-    def mark_reads(self, e, u, reads, kind):
-        """reads: (subject, version, counts version)."""
-        w = self.window(e, u, make=True)
-        for s, v, at in reads:
-            if (s, v) in w.reads or self.world.on("read_leaves"):
-                w.reads[s, v] = (at, at, kind, self.world.now)
-        self._tidy(w)
-
-    def read_before(self, e, u, reads):
-        """Reads that a transaction before has persisted: the one that marked them last."""
-        w = self.window(e, u, make=True)
-        for s, v, at in reads:
-            since, to, kind, _ = w.reads.get((s, v), (NEVER, NEVER, "d", 0))
-            if to < NEVER:
-                continue
-            w.reads[s, v] = (since, since, kind, self.world.now) if since < NEVER else (0, at, "d", self.world.now)
-        self._tidy(w)
-
-    def forget_reads(self, e, u, reads):
-        """Marks of a transaction that may have been rolled back: whether counts from there on include it is not known."""
-        w = self.window(e, u, make=True)
-        for key in reads:
-            since, to, kind, _ = w.reads.get(key, (NEVER, NEVER, "m", 0))
-            if since < NEVER:
-                w.reads[key] = (since, NEVER, kind, self.world.now)
-
     def forget(self, e, u, subjects, token):
         w = self.window(e, u, make=True)
         for s in subjects:
@@ -299,7 +244,6 @@ class Redis:
             key = rnd.choice(list(self.windows))
             w = self.windows[key]
             idle = all(not x[1] and self.world.now - x[4] > self.world.MINUTE for x in w.entries.values())
-            idle = idle and all(x[1] < NEVER and self.world.now - x[3] > self.world.STAY for x in w.reads.values())
             if idle and self.world.now >= w.guard[0]:
                 del self.windows[key]
 
@@ -308,9 +252,6 @@ class Redis:
         if self.windows:
             e, u = rnd.choice(list(self.windows))
             w = self.windows[e, u]
-            marked = [k for k, x in w.reads.items() if x[1] < NEVER and self.world.seen_by_all(e, u, k[0], x[1])]
-            if marked and rnd.random() < 0.5:
-                self._drop(w, rnd.choice(marked))  # there were too many
             idle = [s for s, x in w.entries.items() if not x[1] and self.world.now - x[4] > self.world.MINUTE]
             if idle:
                 del w.entries[rnd.choice(idle)]
