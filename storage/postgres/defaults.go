@@ -53,9 +53,11 @@ func existing(b *pgx.Batch, keys []storage.FolderKey) map[storage.FolderKey]bool
 	found := make(map[storage.FolderKey]bool, len(keys))
 	b.Queue(selectExisting, rows.args()...).Query(each(func(row pgx.Rows) error {
 		var i int
-		err := row.Scan(&i)
+		if err := row.Scan(&i); err != nil {
+			return err
+		}
 		found[keys[i-1]] = true
-		return err
+		return nil
 	}))
 	return found
 }
@@ -117,9 +119,11 @@ func (p *places) lookUp(b *pgx.Batch, keys []storage.FolderKey) {
 	b.Queue(selectDeleted, rows.args()...).Query(each(func(row pgx.Rows) error {
 		var i int
 		var d deletion
-		err := row.Scan(&i, &d.movedTo, &d.version)
+		if err := row.Scan(&i, &d.movedTo, &d.version); err != nil {
+			return err
+		}
 		p.deleted[keys[i-1]] = d
-		return err
+		return nil
 	}))
 }
 

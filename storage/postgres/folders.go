@@ -209,10 +209,12 @@ func (t *tx) take(key storage.FolderKey, moveTo string, limit int) (outcome stor
 			User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,
 		}
 		c.Subject.Tenant = key.Owner.Tenant
-		err := row.Scan(&c.Subject.Biz, &c.Subject.BizID, &c.Version)
+		if err := row.Scan(&c.Subject.Biz, &c.Subject.BizID, &c.Version); err != nil {
+			return err
+		}
 		moved.state(&c)
 		outcome.Applied = append(outcome.Applied, c)
-		return err
+		return nil
 	}))
 	if err := t.send(b); err != nil {
 		return outcome, err

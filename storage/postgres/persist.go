@@ -98,9 +98,11 @@ func receive(b *pgx.Batch, messages []storage.Message, now int64) map[string]boo
 	fresh := make(map[string]bool, len(messages))
 	b.Queue(insertInbox, rows.args()...).Query(each(func(row pgx.Rows) error {
 		var id string
-		err := row.Scan(&id)
+		if err := row.Scan(&id); err != nil {
+			return err
+		}
 		fresh[id] = true
-		return err
+		return nil
 	}))
 	return fresh
 }
@@ -157,9 +159,11 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	}
 	err := s.read(ctx, "look up messages", selectSeen, keys.args(), func(row pgx.Rows) error {
 		var i int
-		err := row.Scan(&i)
+		if err := row.Scan(&i); err != nil {
+			return err
+		}
 		out[i-1] = true
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -64,14 +64,16 @@ func (s *Store) Interactives(
 		var i int
 		var c storage.Counts
 		var state stateRow
-		err := row.Scan(append([]any{
+		if err := row.Scan(append([]any{
 			&i, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version,
-		}, state.fields()...)...)
+		}, state.fields()...)...); err != nil {
+			return err
+		}
 		to := &out[i-1]
 		to.Counts = c
 		states := state.of(storage.StateKey{User: viewer, Subject: to.Subject})
 		to.Liked, to.Collected, to.Read = states.Liked, states.Collected, states.Read
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -93,10 +95,12 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 		var i int
 		var counts int64
 		var state stateRow
-		err := row.Scan(append([]any{&i, &counts}, state.fields()...)...)
+		if err := row.Scan(append([]any{&i, &counts}, state.fields()...)...); err != nil {
+			return err
+		}
 		out[i-1] = state.of(keys[i-1])
 		out[i-1].CountsVersion = counts
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -156,10 +160,12 @@ func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*sto
 	err := s.read(ctx, "read folders", selectFoldersByKey, rows.args(), func(row pgx.Rows) error {
 		var i int
 		var f storage.Folder
-		err := row.Scan(&i, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
+		if err := row.Scan(&i, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated); err != nil {
+			return err
+		}
 		f.Owner, f.FolderID = keys[i-1].Owner, keys[i-1].FolderID
 		out[i-1] = &f
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -166,10 +166,12 @@ func (t *tx) lookUp(reacted, collected *written) error {
 			var i int
 			var state storage.Reaction
 			var version int64
-			err := row.Scan(&i, &state, &version)
+			if err := row.Scan(&i, &state, &version); err != nil {
+				return err
+			}
 			c := &reacted.changes[at[i-1]]
 			c.OldReaction, c.Reaction, c.Version = state, state, version
-			return err
+			return nil
 		}))
 	}
 	if collected.left > 0 {
@@ -178,10 +180,12 @@ func (t *tx) lookUp(reacted, collected *written) error {
 			var i int
 			var state string
 			var version int64
-			err := row.Scan(&i, &state, &version)
+			if err := row.Scan(&i, &state, &version); err != nil {
+				return err
+			}
 			c := &collected.changes[at[i-1]]
 			c.OldFolderID, c.FolderID, c.Version = state, state, version
-			return err
+			return nil
 		}))
 	}
 	return t.send(b)
