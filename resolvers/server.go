@@ -49,6 +49,8 @@ type Config struct {
 	Ready func(context.Context) error
 	// Introspection lets clients ask for the schema.
 	Introspection bool
+	// MaxMutationFields is how many root fields a mutation may have; 10 if 0.
+	MaxMutationFields int
 	// AllowedOrigins are the origins of web pages that may ask, see
 	// transport.Config.
 	AllowedOrigins []string
@@ -128,7 +130,7 @@ func (r *Root) install(to engine, cfg Config) {
 	to.SetErrorPresenter(presenter(cfg.Logger, unavailable))
 	to.SetRecoverFunc(recovered)
 	to.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
-	r.limits = limits.Install(to, limits.Config{Introspection: cfg.Introspection})
+	r.limits = limits.Install(to, limits.Config{Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields})
 	to.AroundOperations(r.begin)
 	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		if s := subscriptionOf(ctx); s != nil {

@@ -18,7 +18,8 @@ type logFlag struct {
 
 // apiFlags are those of every command that serves the API.
 type apiFlags struct {
-	logFlag `embed:""`
+	logFlag    `embed:""`
+	limitFlags `embed:""`
 
 	Addr           address  `default:"127.0.0.1:8080"                                                  help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
 	JWKS           string   `help:"File or URL of a key set that verifies RS256 and ES256 tokens."     name:"jwks"                                          variable:"OVATION_JWKS"`
@@ -54,6 +55,7 @@ func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHead
 		MaxSubscriptions: int(f.MaxSubscriptions), MaxPerSocket: int(f.MaxPerSocket), Registry: cfg.Registry,
 	})
 	cfg.Auth, cfg.Streams = auth, out.streams
+	cfg.MaxMutationFields = int(f.MaxMutationFields)
 	for _, o := range f.AllowedOrigins {
 		cfg.AllowedOrigins = append(cfg.AllowedOrigins, string(o))
 	}

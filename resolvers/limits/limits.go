@@ -40,6 +40,10 @@ const (
 	maxIntrospectionCost = 100_000
 )
 
+// DefaultMaxMutationFields is enough for a client that sends what a user did
+// while it was offline, and keeps one request from being a flood of actions.
+const DefaultMaxMutationFields = 10
+
 const (
 	codeBadUserInput  = "BAD_USER_INPUT"
 	codeLimitExceeded = "LIMIT_EXCEEDED"
@@ -51,6 +55,9 @@ type Config struct {
 	Introspection bool
 	// MaxCost is how many fields an answer may hold. 0: DefaultMaxCost.
 	MaxCost int
+	// MaxMutationFields is how many root fields a mutation may have, fragments
+	// filled in. 0: DefaultMaxMutationFields.
+	MaxMutationFields int
 }
 
 // Limits is the extension. Its cache holds the documents that have passed, so
@@ -82,6 +89,9 @@ type Server interface {
 func Install(server Server, cfg Config) *Limits {
 	if cfg.MaxCost == 0 {
 		cfg.MaxCost = DefaultMaxCost
+	}
+	if cfg.MaxMutationFields == 0 {
+		cfg.MaxMutationFields = DefaultMaxMutationFields
 	}
 	l := &Limits{cfg: cfg, cache: newCache(maxCacheEntries, maxCacheBytes)}
 	server.Use(l)
@@ -142,7 +152,13 @@ func (l *Limits) MutateOperationContext(_ context.Context, operation *graphql.Op
 	if operation.Operation.Operation == ast.Subscription {
 		most = min(most, maxSubscriptionCost)
 	}
+	actions := 0
+	if operation.Operation.Operation == ast.Mutation {
+		actions = rootFields(operation.Operation.SelectionSet)
+	}
 	switch {
+	case actions > l.cfg.MaxMutationFields:
+		return exceeded("the mutation has %d root fields, its fragments filled in; at most %d are allowed. Send the others in further requests", actions, l.cfg.MaxMutationFields)
 	case sum.conditionAmiss:
 		return badInput("the condition of @skip and @include must be true or false, not null")
 	case operation.Operation.Operation == ast.Subscription && len(graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{"Subscription"})) != 1:
@@ -153,6 +169,24 @@ func (l *Limits) MutateOperationContext(_ context.Context, operation *graphql.Op
 		return exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", sum.introspection, maxIntrospectionCost)
 	}
 	return nil
+}
+
+// rootFields is how many fields an operation has on its first level. Fields
+// that would be merged count one by one.
+func rootFields(set ast.SelectionSet) (n int) {
+	for _, selection := range set {
+		switch selection := selection.(type) {
+		case *ast.Field:
+			n++
+		case *ast.InlineFragment:
+			n += rootFields(selection.SelectionSet)
+		case *ast.FragmentSpread:
+			if selection.Definition != nil {
+				n += rootFields(selection.Definition.SelectionSet)
+			}
+		}
+	}
+	return n
 }
 
 func exceeded(format string, args ...any) *gqlerror.Error {

@@ -80,6 +80,8 @@ func doubling(levels int) string {
 
 const subject = `interactive(biz:"a",bizId:"1")`
 
+const readOne = `read(input:{biz:"a",bizId:"1"}){changed}`
+
 const watch = `interactiveChanged(subjects:[{biz:"a",bizId:"1"}])`
 
 // manySubjects are the variables of 100 subjects.
@@ -108,6 +110,8 @@ func TestEachBoundSaysWhatWasFound(t *testing.T) {
 		"directives of a variable": {"query($a:Int" + strings.Repeat("@a", 11) + "){viewer{id}}", "11 directives"},
 		"cost":                     {"{interactives(subjects:[" + strings.Repeat(`{biz:"a",bizId:"1"}`, 100) + "]){likers(first:100){edges{node{id}}}}}", "costs 30201: its answer can hold that many fields; at most 20000"},
 		"cost of a subscription":   {"subscription{interactiveChanged(subjects:[" + strings.Repeat(`{biz:"a",bizId:"1"}`, 100) + "]){likers(first:20){edges{node{id}}}}}", "costs 6201: its answer can hold that many fields; at most 5000"},
+		"fields of a mutation":     {"mutation{" + numbered(100, "a%d:"+readOne) + "}", "has 100 root fields, its fragments filled in; at most 10"},
+		"mutations by fragments":   {"mutation{...A ...on Mutation{...A}}fragment A on Mutation{" + numbered(6, "a%d:"+readOne) + "}", "has 12 root fields"},
 		"cost of introspection":    {"{__schema{" + types + " " + numbered(20, "a%d:"+types+" ") + "}}", "introspection costs"},
 	}
 	s := newService(t, Config{Introspection: true})
@@ -177,7 +181,8 @@ func TestWhatClientsAskPasses(t *testing.T) {
 		"100 aliases":             {"{" + subject + "{" + numbered(100, "a%d:id ") + "}}", ""},
 		"1000 fields":             {"{" + subject + "{" + strings.Repeat("biz ", 999) + "}}", ""},
 		"15 levels":               {"{viewer{likes(first:2){edges{node{interactive{likers(first:2){edges{node{interactive{likers(first:2){edges{node{interactive{liked{id}}}}}}}}}}}}}}}", ""},
-		"a mutation":              {`mutation{read(input:{biz:"a",bizId:"1"}){changed}}`, ""},
+		"a mutation":              {"mutation{" + readOne + "}", ""},
+		"10 fields of a mutation": {"mutation{...A " + numbered(5, "a%d:"+readOne) + "}fragment A on Mutation{" + numbered(5, "b%d:"+readOne) + "}", ""},
 		"a subscription":          {"subscription($a:Boolean=true,$s:[SubjectInput!]!){...on Subscription@include(if:$a){interactiveChanged(subjects:$s){likeCount liked{reaction at}collected{at folder{id name}}}}}", manySubjects},
 		"conditions":              {"query($a:Boolean=true,$b:Boolean!){viewer@include(if:$a)@skip(if:$b){id}}", `{"b":false}`},
 	}
@@ -250,6 +255,9 @@ func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
 	}
 	if got := s.limits.costOf(operation); got.data != 1 || got.introspection > maxIntrospectionCost/2 {
 		t.Errorf("the introspection query costs %+v", got)
+	}
+	if _, errs := newService(t, Config{MaxMutationFields: 1}).ask(t, "mutation{a:"+readOne+" b:"+readOne+"}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "has 2 root fields") {
+		t.Errorf("a bound of one's own: %v", errs)
 	}
 	if _, errs := newService(t, Config{MaxCost: 2}).ask(t, "{viewer{id userId}}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "costs 3") {
 		t.Errorf("a bound of one's own: %v", errs)
