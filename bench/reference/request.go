@@ -34,7 +34,8 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // begin reads a request: who asks, and for what.
 func (s *server) begin(w http.ResponseWriter, r *http.Request, body *bytes.Buffer) (user storage.User, subjects []storage.Subject, ok bool) {
-	user, _, err := s.auth.Authenticate(r)
+	is, err := s.auth.Authenticate(r)
+	user = is.User
 	if err != nil || user.Anonymous() {
 		http.Error(w, "no viewer: send a token", http.StatusUnauthorized)
 		return user, nil, false

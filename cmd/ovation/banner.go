@@ -37,6 +37,9 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt
 	url := "http://" + reachable(addr)
 	folder := c.path()
 	demo, page := url+"/demo", url+"/"
+	if c.devHeaders() == viewer.RefuseDevHeaders {
+		demo += "#token=" + token
+	}
 	if !pageBuilt {
 		page = "not built: that needs Node.js 20.19 or newer; " + page + " says how"
 		demo = page
@@ -57,9 +60,17 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt
 	}
 	writeToken(&b, token, c.dataFlag, c.JWTSecret != "")
 	as := "-H 'X-Ovation-User: " + demoViewer + "'"
-	if c.devHeaders() == viewer.RefuseDevHeaders {
+	switch c.devHeaders() {
+	case viewer.BelieveDevHeaders:
+		fmt.Fprintf(&b, "\n  WARNING: every client that can connect to %s can be any user, by X-Ovation-User (--insecure-dev-headers).\n", addr)
+	case viewer.LocalDevHeaders:
+		b.WriteString("\n  WARNING: every program on this machine can be any user, by X-Ovation-User (--dev-headers, --demo).\n" +
+			"  Never put a reverse proxy in front of this: its clients could be any user too.\n")
+	default:
 		as = "-H 'Authorization: Bearer " + token + "'"
-		fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is refused;\n  --insecure-dev-headers changes that.\n", addr)
+		if c.Demo {
+			fmt.Fprintf(&b, "\n  Other machines can connect to %s, so X-Ovation-User is rejected.\n", addr)
+		}
 	}
 	writeExamples(&b, url, as)
 	sayf(to, "%s\n", b.String())

@@ -25,16 +25,20 @@ type devCommand struct {
 	dataFlag `embed:""`
 	apiFlags `embed:""`
 
-	Demo               bool   `help:"Fill an empty database with demo data."                                       variable:"OVATION_DEMO"`
+	Demo               bool   `help:"Fill an empty database with demo data; turns on --dev-headers on a loopback address."   variable:"OVATION_DEMO"`
 	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         variable:"OVATION_JWT_SECRET"`
 	Introspection      bool   `default:"true"                                                                      help:"Answer questions about the schema." negatable:""                       variable:"OVATION_INTROSPECTION"`
-	InsecureDevHeaders bool   `help:"Believe X-Ovation-User even where other machines can connect."                variable:"OVATION_INSECURE_DEV_HEADERS"`
+	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine, without proof; --demo does too."      variable:"OVATION_DEV_HEADERS"`
+	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even where other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
 }
 
 // Run serves until it is told to stop.
 func (c *devCommand) Run(p *program) (err error) {
 	if name := firstSet(p.getenv, distributed...); name != "" {
 		return usage("%s is set, but ovation dev keeps everything in its data folder: unset it, or use ovation serve", name)
+	}
+	if c.DevHeaders && !c.InsecureDevHeaders && !c.Addr.loopback() {
+		return usage("--dev-headers or OVATION_DEV_HEADERS lets everybody who can connect to %s be any user: listen on a loopback address, for example --addr 127.0.0.1:8080, or use tokens", c.Addr)
 	}
 	log := newLogger(p.stderr, c.LogLevel.Level)
 	unlock, err := c.lock(serveLock, "serves")
@@ -92,13 +96,14 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
-// devHeaders says whether X-Ovation-User is believed: where only this machine
-// can connect, or by explicit wish.
+// devHeaders returns how X-Ovation-User is treated: it is accepted only if a flag
+// asks for it, and then only if other machines cannot connect, or if a flag
+// accepts that too.
 func (c *devCommand) devHeaders() viewer.DevHeaders {
 	switch {
 	case c.InsecureDevHeaders:
 		return viewer.BelieveDevHeaders
-	case c.Addr.loopback():
+	case (c.DevHeaders || c.Demo) && c.Addr.loopback():
 		return viewer.LocalDevHeaders
 	}
 	return viewer.RefuseDevHeaders

@@ -2,8 +2,12 @@ package main
 
 import (
 	"database/sql"
+	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -223,28 +227,88 @@ func TestDatabaseOfANewerRelease(t *testing.T) {
 	}
 }
 
-func TestDevHeadersAreBelievedOnLoopbackOnly(t *testing.T) {
-	for addr, want := range map[address]viewer.DevHeaders{
-		"127.0.0.1:8080": viewer.LocalDevHeaders, "localhost:0": viewer.LocalDevHeaders, "[::1]:80": viewer.LocalDevHeaders, "127.9.9.9:1": viewer.LocalDevHeaders,
-		":8080": viewer.RefuseDevHeaders, "0.0.0.0:8080": viewer.RefuseDevHeaders, "[::]:80": viewer.RefuseDevHeaders,
-		"10.0.0.1:80": viewer.RefuseDevHeaders, "example.com:80": viewer.RefuseDevHeaders,
+func TestDevHeadersNeedAFlagAndALoopbackAddress(t *testing.T) {
+	loopback := []address{"127.0.0.1:8080", "localhost:0", "[::1]:80", "127.9.9.9:1"}
+	open := []address{":8080", "0.0.0.0:8080", "[::]:80", "10.0.0.1:80", "example.com:80"}
+	for _, c := range []struct {
+		command devCommand
+		on      []address
+		want    viewer.DevHeaders
+	}{
+		{devCommand{}, append(loopback, open...), viewer.RefuseDevHeaders},
+		{devCommand{Demo: true}, loopback, viewer.LocalDevHeaders},
+		{devCommand{DevHeaders: true}, loopback, viewer.LocalDevHeaders},
+		{devCommand{Demo: true}, open, viewer.RefuseDevHeaders},
+		{devCommand{Demo: true, InsecureDevHeaders: true}, open, viewer.BelieveDevHeaders},
 	} {
-		if got := (&devCommand{apiFlags: apiFlags{Addr: addr}}).devHeaders(); got != want {
-			t.Errorf("on %s: %v", addr, got)
+		for _, addr := range c.on {
+			if c.command.Addr = addr; c.command.devHeaders() != c.want {
+				t.Errorf("demo %t, dev headers %t, on %s: %v", c.command.Demo, c.command.DevHeaders, addr, c.command.devHeaders())
+			}
 		}
 	}
-	s := serve(t, t.TempDir(), "--addr=0.0.0.0:0")
-	if !strings.Contains(s.banner, "--insecure-dev-headers") || !strings.Contains(s.banner, "Authorization: Bearer ey") {
-		t.Errorf("the banner does not say so:\n%s", s.banner)
+	for _, addr := range open {
+		call(t, environment("OVATION_DEV_HEADERS", "true"), "dev", "--data="+t.TempDir(), "--addr="+string(addr)).
+			wants(t, exitUsage, "--dev-headers or OVATION_DEV_HEADERS", string(addr), "loopback")
 	}
-	var got struct{ Viewer *struct{} }
-	if err := s.graphQL("alice", `{ viewer { userId } }`, &got); err == nil || !strings.Contains(err.Error(), "send a bearer token") {
-		t.Errorf("X-Ovation-User where other machines can connect: %v", err)
+}
+
+func TestTheBannerTellsOfDevHeaders(t *testing.T) {
+	const ask = `{ viewer { userId } }`
+	var got struct{ Viewer *struct{ UserID string } }
+	for _, flags := range [][]string{nil, {"--addr=0.0.0.0:0", "--demo"}} {
+		s := serveBare(t, t.TempDir(), flags...)
+		if !strings.Contains(s.banner, "Authorization: Bearer ey") || strings.Contains(s.banner, "X-Ovation-User: ") || strings.Contains(s.banner, "WARNING") {
+			t.Errorf("%v: the examples are not by token:\n%s", flags, s.banner)
+		}
+		if err := s.graphQL("alice", ask, &got); err == nil || !strings.Contains(err.Error(), "Send a bearer token") {
+			t.Errorf("%v: X-Ovation-User: %v", flags, err)
+		}
 	}
-	s = serve(t, t.TempDir(), "--addr=0.0.0.0:0", "--insecure-dev-headers")
-	must(t, s.graphQL("alice", `{ viewer { userId } }`, &got))
-	if got.Viewer == nil {
-		t.Error("X-Ovation-User is not believed in spite of the flag")
+	for _, flags := range [][]string{{"--dev-headers"}, {"--demo"}, {"--addr=0.0.0.0:0", "--insecure-dev-headers"}} {
+		s := serveBare(t, t.TempDir(), flags...)
+		if !strings.Contains(s.banner, "WARNING: every") {
+			t.Errorf("%v: the banner does not warn:\n%s", flags, s.banner)
+		}
+		must(t, s.graphQL("alice", ask, &got))
+		if got.Viewer == nil || got.Viewer.UserID != "alice" {
+			t.Errorf("%v: X-Ovation-User is not accepted", flags)
+		}
+	}
+}
+
+// TestAReverseProxyImpersonatesNobody runs one on the same machine that rewrites
+// Host, as many do, before ovation dev.
+func TestAReverseProxyImpersonatesNobody(t *testing.T) {
+	ask := func(s *server, rewrite func(*httputil.ProxyRequest)) string {
+		t.Helper()
+		proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: rewrite})
+		defer proxy.Close()
+		through := *s
+		through.url = proxy.URL
+		var got struct{ Viewer *struct{ UserID string } }
+		err := through.graphQL("alice", `{ viewer { userId } }`, &got)
+		if err == nil && got.Viewer != nil {
+			t.Errorf("a stranger is %s", got.Viewer.UserID)
+		}
+		return fmt.Sprint(err)
+	}
+	for _, flag := range []string{"", "--dev-headers", "--demo"} {
+		s := serveBare(t, t.TempDir(), strings.Fields(flag)...)
+		at, err := url.Parse(s.url)
+		must(t, err)
+		said := ask(s, func(r *httputil.ProxyRequest) {
+			r.SetURL(at)
+			r.Out.Host = at.Host
+			r.SetXForwarded()
+		})
+		if flag != "" && !strings.Contains(said, "not accepted through a proxy") {
+			t.Errorf("%q: %s", flag, said)
+		}
+		if flag == "" { // a proxy that leaves no sign
+			ask(s, func(r *httputil.ProxyRequest) { r.SetURL(at) })
+		}
+		s.stop()
 	}
 }
 

@@ -145,8 +145,15 @@ func (w *watch) String() string {
 	return w.text.String()
 }
 
-// serve runs ovation dev in this process, on a free port.
+// serve runs ovation dev in this process, on a free port, with development
+// headers.
 func serve(tb testing.TB, data string, flags ...string) *server {
+	tb.Helper()
+	return serveBare(tb, data, append([]string{"--dev-headers"}, flags...)...)
+}
+
+// serveBare is serve without a flag of its own but the address.
+func serveBare(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stdout, stderr := newWatch(), newWatch()
@@ -167,7 +174,7 @@ func serve(tb testing.TB, data string, flags ...string) *server {
 func serveBinary(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
 	stdout, stderr := newWatch(), newWatch()
-	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--log-level=warn"}, flags...)...)
+	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--dev-headers", "--log-level=warn"}, flags...)...)
 	command.Env = []string{}
 	command.Stdout, command.Stderr = stdout, stderr
 	must(tb, command.Start())
@@ -212,7 +219,7 @@ var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000},
 }
 
-// dev has the header that ovation dev believes.
+// dev has the header that ovation dev --dev-headers accepts.
 func dev(user string) map[string]string { return map[string]string{"X-Ovation-User": user} }
 
 // graphQL sends an operation as a user and decodes its data.

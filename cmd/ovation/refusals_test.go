@@ -55,7 +55,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 
 // What opens the doors of ovation dev opens none of ovation serve.
 func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
-	for name, values := range map[string][2]string{"OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
+	for name, values := range map[string][2]string{"OVATION_DEV_HEADERS": {"true", "0"}, "OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
 		set := func(value string) func(string) string {
 			pairs := []string{name, value}
 			for _, url := range distributed {
@@ -66,7 +66,7 @@ func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
 		call(t, set(values[0]), "serve").wants(t, exitUsage, name+" is set, but it is for ovation dev alone: unset it")
 		call(t, set(values[1]), "serve").wants(t, exitUsage, "whose tokens to believe") // which comes next
 	}
-	for _, flag := range []string{"--insecure-dev-headers", "--demo"} {
+	for _, flag := range []string{"--dev-headers", "--insecure-dev-headers", "--demo"} {
 		call(t, environment(), "serve", flag).wants(t, exitUsage, "unknown flag "+flag)
 	}
 }

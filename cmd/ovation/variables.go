@@ -70,7 +70,7 @@ func firstSet(getenv func(string) string, names ...string) string {
 // refuseDevOnly refuses what would make no difference to ovation serve, and is
 // dangerous to believe in.
 func refuseDevOnly(getenv func(string) string) error {
-	for _, name := range []string{"OVATION_INSECURE_DEV_HEADERS", "OVATION_DEMO"} {
+	for _, name := range []string{"OVATION_DEV_HEADERS", "OVATION_INSECURE_DEV_HEADERS", "OVATION_DEMO"} {
 		if value := getenv(name); value != "" {
 			if on, err := strconv.ParseBool(value); err != nil || on {
 				return usage("%s is set, but it is for ovation dev alone: unset it. ovation serve believes tokens and has no demo data.", name)

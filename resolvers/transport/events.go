@@ -26,15 +26,15 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 	entered, refused := h.Streams.begin(kindEvents, func(ending) { cancel() })
 	if refused == nil {
 		defer entered.end()
-		refused = entered.identify(rec.user)
+		refused = entered.identify(rec.User)
 	}
 	if refused != nil {
 		w.Header().Set("Retry-After", "1")
 		WriteError(w, r, refused.status, refused.code, refused.message)
 		return
 	}
-	if !rec.until.IsZero() {
-		ctx, cancel = context.WithDeadline(ctx, rec.until)
+	if !rec.Until.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, rec.Until)
 		defer cancel()
 	}
 	out := &eventStream{w: w, control: http.NewResponseController(w), patience: h.Streams.opts.WriteTimeout}

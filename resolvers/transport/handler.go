@@ -63,21 +63,21 @@ type request struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	known := record{user: viewer.From(r.Context()), log: h.log, metrics: h.metrics, auth: h.auth}
+	known := record{Identity: viewer.Identity{User: viewer.From(r.Context())}, log: h.log, metrics: h.metrics, auth: h.auth}
 	q := &request{recorded{graphql.StartOperationTrace(r.Context()), known}, countingWriter{ResponseWriter: w}}
 	q.begin()
 	r = r.WithContext(q)                                                                                   //nolint:contextcheck // q is one of the request
 	defer func() { q.record.end(q, slog.Int("status", q.out.status), slog.Int64("bytes", q.out.bytes)) }() //nolint:contextcheck // as above
 	defer answerPanic(&q.out, r)
 	if h.auth != nil {
-		user, until, err := h.auth.Authenticate(r)
+		is, err := h.auth.Authenticate(r)
 		if err != nil {
 			q.out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			WriteError(&q.out, r, http.StatusUnauthorized, codeUnauthenticated, err.Error())
 			return
 		}
-		q.record.user, q.record.until = user, until
-		q.Context = viewer.With(q.Context, user) // nobody has asked it for anything yet
+		q.record.Identity = is
+		q.Context = viewer.With(q.Context, is.User) // nobody has asked it for anything yet
 	}
 	h.next.ServeHTTP(&q.out, r)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/vektah/gqlparser/v2/lexer"
 
 	"ovation/resolvers/viewer"
-	"ovation/storage"
 )
 
 // maxNameBytes is how much of an operation's name the log and the metrics
@@ -30,13 +29,13 @@ type recordKey struct{}
 // record is what is known of a request or, on a WebSocket, of an operation,
 // for its line in the log. It belongs to the goroutine that serves it.
 type record struct {
+	viewer.Identity
+
 	start     time.Time
 	log       *slog.Logger
 	metrics   *Metrics
 	auth      *viewer.Authenticator // nil: everybody is anonymous
-	user      storage.User
-	until     time.Time // when the user has to prove themselves again; zero: never
-	operation string    // its name, at most maxNameBytes of it
+	operation string                // its name, at most maxNameBytes of it
 	kind      string
 	code      string // of the first error
 }
@@ -68,7 +67,7 @@ func recordOf(ctx context.Context) *record {
 	if rec, ok := ctx.Value(recordKey{}).(*record); ok {
 		return rec
 	}
-	return &record{log: slog.Default(), user: viewer.From(ctx)}
+	return &record{log: slog.Default(), Identity: viewer.Identity{User: viewer.From(ctx)}}
 }
 
 // end writes the line and measures.
@@ -84,8 +83,8 @@ func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 	rec.log.LogAttrs(ctx, slog.LevelInfo, "request", append([]slog.Attr{
 		slog.String("operation", rec.operation),
 		slog.String("kind", rec.kind),
-		slog.String("user", rec.user.UserID),
-		slog.String("tenant", rec.user.Tenant),
+		slog.String("user", rec.User.UserID),
+		slog.String("tenant", rec.User.Tenant),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 		slog.String("code", rec.code),
 	}, more...)...)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 
@@ -22,7 +21,9 @@ import (
 type socket struct {
 	exec    graphql.GraphExecutor
 	streams *Streams
-	host    string // by which the client calls this server
+	// distrust is why development headers in connection_init are rejected; nil:
+	// they are not.
+	distrust *viewer.Error
 
 	conn   *websocket.Conn
 	net    *lean
@@ -44,9 +45,9 @@ type socket struct {
 	operations map[string]*operation
 }
 
-func newSocket(exec graphql.GraphExecutor, streams *Streams, rec *record, host string) *socket {
-	s := &socket{exec: exec, streams: streams, host: host, operations: map[string]*operation{}}
-	s.rec = record{log: rec.log, metrics: rec.metrics, auth: rec.auth, user: rec.user, until: rec.until}
+func newSocket(exec graphql.GraphExecutor, streams *Streams, rec *record, distrust *viewer.Error) *socket {
+	s := &socket{exec: exec, streams: streams, distrust: distrust, operations: map[string]*operation{}}
+	s.rec = record{log: rec.log, metrics: rec.metrics, auth: rec.auth, Identity: rec.Identity}
 	return s
 }
 
@@ -173,19 +174,19 @@ func (s *socket) initialise(said message) *ending {
 		return why
 	}
 	if len(header) > 0 && s.rec.auth != nil {
-		user, until, err := s.rec.auth.Authenticate(&http.Request{Host: s.host, Header: header})
+		is, err := s.rec.auth.Credentials(context.Background(), header, s.distrust)
 		if err != nil {
 			return &ending{closeForbidden, "Forbidden: " + err.Error()}
 		}
-		s.rec.user, s.rec.until = user, until
+		s.rec.Identity = is
 	}
-	if refused := s.stream.identify(s.rec.user); refused != nil {
+	if refused := s.stream.identify(s.rec.User); refused != nil {
 		return &ending{websocket.StatusTryAgainLater, refused.message}
 	}
-	s.ctx = viewer.With(context.Background(), s.rec.user)
+	s.ctx = viewer.With(context.Background(), s.rec.User)
 	s.mu.Lock()
 	if s.timer.Stop() { // else it has fired, and the socket ends
-		s.deadline, s.late = s.rec.until, expired
+		s.deadline, s.late = s.rec.Until, expired
 		s.timer.Reset(s.pause())
 	}
 	s.mu.Unlock()

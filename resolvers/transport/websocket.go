@@ -8,6 +8,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
+
+	"ovation/resolvers/viewer"
 )
 
 // WebSocket answers any number of operations over one connection, by the
@@ -34,11 +36,12 @@ func (WebSocket) Supports(r *http.Request) bool {
 func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	rec := recordOf(r.Context())
 	rec.kind = kindWebSocket
-	if !t.welcomes(r) {
+	welcome, named := t.welcomes(r)
+	if !welcome {
 		WriteError(w, r, http.StatusForbidden, codeBadUserInput, "pages of this origin may not connect here; the server names those that may by --allowed-origins")
 		return
 	}
-	s := newSocket(exec, t.Streams, rec, r.Host)
+	s := newSocket(exec, t.Streams, rec, distrust(rec.auth, r, named))
 	entered, refused := t.Streams.begin(kindSocket, s.stop)
 	if refused != nil {
 		w.Header().Set("Retry-After", "1")
@@ -62,13 +65,27 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	go s.serve() //nolint:contextcheck // it outlives the request; the streams wait for it
 }
 
-// welcomes reports whether a page of the request's origin may connect: one of
-// this host, or of an origin that is allowed. What is no browser names none.
-func (t WebSocket) welcomes(r *http.Request) bool {
+// welcomes reports whether a page of the request's origin may connect, and
+// whether that is because it is a page of this host or of an origin allowed by
+// name. Clients other than browsers send no origin.
+func (t WebSocket) welcomes(r *http.Request) (welcome, named bool) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(t.AllowedOrigins, origin) || slices.Contains(t.AllowedOrigins, "*") {
-		return true
+	if origin == "" || slices.Contains(t.AllowedOrigins, origin) {
+		return true, true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, r.Host)
+	named = err == nil && strings.EqualFold(u.Host, r.Host)
+	return named || slices.Contains(t.AllowedOrigins, "*"), named
+}
+
+// distrust returns why the development headers in connection_init will be
+// rejected; nil if they will not.
+func distrust(auth *viewer.Authenticator, r *http.Request, named bool) *viewer.Error {
+	switch {
+	case auth == nil:
+		return nil
+	case !named:
+		return viewer.ErrForeignPage
+	}
+	return auth.Distrust(r)
 }

@@ -309,7 +309,30 @@ func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
 	t.Run("a user where that is not believed", func(t *testing.T) {
 		c := newSite(t, siteOptions{dev: viewer.RefuseDevHeaders}).dial(t)
 		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
-		c.isClosed(4403, "X-Ovation-User is believed by ovation dev alone")
+		c.isClosed(4403, "X-Ovation-User is off")
+	})
+	for name, header := range map[string][]string{
+		"through a proxy":                      {"X-Forwarded-For", "192.0.2.1"},
+		"on a page allowed as all are":         {"Origin", "https://evil.example"},
+		"on a page of another port":            {"Origin", "http://127.0.0.1:1"},
+		"on a page whose origin is withheld":   {"Origin", "null"},
+		"through a proxy, on a page by name":   {"Origin", "https://app.example", "Via", "1.1 proxy"},
+		"through a proxy that says it quietly": {"X-Real-IP", ""},
+	} {
+		t.Run("a user "+name, func(t *testing.T) {
+			s := newSite(t, siteOptions{dev: viewer.LocalDevHeaders, origins: []string{"https://app.example", "*"}})
+			c := s.dial(t, header...)
+			c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
+			c.isClosed(4403, "X-Ovation-User is not accepted")
+			c = s.dial(t, header...)
+			c.say(`{"type":"connection_init","payload":{"Authorization":"Bearer ` + alice + `"}}`)
+			c.hears(`{"type":"connection_ack"}`)
+		})
+	}
+	t.Run("a user on a page allowed by name", func(t *testing.T) {
+		c := newSite(t, siteOptions{dev: viewer.LocalDevHeaders, origins: []string{"https://app.example"}}).dial(t, "Origin", "https://app.example")
+		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
+		c.hears(`{"type":"connection_ack"}`)
 	})
 	t.Run("nobody asks for a subject", func(t *testing.T) { // and the log and metrics tell of each operation
 		c := s.ready(t, "Authorization", "Bearer "+alice)

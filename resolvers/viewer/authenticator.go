@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"ovation/storage"
@@ -33,30 +32,12 @@ type Config struct {
 	Issuer string
 	// Audience, where set, is what a token's "aud" must be or contain.
 	Audience string
-	// DevHeaders says what to make of X-Ovation-User and X-Ovation-Tenant
-	// where there is no token.
+	// DevHeaders is how to treat X-Ovation-User and X-Ovation-Tenant in requests
+	// without a token.
 	DevHeaders DevHeaders
 	// Logger hears of a JWKS that cannot be read again. Nil: slog.Default().
 	Logger *slog.Logger
 }
-
-// DevHeaders is what to make of the headers that name a user without proof.
-type DevHeaders int
-
-const (
-	// IgnoreDevHeaders is for production.
-	IgnoreDevHeaders DevHeaders = iota
-	// RefuseDevHeaders refuses requests that bring them, for developers who
-	// would wonder why they are nobody.
-	RefuseDevHeaders
-	// LocalDevHeaders believes them where the request was sent to this machine
-	// by one of its own names. Nobody else must be able to connect; that the
-	// names are checked keeps web pages out whose host name was made to point
-	// here (DNS rebinding).
-	LocalDevHeaders
-	// BelieveDevHeaders believes them whoever sends them.
-	BelieveDevHeaders
-)
 
 // Error says why a request is refused, in words for whoever sent it.
 type Error struct {
@@ -73,6 +54,8 @@ func refuse(format string, args ...any) *Error {
 type Authenticator struct {
 	tokens     *verifier
 	devHeaders DevHeaders
+	log        *slog.Logger
+	proxied    sync.Once // the log has been told
 }
 
 // New makes an Authenticator. It reads the JWKS once, under ctx, and fails
@@ -92,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 			return nil, err
 		}
 	}
-	return &Authenticator{tokens: newVerifier(cfg, keys), devHeaders: cfg.DevHeaders}, nil
+	return &Authenticator{tokens: newVerifier(cfg, keys), devHeaders: cfg.DevHeaders, log: log}, nil
 }
 
 // Close ends what New has started and waits for it. It may be called twice
@@ -104,70 +87,52 @@ func (a *Authenticator) Close() error {
 	return nil
 }
 
-// Authenticate returns the user of a request and until when that is believed,
-// the zero time being for ever: that of its bearer token, or with DevHeaders
-// the one its headers name, or the anonymous visitor of storage.DefaultTenant.
+// Identity is the user of a request and how long that holds.
+type Identity struct {
+	User storage.User
+	// Until is when the credentials expire; zero: never.
+	Until time.Time
+}
+
+// Authenticate returns who sent a request: the user of its bearer token, or of
+// its development headers, or the anonymous visitor of storage.DefaultTenant.
 // Every error is an *Error.
-func (a *Authenticator) Authenticate(r *http.Request) (storage.User, time.Time, error) {
-	header := r.Header.Values("Authorization")
+func (a *Authenticator) Authenticate(r *http.Request) (Identity, error) {
+	var distrust *Error
+	if a.devHeaders != IgnoreDevHeaders && hasDevHeaders(r.Header) {
+		distrust = a.Distrust(r)
+	}
+	return a.Credentials(r.Context(), r.Header, distrust)
+}
+
+// Credentials is Authenticate for headers that came by other means than a
+// request, such as in connection_init. Distrust says why development headers
+// among them are rejected; nil accepts them where the Authenticator does.
+func (a *Authenticator) Credentials(ctx context.Context, header http.Header, distrust *Error) (Identity, error) {
+	tokens := header.Values("Authorization")
 	switch {
-	case len(header) > 1:
-		return storage.User{}, time.Time{}, refuse("there is more than one Authorization header")
-	case len(header) == 1:
-		scheme, token, _ := strings.Cut(header[0], " ")
+	case len(tokens) > 1:
+		return Identity{}, refuse("there is more than one Authorization header")
+	case len(tokens) == 1:
+		scheme, token, _ := strings.Cut(tokens[0], " ")
 		token = strings.TrimSpace(token)
 		if !strings.EqualFold(scheme, "Bearer") || token == "" {
-			return storage.User{}, time.Time{}, refuse(`the Authorization header must be "Bearer" and a token`)
+			return Identity{}, refuse(`the Authorization header must be "Bearer" and a token`)
 		}
-		return a.Token(r.Context(), token)
-	case a.devHeaders != IgnoreDevHeaders && (r.Header.Get(userHeader) != "" || r.Header.Get(tenantHeader) != ""):
-		user, err := a.fromDevHeaders(r)
-		return user, time.Time{}, err
+		return a.Token(ctx, token)
+	case a.devHeaders == IgnoreDevHeaders || !hasDevHeaders(header):
+		return Identity{User: storage.User{Tenant: storage.DefaultTenant}}, nil
+	case distrust != nil:
+		return Identity{}, distrust
 	}
-	return storage.User{Tenant: storage.DefaultTenant}, time.Time{}, nil
+	user, err := fromDevHeaders(header)
+	return Identity{User: user}, err
 }
 
-// The headers that name a user without proof.
-const (
-	userHeader   = "X-Ovation-User"
-	tenantHeader = "X-Ovation-Tenant"
-)
-
-// Token returns the user of a token and from when on it would be refused:
-// leeway after it expires. Every error is an *Error.
-func (a *Authenticator) Token(ctx context.Context, token string) (storage.User, time.Time, error) {
+// Token returns the identity that a token proves, until leeway after it expires.
+// Every error is an *Error.
+func (a *Authenticator) Token(ctx context.Context, token string) (Identity, error) {
 	return a.tokens.verify(ctx, token)
-}
-
-func (a *Authenticator) fromDevHeaders(r *http.Request) (storage.User, error) {
-	switch {
-	case a.devHeaders == RefuseDevHeaders:
-		return storage.User{}, refuse("X-Ovation-User is believed by ovation dev alone, and only where no other machine can connect: send a bearer token (Authorization: Bearer …)")
-	case a.devHeaders == LocalDevHeaders && !local(r.Host):
-		return storage.User{}, refuse("X-Ovation-User is believed only from this machine, at localhost or 127.0.0.1: send a token")
-	}
-	user := storage.User{Tenant: storage.DefaultTenant}
-	for name, field := range map[string]*string{userHeader: &user.UserID, tenantHeader: &user.Tenant} {
-		switch values := r.Header.Values(name); {
-		case len(values) > 1:
-			return storage.User{}, refuse("there is more than one %s header", name)
-		case len(values) == 1 && values[0] != "":
-			*field = values[0]
-		}
-	}
-	if err := user.Validate(); err != nil {
-		return storage.User{}, refuse("the X-Ovation headers name nobody: %s", reasonOf(err))
-	}
-	return user, nil
-}
-
-// local reports whether a Host header names this machine by itself.
-func local(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
 // reasonOf is what is wrong with a user, in words for whoever sent it.

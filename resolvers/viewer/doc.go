@@ -7,6 +7,9 @@
 //   - Never by mistake anonymous: a request that brings a token is that
 //     token's user or refused; only one that brings none is anonymous.
 //     TestATokenThatIsNotGoodIsRefused.
+//   - Development headers are accepted only from this machine and through no
+//     visible proxy: TestHeadersAreBelievedForDevelopmentOnly,
+//     TestAProxyTurnsDevHeadersOff.
 //   - A key is used with its own algorithm alone: HS256 with the secret, RS256
 //     and ES256 with the keys of the JWKS. TestKeysAreNotConfused.
 //   - What was verified before is believed no longer than it would be verified:

@@ -55,26 +55,26 @@ func newVerifier(cfg Config, keys *keySet) *verifier {
 	return v
 }
 
-func (v *verifier) verify(ctx context.Context, text string) (storage.User, time.Time, error) {
+func (v *verifier) verify(ctx context.Context, text string) (Identity, error) {
 	if len(v.algorithms) == 0 {
-		return storage.User{}, time.Time{}, refuse("no token is accepted here: the server has neither a secret nor a JWKS to verify it with")
+		return Identity{}, refuse("no token is accepted here: the server has neither a secret nor a JWKS to verify it with")
 	}
 	if len(text) > MaxTokenBytes {
-		return storage.User{}, time.Time{}, refuse("the token is %d bytes long; at most %d are allowed", len(text), MaxTokenBytes)
+		return Identity{}, refuse("the token is %d bytes long; at most %d are allowed", len(text), MaxTokenBytes)
 	}
 	sum, before := sha256.Sum256([]byte(text)), v.keys.current()
 	if is, known := v.verified.find(sum, before); known {
-		return is.user, is.until, nil
+		return is, nil
 	}
-	user, until, err := v.check(ctx, text)
+	is, err := v.check(ctx, text)
 	if err == nil {
-		v.verified.add(sum, identity{user, until}, before, v.keys.current())
+		v.verified.add(sum, is, before, v.keys.current())
 	}
-	return user, until, err
+	return is, err
 }
 
 // check verifies a token.
-func (v *verifier) check(ctx context.Context, text string) (storage.User, time.Time, error) {
+func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	// Claims are read by their exact names: a struct would take "Tenant" for
 	// "tenant".
 	claims := jwt.MapClaims{}
@@ -82,17 +82,17 @@ func (v *verifier) check(ctx context.Context, text string) (storage.User, time.T
 		return v.key(ctx, token)
 	})
 	if err != nil {
-		return storage.User{}, time.Time{}, v.explain(token, claims, err)
+		return Identity{}, v.explain(token, claims, err)
 	}
 	user, err := userOf(claims)
 	if err != nil {
-		return storage.User{}, time.Time{}, err
+		return Identity{}, err
 	}
 	expiry, err := claims.GetExpirationTime()
 	if err != nil {
-		return storage.User{}, time.Time{}, refuse(`the token's "exp" is not a time`)
+		return Identity{}, refuse(`the token's "exp" is not a time`)
 	}
-	return user, expiry.Add(leeway), nil
+	return Identity{User: user, Until: expiry.Add(leeway)}, nil
 }
 
 // key is what may verify a token of this algorithm, and nothing else may. The

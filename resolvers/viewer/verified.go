@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"sync"
 	"time"
-
-	"ovation/storage"
 )
 
 // maxVerified is how many tokens are remembered: some 5 MB of them at most.
@@ -29,26 +27,20 @@ type verified struct {
 
 	mu         sync.Mutex
 	under      *[]publicKey // the keys that were in use when these were verified
-	young, old map[[sha256.Size]byte]identity
-}
-
-// identity is what a token says.
-type identity struct {
-	user  storage.User
-	until time.Time // from then on it is refused
+	young, old map[[sha256.Size]byte]Identity
 }
 
 func newVerified(most int) *verified {
-	return &verified{most: most, young: make(map[[sha256.Size]byte]identity)}
+	return &verified{most: most, young: make(map[[sha256.Size]byte]Identity)}
 }
 
 // find returns what a token said that was verified under these keys and has
 // not expired.
-func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (identity, bool) {
+func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.under != under {
-		return identity{}, false
+		return Identity{}, false
 	}
 	found, ok := v.young[sum]
 	if !ok {
@@ -56,13 +48,13 @@ func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (identity, bo
 			v.put(sum, found)
 		}
 	}
-	return found, ok && time.Now().Before(found.until)
+	return found, ok && time.Now().Before(found.Until)
 }
 
 // add remembers a token that is good under the keys that were in use before it
 // was verified. Where those are not in use any more it is not told by which it
 // is good, and not remembered.
-func (v *verified) add(sum [sha256.Size]byte, is identity, before, under *[]publicKey) {
+func (v *verified) add(sum [sha256.Size]byte, is Identity, before, under *[]publicKey) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if before != under {
@@ -76,9 +68,9 @@ func (v *verified) add(sum [sha256.Size]byte, is identity, before, under *[]publ
 	v.put(sum, is)
 }
 
-func (v *verified) put(sum [sha256.Size]byte, is identity) {
+func (v *verified) put(sum [sha256.Size]byte, is Identity) {
 	if len(v.young) >= v.most/2 {
-		v.old, v.young = v.young, make(map[[sha256.Size]byte]identity)
+		v.old, v.young = v.young, make(map[[sha256.Size]byte]Identity)
 	}
 	v.young[sum] = is
 }

@@ -25,9 +25,9 @@ func TestAVerifiedTokenExpires(t *testing.T) {
 			good  bool
 		}{{0, true}, {time.Minute, true}, {leeway - time.Second, true}, {time.Second, false}, {time.Hour, false}} {
 			time.Sleep(step.after)
-			user, until, err := a.Token(t.Context(), token)
-			if (err == nil) != step.good || step.good && user.UserID != "alice" || step.good && !time.Now().Before(until) {
-				t.Errorf("%v later: %v until %v, %v", step.after, user, until, err)
+			is, err := a.Token(t.Context(), token)
+			if (err == nil) != step.good || step.good && is.User.UserID != "alice" || step.good && !time.Now().Before(is.Until) {
+				t.Errorf("%v later: %v, %v", step.after, is, err)
 			}
 			if !step.good && (err == nil || !strings.Contains(err.Error(), "expired at ")) {
 				t.Errorf("%v later: %v", step.after, err)
@@ -42,13 +42,13 @@ func TestAVerifiedTokenExpires(t *testing.T) {
 func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	token := sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{"tenant": "acme"}), nil)
-	first, until, err := a.Token(t.Context(), token)
+	first, err := a.Token(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.tokens.secret = []byte("another secret, also long enough 01234") // nothing would pass any more
-	if again, after, err := a.Token(t.Context(), token); err != nil || again != first || !after.Equal(until) {
-		t.Errorf("%v until %v, before %v until %v; %v", again, after, first, until, err)
+	if again, err := a.Token(t.Context(), token); err != nil || again != first {
+		t.Errorf("%v, before %v; %v", again, first, err)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestWhatIsRefusedIsNotRemembered(t *testing.T) {
 		sign(t, jwt.SigningMethodHS256, []byte("another secret, also long enough 01234"), claims(nil), nil),
 	} {
 		for range 2 {
-			if _, _, err := a.Token(t.Context(), token); err == nil {
+			if _, err := a.Token(t.Context(), token); err == nil {
 				t.Errorf("%.40s passes", token)
 			}
 		}
@@ -69,11 +69,11 @@ func TestWhatIsRefusedIsNotRemembered(t *testing.T) {
 	if n := a.tokens.verified.held(); n != 0 {
 		t.Errorf("%d are remembered", n)
 	}
-	if _, _, err := a.Token(t.Context(), good); err != nil {
+	if _, err := a.Token(t.Context(), good); err != nil {
 		t.Error(err)
 	}
 	for _, token := range []string{good[:len(good)-1], good + "A", strings.ToUpper(good)} {
-		if _, _, err := a.Token(t.Context(), token); err == nil {
+		if _, err := a.Token(t.Context(), token); err == nil {
 			t.Errorf("%s passes beside the good one", token)
 		}
 	}
@@ -86,7 +86,7 @@ func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 	first := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), map[string]any{"kid": "1"})
 	second := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
 	good := func(token string) bool {
-		_, _, err := a.Token(t.Context(), token)
+		_, err := a.Token(t.Context(), token)
 		return err == nil
 	}
 	if !good(first) || a.tokens.verified.held() != 1 {
@@ -117,14 +117,14 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 	key := func(i int) [sha256.Size]byte { return sha256.Sum256([]byte(strconv.Itoa(i))) }
 	until := time.Now().Add(time.Hour)
 	for i := range 100 {
-		v.add(key(i), identity{storage.User{UserID: strconv.Itoa(i)}, until}, nil, nil)
+		v.add(key(i), Identity{User: storage.User{UserID: strconv.Itoa(i)}, Until: until}, nil, nil)
 		if _, known := v.find(key(0), nil); !known { // it is asked for all the time
 			t.Fatalf("with %d more the first is forgotten", i)
 		}
 		if v.held() > 10 {
 			t.Fatalf("%d are held", v.held())
 		}
-		if is, known := v.find(key(i), nil); !known || is.user.UserID != strconv.Itoa(i) {
+		if is, known := v.find(key(i), nil); !known || is.User.UserID != strconv.Itoa(i) {
 			t.Fatalf("the last one is %v, %t", is, known)
 		}
 	}

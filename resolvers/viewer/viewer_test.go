@@ -94,13 +94,13 @@ func TestASignedTokenIsItsUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
-		if got, until, err := a.Authenticate(request("Authorization", scheme+token)); err != nil || got != alice || time.Until(until) < time.Hour {
-			t.Errorf("%q: %v until %v, %v", scheme, got, until, err)
+		if is, err := a.Authenticate(request("Authorization", scheme+token)); err != nil || is.User != alice || time.Until(is.Until) < time.Hour {
+			t.Errorf("%q: %v, %v", scheme, is, err)
 		}
 	}
-	got, expiry, err := a.Token(t.Context(), token)
-	if left := time.Until(expiry) - leeway; err != nil || got != alice || left > time.Hour || left < time.Hour-time.Minute {
-		t.Errorf("%v until %s, %v", got, expiry, err)
+	is, err := a.Token(t.Context(), token)
+	if left := time.Until(is.Until) - leeway; err != nil || is.User != alice || left > time.Hour || left < time.Hour-time.Minute {
+		t.Errorf("%v, %v", is, err)
 	}
 }
 
@@ -125,8 +125,8 @@ func TestWhatCannotBeSigned(t *testing.T) {
 
 func TestATokenWithoutTenantIsOfTheDefaultOne(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
-	got, _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil))
-	if err != nil || got != (storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}) {
+	is, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil))
+	if got := is.User; err != nil || got != (storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -142,7 +142,7 @@ func TestATokenThatIsNotGoodIsRefused(t *testing.T) {
 		return sign(t, jwt.SigningMethodHS256, secret, claims(all), nil)
 	}
 	whole := with(nil)
-	if _, _, err := a.Token(t.Context(), whole); err != nil {
+	if _, err := a.Token(t.Context(), whole); err != nil {
 		t.Fatal(err)
 	}
 	parts := strings.Split(whole, ".")
@@ -188,7 +188,8 @@ func TestATokenThatIsNotGoodIsRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			user, _, err := a.Authenticate(request("Authorization", "Bearer "+test.token))
+			is, err := a.Authenticate(request("Authorization", "Bearer "+test.token))
+			user := is.User
 			if err == nil {
 				t.Fatalf("it is %v", user)
 			}
@@ -217,7 +218,7 @@ func TestClocksMayBeALittleApart(t *testing.T) {
 		"expires in an age":   {"exp": 253402300799},
 		"valid for a century": {"nbf": 0, "iat": 0},
 	} {
-		if _, _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(changes), nil)); err != nil {
+		if _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodHS256, secret, claims(changes), nil)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -226,7 +227,7 @@ func TestClocksMayBeALittleApart(t *testing.T) {
 func TestTheAuthorizationHeader(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	anonymous := storage.User{Tenant: storage.DefaultTenant}
-	if got, _, err := a.Authenticate(request()); err != nil || got != anonymous {
+	if got, err := a.Authenticate(request()); err != nil || got.User != anonymous {
 		t.Errorf("no header: %v, %v", got, err)
 	}
 	for name, r := range map[string]*http.Request{
@@ -236,7 +237,7 @@ func TestTheAuthorizationHeader(t *testing.T) {
 		"no scheme":    request("Authorization", sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)),
 		"two headers":  request("Authorization", "Bearer a", "Authorization", "Bearer b"),
 	} {
-		if got, _, err := a.Authenticate(r); err == nil {
+		if got, err := a.Authenticate(r); err == nil {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -245,10 +246,10 @@ func TestTheAuthorizationHeader(t *testing.T) {
 func TestWithoutAKeyEveryTokenIsRefused(t *testing.T) {
 	a := newAuthenticator(t, Config{})
 	token := sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)
-	if _, _, err := a.Authenticate(request("Authorization", "Bearer "+token)); err == nil || !strings.Contains(err.Error(), "neither a secret nor a JWKS") {
+	if _, err := a.Authenticate(request("Authorization", "Bearer "+token)); err == nil || !strings.Contains(err.Error(), "neither a secret nor a JWKS") {
 		t.Errorf("%v", err)
 	}
-	if got, _, err := a.Authenticate(request()); err != nil || !got.Anonymous() {
+	if got, err := a.Authenticate(request()); err != nil || !got.User.Anonymous() {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -270,10 +271,10 @@ func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
 		"user and tenant":   {LocalDevHeaders, "127.0.0.1:8080", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme", UserID: "bob"}, ""},
 		"tenant":            {LocalDevHeaders, "[::1]:8080", []string{"X-Ovation-Tenant", "acme"}, storage.User{Tenant: "acme"}, ""},
 		"empty":             {LocalDevHeaders, "[::1]", []string{"X-Ovation-User", "", "X-Ovation-Tenant", ""}, storage.User{Tenant: "default"}, ""},
-		"another host":      {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "only from this machine"},
-		"a host like ours":  {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "only from this machine"},
+		"another host":      {LocalDevHeaders, "evil.example:8080", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
+		"a host like ours":  {LocalDevHeaders, "localhost.evil.example", []string{"X-Ovation-User", "bob"}, storage.User{}, "accepted only from this machine"},
 		"nobody, from afar": {LocalDevHeaders, "evil.example", nil, storage.User{Tenant: "default"}, ""},
-		"refused":           {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "ovation dev alone"},
+		"refused":           {RefuseDevHeaders, "localhost", []string{"X-Ovation-User", "bob"}, storage.User{}, "--dev-headers"},
 		"nobody, refused":   {RefuseDevHeaders, "localhost", nil, storage.User{Tenant: "default"}, ""},
 		"believed":          {BelieveDevHeaders, "app.example", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
 		"the token wins":    {BelieveDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "Authorization", "Bearer " + token}, storage.User{Tenant: "acme", UserID: "alice"}, ""},
@@ -287,11 +288,49 @@ func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
 			a := newAuthenticator(t, Config{Secret: secret, DevHeaders: test.dev})
 			r := request(test.header...)
 			r.Host = test.host
-			got, _, err := a.Authenticate(r)
-			if got != test.want || (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("%v, %v", got, err)
+			is, err := a.Authenticate(r)
+			if got := is.User; got != test.want || (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+				t.Errorf("%v, %v", is.User, err)
 			}
 		})
+	}
+}
+
+// TestAProxyTurnsDevHeadersOff sends what a reverse proxy on the same machine
+// sends that rewrites Host.
+func TestAProxyTurnsDevHeadersOff(t *testing.T) {
+	for _, mode := range []DevHeaders{LocalDevHeaders, BelieveDevHeaders} {
+		a := newAuthenticator(t, Config{Secret: secret, DevHeaders: mode})
+		ask := func(header ...string) (Identity, error) {
+			r := request(append(header, "X-Ovation-User", "bob")...)
+			r.Host = "127.0.0.1:8080"
+			return a.Authenticate(r)
+		}
+		for _, name := range []string{
+			"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "x-forwarded-anything", "Forwarded", "Via", "X-Real-IP",
+			"X-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Original-Forwarded-For", "X-Original-Host",
+		} {
+			for _, value := range []string{"127.0.0.1", ""} {
+				if is, err := ask(name, value); err == nil || !strings.Contains(err.Error(), "not accepted through a proxy") {
+					t.Errorf("mode %d, %s %q: %v, %v", mode, name, value, is.User, err)
+				}
+			}
+		}
+		if is, err := ask("X-Request-Id", "1", "Origin", "http://127.0.0.1:8080"); err != nil || is.User.UserID != "bob" {
+			t.Errorf("mode %d, no proxy: %v, %v", mode, is.User, err)
+		}
+		old := request("X-Ovation-User", "bob")
+		old.Host, old.Proto, old.ProtoMinor = "localhost", "HTTP/1.0", 0
+		if is, err := a.Authenticate(old); err == nil {
+			t.Errorf("mode %d, a proxy that speaks HTTP/1.0: %v", mode, is.User)
+		}
+		token, err := Sign(secret, storage.User{Tenant: "acme", UserID: "alice"}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is, err := ask("X-Forwarded-For", "192.0.2.1", "Authorization", "Bearer "+token); err != nil || is.User.UserID != "alice" {
+			t.Errorf("mode %d, a token through a proxy: %v, %v", mode, is.User, err)
+		}
 	}
 }
 
@@ -355,7 +394,7 @@ func BenchmarkToken(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, _, err := a.Token(b.Context(), token); err != nil {
+		if _, err := a.Token(b.Context(), token); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,7 +2,7 @@
 //
 //   node check/demo.mjs BASE_URL OUT_DIR
 //
-// The server must have demo data. `ovation dev` is asked in the names of users
+// The server must have demo data. `ovation dev --demo` is asked in the names of users
 // made for this run; any other server with the three tokens of
 // OVATION_CHECK_TOKENS (one after the other, spaces between). The page is also
 // seen through a restart of the server: whoever runs this is asked for it on

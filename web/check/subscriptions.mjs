@@ -3,7 +3,7 @@
 //
 //   node check/subscriptions.mjs URL BIZ BIZ_ID USER
 //
-// The server must be `ovation dev`. First each client asks a query. Then it
+// The server must be `ovation dev --dev-headers`. First each client asks a query. Then it
 // prints a line of JSON for each thing that happens to it: {"client", "is", …},
 // where "is" is "query", "connected", "next" (with "likeCount" and "liked"; of
 // urql "first"), "complete" or "error". It goes on, also when the server is away, until its

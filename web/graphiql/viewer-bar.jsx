@@ -18,7 +18,7 @@ export function ViewerBar({ viewer, onChange }) {
             onChange={set('user')}
             disabled={viewer.token !== ''}
             placeholder="alice"
-            title="Sent as X-Ovation-User. Honoured by ovation dev only."
+            title="Sent as X-Ovation-User. Accepted by ovation dev with --demo or --dev-headers only."
             {...plainText}
           />
         </label>

@@ -1,0 +1,111 @@
+package viewer
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"ovation/storage"
+)
+
+// DevHeaders is how to treat the development headers X-Ovation-User and
+// X-Ovation-Tenant, which name a user without proof.
+type DevHeaders int
+
+const (
+	// IgnoreDevHeaders serves the request as if it had none.
+	IgnoreDevHeaders DevHeaders = iota
+	// RefuseDevHeaders rejects requests that carry them, with an error that says
+	// how to authenticate.
+	RefuseDevHeaders
+	// LocalDevHeaders accepts them if the Host header names this machine, which
+	// keeps out web pages whose host name resolves to it (DNS rebinding). The
+	// server must listen on a loopback address only.
+	LocalDevHeaders
+	// BelieveDevHeaders accepts them from every client.
+	BelieveDevHeaders
+)
+
+// The development headers.
+const (
+	userHeader   = "X-Ovation-User"
+	tenantHeader = "X-Ovation-Tenant"
+)
+
+// ErrForeignPage rejects development headers in the connection_init of a page of
+// an origin that is allowed only because every origin is.
+var ErrForeignPage = refuse("X-Ovation-User is not accepted from pages of other origins unless --allowed-origins names the origin: send a bearer token")
+
+// Distrust returns why the development headers of a request are rejected, nil
+// if they are accepted. Neither mode accepts them through a proxy, whose clients
+// may be anybody.
+func (a *Authenticator) Distrust(r *http.Request) *Error {
+	switch {
+	case a.devHeaders == RefuseDevHeaders:
+		return refuse("X-Ovation-User is off: ovation dev accepts it with --dev-headers or --demo, and only on a loopback address. Send a bearer token (Authorization: Bearer …)")
+	case a.devHeaders == LocalDevHeaders && !local(r.Host):
+		return refuse("X-Ovation-User is accepted only from this machine, at localhost or 127.0.0.1: send a bearer token")
+	}
+	if sign := proxySign(r); sign != "" {
+		a.proxied.Do(func() {
+			a.log.Warn("X-Ovation-User is rejected: the request came through a proxy, so its sender is unknown", "sign", sign)
+		})
+		return refuse("X-Ovation-User is not accepted through a proxy (the request has %s): send a bearer token", sign)
+	}
+	return nil
+}
+
+// proxySign returns what shows that a request came through a proxy, empty if
+// nothing does. A proxy need not leave a sign.
+func proxySign(r *http.Request) string {
+	if r.ProtoMajor == 1 && r.ProtoMinor == 0 {
+		return "HTTP/1.0" // the default of nginx, which adds no header
+	}
+	for name := range r.Header {
+		if forwarding(name) {
+			return "the header " + name
+		}
+	}
+	return ""
+}
+
+// forwarding reports whether only proxies send a header of this canonical name.
+func forwarding(name string) bool {
+	switch name {
+	case "Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Host", "X-Original-Url",
+		"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "X-Proxyuser-Ip", "X-Envoy-External-Address":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Original-Forwarded-")
+}
+
+func hasDevHeaders(header http.Header) bool {
+	return header.Get(userHeader) != "" || header.Get(tenantHeader) != ""
+}
+
+// fromDevHeaders returns the user that the development headers name.
+func fromDevHeaders(header http.Header) (storage.User, error) {
+	user := storage.User{Tenant: storage.DefaultTenant}
+	for name, field := range map[string]*string{userHeader: &user.UserID, tenantHeader: &user.Tenant} {
+		switch values := header.Values(name); {
+		case len(values) > 1:
+			return storage.User{}, refuse("there is more than one %s header", name)
+		case len(values) == 1 && values[0] != "":
+			*field = values[0]
+		}
+	}
+	if err := user.Validate(); err != nil {
+		return storage.User{}, refuse("the X-Ovation headers name no valid user: %s", reasonOf(err))
+	}
+	return user, nil
+}
+
+// local reports whether a Host header names this machine by itself.
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+}
