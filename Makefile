@@ -36,8 +36,17 @@ build: web ## Build bin/ovation, the pages included
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ovation ./cmd/ovation
 
 .PHONY: test
-test: web chromium ## Run every test, with the race detector; gets Postgres, Redis and RabbitMQ for it
-	scripts/services run go test -race -cover -timeout 25m $(GO_TEST_FLAGS) ./...
+test: web chromium ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
+	scripts/services run go test -race -timeout 15m $(GO_TEST_FLAGS) ./...
+
+# The packages that have tests of the long tier, which begin with TestLong or,
+# where they measure, TestFigure.
+LONG_PACKAGES = $(shell grep -rlE --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u)
+
+.PHONY: test-long
+test-long: web chromium model ## Test at length: every fault, 1,000 clients, 100,000 steps, fresh seeds (OVATION_SEED repeats them), figures
+	scripts/services run go test -race -tags long -count 1 -p 1 -v -timeout 60m -run '^TestLong' $(GO_TEST_FLAGS) $(LONG_PACKAGES)
+	scripts/services run go test -tags long -count 1 -p 1 -v -timeout 20m -run '^TestFigure' $(GO_TEST_FLAGS) ./cmd/ovation
 
 .PHONY: test-web
 test-web: web chromium ## Test the pages in headless Chromium, on both ways to run; SHOTS=folder keeps pictures
@@ -63,14 +72,9 @@ test-services: ## Test scripts/services where the servers are installed: start, 
 test-image: build ## Test, as root, that bin/ovation runs as the image has it, without docker
 	scripts/services run scripts/image_test
 
-.PHONY: load
-load: ## As hard as promised: 1,000 clients double-click and a process dies; 100,000 steps over two nodes; how soon others see; live counts of up to 10,000 subscribers
-	OVATION_LOAD=full scripts/services run go test -race -count 1 -v -timeout 30m -run 'DoubleClick|Kill|Own|Rolling|Outlive' ./cmd/ovation
-	OVATION_LOAD=full scripts/services run go test -count 1 -v -timeout 15m -run 'Soon|LiveLikes' ./cmd/ovation # figures: without the race detector
-
 .PHONY: test-faults
-test-faults: ## Kill, stop and cut off every part under load; OVATION_FAULTS_SEED repeats a run
-	OVATION_FAULTS=$${OVATION_FAULTS:-full} go test -race -count 1 -v -timeout 20m ./faults
+test-faults: ## The part of test-long that kills, stops and cuts off every part under load
+	go test -race -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
 
 .PHONY: model
 model: ## Run the model of the mirror, in about a minute (Python 3)

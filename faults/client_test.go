@@ -1,3 +1,5 @@
+//go:build long
+
 package faults_test
 
 import (
@@ -113,7 +115,7 @@ func (c *client) mutate(node *process) {
 	query := fmt.Sprintf(`mutation { did: %s(input: {%s%s}) { changed durability interactive { %s } } }`, d.mutation, sub.input(), folder, fields)
 	var got struct {
 		Did struct {
-			Changed     bool
+			Changed     *bool
 			Durability  string
 			Interactive shown
 		}
@@ -124,13 +126,14 @@ func (c *client) mutate(node *process) {
 		c.known[sub] = before.doubt(d)
 		return
 	}
-	c.known[sub] = before.apply(d, got.Did.Changed)
+	c.known[sub] = before.apply(d)
+	changed := got.Did.Changed == nil || *got.Did.Changed
 	last := &c.journal[len(c.journal)-1]
-	last.changed, last.durability, last.shown = got.Did.Changed, got.Did.Durability, &got.Did.Interactive
+	last.changed, last.durability, last.shown = changed, got.Did.Durability, &got.Did.Interactive
 	switch {
 	case got.Did.Durability != "QUEUED" && got.Did.Durability != "PERSISTED":
 		c.site.wrongf("durability", c, "%s of %v is %q", d.mutation, sub, got.Did.Durability)
-	case got.Did.Durability == "PERSISTED" && d.mutation != "read" && (got.Did.Changed || c.random.IntN(8) == 0):
+	case got.Did.Durability == "PERSISTED" && d.mutation != "read" && (changed || c.random.IntN(8) == 0):
 		c.site.checkPersisted(c, sub, d)
 	}
 	c.check(node, sub, &got.Did.Interactive)

@@ -8,9 +8,9 @@
 // was acknowledged is in Postgres, everything is counted once, the nodes show
 // just that, and the queues are empty (invariants I1 to I6 of package storage).
 //
-// `make test` kills each part once, `make test-faults` runs all faults, and
-// OVATION_FAULTS a part of them. A run
-// prints its seed; OVATION_FAULTS_SEED repeats the order of its faults and what
-// its clients do. When it fails it keeps the logs of all processes and the
-// journals of the clients and tells where.
+// The tests belong to the long tier (make test-long). OVATION_SEED repeats the
+// order of the faults and what the clients do; OVATION_FAULTS, part of a name,
+// chooses faults; OVATION_FAULTS_TIME, a duration, is how long random faults are
+// injected. A run that fails keeps the logs of all processes and the journals of
+// the clients and prints where.
 package faults

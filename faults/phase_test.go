@@ -1,3 +1,5 @@
+//go:build long
+
 package faults_test
 
 import (
@@ -37,7 +39,7 @@ type phase struct {
 	requests, early, late int           // early and late are UNAVAILABLE mutations
 	refused               int           // requests to a killed node
 	slowest, slowestLate  time.Duration // of the requests that began in it; late, once breakers had opened
-	within                time.Duration // the slowest that ended in it, too
+	afterOpening, slow    int           // of the requests once breakers had opened, and those of them over bound
 	pulse                 time.Duration // the longest that a node took to say that it lives
 	fresh                 map[string]int
 	recovery              time.Duration
@@ -118,11 +120,12 @@ func (s *site) judge(c *client, from *phase, e *entry) {
 		p.requests++
 		if e.code != "NODE" {
 			from.slowest = max(from.slowest, e.took)
-			if from == p {
-				p.within = max(p.within, e.took)
-			}
 			if from.opened(e.at) {
 				from.slowestLate = max(from.slowestLate, e.took)
+				from.afterOpening++
+				if e.took-s.pauses.between(e.at, e.at.Add(e.took)) > bound {
+					from.slow++
+				}
 			}
 		}
 	})
@@ -172,6 +175,7 @@ func (s *site) beat(done <-chan struct{}) {
 // table is the phases as a table.
 func (r *record) table() string {
 	var b strings.Builder
+	all, total := map[string]int{}, 0
 	fmt.Fprintf(&b, "%-34s %6s %8s %6s %6s %6s %9s %9s %9s %9s  %s\n", "phase", "s", "requests", "early", "late", "killed", "slowest", "late", "pulse", "recovery", "freshness")
 	for _, p := range r.phases {
 		if p.ended.IsZero() {
@@ -180,6 +184,12 @@ func (r *record) table() string {
 		ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 		fmt.Fprintf(&b, "%-34s %6.1f %8d %6d %6d %6d %9s %9s %9s %9s  %v\n", p.name, p.ended.Sub(p.began).Seconds(), p.requests,
 			p.early, p.late, p.refused, ms(p.slowest), ms(p.slowestLate), ms(p.pulse), ms(p.recovery), p.fresh)
+		for freshness, n := range p.fresh {
+			all[freshness] += n
+			total += n
+		}
 	}
+	fmt.Fprintf(&b, "%.1f %% of %d subjects shown were STALE, %.2f %% UNAVAILABLE\n",
+		100*float64(all["STALE"])/float64(max(total, 1)), total, 100*float64(all["UNAVAILABLE"])/float64(max(total, 1)))
 	return b.String()
 }

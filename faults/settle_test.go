@@ -1,3 +1,5 @@
+//go:build long
+
 package faults_test
 
 import (
@@ -67,9 +69,8 @@ func (s *site) missing(t *testing.T) (missing []string) {
 }
 
 // settle waits until everything acknowledged has gone its way and checks what
-// is left. Where it is to be live it waits for that too: a minute after a loss
-// of Redis.
-func (s *site) settle(t *testing.T, live bool) {
+// is left, also once every answer is live again.
+func (s *site) settle(t *testing.T) {
 	t.Helper()
 	s.enter("settling", rules{})
 	empty := func() bool { return s.waiting(t, partitionQueues()...)+s.unsettled() == 0 }
@@ -85,11 +86,9 @@ func (s *site) settle(t *testing.T, live bool) {
 	for _, node := range s.both() {
 		s.checkShown(t, node)
 	}
-	if live {
-		s.live(t)
-		for _, node := range s.both() {
-			s.checkShown(t, node)
-		}
+	s.live(t)
+	for _, node := range s.both() {
+		s.checkShown(t, node)
 	}
 	if said, err := s.run("verify"); err != nil || strings.Contains(said, "not compared") {
 		t.Errorf("verify, which is to compare Redis too: %v\n%s", err, said)

@@ -1,3 +1,5 @@
+//go:build long
+
 package faults_test
 
 import (
@@ -38,6 +40,7 @@ type site struct {
 	processes []*process // all that ever were
 	clients   []*client
 	record    record
+	pauses    pauses
 	probed    int
 }
 
@@ -54,7 +57,7 @@ func newSite(t *testing.T, seed uint64, clients int) *site {
 	var err error
 	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept where the test fails
 	must(t, err)
-	t.Cleanup(func() { s.keep(t, seed) })
+	t.Cleanup(func() { s.keep(t) })
 	built := make(chan error, 1)
 	s.binary = filepath.Join(t.TempDir(), "ovation")
 	go func() {
@@ -122,6 +125,7 @@ func (s *site) load() (stop func()) {
 		})
 	}
 	all.Go(func() { s.beat(done) })
+	all.Go(func() { s.pauses.measure(done) })
 	return func() {
 		close(done)
 		all.Wait()
@@ -232,7 +236,7 @@ func partitionQueues() []string {
 }
 
 // keep keeps the logs and writes the journals of a run that failed.
-func (s *site) keep(t *testing.T, seed uint64) {
+func (s *site) keep(t *testing.T) {
 	t.Helper()
 	if !t.Failed() {
 		_ = os.RemoveAll(s.logs)
@@ -254,5 +258,5 @@ func (s *site) keep(t *testing.T, seed uint64) {
 		}
 		_ = file.Close()
 	}
-	t.Logf("OVATION_FAULTS_SEED=%d repeats this run; logs and journals are in %s", seed, s.logs)
+	t.Logf("logs and journals are in %s", s.logs)
 }

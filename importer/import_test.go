@@ -14,9 +14,12 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/seed"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 )
+
+var _ = seed.ForRapid()
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -7,7 +7,11 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"pgregory.net/rapid"
+
+	"ovation/internal/testing/seed"
 )
+
+var _ = seed.ForRapid()
 
 // Scalars are written as the executor writes them.
 func TestScalarsAreThoseOfTheExecutor(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"ovation/internal/testing/seed"
 	"ovation/resolvers"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -27,24 +28,13 @@ import (
 	"ovation/worker"
 )
 
-var (
-	operations = flag.Int("operations", 2000, "how many operations are compared")
-	seedFlag   = flag.Uint64("operations-seed", 0, "of the operations that are compared; 0: a new one")
-)
+// operations is how many are compared.
+var operations = flag.Int("operations", 2000, "how many operations are compared")
 
 // What can be written plainly is written as the executor would have written it:
 // the same operations, on the same data, with and without.
 func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	defer func() {
-		if t.Failed() {
-			t.Logf("again: -operations-seed %d", seed)
-		}
-	}()
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seed.Of(t), 0))
 	store := &odd{Store: oddStore(t)}
 	var didPlainly, didOrdinarily unchanging
 	plainly, ordinary := compared(t, store, &didPlainly, &didOrdinarily)
@@ -136,11 +126,7 @@ func (waiting) Record(ctx context.Context, _ storage.Action) (worker.Recorded, e
 func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } collect(input: {biz: "video", bizId: "1"}) { changed } }`)
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	random := rand.New(rand.NewPCG(seed, 1))
+	random := rand.New(rand.NewPCG(seed.Of(t), 1))
 	ordinary := *s
 	ordinary.engine = s.ordinary
 	told := 0
@@ -148,7 +134,7 @@ func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 		one, user := generateWatch(random), [...]string{"", "alice", "bob"}[random.IntN(3)]
 		got, want := firstEvent(t, s, user, one), firstEvent(t, &ordinary, user, one)
 		if !alike(t, got, want) {
-			t.Fatalf("-operations-seed %d, as %q: %+v\nplainly:  %s\nexecutor: %s", seed, user, one, got, want)
+			t.Fatalf("as %q: %+v\nplainly:  %s\nexecutor: %s", user, one, got, want)
 		}
 		if !bytes.Contains(want, []byte(`"errors"`)) {
 			told++

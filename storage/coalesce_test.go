@@ -9,8 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/seed"
 	"ovation/storage"
 )
+
+var _ = seed.ForRapid()
 
 // one draws an action on one of few states, so that they meet.
 func one(t *rapid.T) storage.Action {

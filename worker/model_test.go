@@ -10,11 +10,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/seed"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 	"ovation/worker"
 	"ovation/worker/local"
 )
+
+var _ = seed.ForRapid()
 
 // plan is what is drawn of one run.
 type plan struct {

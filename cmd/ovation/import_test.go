@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // deskdrop is real data, found beside the project; CONTRIBUTING.md tells where
@@ -57,18 +56,13 @@ func needDeskdrop(tb testing.TB) {
 	tb.Skip(missing)
 }
 
-func TestDeskdropIsImportedInSeconds(t *testing.T) {
+func TestDeskdropIsImported(t *testing.T) {
 	needDeskdrop(t)
 	data := t.TempDir()
-	start := time.Now()
 	got := runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop)
-	took := time.Since(start)
 	got.wants(t, 0, "rows          72312 in", "61086 × read", "5745 × like", "2463 × collect",
 		`1611 × "COMMENT CREATED": mapped to skip`, `1407 × "FOLLOW": mapped to skip`)
-	t.Logf("%.2f s\n%s", took.Seconds(), got.stdout)
-	if took > 5*time.Second {
-		t.Errorf("it took %v, want less than 5 s", took)
-	}
+	t.Log(got.stdout)
 	want, wantOne := [4]int64{61086, 5670, 0, 2202}, [4]int64{355, 53, 0, 15}
 	for range 2 {
 		if got := sums(t, data, "biz = 'article'"); got != want {

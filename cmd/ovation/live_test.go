@@ -148,13 +148,12 @@ func TestSubscriberSeesWhatOthersDo(t *testing.T) {
 	}
 }
 
-// TestLiveLikesAreSeenOnOtherNodesSoon likes on one node, and has subscribers
+// TestLiveLikesAreSeenOnOtherNodes likes on one node, and has subscribers
 // of another one see it.
-func TestLiveLikesAreSeenOnOtherNodesSoon(t *testing.T) {
-	likes, bound := 50, 5*time.Second // on a busy machine
-	if os.Getenv("OVATION_LOAD") == "full" {
-		likes, bound = 1000, 150*time.Millisecond
-	}
+func TestLiveLikesAreSeenOnOtherNodes(t *testing.T) { liveOnOtherNodes(t, 20, patience) }
+
+func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
+	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
@@ -163,6 +162,7 @@ func TestLiveLikesAreSeenOnOtherNodesSoon(t *testing.T) {
 		one := watchers(t, b, user)[0]
 		first := one.last.LikeCount
 		took := make([]time.Duration, likes)
+		pulse := feel(t, b)
 		modestly := time.NewTicker(70 * time.Millisecond) // each change is told at once
 		for i := range took {
 			<-modestly.C
@@ -172,10 +172,11 @@ func TestLiveLikesAreSeenOnOtherNodesSoon(t *testing.T) {
 			took[i] = one.took[len(one.took)-1].Sub(began)
 		}
 		modestly.Stop()
+		pause := pulse.over()
 		slices.Sort(took)
 		p99 := took[likes*99/100]
-		t.Logf("%s sees %d likes after they were sent: p50 %v, p99 %v, max %v", who, likes, took[likes/2], p99, took[likes-1])
-		if p99 > bound {
+		t.Logf("%s sees %d likes after they were sent: p50 %v, p99 %v, max %v; the machine's own p99 is %v", who, likes, took[likes/2], p99, took[likes-1], pause)
+		if p99-pause > bound {
 			t.Errorf("p99 is over %v", bound)
 		}
 	}
@@ -183,11 +184,10 @@ func TestLiveLikesAreSeenOnOtherNodesSoon(t *testing.T) {
 
 // TestLiveLikesReachEverySubscriber likes one subject much, before many
 // subscribers.
-func TestLiveLikesReachEverySubscriber(t *testing.T) {
-	subscribers, perSecond, during := 100, 100, 2*time.Second
-	if os.Getenv("OVATION_LOAD") == "full" {
-		subscribers, perSecond, during = 1000, 1000, 20*time.Second
-	}
+func TestLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 100, 100, 2*time.Second) }
+
+func liveToAll(t *testing.T, subscribers, perSecond int, during time.Duration) {
+	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
@@ -287,11 +287,10 @@ func (r *ownRedis) kill() {
 }
 
 // Redis is killed and comes back empty under subscribers and likes.
-func TestLiveCountsOutliveRedis(t *testing.T) {
-	likers, times := 4, 1
-	if os.Getenv("OVATION_LOAD") == "full" {
-		likers, times = 16, 5
-	}
+func TestLiveCountsOutliveRedis(t *testing.T) { liveOverRestarts(t, 4, 1) }
+
+func liveOverRestarts(t *testing.T, likers, times int) {
+	t.Helper()
 	redis := newOwnRedis(t)
 	s := newSite(t)
 	s.variables["OVATION_REDIS_URL"] = s.changed(t, "OVATION_REDIS_URL", func(u *url.URL) {

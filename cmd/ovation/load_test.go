@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,14 +11,14 @@ import (
 	"time"
 )
 
-// load is how hard the tests of this file press. OVATION_LOAD=full is what the
-// product promises; the default is for every day.
-func load() (users int, during time.Duration) {
-	if os.Getenv("OVATION_LOAD") == "full" {
-		return 1000, 30 * time.Second
-	}
-	return 200, 3 * time.Second
+// pressure is how many users click at once, and for how long at least.
+type pressure struct {
+	users  int
+	during time.Duration
 }
+
+// moderate is the pressure of every day.
+var moderate = pressure{users: 100, during: time.Second}
 
 const loadSubjects = 50
 
@@ -122,13 +121,12 @@ func (c *clicker) check(server *server) error {
 // press lets many users click until the end, and calls amid when half of the
 // time has passed; they go on until it has returned. It returns the errors of
 // those who failed.
-func press(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
-	n, during := load()
+func (p pressure) press(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var count atomic.Int64
-	end, half := time.Now().Add(during), make(chan struct{})
-	for i := range n {
+	end, half := time.Now().Add(p.during), make(chan struct{})
+	for i := range p.users {
 		c := &clicker{servers: servers, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
 		users = append(users, c)
 		all.Go(func() {
@@ -146,7 +144,7 @@ func press(amid func(), servers ...*server) (users []*clicker, clicks int64, err
 	func() {
 		defer all.Wait() // also where amid ends the test
 		defer close(half)
-		<-time.After(during / 2)
+		<-time.After(p.during / 2)
 		amid()
 	}()
 	client.CloseIdleConnections()
@@ -164,13 +162,14 @@ func isClosed(c <-chan struct{}) bool {
 
 func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
 	data := t.TempDir()
-	start := serve // in this process, where the race detector sees it
-	if os.Getenv("OVATION_LOAD") == "full" {
-		start = serveBinary
-	}
-	s := start(t, data, "--log-level=error")
+	// In this process, where the race detector sees it.
+	moderate.doubleClicks(t, data, serve(t, data, "--log-level=error"))
+}
+
+func (p pressure) doubleClicks(t *testing.T, data string, s *server) {
+	t.Helper()
 	began := time.Now()
-	users, clicks, errs := press(func() {}, s)
+	users, clicks, errs := p.press(func() {}, s)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
@@ -181,10 +180,13 @@ func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
 	verified(t, data)
 }
 
-func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) {
+func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) { moderate.kill(t) }
+
+func (p pressure) kill(t *testing.T) {
+	t.Helper()
 	data := t.TempDir()
 	s := serveBinary(t, data)
-	users, clicks, errs := press(s.kill, s)
+	users, clicks, errs := p.press(s.kill, s)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users saw the server die", len(errs), len(users))
 	}

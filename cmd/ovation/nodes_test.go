@@ -39,15 +39,21 @@ func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
+	answeredLive := false
 	for i := range 30 {
 		user := fmt.Sprintf("user-%d", i)
 		var got liking
 		must(t, a.graphQL(user, likeMovie, &got))
 		var seen seeing
 		must(t, b.graphQL(user, seeMovie, &seen))
-		if !got.Like.Changed || seen.Interactive.Liked == nil || seen.Interactive.Freshness != "LIVE" {
+		live := seen.Interactive.Freshness == "LIVE" // a node that is late to poll says STALE
+		if !got.Like.Changed || live && seen.Interactive.Liked == nil {
 			t.Fatalf("%s liked %+v and sees %+v", user, got, seen)
 		}
+		answeredLive = answeredLive || live
+	}
+	if !answeredLive {
+		t.Error("no answer is live")
 	}
 	eventually(t, "everyone sees all likes", func() bool {
 		var seen seeing
@@ -56,28 +62,31 @@ func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
 	})
 }
 
-func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) {
+func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) { moderate.twoNodes(t) }
+
+func (p pressure) twoNodes(t *testing.T) {
+	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	s.start(t, "work")
-	users, clicks, errs := press(func() {}, a, b)
+	users, clicks, errs := p.press(func() {}, a, b)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
 	t.Logf("%d users, %d mutations", len(users), clicks)
-	if clicks < 500 { // a busy machine makes fewer than a quiet one
-		t.Errorf("only %d mutations were made", clicks)
-	}
 	s.settled(t, users, a, b)
 }
 
-func TestKilledWorkerLosesNothing(t *testing.T) {
+func TestKilledWorkerLosesNothing(t *testing.T) { moderate.killedWorker(t) }
+
+func (p pressure) killedWorker(t *testing.T) {
+	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	first := s.start(t, "work")
 	s.start(t, "work")
-	users, clicks, errs := press(first.kill, a, b)
+	users, clicks, errs := p.press(first.kill, a, b)
 	for _, err := range errs {
 		t.Fatal(err)
 	}
@@ -85,11 +94,14 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	s.settled(t, users, a, b)
 }
 
-func TestKilledNodeLosesNothingAcknowledged(t *testing.T) {
+func TestKilledNodeLosesNothingAcknowledged(t *testing.T) { moderate.killedNode(t) }
+
+func (p pressure) killedNode(t *testing.T) {
+	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
-	users, clicks, errs := press(a.kill, a, b)
+	users, clicks, errs := p.press(a.kill, a, b)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users saw the node die", len(errs), len(users))
 	}
@@ -170,7 +182,11 @@ func (p *proxy) set(down bool) {
 	clear(p.open)
 }
 
-func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
+func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) { queueAway(t, patience) }
+
+// queueAway bounds how long a like may take once the breaker is open.
+func queueAway(t *testing.T, bound time.Duration) {
+	t.Helper()
 	s := newSite(t)
 	s.start(t, "work")
 	var to string
@@ -201,6 +217,7 @@ func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
 	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
 
 	between.set(true)
+	pulse := feel(t, a)
 	var slowest time.Duration
 	for i := range 20 {
 		durability, took := like()
@@ -212,7 +229,7 @@ func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
 		}
 	}
 	t.Logf("the slowest like without the queue took %v", slowest)
-	if slowest > 500*time.Millisecond {
+	if slowest-pulse.over() > bound {
 		t.Errorf("a like took %v", slowest)
 	}
 	if a.ready() != 200 {

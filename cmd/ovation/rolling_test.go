@@ -3,8 +3,8 @@ package main
 import (
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"testing"
+	"time"
 
 	"ovation/balance"
 )
@@ -12,11 +12,13 @@ import (
 // TestRollingRestartLosesNoRequest replaces every node and every worker, one
 // after the other, while many users click through a balancer.
 func TestRollingRestartLosesNoRequest(t *testing.T) {
+	moderate.rollingRestart(t, stackDrain) // which is for this balancer
+}
+
+func (p pressure) rollingRestart(t *testing.T, drain time.Duration) {
+	t.Helper()
 	s := newSite(t)
-	s.variables["OVATION_DRAIN"] = stackDrain.String() // which is for this balancer
-	if os.Getenv("OVATION_LOAD") == "full" {           // a thousand clients keep it from noticing so soon
-		s.variables["OVATION_DRAIN"] = "5s" // as by default
-	}
+	s.variables["OVATION_DRAIN"] = drain.String()
 	log := newWatch()
 	balancer := balance.New(slog.New(slog.NewTextHandler(log, nil)))
 	front := httptest.NewServer(balancer)
@@ -36,7 +38,7 @@ func TestRollingRestartLosesNoRequest(t *testing.T) {
 	}
 	eventually(t, "the balancer knows both nodes", func() bool { return balancer.Ready() == 2 })
 
-	users, clicks, errs := press(func() {
+	users, clicks, errs := p.press(func() {
 		for i := range nodes {
 			stopped(t, "serve", nodes[i])
 			nodes[i] = start()

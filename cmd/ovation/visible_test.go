@@ -2,19 +2,17 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 )
 
-// TestLikesAreSeenByOthersSoon likes on one node and watches from another one,
+// TestLikesAreSeenByOthers likes on one node and watches from another one,
 // as somebody else, how long after its acknowledgement each like is counted.
-func TestLikesAreSeenByOthersSoon(t *testing.T) {
-	likes, bound := 200, 2*time.Second // on a busy machine
-	if os.Getenv("OVATION_LOAD") == "full" {
-		likes, bound = 2000, 100*time.Millisecond
-	}
+func TestLikesAreSeenByOthers(t *testing.T) { seenByOthers(t, 50, patience) }
+
+func seenByOthers(t *testing.T, likes int, bound time.Duration) {
+	t.Helper()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
@@ -34,6 +32,7 @@ func TestLikesAreSeenByOthersSoon(t *testing.T) {
 		}
 	}
 	took := make([]time.Duration, likes)
+	pulse := feel(t, b)
 	modestly := time.NewTicker(20 * time.Millisecond)
 	defer modestly.Stop()
 	for i := range took {
@@ -41,10 +40,11 @@ func TestLikesAreSeenByOthersSoon(t *testing.T) {
 		must(t, a.graphQL(fmt.Sprintf("user-%d", i), likeMovie, nil))
 		took[i] = watch(i + 1)
 	}
+	pause := pulse.over()
 	slices.Sort(took)
 	p99 := took[likes*99/100]
-	t.Logf("%d likes were seen by others after: p50 %v, p99 %v, max %v", likes, took[likes/2], p99, took[likes-1])
-	if p99 > bound {
+	t.Logf("%d likes were seen by others after: p50 %v, p99 %v, max %v; the machine's own p99 is %v", likes, took[likes/2], p99, took[likes-1], pause)
+	if p99-pause > bound {
 		t.Errorf("p99 is over %v", bound)
 	}
 }

@@ -3,6 +3,7 @@ package limits
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,13 +57,8 @@ func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var errs gqlerror.List
-			took := time.Hour
-			for try := 0; try < 3 && took > atMost*slower; try++ { // others may have the processor
-				s := newService(t, Config{Introspection: true})
-				start := time.Now()
-				_, errs = s.ask(t, test.query, "")
-				took = time.Since(start)
-			}
+			s := newService(t, Config{Introspection: true})
+			took := processorTime(t, func() { _, errs = s.ask(t, test.query, "") })
 			limited := len(errs) == 1 && (errs[0].Extensions["code"] == codeLimitExceeded || strings.Contains(errs[0].Message, "contains itself"))
 			if limited == test.passes {
 				t.Errorf("%v", errs)
@@ -83,10 +79,26 @@ func FuzzDocuments(f *testing.F) {
 	f.Add(`mutation{a:like(input:{biz:"""x""",bizId:"\u00e9"}){changed}}`)
 	s := newService(f, Config{Introspection: true})
 	f.Fuzz(func(t *testing.T, query string) {
-		start := time.Now()
-		_, errs := s.ask(t, query, `{"s":[{"biz":"a","bizId":1}],"n":2}`)
-		if took := time.Since(start); took > time.Second*slower {
+		var errs gqlerror.List
+		took := processorTime(t, func() { _, errs = s.ask(t, query, `{"s":[{"biz":"a","bizId":1}],"n":2}`) })
+		if took > time.Second*slower {
 			t.Errorf("it took %s: %v", took, errs)
 		}
 	})
+}
+
+// processorTime is how long a call keeps this process on a processor, however
+// long it waits for one: the collector's part of it is included.
+func processorTime(tb testing.TB, call func()) time.Duration {
+	tb.Helper()
+	used := func() time.Duration {
+		var usage syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+			tb.Fatal(err)
+		}
+		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	before := used()
+	call()
+	return used() - before
 }

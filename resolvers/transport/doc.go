@@ -27,7 +27,7 @@
 //     TestFramesInPieces.
 //   - A subscriber costs little: a goroutine for each WebSocket, none for a
 //     subscription with nothing to tell. TestSubscriptionsAtRestHaveNoGoroutine
-//     in package resolvers, TestSubscribersAreCheapAndToldSoon in cmd/ovation.
+//     in package resolvers, TestSubscribersAreCheap in cmd/ovation.
 //   - When the server stops, every client is told, and what was under way is
 //     answered: TestAServerThatStopsTellsAll.
 //   - A panic shows the client an id and the log its stack:

@@ -10,8 +10,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/seed"
 	"ovation/resolvers/rows"
 )
+
+var _ = seed.ForRapid()
 
 // same checks that what scan reads the library reads, too, and returns whether
 // scan has read it.

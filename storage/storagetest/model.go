@@ -7,8 +7,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/seed"
 	"ovation/storage"
 )
+
+var _ = seed.ForRapid()
 
 // modelled is a store and beside it, in maps, what it must remember. Each run
 // has tenants of its own, so that all runs share one database.

@@ -182,11 +182,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	b.ctl(t, limit, on)
 	for range 5 {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		began := time.Now()
 		_, err := q.Publish(ctx, 0, message("during"))
-		if took := time.Since(began); took > 4*time.Second {
-			t.Errorf("Publish during an alarm took %v", took)
-		}
 		cancel()
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("Publish during an alarm returned %v", err)

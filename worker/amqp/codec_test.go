@@ -10,8 +10,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/seed"
 	"ovation/storage"
 )
+
+var _ = seed.ForRapid()
 
 // anyMessage makes messages of any content, valid or not.
 func anyMessage() *rapid.Generator[storage.Message] {

@@ -116,6 +116,7 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 	t.Helper()
 	p, opts := through(t, options(t))
 	opts.ConfirmTimeout, opts.IOTimeout, opts.Window = confirm, io, 20
+	opts.Heartbeat = time.Hour // it would find the stall, too, but late
 	q := open(t, opts)
 	publish(t, q, 0, "before")
 	p.stall()
@@ -123,7 +124,6 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 	large := message("large")
 	large.Actions[0].FolderID = strings.Repeat("x", 1<<20)
 	var all sync.WaitGroup
-	begin := time.Now()
 	for range 30 {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -133,14 +133,8 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 			}
 		})
 	}
-	all.Wait()
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("the callers were held up for %v", took)
-	}
+	all.Wait() // while the connection is stalled
 	eventually(t, "the connection is given up", func() bool { return !q.publishing.up() })
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("only the heartbeat found the connection stalled, after %v", took)
-	}
 	p.resume()
 	eventually(t, "a new connection", func() bool {
 		_, err := q.Publish(t.Context(), 0, message("after"))

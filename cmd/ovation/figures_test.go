@@ -1,0 +1,23 @@
+//go:build long && !race
+
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// The figures of the long tier, which the race detector would spoil: bounds on
+// durations, less those of a request that asks for nothing, measured beside it.
+
+func TestFigureLikesAreSeenByOthersSoon(t *testing.T) { seenByOthers(t, 2000, 100*time.Millisecond) }
+
+func TestFigureLiveLikesAreSeenSoon(t *testing.T) { liveOnOtherNodes(t, 1000, 150*time.Millisecond) }
+
+func TestFigureLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 1000, 1000, 20*time.Second) }
+
+func TestFigureSubscribersAreCheapAndToldSoon(t *testing.T) {
+	cheapSubscribers(t, 10_000, 250*time.Millisecond)
+}
+
+func TestFigureLikesAreQuickWhileTheQueueIsAway(t *testing.T) { queueAway(t, 500*time.Millisecond) }

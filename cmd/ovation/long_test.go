@@ -1,0 +1,34 @@
+//go:build long
+
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// The long tier: what the product promises, in full.
+
+// promised is the pressure that the product must bear.
+var promised = pressure{users: 1000, during: 30 * time.Second}
+
+func TestLongDoubleClicks(t *testing.T) {
+	data := t.TempDir()
+	promised.doubleClicks(t, data, serveBinary(t, data, "--log-level=error"))
+}
+
+func TestLongDoubleClicksOverTwoNodes(t *testing.T) { promised.twoNodes(t) }
+
+func TestLongKillUnderLoad(t *testing.T) { promised.kill(t) }
+
+func TestLongKilledWorker(t *testing.T) { promised.killedWorker(t) }
+
+func TestLongKilledNode(t *testing.T) { promised.killedNode(t) }
+
+// A thousand clients keep the balancer from noticing so soon: the drain is the
+// default one.
+func TestLongRollingRestart(t *testing.T) { promised.rollingRestart(t, 5*time.Second) }
+
+func TestLongOwnActions(t *testing.T) { ownActions(t, 100_000) }
+
+func TestLongLiveCountsOutliveRedis(t *testing.T) { liveOverRestarts(t, 16, 5) }

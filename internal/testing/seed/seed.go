@@ -1,0 +1,57 @@
+// Package seed chooses the seeds of randomised tests. Only tests import it.
+//
+// The tests of every day (make test) always take the same choices, so that a
+// failure is caused by the change at hand. The long tier (make test-long, build
+// tag long) takes fresh ones and logs them; OVATION_SEED repeats a run in either
+// tier.
+package seed
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Variable is the environment variable that sets every seed.
+const Variable = "OVATION_SEED"
+
+// fixed is the seed of make test.
+const fixed = 1
+
+// Of returns the seed of a test and logs how to repeat it. A value of the
+// environment variable that is no number fails the test.
+func Of(tb testing.TB) uint64 {
+	tb.Helper()
+	n, err := current()
+	if err != nil {
+		tb.Fatalf("%s is %q: it must be a whole number from 0 to 2^64-1", Variable, os.Getenv(Variable))
+	}
+	tb.Logf("%s=%d repeats this run", Variable, n)
+	return n
+}
+
+// ForRapid sets the seed of pgregory.net/rapid, which otherwise draws one in
+// every run, and returns it. A package of property tests calls it as it is
+// initialised.
+func ForRapid() uint64 {
+	n, err := current()
+	if err != nil || n == 0 {
+		n = fixed // zero would be a fresh one
+	}
+	if err := flag.Set("rapid.seed", strconv.FormatUint(n, 10)); err != nil {
+		panic("seed.ForRapid in a test binary without rapid: " + err.Error())
+	}
+	return n
+}
+
+func current() (uint64, error) {
+	if given := os.Getenv(Variable); given != "" {
+		return strconv.ParseUint(given, 10, 64)
+	}
+	if fresh {
+		return rand.Uint64(), nil
+	}
+	return fixed, nil
+}
