@@ -65,15 +65,11 @@ func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
 	see(t, s, alice, movie)
 	_, err := db.Persist(t.Context(), message(react(bob, movie, storage.Like, 11)), s.forgetFirst(nil))
 	must(t, err)
-	began := time.Now()
 	n, err := s.Compare(t.Context(), false, func(stale Stale) error {
 		t.Errorf("found %+v", stale)
 		return nil
 	})
 	if must(t, err); n == 0 {
 		t.Error("nothing was compared")
-	}
-	if took := time.Since(began); took > 5*time.Second { // the guard, settleTime, and some for a busy machine
-		t.Errorf("it took %v", took)
 	}
 }
