@@ -24,7 +24,7 @@ type apiFlags struct {
 	Addr           address  `default:"127.0.0.1:8080"                                                  help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
 	JWKS           string   `help:"File or URL of a key set that verifies RS256 and ES256 tokens."     name:"jwks"                                          variable:"OVATION_JWKS"`
 	Issuer         string   `help:"What the iss claim of a token must be; anything if empty."          variable:"OVATION_ISSUER"`
-	Audience       string   `help:"What the aud claim of a token must hold; anything if empty."        variable:"OVATION_AUDIENCE"`
+	Audience       string   `help:"What the aud claim of a token must hold; required with --jwks, where any accepts the tokens of other applications too." variable:"OVATION_AUDIENCE"`
 	AllowedOrigins []origin `help:"Other web sites that may call the API, comma-separated; * is all."  variable:"OVATION_ALLOWED_ORIGINS"`
 
 	MaxStreams        streamBound `default:"20000" help:"WebSockets and event streams that may be open."                                      variable:"OVATION_MAX_STREAMS"`
@@ -39,6 +39,16 @@ type api struct {
 
 	streams *transport.Streams
 	close   func() // to be called in the end
+}
+
+// checkTokens refuses a key set without an audience: its keys usually sign the
+// tokens of other applications too.
+func (f apiFlags) checkTokens() error {
+	if f.JWKS != "" && f.Audience == "" {
+		return usage("--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE: what the aud claim of a token must hold, or the word any, " +
+			"which also accepts the tokens that the same keys sign for other applications")
+	}
+	return nil
 }
 
 // newAPI returns the API for those whose tokens the key signed.

@@ -40,6 +40,9 @@ func (c *devCommand) Run(p *program) (err error) {
 	if c.DevHeaders && !c.InsecureDevHeaders && !c.Addr.loopback() {
 		return usage("--dev-headers or OVATION_DEV_HEADERS lets everybody who can connect to %s be any user: listen on a loopback address, for example --addr 127.0.0.1:8080, or use tokens", c.Addr)
 	}
+	if err := c.checkTokens(); err != nil {
+		return err
+	}
 	log := newLogger(p.stderr, c.LogLevel.Level)
 	unlock, err := c.lock(serveLock, "serves")
 	if err != nil {

@@ -151,8 +151,23 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 }
 
 func TestKeySetThatIsNotThere(t *testing.T) {
-	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope").
+	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope", "--audience=any").
 		wants(t, 1, "--jwks or OVATION_JWKS", "/nope", "no such file")
+}
+
+func TestKeySetNeedsAnAudience(t *testing.T) {
+	call(t, environment("OVATION_JWKS", "/nope"), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).
+		wants(t, exitUsage, "--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE", "the word any")
+	pairs := []string{"OVATION_JWKS", "/nope"}
+	for _, url := range distributed {
+		pairs = append(pairs, url, "scheme://host")
+	}
+	call(t, environment(pairs...), "serve").wants(t, exitUsage, "needs --audience or OVATION_AUDIENCE")
+	s := serveBare(t, t.TempDir(), "--audience=any") // and what the banner shows fits
+	token := regexp.MustCompile(`(?m)^  (ey\S+)$`).FindStringSubmatch(s.banner)
+	if user := s.viewer(t, token[1]); user != demoViewer {
+		t.Errorf("the token is of %q", user)
+	}
 }
 
 func TestPortInUse(t *testing.T) {

@@ -46,6 +46,9 @@ func (c *serveCommand) Run(p *program) (err error) {
 	if c.JWTSecret == "" && c.JWKS == "" {
 		return usage("ovation serve needs to know whose tokens to believe: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS")
 	}
+	if err := c.checkTokens(); err != nil {
+		return err
+	}
 	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, amqp.Publishes)
 	if err != nil {
 		return err

@@ -23,8 +23,8 @@
 //     token expires, is closed with the protocol's code or cut off, and
 //     disturbs nobody: TestCloseCodes, TestFramesThatAreNone,
 //     TestLongMessagesAreNotKept, TestAReaderThatStopsReading,
-//     TestATokenThatExpiresEndsItsStreams. Messages may come in pieces:
-//     TestFramesInPieces.
+//     TestATokenThatExpiresEndsItsStreams, TestAKeyThatIsRemovedEndsItsStreams.
+//     Messages may come in pieces: TestFramesInPieces.
 //   - A subscriber costs little: a goroutine for each WebSocket, none for a
 //     subscription with nothing to tell. TestSubscriptionsAtRestHaveNoGoroutine
 //     in package resolvers, TestSubscribersAreCheap in cmd/ovation.

@@ -33,6 +33,7 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 		WriteError(w, r, refused.status, refused.code, refused.message)
 		return
 	}
+	defer rec.OnRevoked(cancel)()
 	if !rec.Until.IsZero() {
 		ctx, cancel = context.WithDeadline(ctx, rec.Until)
 		defer cancel()

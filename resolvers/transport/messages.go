@@ -54,6 +54,7 @@ var (
 	tooManyInits = ending{closeTooManyInits, "Too many initialisation requests"}
 	otherTongue  = ending{closeSubprotocol, "Subprotocol not acceptable: speak " + subprotocol}
 	expired      = ending{closeForbidden, "Forbidden: the token has expired"}
+	revoked      = ending{closeForbidden, "Forbidden: the key that signed the token has been withdrawn"}
 	goingAway    = ending{websocket.StatusGoingAway, "the server is stopping; connect again"}
 )
 

@@ -30,8 +30,9 @@ type socket struct {
 	stream *stream
 
 	// Of the reading goroutine.
-	rec record          // what the records of operations begin as
-	ctx context.Context // what the contexts of operations come from; nil before connection_init
+	rec      record          // what the records of operations begin as
+	unrevoke func() bool     // stops waiting for the end of the token's key; nil before connection_init
+	ctx      context.Context // what the contexts of operations come from; nil before connection_init
 
 	// What serve waits for: the operations, and the timer while it may fire.
 	running sync.WaitGroup
@@ -85,6 +86,11 @@ func (s *socket) wake() {
 func (s *socket) serve() {
 	defer s.stream.end()
 	defer s.finish()
+	defer func() {
+		if s.unrevoke != nil {
+			s.unrevoke()
+		}
+	}()
 	defer func() {
 		if value := recover(); value != nil {
 			s.stop(ending{closeInternal, s.rec.panicked(context.Background(), value)})
@@ -184,6 +190,7 @@ func (s *socket) initialise(said message) *ending {
 		return &ending{websocket.StatusTryAgainLater, refused.message}
 	}
 	s.ctx = viewer.With(context.Background(), s.rec.User)
+	s.unrevoke = s.rec.OnRevoked(func() { s.stop(revoked) })
 	s.mu.Lock()
 	if s.timer.Stop() { // else it has fired, and the socket ends
 		s.deadline, s.late = s.rec.Until, expired

@@ -46,6 +46,7 @@ type siteOptions struct {
 
 	origins []string
 	dev     viewer.DevHeaders
+	jwks    string // a file; HS256 tokens are accepted too
 }
 
 func newSite(tb testing.TB, options siteOptions) *site {
@@ -56,7 +57,9 @@ func newSite(tb testing.TB, options siteOptions) *site {
 		options.Spread = 20 * time.Millisecond
 	}
 	s.streams = transport.NewStreams(options.StreamOptions)
-	auth, err := viewer.New(tb.Context(), viewer.Config{Secret: secret, DevHeaders: options.dev})
+	auth, err := viewer.New(tb.Context(), viewer.Config{
+		Secret: secret, DevHeaders: options.dev, JWKS: options.jwks, Audience: viewer.AnyAudience, RefreshEvery: 20 * time.Millisecond,
+	})
 	must(tb, err)
 	srv := gqlhandler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root{}}))
 	srv.SetRecoverFunc(func(context.Context, any) error { return errors.New("a fault") })

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,14 @@ type Config struct {
 	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256 and
 	// ES256 tokens, or empty. A URL is https; http serves for loopback hosts.
 	JWKS string
+	// RefreshEvery is how often the JWKS is read again, and so how long after its
+	// key has left the set a token is accepted at most. Zero: 10 minutes.
+	RefreshEvery time.Duration
 	// Issuer, where set, is what a token's "iss" must be.
 	Issuer string
-	// Audience, where set, is what a token's "aud" must be or contain.
+	// Audience, where set, is what a token's "aud" must be or contain. It is
+	// required with a JWKS, whose keys also sign the tokens of other
+	// applications; AnyAudience accepts those too.
 	Audience string
 	// DevHeaders is how to treat X-Ovation-User and X-Ovation-Tenant in requests
 	// without a token.
@@ -38,6 +44,9 @@ type Config struct {
 	// Logger hears of a JWKS that cannot be read again. Nil: slog.Default().
 	Logger *slog.Logger
 }
+
+// AnyAudience is the Audience that accepts every "aud", or none.
+const AnyAudience = "any"
 
 // Error says why a request is refused, in words for whoever sent it.
 type Error struct {
@@ -64,6 +73,9 @@ func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	if n := len(cfg.Secret); n > 0 && n < MinSecretBytes {
 		return nil, fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", n, MinSecretBytes)
 	}
+	if cfg.JWKS != "" && cfg.Audience == "" {
+		return nil, errors.New(`a JWKS needs an audience, or the tokens of every application that shares its keys would be accepted; "any" accepts them`)
+	}
 	log := cfg.Logger
 	if log == nil {
 		log = slog.Default()
@@ -71,7 +83,7 @@ func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	var keys *keySet
 	if cfg.JWKS != "" {
 		var err error
-		if keys, err = newKeySet(ctx, cfg.JWKS, log); err != nil {
+		if keys, err = newKeySet(ctx, cfg.JWKS, cmp.Or(cfg.RefreshEvery, jwksEvery), log); err != nil {
 			return nil, err
 		}
 	}
@@ -92,6 +104,17 @@ type Identity struct {
 	User storage.User
 	// Until is when the credentials expire; zero: never.
 	Until time.Time
+
+	listed context.Context // of the key that signed the token; nil: no key of a set
+}
+
+// OnRevoked calls f, in a goroutine of its own, once the key set no longer holds
+// the key that signed the token. Stop prevents that, and may be called twice.
+func (i Identity) OnRevoked(f func()) (stop func() bool) {
+	if i.listed == nil {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(i.listed, f)
 }
 
 // Authenticate returns who sent a request: the user of its bearer token, or of

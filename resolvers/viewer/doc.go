@@ -12,6 +12,11 @@
 //     TestAProxyTurnsDevHeadersOff.
 //   - A key is used with its own algorithm alone: HS256 with the secret, RS256
 //     and ES256 with the keys of the JWKS. TestKeysAreNotConfused.
+//   - Of the tokens that the keys of a JWKS sign, those of other applications are
+//     refused, unless the configuration accepts any:
+//     TestTokensOfOtherApplicationsAreRefused.
+//   - A key that leaves the JWKS revokes its tokens and no others:
+//     TestAKeyThatIsRemovedRevokesItsTokensOnly.
 //   - What was verified before is believed no longer than it would be verified:
 //     not after it has expired, not after the keys were read again, and it is
 //     of this very token. TestAVerifiedTokenExpires,

@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"context"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,46 +12,58 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/MicahParks/jwkset"
-	"github.com/golang-jwt/jwt/v5"
 )
 
 const (
-	jwksEvery    = 10 * time.Minute // how often the keys are read again
+	jwksEvery    = 10 * time.Minute // the default of Config.RefreshEvery
 	jwksPause    = 10 * time.Second // the least time between two reads
 	jwksTimeout  = 5 * time.Second  // for one read
 	jwksMaxBytes = 1 << 20
 )
 
-// keySet holds the public keys of a JWKS. It reads them again now and then,
-// and soon where a token names a key it does not know.
+// keySet holds the public keys of a JWKS. Its goroutine alone reads them again:
+// periodically, and when a token names an unknown key.
 type keySet struct {
 	where  string // fit for a log
 	read   func(ctx context.Context) ([]byte, error)
-	pause  time.Duration
+	every  time.Duration // from one read to the next
+	pause  time.Duration // the least time between two
 	log    *slog.Logger
 	keys   atomic.Pointer[[]publicKey]
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-
-	reading sync.Mutex // one read at a time
-	last    time.Time  // of the last read that began; under reading
+	wanted chan chan<- struct{} // asks for a read; the channel in it is closed after
+	last   time.Time            // when the last read began; of the goroutine
 }
 
 type publicKey struct {
 	kid       string
 	algorithm string // of the JWK; empty: whatever fits the key
 	key       any
+	// listed is done once the set no longer holds the key.
+	listed context.Context
+	unlist context.CancelFunc
 }
 
-func newKeySet(ctx context.Context, where string, log *slog.Logger) (*keySet, error) {
-	k := &keySet{where: where, pause: jwksPause, log: log}
+// same reports whether both stand for the same key: what one verifies the other
+// does too.
+func (k publicKey) same(other publicKey) bool {
+	key, is := k.key.(interface {
+		Equal(other crypto.PublicKey) bool
+	})
+	return k.kid == other.kid && k.algorithm == other.algorithm && is && key.Equal(other.key)
+}
+
+func newKeySet(ctx context.Context, where string, every time.Duration, log *slog.Logger) (*keySet, error) {
+	k := &keySet{where: where, every: every, pause: min(jwksPause, every/2), log: log, wanted: make(chan chan<- struct{})}
 	k.read = func(context.Context) ([]byte, error) { return readFile(where) }
 	if scheme, _, isURL := strings.Cut(where, "://"); isURL {
 		u, err := url.Parse(where)
@@ -79,27 +92,46 @@ func (k *keySet) close() {
 }
 
 func (k *keySet) keepFresh() {
-	ticker := time.NewTicker(jwksEvery)
+	ticker := time.NewTicker(k.every)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-k.ctx.Done():
 			return
 		case <-ticker.C:
-			k.refresh()
+			k.reload()
+		case done := <-k.wanted:
+			k.reload()
+			close(done)
 		}
 	}
 }
 
 // find returns the keys that a token of this kid and algorithm may be signed
-// with; an empty kid may be any. Where there are none it reads the set again
-// first, unless it has just been read.
-func (k *keySet) find(ctx context.Context, kid, algorithm string) []jwt.VerificationKey {
-	if found := k.known(kid, algorithm); len(found) > 0 || ctx.Err() != nil {
+// with; without a kid, all of the algorithm. If there are none it reads the set
+// again first, unless that was just done, and waits for it until ctx ends.
+func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
+	if found := k.known(kid, algorithm); len(found) > 0 {
 		return found
 	}
-	k.refresh()
+	k.refresh(ctx)
 	return k.known(kid, algorithm)
+}
+
+// refresh asks for a read and waits for it, at most until ctx ends.
+func (k *keySet) refresh(ctx context.Context) {
+	done := make(chan struct{})
+	select {
+	case k.wanted <- done:
+	case <-ctx.Done():
+		return
+	case <-k.ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // current are the keys in use, at another place each time they are read; nil of
@@ -111,20 +143,19 @@ func (k *keySet) current() *[]publicKey {
 	return k.keys.Load()
 }
 
-func (k *keySet) known(kid, algorithm string) []jwt.VerificationKey {
-	var found []jwt.VerificationKey
+func (k *keySet) known(kid, algorithm string) []publicKey {
+	var found []publicKey
 	for _, key := range *k.keys.Load() {
 		if (kid == "" || key.kid == kid) && (key.algorithm == "" || key.algorithm == algorithm) && usable(key.key, algorithm) {
-			found = append(found, key.key)
+			found = append(found, key)
 		}
 	}
 	return found
 }
 
-// refresh reads the set again. What was known stays where that fails.
-func (k *keySet) refresh() {
-	k.reading.Lock()
-	defer k.reading.Unlock()
+// reload reads the set again, unless that was just done. The known keys stay if
+// it fails.
+func (k *keySet) reload() {
 	if time.Since(k.last) < k.pause {
 		return
 	}
@@ -145,8 +176,28 @@ func (k *keySet) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("parse JWKS %s: %w", k.where, err)
 	}
-	k.keys.Store(&keys)
+	k.replace(keys)
 	return nil
+}
+
+// replace puts keys into use and revokes those that are not among them.
+func (k *keySet) replace(keys []publicKey) {
+	var before []publicKey
+	if current := k.keys.Load(); current != nil {
+		before = slices.Clone(*current)
+	}
+	for i := range keys {
+		if at := slices.IndexFunc(before, keys[i].same); at >= 0 {
+			keys[i] = before[at]
+			before = slices.Delete(before, at, at+1)
+		} else {
+			keys[i].listed, keys[i].unlist = context.WithCancel(context.Background())
+		}
+	}
+	k.keys.Store(&keys)
+	for _, gone := range before {
+		gone.unlist()
+	}
 }
 
 // parseKeys takes the keys that can verify a signature and leaves the rest: a

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
@@ -66,8 +67,8 @@ func TestKeysAreNotConfused(t *testing.T) {
 		map[string]any{"kty": "oct", "kid": "o", "k": b64(secret)},
 		map[string]any{"kty": "unheard of", "kid": "u"},
 	))
-	onlyKeys := newAuthenticator(t, Config{JWKS: file})
-	both := newAuthenticator(t, Config{JWKS: file, Secret: secret})
+	onlyKeys := newAuthenticator(t, Config{JWKS: file, Audience: AnyAudience})
+	both := newAuthenticator(t, Config{JWKS: file, Secret: secret, Audience: AnyAudience})
 	hs, rs, es := jwt.SigningMethodHS256, jwt.SigningMethodRS256, jwt.SigningMethodES256
 	tests := map[string]struct {
 		token          string
@@ -124,7 +125,7 @@ func endpoint(t *testing.T, text []byte) (server *httptest.Server, set func([]by
 
 func TestAKeyThatIsNewIsFetched(t *testing.T) {
 	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	a := newAuthenticator(t, Config{JWKS: server.URL})
+	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
 	a.tokens.keys.pause = 0
 	first := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), map[string]any{"kid": "1"})
 	second := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
@@ -151,7 +152,7 @@ func TestAKeyThatIsNewIsFetched(t *testing.T) {
 
 func TestUnknownKeysDoNotFloodTheEndpoint(t *testing.T) {
 	server, _, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	a := newAuthenticator(t, Config{JWKS: server.URL})
+	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
 	forged := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
 	var all sync.WaitGroup
 	for range 50 {
@@ -165,12 +166,126 @@ func TestUnknownKeysDoNotFloodTheEndpoint(t *testing.T) {
 
 func TestAFileIsReadAgainForANewKey(t *testing.T) {
 	path := jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	a := newAuthenticator(t, Config{JWKS: path})
+	a := newAuthenticator(t, Config{JWKS: path, Audience: AnyAudience})
 	a.tokens.keys.pause = 0
 	if err := os.WriteFile(path, jwks(jwk("2", &keys().ec.PublicKey, map[string]any{"alg": "ES256", "use": "sig"})), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Token(t.Context(), sign(t, jwt.SigningMethodES256, keys().ec, claims(nil), map[string]any{"kid": "2"})); err != nil {
 		t.Error(err)
+	}
+}
+
+// The keys of a set usually sign the tokens of several applications.
+func TestTokensOfOtherApplicationsAreRefused(t *testing.T) {
+	file := jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
+	own := newAuthenticator(t, Config{JWKS: file, Audience: "ovation"})
+	everybody := newAuthenticator(t, Config{JWKS: file, Audience: AnyAudience})
+	for name, test := range map[string]struct {
+		audience any
+		own      bool
+	}{
+		"ours":           {"ovation", true},
+		"ours and more":  {[]string{"billing", "ovation"}, true},
+		"another's":      {"billing", false},
+		"none":           {nil, false},
+		"the word":       {"any", false},
+		"a part of ours": {"ovat", false},
+	} {
+		token := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(map[string]any{"aud": test.audience}), nil)
+		if _, err := own.Token(t.Context(), token); (err == nil) != test.own {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := everybody.Token(t.Context(), token); err != nil {
+			t.Errorf("%s, where any is accepted: %v", name, err)
+		}
+	}
+}
+
+func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
+	first, second, third := jwk("1", &keys().rsa.PublicKey, nil), jwk("2", &keys().otherRSA.PublicKey, nil), jwk("3", &keys().ec.PublicKey, nil)
+	server, set, _ := endpoint(t, jwks(first, second, third))
+	a := newAuthenticator(t, Config{JWKS: server.URL, Secret: secret, Audience: AnyAudience})
+	a.tokens.keys.pause = 0
+	revoked := make(chan string, 10)
+	identify := func(name string, method jwt.SigningMethod, key any, header map[string]any) func() bool {
+		is, err := a.Token(t.Context(), sign(t, method, key, claims(nil), header))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is.OnRevoked(func() { revoked <- name })
+	}
+	rs := jwt.SigningMethodRS256
+	identify("first", rs, keys().rsa, map[string]any{"kid": "1"})
+	identify("second", rs, keys().otherRSA, map[string]any{"kid": "2"})
+	identify("second", rs, keys().otherRSA, nil) // told by its signature
+	identify("third", jwt.SigningMethodES256, keys().ec, map[string]any{"kid": "3"})
+	identify("secret", jwt.SigningMethodHS256, secret, nil)
+	if ended := identify("third, ended", jwt.SigningMethodES256, keys().ec, nil); !ended() {
+		t.Error("it is revoked already")
+	}
+	wants := func(step string, names ...string) {
+		t.Helper()
+		for _, want := range names {
+			if got := <-revoked; got != want {
+				t.Errorf("%s: %s is revoked, want %s", step, got, want)
+			}
+		}
+		if len(revoked) > 0 {
+			t.Errorf("%s: %s is revoked too", step, <-revoked)
+		}
+	}
+	for _, step := range []struct {
+		name string
+		set  []byte
+		want []string
+	}{
+		{"the same keys", jwks(third, second, first), nil},
+		{"no answer", nil, nil},
+		{"the first one removed", jwks(second, third), []string{"first"}},
+		{"the second one replaced under its name", jwks(jwk("2", &keys().rsa.PublicKey, nil), third), []string{"second", "second"}},
+		{"the third one for another algorithm", jwks(first, jwk("3", &keys().ec.PublicKey, map[string]any{"alg": "ES384"})), []string{"third"}},
+	} {
+		set(step.set)
+		a.tokens.keys.refresh(t.Context())
+		wants(step.name, step.want...)
+	}
+	is, err := a.Token(t.Context(), sign(t, rs, keys().rsa, claims(nil), map[string]any{"kid": "1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(jwks(second))
+	a.tokens.keys.refresh(t.Context())
+	is.OnRevoked(func() { revoked <- "late" }) // its key went while it was on its way
+	wants("afterwards", "late")
+}
+
+func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
+	a := newAuthenticator(t, Config{JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil))), Audience: AnyAudience})
+	a.tokens.keys.pause = 0
+	reading, ended := make(chan struct{}), make(chan struct{})
+	a.tokens.keys.read = func(ctx context.Context) ([]byte, error) { // a key set that hangs
+		close(reading)
+		<-ctx.Done()
+		close(ended)
+		return nil, ctx.Err()
+	}
+	unknown := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 3 { // one reads, the others wait for it
+		all.Go(func() {
+			if _, err := a.Token(ctx, unknown); err == nil {
+				t.Error("it is accepted")
+			}
+		})
+	}
+	<-reading
+	cancel()
+	all.Wait()
+	select {
+	case <-ended:
+		t.Error("it waited for the key set")
+	default:
 	}
 }

@@ -15,8 +15,13 @@ type SignOption func(jwt.MapClaims)
 // Issuer sets "iss". An empty one leaves it out.
 func Issuer(issuer string) SignOption { return claim("iss", issuer) }
 
-// Audience sets "aud". An empty one leaves it out.
-func Audience(audience string) SignOption { return claim("aud", audience) }
+// Audience sets "aud". An empty one and AnyAudience leave it out.
+func Audience(audience string) SignOption {
+	if audience == AnyAudience {
+		audience = ""
+	}
+	return claim("aud", audience)
+}
 
 func claim(name, value string) SignOption {
 	return func(claims jwt.MapClaims) {

@@ -31,7 +31,10 @@ type verifier struct {
 }
 
 func newVerifier(cfg Config, keys *keySet) *verifier {
-	v := &verifier{secret: cfg.Secret, keys: keys, issuer: cfg.Issuer, audience: cfg.Audience, verified: newVerified(maxVerified)}
+	v := &verifier{secret: cfg.Secret, keys: keys, issuer: cfg.Issuer, verified: newVerified(maxVerified)}
+	if cfg.Audience != AnyAudience {
+		v.audience = cfg.Audience
+	}
 	if len(cfg.Secret) > 0 {
 		v.algorithms = append(v.algorithms, "HS256")
 	}
@@ -48,8 +51,8 @@ func newVerifier(cfg Config, keys *keySet) *verifier {
 	if cfg.Issuer != "" {
 		options = append(options, jwt.WithIssuer(cfg.Issuer))
 	}
-	if cfg.Audience != "" {
-		options = append(options, jwt.WithAudience(cfg.Audience))
+	if v.audience != "" {
+		options = append(options, jwt.WithAudience(v.audience))
 	}
 	v.parser = jwt.NewParser(options...)
 	return v
@@ -78,8 +81,10 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	// Claims are read by their exact names: a struct would take "Tenant" for
 	// "tenant".
 	claims := jwt.MapClaims{}
-	token, err := v.parser.ParseWithClaims(text, claims, func(token *jwt.Token) (any, error) {
-		return v.key(ctx, token)
+	var candidates []publicKey // of the key set
+	token, err := v.parser.ParseWithClaims(text, claims, func(token *jwt.Token) (key any, err error) {
+		key, candidates, err = v.key(ctx, token)
+		return key, err
 	})
 	if err != nil {
 		return Identity{}, v.explain(token, claims, err)
@@ -92,27 +97,44 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	if err != nil {
 		return Identity{}, refuse(`the token's "exp" is not a time`)
 	}
-	return Identity{User: user, Until: expiry.Add(leeway)}, nil
+	return Identity{User: user, Until: expiry.Add(leeway), listed: signer(token, candidates)}, nil
 }
 
-// key is what may verify a token of this algorithm, and nothing else may. The
-// parser has checked that the algorithm is one of v.algorithms.
-func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, error) {
+// key returns what may verify a token of this algorithm, and nothing else may;
+// for keys of the set, also as they stand there. The parser has checked that the
+// algorithm is one of v.algorithms.
+func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey, error) {
 	if _, has := token.Header["crit"]; has {
-		return nil, refuse(`the token's header has a "crit" that is not understood`)
+		return nil, nil, refuse(`the token's header has a "crit" that is not understood`)
 	}
 	if token.Method.Alg() == "HS256" {
-		return v.secret, nil
+		return v.secret, nil, nil
 	}
 	kid, isText := token.Header["kid"].(string)
 	if _, has := token.Header["kid"]; has && !isText {
-		return nil, refuse(`the token's "kid" is not a string`)
+		return nil, nil, refuse(`the token's "kid" is not a string`)
 	}
 	found := v.keys.find(ctx, kid, token.Method.Alg())
 	if len(found) == 0 {
-		return nil, refuse("the token is signed with a key that is not in the JWKS")
+		return nil, nil, refuse("the token is signed with a key that is not in the JWKS")
 	}
-	return jwt.VerificationKeySet{Keys: found}, nil
+	var keys jwt.VerificationKeySet
+	for _, candidate := range found {
+		keys.Keys = append(keys.Keys, candidate.key)
+	}
+	return keys, found, nil
+}
+
+// signer returns the context of the key among the candidates that has signed a
+// verified token, nil if there are no candidates.
+func signer(token *jwt.Token, candidates []publicKey) context.Context {
+	for i, candidate := range candidates {
+		signed := token.Raw[:max(strings.LastIndexByte(token.Raw, '.'), 0)]
+		if i == len(candidates)-1 || token.Method.Verify(signed, token.Signature, candidate.key) == nil {
+			return candidate.listed
+		}
+	}
+	return nil
 }
 
 // explain says what is wrong with a token. It repeats no part of it but its

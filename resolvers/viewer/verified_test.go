@@ -81,7 +81,7 @@ func TestWhatIsRefusedIsNotRemembered(t *testing.T) {
 
 func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 	server, set, _ := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	a := newAuthenticator(t, Config{JWKS: server.URL, Secret: secret})
+	a := newAuthenticator(t, Config{JWKS: server.URL, Secret: secret, Audience: AnyAudience})
 	a.tokens.keys.pause = 0
 	first := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), map[string]any{"kid": "1"})
 	second := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
@@ -96,7 +96,7 @@ func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 	if !good(first) {
 		t.Error("as long as the keys are not read again the first one stays")
 	}
-	a.tokens.keys.refresh()
+	a.tokens.keys.refresh(t.Context())
 	if good(first) || !good(second) {
 		t.Error("after the rotation")
 	}

@@ -350,15 +350,16 @@ func TestAConfigThatCannotServe(t *testing.T) {
 		want string
 	}{
 		"short secret":     {t.Context(), Config{Secret: secret[:31]}, "31 bytes long; at least 32"},
-		"no file":          {t.Context(), Config{JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
-		"no JSON":          {t.Context(), Config{JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "no JSON Web Key Set"},
-		"no usable key":    {t.Context(), Config{JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no key for RS256"},
-		"too long":         {t.Context(), Config{JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
-		"failing endpoint": {t.Context(), Config{JWKS: silent.URL}, "502"},
-		"plain http":       {t.Context(), Config{JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},
-		"detour":           {t.Context(), Config{JWKS: detour.URL}, "must be fetched by https"},
-		"other scheme":     {t.Context(), Config{JWKS: "ftp://jwks.example/"}, "must be a file or an https URL"},
-		"no time":          {gone, Config{JWKS: silent.URL}, "canceled"},
+		"no audience":      {t.Context(), Config{Secret: secret, JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))}, "needs an audience"},
+		"no file":          {t.Context(), Config{Audience: AnyAudience, JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
+		"no JSON":          {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "no JSON Web Key Set"},
+		"no usable key":    {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no key for RS256"},
+		"too long":         {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
+		"failing endpoint": {t.Context(), Config{Audience: AnyAudience, JWKS: silent.URL}, "502"},
+		"plain http":       {t.Context(), Config{Audience: AnyAudience, JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},
+		"detour":           {t.Context(), Config{Audience: AnyAudience, JWKS: detour.URL}, "must be fetched by https"},
+		"other scheme":     {t.Context(), Config{Audience: AnyAudience, JWKS: "ftp://jwks.example/"}, "must be a file or an https URL"},
+		"no time":          {gone, Config{Audience: AnyAudience, JWKS: silent.URL}, "canceled"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -375,7 +376,7 @@ func TestAConfigThatCannotServe(t *testing.T) {
 }
 
 func TestCloseMayBeCalledTwice(t *testing.T) {
-	a := newAuthenticator(t, Config{JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))})
+	a := newAuthenticator(t, Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))})
 	for range 2 {
 		if err := a.Close(); err != nil {
 			t.Error(err)
