@@ -18,9 +18,13 @@ func text(n int64) string { return strconv.FormatInt(n, 10) }
 // countFields is the order in which counts are read.
 var countFields = []string{"v", "r", "l", "d", "c"}
 
-// parseCounts reads a reply of HMGET. It returns false where there are none.
-func parseCounts(reply rueidis.RedisResult) (c storage.Counts, found bool, err error) {
+// takeCounts reads a reply of HMGET. It returns false where there are none, or
+// what is there is malformed: the script that writes counts replaces it.
+func (s *Store) takeCounts(at *epoch, of storage.Subject, reply rueidis.RedisResult) (c storage.Counts, found bool, err error) {
 	values, err := reply.ToArray()
+	if wrongType(err) {
+		return c, false, nil
+	}
 	if err != nil {
 		return c, false, err
 	}
@@ -33,7 +37,8 @@ func parseCounts(reply rueidis.RedisResult) (c storage.Counts, found bool, err e
 			return storage.Counts{}, false, nil
 		}
 		if *to[i], err = values[i].AsInt64(); err != nil {
-			return storage.Counts{}, false, fmt.Errorf("counts: %w", err)
+			s.malformed.found(at.countsKey(of), err)
+			return storage.Counts{}, false, nil
 		}
 	}
 	return c, true, nil
@@ -121,7 +126,7 @@ func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Su
 		commands[i] = s.client.B().Hmget().Key(at.countsKey(subject)).Field(countFields...).Build()
 	}
 	for i, reply := range s.client.DoMulti(ctx, commands...) {
-		if out[i].Counts, out[i].known, err = parseCounts(reply); err != nil {
+		if out[i].Counts, out[i].known, err = s.takeCounts(at, subjects[i], reply); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +163,7 @@ func (s *Store) readThrough(ctx context.Context, at *epoch, subjects []storage.S
 	}
 	for k, reply := range s.client.DoMultiCache(ctx, commands...) {
 		to := &out[left[k]]
-		if to.Counts, to.known, err = parseCounts(reply); err != nil {
+		if to.Counts, to.known, err = s.takeCounts(at, subjects[left[k]], reply); err != nil {
 			return err
 		}
 		until[k], hit = s.near.until(reply), hit && reply.IsCacheHit()

@@ -118,10 +118,11 @@
 //   - I7: TestRoundTrips, TestMissesAtOnceAskOnce, TestPendingReadsAskNobody.
 //     Memory is bounded: TestWindowsAreBounded, TestReadsAreBounded,
 //     TestWhatIsNearIsBounded, TestEveryKeyHasAnAge.
-//   - Values that are not ours, and scripts that Redis has lost, fail nobody:
-//     TestForeignValuesFailNobody, TestLostScriptsAreSentAgain. It needs few
+//   - A malformed value affects its own key alone and is replaced from the
+//     database: TestMalformedValueIsReplacedFromTheDatabase. Scripts that Redis
+//     has lost are sent again: TestLostScriptsAreSentAgain. It needs few
 //     privileges: TestLeastPrivileges.
 //
-// It needs Redis 6 or newer, and imports package storage and nothing else of
-// this module.
+// It needs Redis 6 or newer, and imports packages storage and outage and nothing
+// else of this module.
 package redis

@@ -123,35 +123,36 @@ func (s *Store) glanceAt(all []*glance) {
 const renewAge = 10 * time.Second
 
 // take reads a reply. What has come of windows that are to be loaded again, or
-// lack it, is not found; nor is what is to be kept alive, or was marked a while
+// lack it, is not found, nor is a malformed value; nor is what is to be kept alive, or was marked a while
 // ago: a fill must leave what an action has relied on, and by the clock of Redis
 // alone it is told whether it is persisted by now.
 func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) error {
 	g.entry, g.found = entry{}, false
 	values, err := reply.ToArray()
+	if wrongType(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	if len(values) != 3 {
 		return errors.New("a window has not answered every field")
 	}
-	if values[0].IsNil() {
+	if !loadedWithin(&values[0], lasts) {
 		return nil
-	}
-	born, err := values[0].AsInt64()
-	if err != nil || time.Since(time.Unix(born, 0)) >= lasts {
-		return err
 	}
 	if values[2].IsNil() {
 		g.entry, g.found = knownNone, !values[1].IsNil()
 		return nil
 	}
 	text, err := values[2].ToString()
-	if err == nil {
-		g.entry, err = parseEntry(text)
+	if err != nil {
+		return err
 	}
-	g.found = err == nil && time.Since(touched(text)) < min(renewAge, guard)
-	return err
+	if g.entry, err = parseEntry(text); err == nil { // else the script replaces it
+		g.found = time.Since(touched(text)) < min(renewAge, guard)
+	}
+	return nil
 }
 
 // touched is when an entry was last written.

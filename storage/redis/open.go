@@ -97,15 +97,16 @@ func (o Options) withDefaults() (Options, error) {
 type Store struct {
 	storage.Store // the database behind, for what is passed on
 
-	opts     Options
-	client   rueidis.Client
-	most     int // calls that go to Redis together
-	redis    *part
-	database *part
-	flights  flights
-	near     *near
-	floors   floors
-	glances  glances
+	opts      Options
+	client    rueidis.Client
+	most      int // calls that go to Redis together
+	redis     *part
+	database  *part
+	flights   flights
+	near      *near
+	floors    floors
+	glances   glances
+	malformed malformed
 
 	closed atomic.Bool
 	close  func() error
@@ -140,7 +141,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear()}
+	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear(), malformed: newMalformed(&o)}
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
 	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, o.MaxReads, &o)

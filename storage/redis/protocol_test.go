@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -311,30 +310,5 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 		if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Version != i+1 {
 			t.Errorf("after flush %d: %+v", i, got)
 		}
-	}
-}
-
-func TestForeignValuesFailNobody(t *testing.T) {
-	for what, words := range map[string][]string{
-		"a text in place of the window":  {"SET", "ovation:2:w:{default:u:alice}:video", "x"},
-		"a text in place of the counts":  {"SET", "ovation:2:c:{default:video:movie}", "x"},
-		"no entry in the window":         {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "x"},
-		"a history of nonsense":          {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "1 - 1 1 x:y"},
-		"counts that are no numbers":     {"HSET", "ovation:2:c:{default:video:movie}", "v", "x", "r", "1", "l", "1", "d", "1", "c", "1"},
-		"counts that are not all there":  {"HSET", "ovation:2:c:{default:video:movie}", "v", "7"},
-		"a birth that is none":           {"HSET", "ovation:2:w:{default:u:alice}:video", "~b", "x"},
-		"a folder that is badly written": {"HSET", "ovation:2:w:{default:u:alice}:video", "cmovie", "1 - 1 =%zz 0:1"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			server, db := startServer(t), openDatabase(t)
-			s := open(t, Options{URL: server.url(), Database: db})
-			_, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), nil)
-			must(t, err)
-			must(t, server.command(words...).Error())
-			got := see(t, s, alice, movie)
-			if !strings.Contains(what, "folder") && (got.LikeCount != 1 || got.Liked == nil) {
-				t.Errorf("%+v", got)
-			}
-		})
 	}
 }

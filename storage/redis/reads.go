@@ -221,7 +221,7 @@ func (s *Store) words(ctx context.Context, at *epoch, keys []storage.StateKey) (
 		}
 		for i, reply := range s.client.DoMulti(ctx, commands...) {
 			words, err := reply.ToString()
-			if err != nil && !rueidis.IsRedisNil(err) {
+			if err != nil && !rueidis.IsRedisNil(err) && !wrongType(err) {
 				return err
 			}
 			reads.take(windows[i], words, unshown)

@@ -173,10 +173,22 @@ func (t together) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error
 	return replies, nil
 }
 
-// run runs the scripts in one pipeline and returns a reply for each. Scripts
-// that a server does not have yet are sent to it. An error of one is the error
-// of all.
+// run runs the scripts in one pipeline and returns a reply for each. Keys of
+// another type are deleted first. An error of one is the error of all.
 func (s *Store) run(ctx context.Context, calls []call) ([]rueidis.RedisMessage, error) {
+	replies, err := s.runOnce(ctx, calls)
+	if !wrongType(err) {
+		return replies, err
+	}
+	if err := s.dropForeign(ctx, calls); err != nil {
+		return nil, err
+	}
+	return s.runOnce(ctx, calls)
+}
+
+// runOnce sends the scripts, with their text those that a server does not have
+// yet.
+func (s *Store) runOnce(ctx context.Context, calls []call) ([]rueidis.RedisMessage, error) {
 	parts := s.together(calls)
 	commands := make([]rueidis.Completed, len(parts))
 	for i := range parts {

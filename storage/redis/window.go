@@ -27,6 +27,8 @@ type window struct {
 	loaded bool
 	full   bool   // what is absent is known to be none
 	lease  string // empty: there is none
+
+	malformed []string // fields whose values could not be decoded
 }
 
 // windowsOf groups keys by window. Most of what is asked together is of one.
@@ -98,12 +100,14 @@ func (s *Store) entries(
 		if err := s.readWindows(ctx, windows, out, reads, unread); err != nil {
 			return nil, nil, err
 		}
+		s.dropMalformed(ctx, windows)
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
 		if err := s.lookInto(ctx, windows, out, reads, unread, renew, fills); err != nil {
 			return nil, nil, err
 		}
+		s.dropMalformed(ctx, windows)
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
@@ -179,8 +183,9 @@ func (w *window) knowNone(out []entries) {
 	}
 }
 
-// take reads the values of the fields of a window.
-func (w *window) take(values []rueidis.RedisMessage, out []entries) error {
+// takeEntries reads the values of the fields of a window. A value that cannot be
+// decoded leaves its state unknown and the window not loaded.
+func (s *Store) takeEntries(w *window, values []rueidis.RedisMessage, out []entries) error {
 	if len(values) != len(w.fields) {
 		return errors.New("a window has not answered every field")
 	}
@@ -195,7 +200,9 @@ func (w *window) take(values []rueidis.RedisMessage, out []entries) error {
 			return err
 		}
 		if *to, err = parseEntry(value); err != nil {
-			return err
+			s.malformed.found(w.key, err)
+			w.malformed = append(w.malformed, w.fields[i])
+			w.loaded, w.full = false, false
 		}
 	}
 	return nil
@@ -210,6 +217,9 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 		}
 		for i, reply := range s.client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
+			if wrongType(err) {
+				continue // the script that looks into what is not loaded replaces it
+			}
 			if err != nil {
 				return err
 			}
@@ -217,23 +227,26 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 			if len(values) < 3 {
 				return errors.New("a window has not answered")
 			}
-			if !values[0].IsNil() {
-				born, err := values[0].AsInt64()
-				if err != nil {
-					return err
-				}
-				w.loaded = time.Since(time.Unix(born, 0)) < s.opts.Life/2
-			}
+			w.loaded = loadedWithin(&values[0], s.opts.Life/2)
 			w.full = !values[1].IsNil()
 			if err := takeReads(w, &values[2], reads, unread); err != nil {
 				return err
 			}
-			if err := w.take(values[3:], out); err != nil {
+			if err := s.takeEntries(w, values[3:], out); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// loadedWithin reports whether a window was loaded so lately, by its field ~b.
+func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
+	if value.IsNil() {
+		return false
+	}
+	born, err := value.AsInt64()
+	return err == nil && time.Since(time.Unix(born, 0)) < lasts
 }
 
 // lookInto reads by the script that gives leases, after it has run the fills.
@@ -269,7 +282,7 @@ func (s *Store) lookInto(
 		if err := takeReads(w, &values[3], reads, unread); err != nil {
 			return err
 		}
-		return w.take(values[4:], out)
+		return s.takeEntries(w, values[4:], out)
 	})
 }
 

@@ -27,13 +27,20 @@ local clock = redis.call('TIME')
 local now = tonumber(clock[1])
 local now_ms = now * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
-local function unpacked(value)
+-- unpacked takes an entry apart. It removes a malformed one and makes the window
+-- one that is not loaded: the database knows the state. It then returns nil and
+-- true.
+local function unpacked(field, value)
   if not value then return nil end
   local version, shown, touched, state, history = value:match('^(%d+) ([qm-]) (%d+) (%S+) (%S+)$')
+  if not version then
+    redis.call('HDEL', window, field, '~b', '~f', '~l')
+    return nil, true
+  end
   return {version = version, shown = shown, touched = touched, state = state, history = history}
 end
 
-local function entry(field) return unpacked(redis.call('HGET', window, field)) end
+local function entry(field) return unpacked(field, redis.call('HGET', window, field)) end
 
 -- known_none is the entry of what is absent from a window that holds all.
 local function known_none()
@@ -86,7 +93,7 @@ local function trim(limit)
   for i = 1, #all, 2 do
     local shown, touched = all[i + 1]:match('^%d+ ([qm-]) (%d+) ')
     if all[i]:sub(1, 1) ~= '~' and shown ~= 'q' then
-      oldest[#oldest + 1] = {all[i], tonumber(touched)}
+      oldest[#oldest + 1] = {all[i], tonumber(touched) or 0}
     end
   end
   table.sort(oldest, function(a, b) return a[2] < b[2] end)

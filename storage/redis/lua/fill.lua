@@ -42,7 +42,7 @@ if ARGV[2] ~= 'entries' then
   for _, field in ipairs(redis.call('HKEYS', window)) do
     if field:sub(1, 1) ~= '~' and not given[field] then
       local e = entry(field)
-      if not stays(e, '0') then
+      if not e or not stays(e, '0') then
         redis.call('HDEL', window, field)
       elseif e.history == '-' and ARGV[2] == 'all' then
         e.history = '0:0'

@@ -14,11 +14,14 @@
 -- loaded or has lasted long enough.
 local head = redis.call('HMGET', window, '~b', '~f', '~w')
 local born, full = head[1], head[2]
-if born and now - tonumber(born) >= tonumber(ARGV[5]) then born = false end
+if now - (tonumber(born) or 0) >= tonumber(ARGV[5]) then born = false end
 local reply = {born, full, '', head[3]}
 local missing = not born
 for i = 6, #ARGV do
-  local e = entry(ARGV[i])
+  local e, malformed = entry(ARGV[i])
+  if malformed then
+    reply[1], reply[2], missing = false, false, true
+  end
   if not e then
     missing = missing or not full
     reply[i - 1] = false

@@ -35,7 +35,7 @@ local present, absent = 0, false
 for i = 5, #ARGV, 5 do
   local field, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local e
-  if i == 5 then e = unpacked(head[4]) else e = entry(field) end
+  if i == 5 then e = unpacked(field, head[4]) else e = entry(field) end
   e = e or known_none()
   if e then
     present = present + 1

@@ -1,0 +1,109 @@
+package redis
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ovation/storage"
+)
+
+// malformedValues are commands that put something into Redis that this package
+// has not written.
+var malformedValues = map[string][]string{
+	"a text in place of the window":   {"SET", "ovation:2:w:{default:u:alice}:video", "x"},
+	"a text in place of the counts":   {"SET", "ovation:2:c:{default:video:movie}", "x"},
+	"no entry in the window":          {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "x"},
+	"a history of nonsense":           {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "1 - 1 1 x:y"},
+	"a version that is too large":     {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "99999999999999999999 - 1 1 0:1"},
+	"counts that are no numbers":      {"HSET", "ovation:2:c:{default:video:movie}", "v", "x", "r", "1", "l", "1", "d", "1", "c", "1"},
+	"one count that is no number":     {"HSET", "ovation:2:c:{default:video:movie}", "l", "x"},
+	"a birth that is none":            {"HSET", "ovation:2:w:{default:u:alice}:video", "~b", "x"},
+	"a birth that is none, and empty": {"HSET", "ovation:2:w:{default:u:alice}:video", "~b", ""},
+}
+
+// malform puts a malformed value into Redis where alice and bob like a movie, and
+// opens a node that has cached nothing of it.
+func malform(t *testing.T, words []string) (*Store, *hooked) {
+	t.Helper()
+	server, first := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: first})
+	for _, user := range []storage.User{alice, bob} {
+		see(t, s, user, movie) // which loads the window
+		persist(t, first, s, react(user, movie, storage.Like, 10))
+		see(t, s, user, movie)
+	}
+	must(t, server.command(words...).Error())
+	db := &hooked{Store: openAgain(t, first)}
+	return open(t, Options{URL: server.url(), Database: db}), db
+}
+
+func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
+	for what, words := range malformedValues {
+		t.Run(what, func(t *testing.T) {
+			s, db := malform(t, words)
+			wantLikes(t, "the first to see it", see(t, s, alice, movie), 2, true)
+			wantLikes(t, "another user", see(t, s, bob, movie), 2, true)
+			see(t, s, alice, movie)
+			db.reads.Store(0)
+			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie}, windowStates)
+			must(t, err)
+			wantLikes(t, "later", got[0], 2, true)
+			if n := db.reads.Load(); n > 0 {
+				t.Errorf("%d reads of the database once it is replaced", n)
+			}
+			if s.redis.failures > 0 {
+				t.Errorf("it counts as %d failures of Redis", s.redis.failures)
+			}
+		})
+	}
+}
+
+// Actions of others share a round trip with one whose window is malformed.
+func TestMalformedValueFailsNoOther(t *testing.T) {
+	for what, words := range malformedValues {
+		t.Run(what, func(t *testing.T) {
+			s, _ := malform(t, words)
+			at := s.present()
+			both := make([]*glance, 0, 2)
+			for _, user := range []storage.User{alice, bob} {
+				both = append(both, &glance{
+					window: at.windowKey(storage.WindowKey{User: user, Biz: movie.Biz}),
+					field:  field(storage.KindReaction, movie.BizID), done: make(chan struct{}, 1),
+				})
+			}
+			s.glances.glancing++ // as glanceOn does
+			s.glanceAt(both)
+			if both[0].err != nil || both[1].err != nil || !both[1].found {
+				t.Errorf("the one has the error %v, the other is found: %v, error %v", both[0].err, both[1].found, both[1].err)
+			}
+			states, _ := look(t, s, alice, movie)
+			if states.Liked == nil {
+				t.Error("a recorder does not see the like")
+			}
+		})
+	}
+}
+
+// A worker goes on over a malformed value, and what it writes shows.
+func TestWorkerReplacesMalformedValues(t *testing.T) {
+	for what, words := range malformedValues {
+		t.Run(what, func(t *testing.T) {
+			s, db := malform(t, words)
+			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.NoReaction, 20)}, storage.Queued))
+			persist(t, db, s, react(alice, movie, storage.NoReaction, 20), react(bob, movie, storage.Dislike, 20))
+			wantLikes(t, "the one", see(t, s, alice, movie), 0, false)
+			if got := see(t, s, bob, movie); got.DislikeCount != 1 || got.LikeCount != 0 || got.Freshness != storage.Live {
+				t.Errorf("the other: %+v", got)
+			}
+		})
+	}
+}
+
+func TestMalformedValuesAreCounted(t *testing.T) {
+	s, _ := malform(t, malformedValues["no entry in the window"])
+	see(t, s, alice, movie)
+	if n := testutil.ToFloat64(s.malformed.total); n != 1 {
+		t.Errorf("%v are counted, want 1", n)
+	}
+}
