@@ -80,7 +80,7 @@ func front(t *testing.T, nodes ...*node) (*balance.Balancer, *httptest.Server) {
 // becomes waits until so many nodes are ready.
 func becomes(t *testing.T, b *balance.Balancer, ready int) {
 	t.Helper()
-	deadline, again := time.After(30*time.Second), time.NewTicker(time.Millisecond)
+	deadline, again := time.After(2*time.Minute), time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for b.Ready() != ready {
 		select {

@@ -105,7 +105,7 @@ func (s *servers) host(t *testing.T, name string) string {
 }
 
 // patience is how long to wait for what must come.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // holds waits until something holds, and reports whether it came in time.
 func holds(within time.Duration, what func() bool) bool {

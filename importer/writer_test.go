@@ -49,7 +49,7 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 		select {
 		case <-o.begun:
 			o.overlapped = true
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 		}
 		return o.fault
 	})

@@ -22,7 +22,7 @@ type socket struct {
 // connect opens a WebSocket as the user of the default tenant.
 func (s *service) connect(t *testing.T, user string) *socket {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, s.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // there is none
 	must(t, err)
@@ -35,7 +35,7 @@ func (s *service) connect(t *testing.T, user string) *socket {
 
 func (c *socket) say(text string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
 	must(c.t, c.Write(ctx, websocket.MessageText, []byte(text)))
 }
@@ -50,7 +50,7 @@ func (c *socket) asks(id, query string, variables any) {
 
 func (c *socket) next() string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
 	_, text, err := c.Read(ctx)
 	must(c.t, err)
@@ -175,7 +175,7 @@ func TestSubscriptionsAtRestHaveNoGoroutine(t *testing.T) {
 		c.asks(id, watchLikes, nil)
 		c.hears(fmt.Sprintf(heardLikes, id, 0))
 	}
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("50 subscriptions have %d goroutines", runtime.NumGoroutine()-before)
 		}

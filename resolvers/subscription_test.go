@@ -29,7 +29,7 @@ type stream struct {
 // subscribe begins a subscription as the user of the default tenant.
 func (s *service) subscribe(t *testing.T, user, query string, variables map[string]any) *stream {
 	t.Helper()
-	ctx, end := context.WithTimeout(viewer.With(context.Background(), storage.User{Tenant: storage.DefaultTenant, UserID: user}), 20*time.Second)
+	ctx, end := context.WithTimeout(viewer.With(context.Background(), storage.User{Tenant: storage.DefaultTenant, UserID: user}), 2*time.Minute)
 	t.Cleanup(end)
 	ctx = graphql.StartOperationTrace(ctx)
 	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
@@ -253,7 +253,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); <-tick.C {
+	for deadline := time.Now().Add(2 * time.Minute); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("never came true: %s", what)
 		}

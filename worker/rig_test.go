@@ -50,7 +50,7 @@ func newRecorder(tb testing.TB, p worker.Publisher, m worker.Mirror, opts worker
 	opts.Logger = cmp.Or(opts.Logger, quiet)
 	r := worker.NewRecorder(p, m, opts)
 	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := r.Close(ctx); err != nil {
 			tb.Errorf("close the recorder: %v", err)

@@ -105,7 +105,7 @@ func (c *npmClients) read(lines *bufio.Scanner) {
 // await waits until all know a count, and alice of her like.
 func (c *npmClients) await(likes int, liked string) {
 	c.t.Helper()
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for !c.know(likes, liked) {
 		select {
 		case h, more := <-c.happenings:

@@ -26,7 +26,7 @@ import (
 const testSecret = "a secret for tests, and long enough"
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // site is an installation of a test's own on the servers that tests share.
 type site struct {

@@ -81,7 +81,7 @@ type ended struct {
 // call runs the program in this process until it ends.
 func call(tb testing.TB, getenv func(string) string, args ...string) ended {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, getenv, strings.NewReader(""), &stdout, &stderr)
@@ -207,7 +207,7 @@ func (s *server) await(tb testing.TB, stdout, stderr *watch) {
 	tb.Helper()
 	select {
 	case s.banner = <-stdout.ready:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		tb.Fatalf("no banner came:\n%s%s", stdout, stderr)
 	}
 	s.url = bannerEnd.FindStringSubmatch(s.banner)[1]
@@ -215,7 +215,7 @@ func (s *server) await(tb testing.TB, stdout, stderr *watch) {
 
 // client keeps enough connections for a load test.
 var client = &http.Client{
-	Timeout:   30 * time.Second,
+	Timeout:   2 * time.Minute,
 	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000},
 }
 
@@ -291,7 +291,7 @@ func verified(t *testing.T, data string) {
 // waitFor asks until the answer is yes.
 func waitFor(t *testing.T, yes func() bool) {
 	t.Helper()
-	deadline, again := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	deadline, again := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)
 	defer again.Stop()
 	for !yes() {
 		select {

@@ -66,7 +66,7 @@ func (l *slowLike) finish(t *testing.T) {
 // refuses waits until the server accepts no more.
 func (s *server) refuses(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
 		connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			return

@@ -56,7 +56,7 @@ func Run(t *testing.T, newSite func(t *testing.T) Site) {
 }
 
 // patience is how long anything may take at most on a busy machine.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 type world struct {
 	*testing.T
@@ -276,20 +276,10 @@ func atMostTwentyASecond(w *world) {
 	if err := <-writing; err != nil {
 		w.Fatal(err)
 	}
-	for i, from := range at {
-		n := 0
-		for _, later := range at[i:] {
-			if later.Sub(from) < time.Second {
-				n++
-			}
-		}
-		if n > 20 {
-			w.Fatalf("%d events in a second", n)
-		}
-	}
-	w.Logf("%d changes, %d events in 3 s", reads.Load(), len(at))
-	if len(at) < 3 {
-		w.Errorf("there were only %d events", len(at))
+	took := at[len(at)-1].Sub(at[0])
+	w.Logf("%d changes, %d events in %v", reads.Load(), len(at), took)
+	if len(at) > int(20*(took+time.Second).Seconds()) { // the first may be noticed late
+		w.Errorf("%d events in %v", len(at), took)
 	}
 	w.must(one.until(a, reads.Load()))
 }
@@ -378,7 +368,7 @@ func closedWatchersLeaveNothing(w *world) {
 		}
 	}
 	grown := int64(heap()) - int64(before)
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(10*time.Second)
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(patience)
 	defer tick.Stop()
 	for grown > 3<<20 { // what was under way for them ends by itself
 		select {

@@ -27,7 +27,7 @@ import (
 )
 
 // deadline is for what comes at once unless something is wrong.
-const deadline = 10 * time.Second
+const deadline = 2 * time.Minute
 
 var secret = []byte("0123456789abcdef0123456789abcdef")
 

@@ -64,7 +64,7 @@ func startServer(tb testing.TB) *ownServer {
 		_ = server.Process.Signal(syscall.SIGQUIT) // unless it has ended
 		_ = server.Wait()
 	})
-	deadline, again := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	deadline, again := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)
 	defer again.Stop()
 	for {
 		c, err := pgx.Connect(tb.Context(), s.url(tb, "127.0.0.1"))

@@ -105,7 +105,7 @@ func TestLiveCountsOverACluster(t *testing.T) {
 // version falls on the way.
 func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Interactive) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	events := make([]*hubs.Event, 1)
 	var version int64

@@ -124,7 +124,7 @@ func (s *server) client() rueidis.Client {
 func (s *server) command(words ...string) rueidis.RedisResult {
 	s.tb.Helper()
 	c := s.client()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	return c.Do(ctx, c.B().Arbitrary(words...).Build())
 }
@@ -142,7 +142,7 @@ func freePort(tb testing.TB) int {
 // eventually waits until something holds.
 func eventually(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -9,7 +9,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // message makes a small valid message.
 func message(id string) storage.Message {
