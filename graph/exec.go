@@ -1366,13 +1366,13 @@ type User implements Node {
 
 "Where a page lies within its list."
 type PageInfo {
-  "Whether more follows this page."
+  "Whether more may follow this page. A list of one ` + "`" + `biz` + "`" + ` examines at most 500 entries of any ` + "`" + `biz` + "`" + ` for a page: the page may then be short, or empty, and still have a next one."
   hasNextPage: Boolean!
   "Whether this page was asked for with ` + "`" + `after` + "`" + `. Lists are read forwards only."
   hasPreviousPage: Boolean!
   "The cursor of the first entry. Null where the page is empty."
   startCursor: String
-  "The cursor of the last entry: the next page's ` + "`" + `after` + "`" + `. Null where the page is empty."
+  "The next page's ` + "`" + `after` + "`" + `: the cursor of the last entry, or of a later place where ` + "`" + `hasNextPage` + "`" + ` is true and the page is short. Null where the list has ended without an entry on this page."
   endCursor: String
 }
 

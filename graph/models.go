@@ -150,13 +150,13 @@ type Mutation struct {
 
 // Where a page lies within its list.
 type PageInfo struct {
-	// Whether more follows this page.
+	// Whether more may follow this page. A list of one `biz` examines at most 500 entries of any `biz` for a page: the page may then be short, or empty, and still have a next one.
 	HasNextPage bool `json:"hasNextPage"`
 	// Whether this page was asked for with `after`. Lists are read forwards only.
 	HasPreviousPage bool `json:"hasPreviousPage"`
 	// The cursor of the first entry. Null where the page is empty.
 	StartCursor *string `json:"startCursor,omitempty"`
-	// The cursor of the last entry: the next page's `after`. Null where the page is empty.
+	// The next page's `after`: the cursor of the last entry, or of a later place where `hasNextPage` is true and the page is short. Null where the list has ended without an entry on this page.
 	EndCursor *string `json:"endCursor,omitempty"`
 }
 

@@ -33,11 +33,11 @@ type batches struct {
 	interactives batch[storage.Subject, *storage.Interactive]
 	states       batch[storage.StateKey, storage.States]
 	folders      batch[storage.FolderKey, *storage.Folder]
-	likers       batch[storage.LikersQuery, []storage.Liked]
-	likes        batch[storage.LikesQuery, []storage.Liked]
-	items        batch[storage.ItemsQuery, []storage.Collected]
-	folderLists  batch[storage.FoldersQuery, []storage.Folder]
-	reads        batch[storage.ReadsQuery, []storage.Read]
+	likers       batch[storage.LikersQuery, storage.ListPage[storage.Liked]]
+	likes        batch[storage.LikesQuery, storage.ListPage[storage.Liked]]
+	items        batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]
+	folderLists  batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]
+	reads        batch[storage.ReadsQuery, storage.ListPage[storage.Read]]
 }
 
 // New makes the loaders of one response for a viewer. Interactives come with
@@ -137,27 +137,27 @@ func (l *Loaders) Folder(ctx context.Context, key storage.FolderKey) (*storage.F
 }
 
 // Likers is a page of who likes a subject.
-func (l *Loaders) Likers(ctx context.Context, query storage.LikersQuery) ([]storage.Liked, error) {
+func (l *Loaders) Likers(ctx context.Context, query storage.LikersQuery) (storage.ListPage[storage.Liked], error) {
 	return l.likers.load(ctx, query, l.memory)
 }
 
 // Likes is a page of what a user likes.
-func (l *Loaders) Likes(ctx context.Context, query storage.LikesQuery) ([]storage.Liked, error) {
+func (l *Loaders) Likes(ctx context.Context, query storage.LikesQuery) (storage.ListPage[storage.Liked], error) {
 	return l.likes.load(ctx, query, l.memory)
 }
 
 // Items is a page of a folder.
-func (l *Loaders) Items(ctx context.Context, query storage.ItemsQuery) ([]storage.Collected, error) {
+func (l *Loaders) Items(ctx context.Context, query storage.ItemsQuery) (storage.ListPage[storage.Collected], error) {
 	return l.items.load(ctx, query, l.memory)
 }
 
 // Folders is a page of a user's folders.
-func (l *Loaders) Folders(ctx context.Context, query storage.FoldersQuery) ([]storage.Folder, error) {
+func (l *Loaders) Folders(ctx context.Context, query storage.FoldersQuery) (storage.ListPage[storage.Folder], error) {
 	return l.folderLists.load(ctx, query, l.memory)
 }
 
 // Reads is a page of what a user has read.
-func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) ([]storage.Read, error) {
+func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) (storage.ListPage[storage.Read], error) {
 	return l.reads.load(ctx, query, l.memory)
 }
 
@@ -181,23 +181,23 @@ func (l *batches) fetchFolders(ctx context.Context, keys []storage.FolderKey) ([
 	return l.source.FoldersOf(ctx, keys)
 }
 
-func (l *batches) fetchLikers(ctx context.Context, queries []storage.LikersQuery) ([][]storage.Liked, error) {
+func (l *batches) fetchLikers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	return l.source.Likers(ctx, queries)
 }
 
-func (l *batches) fetchLikes(ctx context.Context, queries []storage.LikesQuery) ([][]storage.Liked, error) {
+func (l *batches) fetchLikes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	return l.source.Likes(ctx, queries)
 }
 
-func (l *batches) fetchItems(ctx context.Context, queries []storage.ItemsQuery) ([][]storage.Collected, error) {
+func (l *batches) fetchItems(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	return l.source.Items(ctx, queries)
 }
 
-func (l *batches) fetchFolderLists(ctx context.Context, queries []storage.FoldersQuery) ([][]storage.Folder, error) {
+func (l *batches) fetchFolderLists(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	return l.source.ListFolders(ctx, queries)
 }
 
-func (l *batches) fetchReads(ctx context.Context, queries []storage.ReadsQuery) ([][]storage.Read, error) {
+func (l *batches) fetchReads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	return l.source.Reads(ctx, queries)
 }
 

@@ -168,15 +168,15 @@ func TestForgetForgetsEveryKind(t *testing.T) {
 		},
 		"likers": func() (int, error) {
 			got, err := l.Likers(t.Context(), storage.LikersQuery{Subject: subject(5), Page: page})
-			return len(got), err
+			return len(got.Entries), err
 		},
 		"likes": func() (int, error) {
 			got, err := l.Likes(t.Context(), storage.LikesQuery{User: alice, Page: page})
-			return len(got), err
+			return len(got.Entries), err
 		},
 		"items": func() (int, error) {
 			got, err := l.Items(t.Context(), storage.ItemsQuery{Folder: storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, Page: page})
-			return len(got), err
+			return len(got.Entries), err
 		},
 		"folder": func() (int, error) {
 			got, err := l.Folder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID})
@@ -184,11 +184,11 @@ func TestForgetForgetsEveryKind(t *testing.T) {
 		},
 		"folders": func() (int, error) {
 			got, err := l.Folders(t.Context(), storage.FoldersQuery{Owner: alice, Page: page})
-			return len(got), err
+			return len(got.Entries), err
 		},
 		"reads": func() (int, error) {
 			got, err := l.Reads(t.Context(), storage.ReadsQuery{User: alice, Page: page})
-			return len(got), err
+			return len(got.Entries), err
 		},
 	}
 	ask := func() map[string]int {

@@ -216,7 +216,7 @@ func (a *ahead) folderOf(field graphql.CollectedField, key storage.FolderKey) {
 }
 
 // await looks at the nodes of a list when they are there.
-func await[Q comparable, T any](a *ahead, field graphql.CollectedField, query Q, page storage.Page, load func(context.Context, Q) ([]T, error)) {
+func await[Q comparable, T any](a *ahead, field graphql.CollectedField, query Q, page storage.Page, load func(context.Context, Q) (storage.ListPage[T], error)) {
 	a.then = append(a.then, func() {
 		found, err := load(a.ctx, query)
 		if err != nil {
@@ -227,8 +227,8 @@ func await[Q comparable, T any](a *ahead, field graphql.CollectedField, query Q,
 				if edges.Name != "edges" || node.Name != "node" {
 					continue
 				}
-				for i := range min(len(found), page.First-1) { // the last only tells of a next page
-					a.look(node.Selections, &found[i])
+				for i := range min(len(found.Entries), page.First-1) { // the last only tells of a next page
+					a.look(node.Selections, &found.Entries[i])
 				}
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 // The connections differ in nothing but their types.
 
-func likedConnection(l list, page storage.Page, likes []storage.Liked, position func(*storage.Liked) storage.Position) *graph.LikedConnection {
-	likes, marks, info := cut(l, page, likes, position)
+func likedConnection(l list, page storage.Page, found storage.ListPage[storage.Liked], position func(*storage.Liked) storage.Position) *graph.LikedConnection {
+	likes, marks, info := cut(l, page, found, position)
 	edges := make([]graph.LikedEdge, len(likes))
 	out := &graph.LikedConnection{PageInfo: info, Edges: make([]*graph.LikedEdge, len(likes))}
 	for i := range likes {
@@ -18,8 +18,8 @@ func likedConnection(l list, page storage.Page, likes []storage.Liked, position 
 	return out
 }
 
-func collectedConnection(l list, page storage.Page, items []storage.Collected) *graph.CollectedConnection {
-	items, marks, info := cut(l, page, items, func(c *storage.Collected) storage.Position {
+func collectedConnection(l list, page storage.Page, found storage.ListPage[storage.Collected]) *graph.CollectedConnection {
+	items, marks, info := cut(l, page, found, func(c *storage.Collected) storage.Position {
 		return storage.Position{Version: c.Version, Biz: c.Subject.Biz, ID: c.Subject.BizID}
 	})
 	edges := make([]graph.CollectedEdge, len(items))
@@ -31,8 +31,8 @@ func collectedConnection(l list, page storage.Page, items []storage.Collected) *
 	return out
 }
 
-func folderConnection(l list, page storage.Page, folders []storage.Folder) *graph.FolderConnection {
-	folders, marks, info := cut(l, page, folders, func(f *storage.Folder) storage.Position {
+func folderConnection(l list, page storage.Page, found storage.ListPage[storage.Folder]) *graph.FolderConnection {
+	folders, marks, info := cut(l, page, found, func(f *storage.Folder) storage.Position {
 		return storage.Position{Version: f.Created, ID: f.FolderID}
 	})
 	edges := make([]graph.FolderEdge, len(folders))
@@ -44,8 +44,8 @@ func folderConnection(l list, page storage.Page, folders []storage.Folder) *grap
 	return out
 }
 
-func readConnection(l list, page storage.Page, reads []storage.Read) *graph.ReadConnection {
-	reads, marks, info := cut(l, page, reads, func(r *storage.Read) storage.Position {
+func readConnection(l list, page storage.Page, found storage.ListPage[storage.Read]) *graph.ReadConnection {
+	reads, marks, info := cut(l, page, found, func(r *storage.Read) storage.Position {
 		return storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}
 	})
 	edges := make([]graph.ReadEdge, len(reads))

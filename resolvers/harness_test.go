@@ -274,27 +274,27 @@ func (c *counting) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*
 	return c.Store.FoldersOf(ctx, keys)
 }
 
-func (c *counting) Likers(ctx context.Context, queries []storage.LikersQuery) ([][]storage.Liked, error) {
+func (c *counting) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	c.count("Likers")
 	return c.Store.Likers(ctx, queries)
 }
 
-func (c *counting) Likes(ctx context.Context, queries []storage.LikesQuery) ([][]storage.Liked, error) {
+func (c *counting) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	c.count("Likes")
 	return c.Store.Likes(ctx, queries)
 }
 
-func (c *counting) Items(ctx context.Context, queries []storage.ItemsQuery) ([][]storage.Collected, error) {
+func (c *counting) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	c.count("Items")
 	return c.Store.Items(ctx, queries)
 }
 
-func (c *counting) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([][]storage.Folder, error) {
+func (c *counting) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	c.count("ListFolders")
 	return c.Store.ListFolders(ctx, queries)
 }
 
-func (c *counting) Reads(ctx context.Context, queries []storage.ReadsQuery) ([][]storage.Read, error) {
+func (c *counting) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	c.count("Reads")
 	return c.Store.Reads(ctx, queries)
 }

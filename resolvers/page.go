@@ -47,13 +47,17 @@ func (l list) page(first *int, after *string) (storage.Page, error) {
 	return page, nil
 }
 
-// cut takes the extra entry off again and returns the entries' cursors.
-func cut[T any](l list, page storage.Page, entries []T, position func(*T) storage.Position) ([]T, []string, graph.PageInfo) {
+// cut takes the extra entry off again and returns the entries' cursors. A page
+// that storage left short ends where it can be resumed, behind its last entry,
+// and has an end even if it is empty.
+func cut[T any](l list, page storage.Page, found storage.ListPage[T], position func(*T) storage.Position) ([]T, []string, graph.PageInfo) {
+	entries := found.Entries
+	full, short := len(entries) == page.First, found.Resume != storage.Position{}
 	info := graph.PageInfo{
-		HasNextPage:     len(entries) == page.First,
+		HasNextPage:     full || short,
 		HasPreviousPage: page.After != storage.Position{},
 	}
-	if info.HasNextPage {
+	if full {
 		entries = entries[:len(entries)-1]
 	}
 	marks := make([]string, len(entries))
@@ -62,6 +66,10 @@ func cut[T any](l list, page storage.Page, entries []T, position func(*T) storag
 	}
 	if len(marks) > 0 {
 		info.StartCursor, info.EndCursor = &marks[0], &marks[len(marks)-1]
+	}
+	if short {
+		resume := l.cursors.encode(l.name, found.Resume)
+		info.EndCursor = &resume
 	}
 	return entries, marks, info
 }

@@ -82,6 +82,23 @@ type Page struct {
 	First int // at least 1
 }
 
+// MaxListScan is how many rows a query of a list examines at most for one page,
+// unless First is more. It matters where a filter (Biz) has no index of its own:
+// rows that the filter rejects count as well.
+const MaxListScan = 500
+
+// MaxScan is how many rows are examined for this page at most.
+func (p Page) MaxScan() int { return max(p.First, MaxListScan) }
+
+// ListPage is a page of a list.
+type ListPage[E any] struct {
+	Entries []E
+	// Resume is set where MaxListScan rows were examined before the page was
+	// full. More entries may follow this position, which need not be that of an
+	// entry. It is zero where the page is full and where the list has ended.
+	Resume Position
+}
+
 // The lists. Each is comparable, so that it can key a batch.
 type (
 	// LikersQuery lists who likes a subject.
@@ -118,13 +135,15 @@ type (
 // Every list is newest first: by version (folders: by creation, reads: by the
 // last read), then by biz, then by id, all descending. An entry that does not
 // change while a list is paged through appears exactly once, whatever else is
-// written in between. Nobody's rights are checked.
+// written in between. The rows that a query examines are bounded (MaxListScan): a page may be
+// short, or empty, and still have a position to resume from. Access rights are
+// not checked.
 type Lister interface {
-	Likers(ctx context.Context, queries []LikersQuery) ([][]Liked, error)
-	Likes(ctx context.Context, queries []LikesQuery) ([][]Liked, error)
-	Items(ctx context.Context, queries []ItemsQuery) ([][]Collected, error)
-	ListFolders(ctx context.Context, queries []FoldersQuery) ([][]Folder, error)
-	Reads(ctx context.Context, queries []ReadsQuery) ([][]Read, error)
+	Likers(ctx context.Context, queries []LikersQuery) ([]ListPage[Liked], error)
+	Likes(ctx context.Context, queries []LikesQuery) ([]ListPage[Liked], error)
+	Items(ctx context.Context, queries []ItemsQuery) ([]ListPage[Collected], error)
+	ListFolders(ctx context.Context, queries []FoldersQuery) ([]ListPage[Folder], error)
+	Reads(ctx context.Context, queries []ReadsQuery) ([]ListPage[Read], error)
 }
 
 // StateChange is a state that a transaction has really changed.

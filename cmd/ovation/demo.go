@@ -171,7 +171,7 @@ func (d *demo) folder(ctx context.Context, store storage.Store, folder storage.F
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range lists[0] {
+	for _, f := range lists[0].Entries {
 		if f.Name == folder.Name {
 			return &f, nil
 		}

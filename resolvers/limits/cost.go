@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/resolvers/rows"
+	"ovation/storage"
 )
 
 // maxList is the longest list that any field returns or takes. What asks for
@@ -19,9 +20,6 @@ const maxList = 100
 // of.
 const unknownList = 10
 
-// skipping is how much more a list of one biz counts.
-const skipping = 100
-
 // cost is how many fields an answer can hold.
 //
 // Every field counts 1, a folder's texts as much more as they are longer than
@@ -29,8 +27,8 @@ const skipping = 100
 // list counts once for each entry: as many as the argument `first` says for a
 // list of edges, as many as there are in `subjects` or `ids` for the list that
 // they ask for, or to watch. `first` itself counts as well, for those rows are read from
-// the database whatever is asked of them; a list of one biz counts 100 more, for the
-// database may skip many others.
+// the database whatever is asked of them. Of a list of one biz all rows count that the
+// database may examine for it, storage.MaxListScan.
 //
 //	interactives(subjects: [100 of them]) {     1
 //	  likeCount                                 100 × 1
@@ -100,10 +98,11 @@ func (c *coster) field(field *ast.Field, page int, introspection bool) int {
 			entries = max(c.sizes[field.Name], 1)
 		}
 	case first > 0:
-		own += first
+		rows := first
 		if biz, given := c.argument(field, "biz"); given && biz != nil {
-			own += skipping
+			rows = storage.Page{First: first}.MaxScan()
 		}
+		own += rows
 	case field.ObjectDefinition != nil && field.ObjectDefinition.Name == "Subscription":
 		entries = max(c.longest(field), 1)
 	case field.Definition.Type.Elem != nil:

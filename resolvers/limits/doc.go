@@ -16,5 +16,5 @@
 //   - No refusal of a variable or literal names a type of Go:
 //     TestVariablesAreOfTheirTypes.
 //
-// This package imports nothing of this module.
+// This package imports storage, and package rows.
 package limits

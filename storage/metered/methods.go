@@ -33,31 +33,31 @@ func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) (_ []*s
 }
 
 // Likers implements storage.Lister.
-func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) (_ [][]storage.Liked, err error) {
+func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) (_ []storage.ListPage[storage.Liked], err error) {
 	defer s.measure("Likers", time.Now(), &err)
 	return s.Store.Likers(ctx, queries)
 }
 
 // Likes implements storage.Lister.
-func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) (_ [][]storage.Liked, err error) {
+func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) (_ []storage.ListPage[storage.Liked], err error) {
 	defer s.measure("Likes", time.Now(), &err)
 	return s.Store.Likes(ctx, queries)
 }
 
 // Items implements storage.Lister.
-func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) (_ [][]storage.Collected, err error) {
+func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) (_ []storage.ListPage[storage.Collected], err error) {
 	defer s.measure("Items", time.Now(), &err)
 	return s.Store.Items(ctx, queries)
 }
 
 // ListFolders implements storage.Lister.
-func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) (_ [][]storage.Folder, err error) {
+func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) (_ []storage.ListPage[storage.Folder], err error) {
 	defer s.measure("ListFolders", time.Now(), &err)
 	return s.Store.ListFolders(ctx, queries)
 }
 
 // Reads implements storage.Lister.
-func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) (_ [][]storage.Read, err error) {
+func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) (_ []storage.ListPage[storage.Read], err error) {
 	defer s.measure("Reads", time.Now(), &err)
 	return s.Store.Reads(ctx, queries)
 }

@@ -12,6 +12,10 @@ import (
 // The lists. For each query a nested loop walks one index backwards, from just
 // below the position; the conditions on constants are those of the partial
 // indexes. The entries of one query come in their order: a LATERAL keeps it.
+//
+// Likes and reads of one biz come from the index of all of them. The innermost
+// LIMIT bounds how many rows are examined. The last of these comes back even if
+// it is of another biz: it is where the next page resumes.
 const (
 	selectLikers = `
 SELECT k.ord, l.version, l.user_id
@@ -24,14 +28,18 @@ CROSS JOIN LATERAL (
     ORDER BY s.version DESC, s.user_id DESC LIMIT k.entries) l`
 
 	selectLikes = `
-SELECT k.ord, l.version, l.biz, l.biz_id
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
-    WITH ORDINALITY AS k (tenant, user_id, of_biz, biz, biz_id, version, entries, ord)
+SELECT k.ord, l.version, l.biz, l.biz_id, l.n
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, of_biz, biz, biz_id, version, entries, scan, ord)
 CROSS JOIN LATERAL (
-    SELECT version, biz, biz_id FROM user_reaction s
-    WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1 AND (k.of_biz = '' OR s.biz = k.of_biz)
-        AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
-    ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.entries) l`
+    SELECT version, biz, biz_id, n
+    FROM (SELECT version, biz, biz_id, row_number() OVER (ORDER BY version DESC, biz DESC, biz_id DESC) AS n
+        FROM (SELECT version, biz, biz_id FROM user_reaction s
+            WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.state = 1
+                AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
+            ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.scan) examined) numbered
+    WHERE k.of_biz = '' OR biz = k.of_biz OR n = k.scan
+    ORDER BY version DESC, biz DESC, biz_id DESC LIMIT k.entries) l`
 
 	selectItems = `
 SELECT k.ord, l.version, l.biz, l.biz_id
@@ -57,31 +65,43 @@ CROSS JOIN LATERAL (
     ORDER BY f.created DESC, f.folder_id DESC LIMIT k.entries)) l`
 
 	selectHistory = `
-SELECT k.ord, l.version, l.biz, l.biz_id, l.times, l.first_read
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
-    WITH ORDINALITY AS k (tenant, user_id, of_biz, biz, biz_id, version, entries, ord)
+SELECT k.ord, l.version, l.biz, l.biz_id, l.times, l.first_read, l.n
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, of_biz, biz, biz_id, version, entries, scan, ord)
 CROSS JOIN LATERAL (
-    SELECT version, biz, biz_id, times, first_read FROM user_read s
-    WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.user_id <> '' AND (k.of_biz = '' OR s.biz = k.of_biz)
-        AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
-    ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.entries) l`
+    SELECT version, biz, biz_id, times, first_read, n
+    FROM (SELECT version, biz, biz_id, times, first_read, row_number() OVER (ORDER BY version DESC, biz DESC, biz_id DESC) AS n
+        FROM (SELECT version, biz, biz_id, times, first_read FROM user_read s
+            WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.user_id <> ''
+                AND (s.version, s.biz, s.biz_id) < (k.version, k.biz, k.biz_id)
+            ORDER BY s.version DESC, s.biz DESC, s.biz_id DESC LIMIT k.scan) examined) numbered
+    WHERE k.of_biz = '' OR biz = k.of_biz OR n = k.scan
+    ORDER BY version DESC, biz DESC, biz_id DESC LIMIT k.entries) l`
 )
 
-// list answers all queries by one statement. one reads the entry that a row
-// holds and tells which query it is of, counted from 1.
-func list[E any](ctx context.Context, s *Store, what, query string, n int, keys columns, one func(row pgx.Rows) (int, E, error)) ([][]E, error) {
-	out := make([][]E, n)
-	err := s.read(ctx, what, query, keys.args(), func(row pgx.Rows) error {
-		i, entry, err := one(row)
-		if err == nil {
-			out[i-1] = append(out[i-1], entry)
-		}
-		return err
-	})
+// list answers all queries by one statement. add adds what a row holds to the
+// page that it belongs to.
+func list[E any](
+	ctx context.Context, s *Store, what, query string, n int, keys columns, add func(row pgx.Rows, to []storage.ListPage[E]) error,
+) ([]storage.ListPage[E], error) {
+	out := make([]storage.ListPage[E], n)
+	err := s.read(ctx, what, query, keys.args(), func(row pgx.Rows) error { return add(row, out) })
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// addOf makes the function add of list, of one that reads the entry of a row and
+// the number of its query, counted from 1.
+func addOf[E any](read func(row pgx.Rows) (int, E, error)) func(pgx.Rows, []storage.ListPage[E]) error {
+	return func(row pgx.Rows, to []storage.ListPage[E]) error {
+		i, entry, err := read(row)
+		if err == nil {
+			to[i-1].Entries = append(to[i-1].Entries, entry)
+		}
+		return err
+	}
 }
 
 // after is where a page begins: above the zero position stands every entry.
@@ -94,13 +114,13 @@ func after(page storage.Page) storage.Position {
 }
 
 // Likers lists who likes each subject.
-func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([][]storage.Liked, error) {
+func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	keys := newColumns(4, 2, len(queries))
 	for _, q := range queries {
 		at := after(q.Page)
 		keys.add([]string{q.Subject.Tenant, q.Subject.Biz, q.Subject.BizID, at.ID}, at.Version, int64(max(q.First, 0)))
 	}
-	return list(ctx, s, "list likers", selectLikers, len(queries), keys, func(row pgx.Rows) (i int, l storage.Liked, err error) {
+	return list(ctx, s, "list likers", selectLikers, len(queries), keys, addOf(func(row pgx.Rows) (i int, l storage.Liked, err error) {
 		l.Reaction = storage.Like
 		err = row.Scan(&i, &l.Version, &l.User.UserID)
 		if err == nil {
@@ -108,46 +128,48 @@ func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([][]
 			l.User.Tenant = l.Subject.Tenant
 		}
 		return i, l, err
-	})
+	}))
 }
 
 // Likes lists what each user likes.
-func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([][]storage.Liked, error) {
-	keys := newColumns(5, 2, len(queries))
+func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
+	keys := newColumns(5, 3, len(queries))
 	for _, q := range queries {
-		addUsers(keys, q.User, q.Biz, q.Page)
+		addUser(keys, q.User, q.Biz, q.Page)
 	}
-	return list(ctx, s, "list likes", selectLikes, len(queries), keys, func(row pgx.Rows) (i int, l storage.Liked, err error) {
-		l.Reaction = storage.Like
-		err = row.Scan(&i, &l.Version, &l.Subject.Biz, &l.Subject.BizID)
-		if err == nil {
-			l.User = queries[i-1].User
-			l.Subject.Tenant = l.User.Tenant
+	return list(ctx, s, "list likes", selectLikes, len(queries), keys, func(row pgx.Rows, to []storage.ListPage[storage.Liked]) error {
+		var i, n int
+		l := storage.Liked{Reaction: storage.Like}
+		if err := row.Scan(&i, &l.Version, &l.Subject.Biz, &l.Subject.BizID, &n); err != nil {
+			return err
 		}
-		return i, l, err
+		q := &queries[i-1]
+		l.User, l.Subject.Tenant = q.User, q.User.Tenant
+		examined(&to[i-1], q.Page, n, q.Biz, storage.Position{Version: l.Version, Biz: l.Subject.Biz, ID: l.Subject.BizID}, l)
+		return nil
 	})
 }
 
 // Items lists what lies in each folder.
-func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([][]storage.Collected, error) {
+func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	keys := newColumns(5, 2, len(queries))
 	for _, q := range queries {
 		at := after(q.Page)
 		keys.add([]string{q.Folder.Owner.Tenant, q.Folder.Owner.UserID, q.Folder.FolderID, at.Biz, at.ID},
 			at.Version, int64(max(q.First, 0)))
 	}
-	return list(ctx, s, "list items", selectItems, len(queries), keys, func(row pgx.Rows) (i int, c storage.Collected, err error) {
+	return list(ctx, s, "list items", selectItems, len(queries), keys, addOf(func(row pgx.Rows) (i int, c storage.Collected, err error) {
 		err = row.Scan(&i, &c.Version, &c.Subject.Biz, &c.Subject.BizID)
 		if err == nil {
 			c.User, c.FolderID = queries[i-1].Folder.Owner, queries[i-1].Folder.FolderID
 			c.Subject.Tenant = c.User.Tenant
 		}
 		return i, c, err
-	})
+	}))
 }
 
 // ListFolders lists each user's folders.
-func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([][]storage.Folder, error) {
+func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	keys := newColumns(3, 3, len(queries))
 	for _, q := range queries {
 		at, publicOnly := after(q.Page), int64(0)
@@ -156,36 +178,47 @@ func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery)
 		}
 		keys.add([]string{q.Owner.Tenant, q.Owner.UserID, at.ID}, at.Version, int64(max(q.First, 0)), publicOnly)
 	}
-	return list(ctx, s, "list folders", selectFolders, len(queries), keys, func(row pgx.Rows) (i int, f storage.Folder, err error) {
+	return list(ctx, s, "list folders", selectFolders, len(queries), keys, addOf(func(row pgx.Rows) (i int, f storage.Folder, err error) {
 		err = row.Scan(&i, &f.FolderID, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
 		if err == nil {
 			f.Owner = queries[i-1].Owner
 		}
 		return i, f, err
-	})
+	}))
 }
 
 // Reads lists what each user has read.
-func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([][]storage.Read, error) {
-	keys := newColumns(5, 2, len(queries))
+func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
+	keys := newColumns(5, 3, len(queries))
 	for _, q := range queries {
-		addUsers(keys, q.User, q.Biz, q.Page)
+		addUser(keys, q.User, q.Biz, q.Page)
 	}
-	return list(ctx, s, "list reads", selectHistory, len(queries), keys, func(row pgx.Rows) (i int, r storage.Read, err error) {
-		err = row.Scan(&i, &r.Last, &r.Subject.Biz, &r.Subject.BizID, &r.Times, &r.First)
-		if err == nil {
-			r.User = queries[i-1].User
-			r.Subject.Tenant = r.User.Tenant
+	return list(ctx, s, "list reads", selectHistory, len(queries), keys, func(row pgx.Rows, to []storage.ListPage[storage.Read]) error {
+		var i, n int
+		var r storage.Read
+		if err := row.Scan(&i, &r.Last, &r.Subject.Biz, &r.Subject.BizID, &r.Times, &r.First, &n); err != nil {
+			return err
 		}
-		return i, r, err
+		q := &queries[i-1]
+		r.User, r.Subject.Tenant = q.User, q.User.Tenant
+		examined(&to[i-1], q.Page, n, q.Biz, storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}, r)
+		return nil
 	})
 }
 
-// addUsers adds a query of a user's subjects, of one biz if it is set.
-func addUsers(keys columns, user storage.User, biz string, page storage.Page) {
+// addUser adds a query of a user's subjects, of one biz if it is set.
+func addUser(keys columns, user storage.User, biz string, page storage.Page) {
 	at := after(page)
-	if biz != "" {
-		at.Biz = biz
+	keys.add([]string{user.Tenant, user.UserID, biz, at.Biz, at.ID}, at.Version, int64(max(page.First, 0)), int64(page.MaxScan()))
+}
+
+// examined adds the n-th row that was examined for a page, unless it is of
+// another biz. The last one is where a page that is not full resumes.
+func examined[E any](to *storage.ListPage[E], page storage.Page, n int, biz string, at storage.Position, entry E) {
+	if biz == "" || biz == at.Biz {
+		to.Entries = append(to.Entries, entry)
 	}
-	keys.add([]string{user.Tenant, user.UserID, biz, at.Biz, at.ID}, at.Version, int64(max(page.First, 0)))
+	if n == page.MaxScan() && len(to.Entries) < page.First {
+		to.Resume = at
+	}
 }

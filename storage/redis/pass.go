@@ -16,27 +16,27 @@ func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*sto
 }
 
 // Likers asks the database.
-func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([][]storage.Liked, error) {
+func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	return pass(ctx, s, "list likers", s.Store.Likers, queries)
 }
 
 // Likes asks the database.
-func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([][]storage.Liked, error) {
+func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	return pass(ctx, s, "list likes", s.Store.Likes, queries)
 }
 
 // Items asks the database.
-func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([][]storage.Collected, error) {
+func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	return pass(ctx, s, "list items", s.Store.Items, queries)
 }
 
 // ListFolders asks the database.
-func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([][]storage.Folder, error) {
+func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	return pass(ctx, s, "list folders", s.Store.ListFolders, queries)
 }
 
 // Reads asks the database.
-func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([][]storage.Read, error) {
+func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	return pass(ctx, s, "list reads", s.Store.Reads, queries)
 }
 

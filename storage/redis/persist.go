@@ -158,7 +158,7 @@ func (s *Store) forgetItems(ctx context.Context, at *epoch, folder storage.Folde
 			return err
 		}
 		g := s.forgetting(at)
-		for _, c := range lists[0] {
+		for _, c := range lists[0].Entries {
 			g.add(c.User, c.Subject, storage.KindCollection, "-")
 			query.After = storage.Position{Version: c.Version, Biz: c.Subject.Biz, ID: c.Subject.BizID}
 		}

@@ -2,13 +2,15 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"ovation/storage"
 )
 
 // The lists. Each walks one index backwards, from just below the position; the
-// conditions on constants are those of the partial indexes.
+// conditions on constants are those of the partial indexes. Reads of one biz come
+// from the index of all reads: reads are the most frequent write.
 const (
 	selectLikers = `
 SELECT version, user_id FROM user_reaction
@@ -44,18 +46,13 @@ ORDER BY created DESC, folder_id DESC LIMIT ?`
 SELECT version, biz, biz_id, times, first_read FROM user_read
 WHERE tenant = ? AND user_id = ? AND user_id <> '' AND (version, biz, biz_id) < (?, ?, ?)
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
-
-	// The plus keeps SQLite from taking biz for a constant, and so for no part
-	// of the order.
-	selectHistoryOfBiz = `
-SELECT version, biz, biz_id, times, first_read FROM user_read
-WHERE tenant = ?1 AND user_id = ?2 AND user_id <> '' AND +biz = ?3 AND (version, biz, biz_id) < (?4, ?3, ?5)
-ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?6`
 )
 
 // list answers each query by one statement, all as of one moment.
-func list[Q, E any](ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) ([]E, error)) ([][]E, error) {
-	out := make([][]E, len(queries))
+func list[Q, E any](
+	ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) (storage.ListPage[E], error),
+) ([]storage.ListPage[E], error) {
+	out := make([]storage.ListPage[E], len(queries))
 	err := s.read(ctx, what, func(t tx) (err error) {
 		for i, q := range queries {
 			if out[i], err = one(t, q); err != nil {
@@ -80,15 +77,15 @@ func after(page storage.Page) storage.Position {
 }
 
 // Likers lists who likes each subject.
-func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([][]storage.Liked, error) {
-	return list(ctx, s, "list likers", queries, func(t tx, q storage.LikersQuery) (out []storage.Liked, err error) {
+func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
+	return list(ctx, s, "list likers", queries, func(t tx, q storage.LikersQuery) (out storage.ListPage[storage.Liked], err error) {
 		at := after(q.Page)
 		args := []any{q.Subject.Tenant, q.Subject.Biz, q.Subject.BizID, at.Version, at.ID, max(q.First, 0)}
 		err = t.query(selectLikers, args, func(scan func(...any) error) error {
 			l := storage.Liked{Subject: q.Subject, Reaction: storage.Like}
 			l.User.Tenant = q.Subject.Tenant
 			err := scan(&l.Version, &l.User.UserID)
-			out = append(out, l)
+			out.Entries = append(out.Entries, l)
 			return err
 		})
 		return out, err
@@ -96,14 +93,18 @@ func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([][]
 }
 
 // Likes lists what each user likes.
-func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([][]storage.Liked, error) {
-	return list(ctx, s, "list likes", queries, func(t tx, q storage.LikesQuery) (out []storage.Liked, err error) {
-		query, args := byBiz(selectLikes, selectLikesOfBiz, q.User, q.Biz, q.Page)
+func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
+	return list(ctx, s, "list likes", queries, func(t tx, q storage.LikesQuery) (out storage.ListPage[storage.Liked], err error) {
+		query, at := selectLikes, after(q.Page)
+		args := []any{q.User.Tenant, q.User.UserID, at.Version, at.Biz, at.ID, max(q.First, 0)}
+		if q.Biz != "" {
+			query, args = selectLikesOfBiz, []any{q.User.Tenant, q.User.UserID, q.Biz, at.Version, at.ID, max(q.First, 0)}
+		}
 		err = t.query(query, args, func(scan func(...any) error) error {
 			l := storage.Liked{User: q.User, Reaction: storage.Like}
 			l.Subject.Tenant = q.User.Tenant
 			err := scan(&l.Version, &l.Subject.Biz, &l.Subject.BizID)
-			out = append(out, l)
+			out.Entries = append(out.Entries, l)
 			return err
 		})
 		return out, err
@@ -111,15 +112,15 @@ func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([][]st
 }
 
 // Items lists what lies in each folder.
-func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([][]storage.Collected, error) {
-	return list(ctx, s, "list items", queries, func(t tx, q storage.ItemsQuery) (out []storage.Collected, err error) {
+func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
+	return list(ctx, s, "list items", queries, func(t tx, q storage.ItemsQuery) (out storage.ListPage[storage.Collected], err error) {
 		owner, at := q.Folder.Owner, after(q.Page)
 		args := []any{owner.Tenant, owner.UserID, q.Folder.FolderID, at.Version, at.Biz, at.ID, max(q.First, 0)}
 		err = t.query(selectItems, args, func(scan func(...any) error) error {
 			c := storage.Collected{User: owner, FolderID: q.Folder.FolderID}
 			c.Subject.Tenant = owner.Tenant
 			err := scan(&c.Version, &c.Subject.Biz, &c.Subject.BizID)
-			out = append(out, c)
+			out.Entries = append(out.Entries, c)
 			return err
 		})
 		return out, err
@@ -127,8 +128,8 @@ func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([][]st
 }
 
 // ListFolders lists each user's folders.
-func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([][]storage.Folder, error) {
-	return list(ctx, s, "list folders", queries, func(t tx, q storage.FoldersQuery) (out []storage.Folder, err error) {
+func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
+	return list(ctx, s, "list folders", queries, func(t tx, q storage.FoldersQuery) (out storage.ListPage[storage.Folder], err error) {
 		query, at := selectFolders, after(q.Page)
 		if q.PublicOnly {
 			query = selectPublicFolders
@@ -136,33 +137,45 @@ func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery)
 		args := []any{q.Owner.Tenant, q.Owner.UserID, at.Version, at.ID, max(q.First, 0)}
 		err = t.query(query, args, func(scan func(...any) error) error {
 			f, err := scanFolder(q.Owner, scan)
-			out = append(out, f)
+			out.Entries = append(out.Entries, f)
 			return err
 		})
 		return out, err
 	})
 }
 
-// Reads lists what each user has read.
-func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([][]storage.Read, error) {
-	return list(ctx, s, "list reads", queries, func(t tx, q storage.ReadsQuery) (out []storage.Read, err error) {
-		query, args := byBiz(selectHistory, selectHistoryOfBiz, q.User, q.Biz, q.Page)
-		err = t.query(query, args, func(scan func(...any) error) error {
+// errPageFull ends a query whose page needs no more rows.
+var errPageFull = errors.New("the page is full")
+
+// Reads lists what each user has read. Of those of one biz it examines a bounded
+// number of rows.
+func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
+	return list(ctx, s, "list reads", queries, func(t tx, q storage.ReadsQuery) (out storage.ListPage[storage.Read], err error) {
+		at, rows, limit := after(q.Page), 0, max(q.First, 0)
+		if q.Biz != "" {
+			limit = q.MaxScan()
+		}
+		args := []any{q.User.Tenant, q.User.UserID, at.Version, at.Biz, at.ID, limit}
+		err = t.query(selectHistory, args, func(scan func(...any) error) error {
 			r := storage.Read{User: q.User}
 			r.Subject.Tenant = q.User.Tenant
-			err := scan(&r.Last, &r.Subject.Biz, &r.Subject.BizID, &r.Times, &r.First)
-			out = append(out, r)
-			return err
+			if err := scan(&r.Last, &r.Subject.Biz, &r.Subject.BizID, &r.Times, &r.First); err != nil {
+				return err
+			}
+			if q.Biz == "" || q.Biz == r.Subject.Biz {
+				out.Entries = append(out.Entries, r)
+			}
+			switch rows++; {
+			case len(out.Entries) >= q.First:
+				return errPageFull
+			case rows == q.MaxScan():
+				out.Resume = storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}
+			}
+			return nil
 		})
+		if errors.Is(err, errPageFull) {
+			err = nil
+		}
 		return out, err
 	})
-}
-
-// byBiz chooses the query of all a user's subjects or of those of one biz.
-func byBiz(all, ofBiz string, user storage.User, biz string, page storage.Page) (string, []any) {
-	at := after(page)
-	if biz == "" {
-		return all, []any{user.Tenant, user.UserID, at.Version, at.Biz, at.ID, max(page.First, 0)}
-	}
-	return ofBiz, []any{user.Tenant, user.UserID, biz, at.Version, at.ID, max(page.First, 0)}
 }

@@ -40,7 +40,6 @@ func TestListsUseTheirIndex(t *testing.T) {
 		"folders":        {selectFolders, "SEARCH folder USING INDEX folders (tenant=? AND user_id=? AND (created,folder_id)<(?,?))"},
 		"public folders": {selectPublicFolders, "SEARCH folder USING INDEX folders_public (tenant=? AND user_id=? AND (created,folder_id)<(?,?))"},
 		"reads":          {selectHistory, "SEARCH user_read USING INDEX reads (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))"},
-		"reads of a biz": {selectHistoryOfBiz, "SEARCH user_read USING INDEX reads (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))"},
 	} {
 		if got := plan(t, s, c.query); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)

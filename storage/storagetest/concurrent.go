@@ -46,7 +46,7 @@ func concurrentWritersAgree(w *world) {
 		s := video(strconv.Itoa(i))
 		likers, err := w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: s, Page: storage.Page{First: 100}}})
 		w.must(err)
-		w.equal("likers", int64(len(likers[0])), w.counts(s).LikeCount)
+		w.equal("likers", int64(len(likers[0].Entries)), w.counts(s).LikeCount)
 	}
 }
 

@@ -64,7 +64,7 @@ func folderNamesAreUnique(w *world) {
 	w.wantError(err, storage.ErrNameTaken)
 	lists, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: carol, Page: storage.Page{First: 5}}})
 	w.must(err)
-	w.equal("folders of carol", len(lists[0]), 0)
+	w.equal("folders of carol", len(lists[0].Entries), 0)
 }
 
 func foldersAreBounded(w *world) {
@@ -121,7 +121,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	listed := func(owner storage.User) int {
 		got, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: owner, Page: storage.Page{First: 5}}})
 		w.must(err)
-		return len(got[0])
+		return len(got[0].Entries)
 	}
 	got := w.folder(defaultOf(alice))
 	if got == nil || !got.Default() || got.Name != storage.DefaultFolderName || got.Created == 0 {

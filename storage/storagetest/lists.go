@@ -139,11 +139,11 @@ func of(s storage.Subject, version int64) entry {
 	return entry{s.BizID, storage.Position{Version: version, Biz: s.Biz, ID: s.BizID}}
 }
 
-func entries[E any](w *world, lists [][]E, err error, as func(E) entry) []entry {
+func entries[E any](w *world, lists []storage.ListPage[E], err error, as func(E) entry) []entry {
 	w.Helper()
 	w.must(err)
-	out := make([]entry, 0, len(lists[0]))
-	for _, e := range lists[0] {
+	out := make([]entry, 0, len(lists[0].Entries))
+	for _, e := range lists[0].Entries {
 		out = append(out, as(e))
 	}
 	return out
@@ -244,7 +244,7 @@ func listsHoldWhatTheyName(w *world) {
 	f := w.newFolder(alice, "Films")
 	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 3, 5, 12))
 	page := storage.Page{First: 5}
-	liked := [][]storage.Liked{{{User: alice, Subject: s, Reaction: storage.Like, Version: 10}}}
+	liked := []storage.ListPage[storage.Liked]{{Entries: []storage.Liked{{User: alice, Subject: s, Reaction: storage.Like, Version: 10}}}}
 
 	likers, err := w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: s, Page: page}})
 	w.must(err)
@@ -254,20 +254,20 @@ func listsHoldWhatTheyName(w *world) {
 	w.equal("likes", likes, liked)
 	none, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: alice, Biz: "article", Page: page}})
 	w.must(err)
-	w.equal("likes of another biz", len(none[0]), 0)
+	w.equal("likes of another biz", len(none[0].Entries), 0)
 	items, err := w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: page}})
 	w.must(err)
-	w.equal("items", items, [][]storage.Collected{{{User: alice, Subject: s, FolderID: f.FolderID, Version: 11}}})
+	w.equal("items", items, []storage.ListPage[storage.Collected]{{Entries: []storage.Collected{{User: alice, Subject: s, FolderID: f.FolderID, Version: 11}}}})
 	nowhere, err := w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: storage.FolderKey{Owner: alice}, Page: page}})
 	w.must(err)
-	w.equal("items of no folder", len(nowhere[0]), 0)
+	w.equal("items of no folder", len(nowhere[0].Entries), 0)
 	reads, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Page: page}})
 	w.must(err)
-	w.equal("reads", reads, [][]storage.Read{{{User: alice, Subject: s, Times: 3, First: 5, Last: 12}}})
+	w.equal("reads", reads, []storage.ListPage[storage.Read]{{Entries: []storage.Read{{User: alice, Subject: s, Times: 3, First: 5, Last: 12}}}})
 	folders, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: alice, Page: page}})
 	w.must(err)
-	for i := range folders[0] {
-		w.equal("a listed folder", folders[0][i], *w.folder(folders[0][i].Key()))
+	for _, f := range folders[0].Entries {
+		w.equal("a listed folder", f, *w.folder(f.Key()))
 	}
 
 	// What is no like is in no list of likes; what is nowhere is no item.
@@ -276,7 +276,7 @@ func listsHoldWhatTheyName(w *world) {
 	w.must(err)
 	items, err = w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: f.Key(), Page: page}})
 	w.must(err)
-	w.equal("likers and items in the end", []int{len(likers[0]), len(items[0])}, []int{0, 0})
+	w.equal("likers and items in the end", []int{len(likers[0].Entries), len(items[0].Entries)}, []int{0, 0})
 }
 
 func privateFoldersAreHidden(w *world) {
@@ -287,7 +287,7 @@ func privateFoldersAreHidden(w *world) {
 	names := func(publicOnly bool) (out []string) {
 		got, err := w.s.ListFolders(w.Context(), []storage.FoldersQuery{{Owner: alice, PublicOnly: publicOnly, Page: storage.Page{First: 10}}})
 		w.must(err)
-		for _, f := range got[0] {
+		for _, f := range got[0].Entries {
 			out = append(out, f.Name)
 		}
 		slices.Sort(out)

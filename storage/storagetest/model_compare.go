@@ -132,13 +132,13 @@ var whole = storage.Page{First: 100}
 func (m *modelled) compareLikers(of storage.Subject) {
 	got, err := m.w.s.Likers(m.w.Context(), []storage.LikersQuery{{Subject: of, Page: whole}})
 	m.wantError(err, nil)
-	m.equal("likers", nonNil(got[0]), m.likes(func(l *storage.Liked) bool { return l.Subject == of }))
+	m.equal("likers", nonNil(got[0].Entries), m.likes(func(l *storage.Liked) bool { return l.Subject == of }))
 }
 
 func (m *modelled) compareLikes(of storage.User, biz string) {
 	got, err := m.w.s.Likes(m.w.Context(), []storage.LikesQuery{{User: of, Biz: biz, Page: whole}})
 	m.wantError(err, nil)
-	m.equal("likes", nonNil(got[0]), m.likes(func(l *storage.Liked) bool {
+	m.equal("likes", nonNil(got[0].Entries), m.likes(func(l *storage.Liked) bool {
 		return l.User == of && (biz == "" || l.Subject.Biz == biz)
 	}))
 }
@@ -166,7 +166,7 @@ func (m *modelled) compareReads(of storage.User, biz string) {
 	slices.SortFunc(want, func(a, b storage.Read) int { return newestFirst(a.Last, b.Last, a.Subject, b.Subject, "", "") })
 	got, err := m.w.s.Reads(m.w.Context(), []storage.ReadsQuery{{User: of, Biz: biz, Page: whole}})
 	m.wantError(err, nil)
-	m.equal("reads", nonNil(got[0]), want)
+	m.equal("reads", nonNil(got[0].Entries), want)
 }
 
 // compareFolder compares a folder and what lies in it. When a default folder
@@ -191,7 +191,7 @@ func (m *modelled) compareFolder(key storage.FolderKey) {
 	})
 	items, err := m.w.s.Items(m.w.Context(), []storage.ItemsQuery{{Folder: key, Page: whole}})
 	m.wantError(err, nil)
-	m.equal("items", nonNil(items[0]), inside)
+	m.equal("items", nonNil(items[0].Entries), inside)
 }
 
 // compareFolderLists leaves the default folder out: it is listed once made.
@@ -209,7 +209,7 @@ func (m *modelled) compareFolderLists(of storage.User, publicOnly bool) {
 	})
 	got, err := m.w.s.ListFolders(m.w.Context(), []storage.FoldersQuery{{Owner: of, PublicOnly: publicOnly, Page: whole}})
 	m.wantError(err, nil)
-	m.equal("folders", slices.DeleteFunc(nonNil(got[0]), func(f storage.Folder) bool { return f.Default() }), want)
+	m.equal("folders", slices.DeleteFunc(nonNil(got[0].Entries), func(f storage.Folder) bool { return f.Default() }), want)
 }
 
 func newestFirst(v, w int64, a, b storage.Subject, x, y string) int {

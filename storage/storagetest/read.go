@@ -104,7 +104,7 @@ func awkwardKeysAreKeptApart(w *world) {
 		}
 		liked, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: user(id), Page: storage.Page{First: 10}}})
 		w.must(err)
-		w.equal("likes of "+id, liked, [][]storage.Liked{{*got.Liked}})
+		w.equal("likes of "+id, liked, []storage.ListPage[storage.Liked]{{Entries: []storage.Liked{*got.Liked}}})
 	}
 	w.verified()
 }
@@ -207,10 +207,10 @@ func (w *world) wantError(err, want error) {
 	}
 }
 
-func lengths[E any](lists [][]E) []int {
+func lengths[E any](lists []storage.ListPage[E]) []int {
 	out := make([]int, 0, len(lists))
 	for _, l := range lists {
-		out = append(out, len(l))
+		out = append(out, len(l.Entries))
 	}
 	return out
 }

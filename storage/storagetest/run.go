@@ -58,6 +58,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 
 		{"ListsAreNewestFirst", listsAreNewestFirst},
 		{"UnchangedEntriesAppearOnce", unchangedEntriesAppearOnce},
+		{"ListsOfOneBizExamineBoundedRows", listsOfOneBizExamineBoundedRows},
 		{"ListsHoldWhatTheyName", listsHoldWhatTheyName},
 		{"PrivateFoldersAreHidden", privateFoldersAreHidden},
 

@@ -1,0 +1,81 @@
+package storagetest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"ovation/storage"
+)
+
+// scattered is a history of rows of one biz among which a few are of another.
+// Version 1 is the oldest.
+const scattered = 3*storage.MaxListScan + 50
+
+// wanted are the versions of the few, newest first: the first row, the last that
+// is examined for the first page, the next one, some together, and the oldest.
+var wanted = []int64{
+	scattered, scattered - storage.MaxListScan + 1, scattered - storage.MaxListScan, 700, 699, 698, 697, 696, 1,
+}
+
+// listsOfOneBizExamineBoundedRows pages through lists of one biz in a history
+// that is mostly of another. Pages may be short; nothing is lost or repeated, and
+// no page passes over more than MaxListScan rows.
+func listsOfOneBizExamineBoundedRows(w *world) {
+	alice := user("alice")
+	var actions []storage.Action
+	for v := int64(1); v <= scattered; v++ {
+		subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "article", BizID: strconv.FormatInt(v, 10)}
+		if slices.Contains(wanted, v) {
+			subject.Biz = "video"
+		}
+		actions = append(actions, like(alice, subject, v), read(alice, subject, 1, v, v))
+	}
+	w.persist(actions...)
+	versionOfLike := func(l storage.Liked) int64 { return l.Version }
+	versionOfRead := func(r storage.Read) int64 { return r.Last }
+	for _, first := range []int{1, 3, 100, storage.MaxListScan + 10} {
+		pageThrough(w, fmt.Sprint("likes by ", first), first, versionOfLike, func(p storage.Page) ([]storage.ListPage[storage.Liked], error) {
+			return w.s.Likes(w.Context(), []storage.LikesQuery{{User: alice, Biz: "video", Page: p}})
+		})
+		pageThrough(w, fmt.Sprint("reads by ", first), first, versionOfRead, func(p storage.Page) ([]storage.ListPage[storage.Read], error) {
+			return w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Biz: "video", Page: p}})
+		})
+	}
+	// A list of everything is never cut short.
+	all, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Page: storage.Page{First: scattered + 1}}})
+	w.must(err)
+	w.equal("rows of the whole history, and where it resumes", []any{len(all[0].Entries), all[0].Resume}, []any{scattered, storage.Position{}})
+}
+
+func pageThrough[E any](
+	w *world, name string, first int, version func(E) int64, list func(storage.Page) ([]storage.ListPage[E], error),
+) {
+	w.Helper()
+	var got []int64
+	page, from := storage.Page{First: first}, int64(scattered+1)
+	for range scattered {
+		answer, err := list(page)
+		w.must(err)
+		entries, resume := answer[0].Entries, answer[0].Resume
+		for _, e := range entries {
+			got = append(got, version(e))
+			page.After = storage.Position{Version: version(e), Biz: "video", ID: strconv.FormatInt(version(e), 10)}
+		}
+		full := len(entries) == first
+		switch {
+		case len(entries) > first, full && resume != storage.Position{}:
+			w.Fatalf("%s: a page of %d that resumes at %+v", name, len(entries), resume)
+		case !full && resume == storage.Position{}:
+			w.equal(name, got, wanted)
+			return
+		case !full:
+			if examined := from - resume.Version; examined > int64(page.MaxScan()) {
+				w.Errorf("%s: a page passed over %d rows", name, examined)
+			}
+			page.After = resume
+		}
+		from = page.After.Version
+	}
+	w.Fatalf("%s: the list does not end", name)
+}
