@@ -1233,7 +1233,7 @@ type Interactive implements Node {
   biz: String!
   "The content's id in your own system."
   bizId: ID!
-  "How often it was read, by anyone, each time counted."
+  "How often it was read, by anyone, each time counted. Includes a read within a second of its payload."
   readCount: Int64!
   "How many users like it."
   likeCount: Int64!
@@ -1245,7 +1245,7 @@ type Interactive implements Node {
   liked: Liked
   "In which of the viewer's folders it lies. Null where in none, and for anonymous viewers."
   collected: Collected
-  "How often the viewer has read it. Null where never, and for anonymous viewers."
+  "How often the viewer has read it. Includes a read within a second of its payload. Null where never, and for anonymous viewers."
   read: Read
   "Who likes it, newest first. Needs a viewer."
   likers(
@@ -1483,12 +1483,12 @@ type Query {
 }
 
 """
-Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent.
+Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent, and show within a second.
 
 Several in one request run one after another, each for itself: where one fails, ` + "`" + `data` + "`" + ` is null, and the others are done all the same.
 """
 type Mutation {
-  "Counts one read. Also for anonymous viewers."
+  "Counts one read; ` + "`" + `read` + "`" + ` and ` + "`" + `readCount` + "`" + ` follow within a second. Also for anonymous viewers."
   read(
     "What was read."
     input: ReadInput!
@@ -1545,7 +1545,7 @@ Everything that can be watched. Over a WebSocket (` + "`" + `graphql-transport-w
 """
 type Subscription {
   """
-  Tells of subjects as they change: first each of them once, as it is now, then each whenever its counts or their freshness change. One event is one subject as the viewer sees it at that moment, their own likes, collections and reads included.
+  Tells of subjects as they change: first each of them once, as it is now, then each whenever its counts or their freshness change. One event is one subject as the viewer sees it at that moment, their own likes and collections included.
 
   Of each subject come at most 20 events a second; in between only the latest is kept, and the last always comes. The version of a subject never falls. The stream ends only with the connection, or when the server stops.
   """
@@ -1649,7 +1649,7 @@ type ReadPayload {
   changed: Boolean!
   "Where the read is."
   durability: Durability!
-  "The subject afterwards."
+  "The subject afterwards; its ` + "`" + `read` + "`" + ` and ` + "`" + `readCount` + "`" + ` may not include this read yet."
   interactive: Interactive!
 }
 

@@ -142,7 +142,7 @@ type LikedEdge struct {
 	Node storage.Liked `json:"node"`
 }
 
-// Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent.
+// Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent, and show within a second.
 //
 // Several in one request run one after another, each for itself: where one fails, `data` is null, and the others are done all the same.
 type Mutation struct {
@@ -196,7 +196,7 @@ type ReadPayload struct {
 	Changed bool `json:"changed"`
 	// Where the read is.
 	Durability storage.Durability `json:"durability"`
-	// The subject afterwards.
+	// The subject afterwards; its `read` and `readCount` may not include this read yet.
 	Interactive storage.Interactive `json:"interactive"`
 }
 

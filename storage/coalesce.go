@@ -6,16 +6,6 @@ import (
 	"strings"
 )
 
-// NamedReads appends those of the actions that are reads by a named user.
-func NamedReads(to, actions []Action) []Action {
-	for i := range actions {
-		if actions[i].Kind == KindRead && !actions[i].User.Anonymous() {
-			to = append(to, actions[i])
-		}
-	}
-	return to
-}
-
 // Coalesce returns at most one action per state (user, subject, kind): the
 // one with the highest version, the earlier one of equals; reads are added
 // up. The result is in the order of (kind, tenant, user, biz, bizId), which is

@@ -175,13 +175,6 @@ type Outcome struct {
 	// those may have died before anyone was told. They are in the order of
 	// tenant, biz and bizId.
 	Counts []SubjectCounts
-	// Reads are the reads by named users of the new messages, each for itself,
-	// in the order of the messages. The counts of their subjects are the first
-	// to include them.
-	Reads []Action
-	// ReadBefore are those of the skipped messages. The counts of their subjects
-	// include them, and so may older ones.
-	ReadBefore []Action
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
 	// Epoch is the epoch of the mirror in which the transaction commits, 0

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"ovation/storage"
@@ -56,7 +55,6 @@ type Recorder struct {
 	batcher *batcher
 	turns   *turns
 	doubts  *doubts
-	read    atomic.Int64 // the version of the last read
 	opts    RecorderOptions
 }
 
@@ -116,7 +114,6 @@ func (r *Recorder) measured(ctx context.Context, action storage.Action, changes 
 func (r *Recorder) record(ctx context.Context, action storage.Action, changes func(storage.States) bool) (Recorded, error) {
 	action.Version = storage.Micros(r.opts.Now())
 	if action.Kind == storage.KindRead {
-		action.Version = r.readVersion(action.Version)
 		action.First, action.Times = action.Version, max(action.Times, 1)
 	}
 	if err := action.Validate(); err != nil {
@@ -141,17 +138,6 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, changes fu
 		return Recorded{}, err
 	}
 	return Recorded{Changed: true, Durability: durability}, nil
-}
-
-// readVersion returns a version from the given one on that no other read of
-// this process has: mirrors know reads by it.
-func (r *Recorder) readVersion(from int64) int64 {
-	for {
-		last := r.read.Load()
-		if version := max(from, last+1); r.read.CompareAndSwap(last, version) {
-			return version
-		}
-	}
 }
 
 // settle learns what became of an action: it is confirmed, was not sent or

@@ -21,11 +21,8 @@ const (
 	shownWithRead = shown + ` read { times }`
 )
 
-// deed is what the viewer did to a subject.
-type deed struct {
-	reaction, folder string
-	reads            int
-}
+// deed is what the viewer did to a subject, reads excepted.
+type deed struct{ reaction, folder string }
 
 // reply is what the API says of a subject.
 type reply struct {
@@ -43,15 +40,11 @@ type counted struct{ ReadCount, LikeCount, DislikeCount, CollectCount int }
 
 // own is the viewer's part of them.
 func (d deed) own() counted {
-	return counted{d.reads, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != "")}
+	return counted{0, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != "")}
 }
 
-// done is what a reply says the viewer did; reads only where it was asked.
-func (r reply) done(reads int) (d deed) {
-	d.reads = reads
-	if r.Read != nil {
-		d.reads = r.Read.Times
-	}
+// done is what a reply says the viewer did.
+func (r reply) done() (d deed) {
 	if r.Liked != nil {
 		d.reaction = r.Liked.Reaction
 	}
@@ -62,7 +55,8 @@ func (r reply) done(reads int) (d deed) {
 }
 
 // others are the users besides the viewer. Each of them does one thing once, so
-// that their counts only rise.
+// that their counts only rise. The viewer's reads are counted with theirs: they
+// too show only once they are persisted.
 type others struct {
 	mu    sync.Mutex
 	began [allSubjects]counted
@@ -90,13 +84,16 @@ func (o *others) act(node *server, user string, random *rand.Rand) error {
 func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	old := func(acked []time.Time) int {
-		n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
-		return n
-	}
 	return counted{
-		LikeCount: old(o.acked[subject][0]), CollectCount: old(o.acked[subject][1]), ReadCount: old(o.acked[subject][2]),
+		LikeCount: seen(o.acked[subject][0], asked), CollectCount: seen(o.acked[subject][1], asked), ReadCount: seen(o.acked[subject][2], asked),
 	}, o.began[subject]
+}
+
+// seen is how much of what was acknowledged at these times every reply to a
+// request of this moment must show.
+func seen(acked []time.Time, asked time.Time) int {
+	n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
+	return n
 }
 
 // loner is a viewer who does one thing after the other, each on the next node,
@@ -108,6 +105,7 @@ type loner struct {
 	folders []string
 	step    int
 	known   [allSubjects]deed
+	reads   [allSubjects][]time.Time        // when the viewer's were acknowledged
 	newest  map[*server]*[allSubjects]int64 // versions
 	at      [allSubjects]map[int64]witness  // by version
 	notLive int
@@ -191,7 +189,9 @@ func (v *loner) mutate(node *server, subject int) error {
 		mutation, next.folder = "uncollect", ""
 	default:
 		mutation = "read"
-		next.reads++
+		v.others.mu.Lock()
+		v.others.began[subject].ReadCount++
+		v.others.mu.Unlock()
 	}
 	var got struct {
 		Did struct {
@@ -207,10 +207,16 @@ func (v *loner) mutate(node *server, subject int) error {
 	}
 	before := v.known[subject]
 	v.known[subject] = next
+	if mutation == "read" {
+		v.reads[subject] = append(v.reads[subject], time.Now())
+		v.others.mu.Lock()
+		v.others.acked[subject][2] = append(v.others.acked[subject][2], time.Now())
+		v.others.mu.Unlock()
+	}
 	if err := v.check(node, asked, subject, &got.Did.Interactive); err != nil {
 		return fmt.Errorf("%s: %w", mutation, err)
 	}
-	if live := got.Did.Interactive.Freshness == "LIVE"; live && got.Did.Changed != (next != before) {
+	if live := got.Did.Interactive.Freshness == "LIVE"; live && got.Did.Changed != (next != before || mutation == "read") {
 		return fmt.Errorf("%s of %+v says that changed is %t", mutation, before, got.Did.Changed)
 	}
 	return nil
@@ -226,11 +232,16 @@ func (v *loner) check(node *server, asked time.Time, subject int, got *reply) er
 	wrong := func(why string, about any) error {
 		return fmt.Errorf("%w: step %d: %s: %+v; the viewer did %+v; the reply is %+v", errWrongAnswer, v.step, why, about, v.known[subject], *got)
 	}
-	reads := v.known[subject].reads
-	if reads > 0 && got.Read == nil && v.fields() == shownWithRead {
-		return wrong("not read", subject)
+	if v.fields() == shownWithRead {
+		times := 0
+		if got.Read != nil {
+			times = got.Read.Times
+		}
+		if least := seen(v.reads[subject], asked); times < least || times > len(v.reads[subject]) {
+			return wrong("reads besides the viewer's own", [3]int{least, times, len(v.reads[subject])})
+		}
 	}
-	if got.BizID != strconv.Itoa(subject) || got.done(reads) != v.known[subject] {
+	if got.BizID != strconv.Itoa(subject) || got.done() != v.known[subject] {
 		return wrong("not what the viewer did to subject", subject)
 	}
 	newest := &v.newest[node][subject]
@@ -239,10 +250,8 @@ func (v *loner) check(node *server, asked time.Time, subject int, got *reply) er
 	}
 	*newest = got.Version
 
-	own, least, most := v.known[subject].own(), counted{}, counted{}
-	if subject >= ownSubjects {
-		least, most = v.others.bounds(subject, asked)
-	}
+	own := v.known[subject].own()
+	least, most := v.others.bounds(subject, asked)
 	rest := counted{got.ReadCount - own.ReadCount, got.LikeCount - own.LikeCount, got.DislikeCount - own.DislikeCount, got.CollectCount - own.CollectCount}
 	if rest.DislikeCount != 0 || !rest.atLeast(least) || !most.atLeast(rest) {
 		return wrong("counts that the others cannot have", [3]counted{least, rest, most})

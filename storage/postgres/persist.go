@@ -62,10 +62,6 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 			skipped = append(skipped, m)
 		}
 	}
-	outcome.Reads = storage.NamedReads(nil, actions)
-	for i := range skipped {
-		outcome.ReadBefore = storage.NamedReads(outcome.ReadBefore, skipped[i].Actions)
-	}
 	actions = storage.Coalesce(actions)
 	outcome.Skipped = len(skipped)
 	if err := t.place(actions, folders); err != nil {

@@ -23,9 +23,7 @@
 // A window that holds all the user's states is marked so: what is absent from
 // it is known to be none, without asking the database. A user with more than a
 // thousand states in one biz has a window of those that were asked for lately.
-// Reads come from the database. Those that counts, or what was read there, may
-// lack are words of the window: a hundred at most, each until the counts have
-// included it for two minutes.
+// What a user has read comes from the database.
 //
 // Every script is a file in lua, touches one key and may be repeated. Where one
 // server holds all keys, up to fifty calls of one script are one command
@@ -43,9 +41,6 @@
 // are read past the client's cache, and in the end from the database, together
 // with the states there. The order of the write path (marks under the row
 // locks before the commit) is what makes this exact.
-//
-// Reads add up. A viewer sees counts and the words that these do not include,
-// which a word tells by version: see lua/reads.lua.
 //
 // A fill takes a lease before it reads the database. Every write to the window
 // takes the lease away, and a fill without its lease is dropped. A mark of
@@ -87,14 +82,10 @@
 //     TestCompareFindsAndDropsWhatIsStale.
 //   - I4: TestInterleavings, and tests that break a rule and are found out:
 //     TestMarksAfterTheCommitAreCaught, TestDirectWritersWhoForgetNothingAreCaught,
-//     TestDirectWritersWhoTellNothingAreCaught, TestWorkersWhoForgetNothingAreCaught;
-//     TestOwnReadIsSeenBeforeAndAfterItIsPersisted, TestReadsPastTheQueue,
-//     TestForgottenReadsAreLookedUp, TestReadsOfAnEarlierEpochAreNotShown,
-//     TestReadIsAsNewAsItsCount, TestCutOffNodeWaitsForTheWorker,
+//     TestWorkersWhoForgetNothingAreCaught, TestCutOffNodeWaitsForTheWorker,
 //     TestNodesThatHaveNotPolledSeeWhatOthersConfirm,
-//     TestReadsOfAnEarlierEpochAreNotShownInAClosedOne,
 //     TestCommitThatOutlastsTheGuard, TestDroppedIsTakenBack,
-//     TestDroppedIsLaidOverNothing.
+//     TestDroppedIsLaidOverNothing. Reads follow: TestReadIsSeenOnceItIsPersisted.
 //   - I5: TestCountsNeverGoBack. What is near is what the client's cache would
 //     answer: TestWhatIsNearIsWhatWasReadUnlessItHasChangedSince,
 //     TestWhatIsNearGoesWithTheClientsCache, and TestInterleavings.
@@ -105,7 +96,7 @@
 //     nobody told of ends by itself: TestDirectWriterMayDieAfterItsCommit.
 //   - I6: TestWithoutRedisTheDatabaseAnswers,
 //     TestWithoutTheDatabaseWhatIsWarmIsServed,
-//     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver, TestUnshownReadsAreLaidOver,
+//     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver,
 //     TestLookKnowsNothingAfterALoss, TestEvictionsMakeDoubtful,
 //     TestHangingPartsCostLittle, TestHangingDatabaseIsLeftAlone,
 //     TestCutOffNodeDoesNotWaitInVain, TestOneStallOpensNoBreaker,
@@ -115,8 +106,8 @@
 //     Redis was away: TestLiveCounts, TestLiveCountsOverPostgres,
 //     TestLiveCountsOverACluster, TestWatchersOutliveRedis,
 //     TestNothingIsLostWithAConnection.
-//   - I7: TestRoundTrips, TestMissesAtOnceAskOnce, TestPendingReadsAskNobody.
-//     Memory is bounded: TestWindowsAreBounded, TestReadsAreBounded,
+//   - I7: TestRoundTrips, TestMissesAtOnceAskOnce.
+//     Memory is bounded: TestWindowsAreBounded,
 //     TestWhatIsNearIsBounded, TestEveryKeyHasAnAge.
 //   - A malformed value affects its own key alone and is replaced from the
 //     database: TestMalformedValueIsReplacedFromTheDatabase. Scripts that Redis

@@ -66,7 +66,7 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 		in.again = len(batch)
 		return
 	}
-	in.learn(outcome)
+	in.learn(batch, outcome)
 	step(ctx)
 	if dies() {
 		in.again = len(batch)
@@ -103,24 +103,9 @@ func (in *interleaving) evict() {
 		return
 	}
 	key := in.worker.windowKey(storage.WindowKey{User: in.users[u], Biz: in.subject.Biz})
-	fields, _ := in.plain.Do(ctx, in.plain.B().Hmget().Key(key).Field("~n", "~p", "~w").Build()).ToArray()
-	shown, _ := fields[0].AsInt64()
-	pending, _ := fields[1].AsInt64()
-	if shown+pending == 0 && (fields[2].IsNil() || in.published()) {
+	if shown, _ := in.plain.Do(ctx, in.plain.B().Hget().Key(key).Field("~n").Build()).AsInt64(); shown == 0 {
 		in.plain.Do(ctx, in.plain.B().Del().Key(key).Build())
 	}
-}
-
-// published reports whether everybody has the latest counts. What reads they
-// include is remembered for longer than it takes to publish them.
-func (in *interleaving) published() bool {
-	key := in.worker.countsKey(in.subject)
-	for node := range interleavedNodes {
-		if in.caches.stale[node][key] {
-			return false
-		}
-	}
-	return len(in.queue) == 0 && !in.writing
 }
 
 // lose empties Redis, and every node hears of it.
@@ -242,9 +227,10 @@ func (in *interleaving) atRest() {
 	}
 	in.worker.opts.Guard = -time.Second // as if it had passed
 	for u, want := range in.acked {
-		in.readsAtRest(u, want, there[0].Version)
-		want.reads = 0
-		states, err := in.database.States(ctx, []storage.StateKey{in.key(u)}, windowStates)
+		states, err := in.database.States(ctx, []storage.StateKey{in.key(u)}, storage.AllKinds)
+		if err == nil && states[0].Read != nil {
+			want.reads -= states[0].Read.Times
+		}
 		if err != nil || wordOf(states[0].Liked, states[0].Collected) != want {
 			in.reportf("at rest, user %d is %+v in the database (%v), want %+v", u, states, err, want)
 		}
@@ -255,23 +241,6 @@ func (in *interleaving) atRest() {
 			window, _ := raw.AsStrMap()
 			in.reportf("at rest, user %d is %s in Redis (%v): %v; in the database %+v, want %+v", u, where, err, window, inDatabase, want)
 		}
-	}
-}
-
-// readsAtRest compares what the database, Redis and the user know of reads.
-func (in *interleaving) readsAtRest(u int, want word, version int64) {
-	ctx, keys := context.Background(), []storage.StateKey{in.key(u)}
-	reads, err := in.worker.words(ctx, in.worker.epoch.Load(), keys)
-	if lack, known := reads.lacks(keys[0], version, false, nil); err != nil || len(lack) > 0 || !known {
-		in.reportf("at rest, Redis says of user %d's reads %+v (%v)", u, reads, err)
-	}
-	states, err := in.database.States(ctx, keys, storage.KindsOf(storage.KindRead))
-	times := int64(0)
-	if err == nil && states[0].Read != nil {
-		times = states[0].Read.Times
-	}
-	if err != nil || times != want.reads {
-		in.reportf("at rest, user %d has read %d times in the database (%v), want %d", u, times, err, want.reads)
 	}
 }
 
@@ -297,7 +266,6 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 	edits, err := sql.Open("sqlite", databasePath(t, db))
 	must(t, err)
 	defer edits.Close()
-	unknown := 0
 	for run := uint64(0); taken < steps && len(found) == 0; run++ {
 		random := rand.New(rand.NewPCG(seed, run))
 		in := newInterleaving(base, plain, db, fmt.Sprintf("run%d", run), random)
@@ -306,9 +274,6 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 		rules(in)
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps
-		if unknown += in.unknown; unknown > 3+taken/100_000 {
-			found = append(found, fmt.Sprintf("%d replies say that they do not know", unknown))
-		}
 		if len(found) > 0 {
 			found = append(found, fmt.Sprintf("run %d; again with OVATION_SEED=%d", run, seed))
 		}
@@ -360,16 +325,6 @@ func TestMarksAfterTheCommitAreCaught(t *testing.T) {
 // Nor does it pass unseen who persists directly and makes nobody forget.
 func TestDirectWritersWhoForgetNothingAreCaught(t *testing.T) {
 	taken, found := interleave(t, 400_000, func(in *interleaving) { in.direct, in.careless = true, true })
-	if len(found) == 0 {
-		t.Errorf("nothing was found in %d steps", taken)
-	} else {
-		t.Logf("after %d steps: %s", taken, found[0])
-	}
-}
-
-// Nor who tells nobody which counts include what is read.
-func TestDirectWritersWhoTellNothingAreCaught(t *testing.T) {
-	taken, found := interleave(t, 400_000, func(in *interleaving) { in.direct, in.silently = true, true })
 	if len(found) == 0 {
 		t.Errorf("nothing was found in %d steps", taken)
 	} else {

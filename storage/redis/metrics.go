@@ -28,7 +28,7 @@ func (s *Store) Collectors() []prometheus.Collector {
 func (s *Store) Unshown() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ovation_mirror_unshown_states",
-		Help: "States and reads that the queue has confirmed to this process and Redis could not be told of yet.",
+		Help: "States that the queue has confirmed to this process and Redis could not be told of yet.",
 	}, func() float64 { return float64(s.unshown.count()) })
 }
 

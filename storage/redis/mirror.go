@@ -111,9 +111,6 @@ func (s *Store) show(ctx context.Context, at *epoch, actions []storage.Action, w
 			g.add(a.User, a.Subject, a.Kind, text(a.Version), state)
 		}
 	}
-	if where == storage.Queued {
-		g.calls = append(g.calls, s.showReads(at, actions)...)
-	}
 	return g.run(ctx, "show actions")
 }
 
@@ -124,7 +121,10 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at, versions := s.epochOf(outcome.Epoch), versionsOf(&outcome)
+	at, versions := s.epochOf(outcome.Epoch), make(map[storage.Subject]int64, len(outcome.Counts))
+	for i := range outcome.Counts {
+		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
+	}
 	life, shown := s.lives()
 	g := s.group(at, markScript, life, shown, text(int64(s.opts.Window)), text(s.opts.Guard.Milliseconds()))
 	for i := range outcome.Applied {
@@ -132,7 +132,6 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 		state := stateOf(c)
 		g.add(c.User, c.Subject, c.Kind, text(c.Version), state, shareText(state), text(versions[c.Subject]))
 	}
-	g.calls = append(g.calls, s.markReads(at, &outcome)...)
 	return s.marks.note(g.run(ctx, "mark states"))
 }
 
@@ -164,13 +163,11 @@ func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Actio
 			g.add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
-	g.calls = append(g.calls, s.readCalls(at, "f", actions, nil)...)
 	return s.marks.note(g.run(ctx, "forget marks"))
 }
 
 // Drop takes back what Show has shown of actions that will not be persisted:
 // where one of them is the user's latest word, what the database holds is again.
-// Reads no longer count.
 // Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	s.unshown.remove(actions)
@@ -186,7 +183,6 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 			g.add(a.User, a.Subject, a.Kind, text(a.Version))
 		}
 	}
-	g.calls = append(g.calls, s.readCalls(at, "-", actions, nil)...)
 	return s.marks.note(g.run(ctx, "drop what was shown"))
 }
 

@@ -54,8 +54,7 @@ type Options struct {
 	Guard time.Duration
 	// Doubt is how long states are not trusted to be the latest word after
 	// Redis may have lost data; 1 minute if 0. It should be longer than an
-	// action stays queued. Reads are remembered for twice as long after they are
-	// persisted; it should be longer than a worker needs to publish counts.
+	// action stays queued.
 	Doubt time.Duration
 	// Logger takes what goes wrong without failing a caller; slog.Default() if
 	// nil.

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -78,30 +77,11 @@ func (s *Store) tell(ctx context.Context, outcome storage.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTime)
 	defer cancel()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		if err := s.tellReads(ctx, &outcome); err != nil {
-			return struct{}{}, err
-		}
 		return struct{}{}, s.Publish(ctx, outcome)
 	}, backoff.WithMaxElapsedTime(publishTime))
 	if err != nil {
 		s.opts.Logger.Debug("counts not published; they show in a moment", "subjects", len(outcome.Counts), "error", err)
 	}
-}
-
-// tellReads notes which counts include what was read just now. Reads of long
-// ago, as an import has them, are in whatever counts anybody may hold, or soon
-// will be.
-func (s *Store) tellReads(ctx context.Context, outcome *storage.Outcome) error {
-	if outcome.Epoch == 0 {
-		return nil
-	}
-	since := storage.Micros(time.Now().Add(-s.opts.Doubt))
-	old := func(a storage.Action) bool { return a.Version < since }
-	recent := storage.Outcome{
-		Counts: outcome.Counts, Reads: slices.DeleteFunc(slices.Clone(outcome.Reads), old),
-		ReadBefore: slices.DeleteFunc(slices.Clone(outcome.ReadBefore), old),
-	}
-	return s.runAll(ctx, "tell of reads", s.markReads(s.epochOf(outcome.Epoch), &recent), nil)
 }
 
 // Verify recounts the database behind. What a repair has changed is then

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"time"
 
 	"ovation/storage"
 )
@@ -72,12 +71,9 @@ func (s *Store) fromDatabase(
 	if !viewer.Anonymous() {
 		own = keysOf(viewer, subjects)
 	}
-	overlay, unread, asked := s.unshown.over(own), s.unshown.readsOver(own, nil), kinds
+	overlay, asked := s.unshown.over(own), kinds
 	if overlay != nil {
 		asked |= windowStates
-	}
-	if len(unread) > 0 {
-		asked |= storage.KindsOf(storage.KindRead)
 	}
 	out, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
 		return s.Store.Interactives(ctx, viewer, subjects, asked)
@@ -99,7 +95,6 @@ func (s *Store) fromDatabase(
 			is.show(&out[i], own[i], kinds)
 		}
 	}
-	layReads(unread, own, out, kinds)
 	return out, nil
 }
 
@@ -146,42 +141,41 @@ func (s *Store) addOwn(
 	for i := range out {
 		keys[i] = storage.StateKey{User: viewer, Subject: out[i].Subject}
 	}
-	var stored []storage.States // what the viewer has read, looked up before what that may lack
-	if kinds.Has(storage.KindRead) {
-		var err error
-		if stored, err = s.storedReads(ctx, keys); err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
-			return err
-		}
-	}
-	own, reads, err := s.entries(ctx, at, keys, false, fills)
+	own, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
 	var older []int // than what is remembered
 	for i := range out {
-		if !own[i].show(&out[i], keys[i], kinds) || !reads.count(&out[i], keys[i]) {
+		if !own[i].show(&out[i], keys[i], kinds) {
 			older = append(older, i)
 		}
 	}
 	if len(older) > 0 {
-		if err := s.readAgain(ctx, at, viewer, older, out, kinds, reads); err != nil {
+		if err := s.readAgain(ctx, at, viewer, older, out, kinds); err != nil {
 			return err
 		}
 	}
-	if time.Since(reads.gone) < s.opts.Doubt {
+	if kinds.Has(storage.KindRead) {
+		return s.addReads(ctx, keys, out)
+	}
+	return nil
+}
+
+// addReads adds what the viewer has read, as the database has it.
+func (s *Store) addReads(ctx context.Context, keys []storage.StateKey, out []storage.Interactive) error {
+	stored, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+		return s.Store.States(ctx, keys, storage.KindsOf(storage.KindRead))
+	})
+	switch {
+	case err == nil:
+		for i := range out {
+			out[i].Read = stored[i].Read
+		}
+	case !errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil:
+		return err
+	default:
 		age(out)
-	}
-	if !kinds.Has(storage.KindRead) {
-		return nil
-	}
-	for i := range out {
-		known := stored != nil
-		if known {
-			out[i].Read, known = reads.field(keys[i], &stored[i])
-		}
-		if !known && out[i].Freshness == storage.Live {
-			out[i].Freshness = storage.Stale
-		}
 	}
 	return nil
 }
@@ -203,10 +197,9 @@ func (es *entries) show(to *storage.Interactive, key storage.StateKey, kinds sto
 }
 
 // readAgain reads the given ones past the client's cache, and from the
-// database where that is not enough. What is then known of reads comes into
-// words.
+// database where that is not enough.
 func (s *Store) readAgain(
-	ctx context.Context, at *epoch, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds, words *ownReads,
+	ctx context.Context, at *epoch, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds,
 ) error {
 	subjects := make([]storage.Subject, len(older))
 	keys := make([]storage.StateKey, len(older))
@@ -218,11 +211,10 @@ func (s *Store) readAgain(
 	if err != nil {
 		return err
 	}
-	again, reads, err := s.entries(ctx, at, keys, false, fills)
+	again, err := s.entries(ctx, at, keys, false, fills)
 	if err != nil {
 		return err
 	}
-	words.renew(keys, reads)
 	var own []entries
 	var still []int
 	for i, n := range older {
@@ -230,29 +222,28 @@ func (s *Store) readAgain(
 		if !counts[i].known {
 			out[n].Freshness = storage.Unavailable
 		}
-		if !again[i].show(&out[n], keys[i], kinds) || !reads.count(&out[n], keys[i]) {
+		if !again[i].show(&out[n], keys[i], kinds) {
 			own, still = append(own, again[i]), append(still, n)
 		}
 	}
 	if len(still) == 0 {
 		return nil
 	}
-	return s.ofOneMoment(ctx, at, viewer, still, out, own, kinds, words)
+	return s.ofOneMoment(ctx, viewer, still, out, own, kinds)
 }
 
 // ofOneMoment takes counts and states of one moment from the database, which
 // tell what the counts include, and lays over them what the database lacks. own
 // are the entries of those that are asked for.
 func (s *Store) ofOneMoment(
-	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []entries, kinds storage.Kinds,
-	words *ownReads,
+	ctx context.Context, viewer storage.User, which []int, out []storage.Interactive, own []entries, kinds storage.Kinds,
 ) error {
 	subjects := make([]storage.Subject, len(which))
 	for i, n := range which {
 		subjects[i] = out[n].Subject
 	}
 	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
-		return s.Store.Interactives(ctx, viewer, subjects, storage.AllKinds)
+		return s.Store.Interactives(ctx, viewer, subjects, windowStates)
 	})
 	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
 		return err
@@ -266,22 +257,12 @@ func (s *Store) ofOneMoment(
 		return nil
 	}
 	keys := keysOf(viewer, subjects)
-	reads, err := s.words(ctx, at, keys)
-	if err != nil {
-		return err
-	}
-	words.renew(keys, reads)
 	for i, n := range which {
 		to := &out[n]
 		own[i].since(&found[i])
 		to.Counts, to.Freshness = found[i].Counts, storage.Live
 		s.floors.raise(subjects[i], to.Counts)
 		own[i].show(to, keys[i], kinds)
-		lack, known := reads.lacks(keys[i], to.Version, true, found[i].Read)
-		addTimes(to, lack)
-		if !known {
-			to.Freshness = storage.Stale
-		}
 	}
 	return nil
 }
@@ -344,8 +325,15 @@ func (s *Store) look(
 		}
 	}
 	if len(named) > 0 && kinds.Has(storage.KindRead) {
-		if err := s.lookAtReads(ctx, keys, named, out); err != nil {
+		asked := pick(keys, named)
+		stored, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
+			return s.Store.States(ctx, asked, storage.KindsOf(storage.KindRead))
+		})
+		if err != nil {
 			return nil, "", err
+		}
+		for i, n := range named {
+			out[n].Read = stored[i].Read
 		}
 	}
 	return out, where, nil
@@ -403,7 +391,7 @@ func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, 
 			return own[:], err
 		}
 	}
-	own, _, err := s.entries(ctx, at, keys, renew, nil)
+	own, err := s.entries(ctx, at, keys, renew, nil)
 	return own, err
 }
 

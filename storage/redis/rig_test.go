@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ovation/storage"
 	"ovation/storage/sqlite"
@@ -26,6 +27,12 @@ func react(u storage.User, s storage.Subject, r storage.Reaction, version int64)
 
 func collect(u storage.User, s storage.Subject, folder string, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder, Version: version}
+}
+
+// read is as a recorder makes one, now.
+func read(u storage.User, s storage.Subject, times int64) storage.Action {
+	now := storage.Micros(time.Now())
+	return storage.Action{User: u, Subject: s, Kind: storage.KindRead, Times: times, First: now, Version: now}
 }
 
 func must(tb testing.TB, err error) {

@@ -23,9 +23,6 @@ var fillText string
 //go:embed lua/show.lua
 var showText string
 
-//go:embed lua/reads.lua
-var readsText string
-
 //go:embed lua/mark.lua
 var markText string
 
@@ -45,7 +42,6 @@ var (
 	lookScript   = newScript(entryText, lookText)
 	fillScript   = newScript(entryText, fillText)
 	showScript   = newScript(entryText, showText)
-	readsScript  = newScript(entryText, readsText)
 	markScript   = newScript(entryText, markText)
 	forgetScript = newScript(entryText, forgetText)
 	fenceScript  = newScript("", fenceText)

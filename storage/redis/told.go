@@ -21,7 +21,7 @@ const (
 // moment, at once where it has lately waited in vain, and where the database
 // cannot tell.
 func (s *Store) awaitWorker(ctx context.Context, actions []storage.Action) {
-	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.User.Anonymous() })
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind == storage.KindRead })
 	began := time.Since(s.began)
 	wait := time.NewTimer(toldPause)
 	defer wait.Stop()
@@ -68,13 +68,8 @@ func (s *Store) unpersisted(ctx context.Context, actions []storage.Action) (left
 
 // persistedVersion is that of the latest action of a kind.
 func persistedVersion(s *storage.States, kind storage.Kind) int64 {
-	switch {
-	case kind == storage.KindReaction:
+	if kind == storage.KindReaction {
 		return s.ReactionVersion
-	case kind == storage.KindCollection:
-		return s.CollectionVersion
-	case s.Read != nil:
-		return s.Read.Last
 	}
-	return 0
+	return s.CollectionVersion
 }

@@ -26,8 +26,7 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	eventually(t, "Redis is away from it", func() bool { see(t, cut, alice, movie); return !cut.redis.healthy() })
 
 	actions := []storage.Action{
-		react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10), readNow(alice, movie, 2),
-		readNow(storage.User{Tenant: movie.Tenant}, movie, 1),
+		react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10), read(alice, movie, 2),
 	}
 	replied := make(chan struct{})
 	go func() {
@@ -41,11 +40,7 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	}
 	persist(t, db, other, actions...)
 	<-replied
-	got := see(t, other, alice, movie)
-	wantLikes(t, "after the reply, on another node", got, 1, true)
-	if got.ReadCount != 3 || got.Read == nil || got.Read.Times != 2 {
-		t.Errorf("after the reply, on another node: %+v", got)
-	}
+	wantLikes(t, "after the reply, on another node", see(t, other, alice, movie), 1, true)
 }
 
 // A worker that does not come is waited for a moment only, and not by everyone.
@@ -101,49 +96,9 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	if first.present() != nil {
 		t.Fatal("the epoch is open")
 	}
-	must(t, first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10), readNow(alice, movie, 2)}, storage.Queued))
-	got := see(t, other, alice, movie)
-	wantLikes(t, "on a node that has not polled", got, 1, true)
-	if got.ReadCount != 2 {
-		t.Errorf("on a node that has not polled: %d reads", got.ReadCount)
-	}
+	must(t, first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	wantLikes(t, "on a node that has not polled", see(t, other, alice, movie), 1, true)
 	if states, _ := look(t, other, alice, movie); states.ReactionVersion != 10 {
 		t.Errorf("its look: %+v", states)
 	}
-}
-
-// What was read in an earlier epoch, and persisted there, is not shown in one that
-// is closed.
-func TestReadsOfAnEarlierEpochAreNotShownInAClosedOne(t *testing.T) {
-	server, db := startServer(t), openDatabase(t)
-	first := open(t, Options{URL: server.url(), Database: db, Doubt: short})
-	slow := &slowPolls{Store: openAgain(t, db)}
-	other := open(t, Options{URL: server.url(), Database: slow, Doubt: short})
-	before := readNow(alice, movie, 1)
-	persist(t, db, first, before)
-	must(t, server.command("FLUSHALL").Error())
-	for _, s := range []*Store{first, other} {
-		eventually(t, "the next epoch begins", func() bool { return s.epoch.Load().number > firstEpoch && s.present() != nil })
-		eventually(t, "it is believed", func() bool { return see(t, s, alice, movie).Freshness == storage.Live })
-	}
-	must(t, other.poll(t.Context()))
-	slow.gate.Lock()
-	defer slow.gate.Unlock()
-	_, err := db.CloseEpoch(t.Context(), firstEpoch+1)
-	must(t, err)
-	must(t, first.poll(t.Context()))
-	must(t, first.Show(t.Context(), []storage.Action{before}, storage.Queued))
-	wantReads(t, "sent before", see(t, other, alice, movie), 1)
-}
-
-// The counts are read once more, and have what is read meanwhile: so has the
-// field.
-func TestReadIsAsNewAsItsCount(t *testing.T) {
-	server, db := startServer(t), &hooked{Store: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db})
-	see(t, s, bob, movie)
-	worker := open(t, Options{URL: server.url(), Database: openAgain(t, db.Store)})
-	db.states = sync.OnceFunc(func() { persist(t, db.Store, worker, react(alice, movie, storage.Like, 10)) })
-	db.windows = sync.OnceFunc(func() { persist(t, db.Store, worker, readNow(alice, movie, 1)) })
-	wantReads(t, "read meanwhile", see(t, s, alice, movie), 1)
 }

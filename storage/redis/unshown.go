@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,26 +14,17 @@ const (
 	maxReshow  = 2 * time.Second
 )
 
-// unshown are the states and reads that the queue has confirmed to this process
-// and that Redis could not be told of. They are laid over what Redis and the
+// unshown are the states that the queue has confirmed to this process and that
+// Redis could not be told of. They are laid over what Redis and the
 // database say until it can, or they are too old.
 type unshown struct {
-	mu    sync.Mutex
-	of    map[stateID]unshownState
-	reads map[storage.StateKey][]unshownRead
-	many  int // reads
-	wake  chan struct{}
+	mu   sync.Mutex
+	of   map[stateID]unshownState
+	wake chan struct{}
 }
 
 func newUnshown() *unshown {
-	return &unshown{
-		of: make(map[stateID]unshownState), reads: make(map[storage.StateKey][]unshownRead), wake: make(chan struct{}, 1),
-	}
-}
-
-type unshownRead struct {
-	storage.Action
-	since time.Time
+	return &unshown{of: make(map[stateID]unshownState), wake: make(chan struct{}, 1)}
 }
 
 type stateID struct {
@@ -70,12 +60,8 @@ func (u *unshown) add(actions []storage.Action) {
 		a := &actions[i]
 		id, state, ok := stateOfAction(a)
 		there, known := u.of[id]
-		switch room := len(u.of)+u.many < maxUnshown; {
-		case ok && there.Version < a.Version && (known || room):
+		if ok && there.Version < a.Version && (known || len(u.of) < maxUnshown) {
 			u.of[id] = unshownState{*a, state, time.Now()}
-		case a.Kind == storage.KindRead && !a.User.Anonymous() && room && u.find(a) < 0:
-			u.reads[id.StateKey] = append(u.reads[id.StateKey], unshownRead{*a, time.Now()})
-			u.many++
 		}
 	}
 	select {
@@ -84,19 +70,12 @@ func (u *unshown) add(actions []storage.Action) {
 	}
 }
 
-// find returns where a read is, or -1.
-func (u *unshown) find(a *storage.Action) int {
-	return slices.IndexFunc(u.reads[storage.StateKey{User: a.User, Subject: a.Subject}], func(r unshownRead) bool {
-		return r.Version == a.Version
-	})
-}
-
-// remove forgets what is not newer than these actions, and the reads among them.
+// remove forgets what is not newer than these actions.
 func (u *unshown) remove(actions []storage.Action) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range actions {
-		if len(u.of)+u.many == 0 {
+		if len(u.of) == 0 {
 			return
 		}
 		a := &actions[i]
@@ -104,20 +83,6 @@ func (u *unshown) remove(actions []storage.Action) {
 		if there, known := u.of[id]; ok && known && there.Version <= a.Version {
 			delete(u.of, id)
 		}
-		if a.Kind == storage.KindRead {
-			u.dropReads(id.StateKey, func(r unshownRead) bool { return r.Version == a.Version })
-		}
-	}
-}
-
-func (u *unshown) dropReads(key storage.StateKey, which func(unshownRead) bool) {
-	before := u.reads[key]
-	n := len(before)
-	left := slices.DeleteFunc(before, which)
-	if u.many -= n - len(left); len(left) > 0 {
-		u.reads[key] = left
-	} else {
-		delete(u.reads, key)
 	}
 }
 
@@ -133,44 +98,13 @@ func (u *unshown) some(life time.Duration) []storage.Action {
 			out = append(out, state.Action)
 		}
 	}
-	for key := range u.reads {
-		u.dropReads(key, func(r unshownRead) bool { return time.Since(r.since) > life })
-		for _, r := range u.reads[key] {
-			if len(out) < pipeline {
-				out = append(out, r.Action)
-			}
-		}
-	}
 	return out
 }
 
 func (u *unshown) count() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return len(u.of) + u.many
-}
-
-// readsOver returns the reads that lie over the keys, those that may be shown in
-// the epoch where one is given. It is asked before Redis is.
-func (u *unshown) readsOver(keys []storage.StateKey, in *epoch) (out []storage.Action) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.many == 0 {
-		return nil
-	}
-	seen := make(map[storage.StateKey]bool, len(keys))
-	for _, key := range keys {
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		for _, r := range u.reads[key] {
-			if in == nil || in.began(r.Version) {
-				out = append(out, r.Action)
-			}
-		}
-	}
-	return out
+	return len(u.of)
 }
 
 // overlay is what is laid over the entries of some keys; nil is nothing.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -75,16 +74,6 @@ func fieldsOf(keys []storage.StateKey, asked []int) []string {
 	return out
 }
 
-// bizIDs are those of the subjects asked, by how words of reads name them.
-func (w *window) bizIDs() map[string]string {
-	out := make(map[string]string, len(w.asked))
-	for i := 0; i < len(w.fields); i += len(windowKinds) {
-		bizID := w.fields[i][1:]
-		out[url.QueryEscape(bizID)] = bizID
-	}
-	return out
-}
-
 // entries reads what Redis knows of states, always afresh, and the rest from
 // the database. What neither can tell is left unknown. renew keeps alive what
 // is read. fills are scripts that run along; where there are some, much is
@@ -92,20 +81,19 @@ func (w *window) bizIDs() map[string]string {
 // where Redis is; the context's.
 func (s *Store) entries(
 	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call,
-) (out []entries, reads *ownReads, err error) {
-	out, reads = make([]entries, len(keys)), new(ownReads)
-	overlay, unread := s.unshown.over(keys), s.unshown.readsOver(keys, at)
+) ([]entries, error) {
+	out, overlay := make([]entries, len(keys)), s.unshown.over(keys)
 	windows := at.windowsOf(keys)
 	if !renew && len(fills) == 0 {
-		if err := s.readWindows(ctx, windows, out, reads, unread); err != nil {
-			return nil, nil, err
+		if err := s.readWindows(ctx, windows, out); err != nil {
+			return nil, err
 		}
 		s.dropMalformed(ctx, windows)
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
-		if err := s.lookInto(ctx, windows, out, reads, unread, renew, fills); err != nil {
-			return nil, nil, err
+		if err := s.lookInto(ctx, windows, out, renew, fills); err != nil {
+			return nil, err
 		}
 		s.dropMalformed(ctx, windows)
 		windows = lacking(windows, out)
@@ -113,7 +101,7 @@ func (s *Store) entries(
 	if len(windows) > 0 {
 		err := s.load(ctx, windows, keys, out)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, w := range windows {
 			if err != nil {
@@ -126,7 +114,7 @@ func (s *Store) entries(
 			overlay.lay(keys[i], &out[i])
 		}
 	}
-	return out, reads, nil
+	return out, nil
 }
 
 // makeDo takes an old copy for what the database could not be asked, which is
@@ -209,11 +197,11 @@ func (s *Store) takeEntries(w *window, values []rueidis.RedisMessage, out []entr
 }
 
 // readWindows reads without writing.
-func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries, reads *ownReads, unread []storage.Action) error {
+func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries) error {
 	return s.inRedis(ctx, "read states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
-			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f", "~w").Field(w.fields...).Build()
+			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f").Field(w.fields...).Build()
 		}
 		for i, reply := range s.client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
@@ -224,15 +212,12 @@ func (s *Store) readWindows(ctx context.Context, windows []*window, out []entrie
 				return err
 			}
 			w := windows[i]
-			if len(values) < 3 {
+			if len(values) < 2 {
 				return errors.New("a window has not answered")
 			}
 			w.loaded = loadedWithin(&values[0], s.opts.Life/2)
 			w.full = !values[1].IsNil()
-			if err := takeReads(w, &values[2], reads, unread); err != nil {
-				return err
-			}
-			if err := s.takeEntries(w, values[3:], out); err != nil {
+			if err := s.takeEntries(w, values[2:], out); err != nil {
 				return err
 			}
 		}
@@ -250,9 +235,7 @@ func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 }
 
 // lookInto reads by the script that gives leases, after it has run the fills.
-func (s *Store) lookInto(
-	ctx context.Context, windows []*window, out []entries, reads *ownReads, unread []storage.Action, renew bool, fills []call,
-) error {
+func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, renew bool, fills []call) error {
 	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
@@ -271,7 +254,7 @@ func (s *Store) lookInto(
 		if err != nil {
 			return err
 		}
-		if len(values) < 4 {
+		if len(values) < 3 {
 			return errors.New("a window has not answered")
 		}
 		w := windows[i-len(fills)]
@@ -279,20 +262,8 @@ func (s *Store) lookInto(
 		if w.lease, err = values[2].ToString(); err != nil {
 			return err
 		}
-		if err := takeReads(w, &values[3], reads, unread); err != nil {
-			return err
-		}
-		return s.takeEntries(w, values[4:], out)
+		return s.takeEntries(w, values[3:], out)
 	})
-}
-
-func takeReads(w *window, value *rueidis.RedisMessage, reads *ownReads, unread []storage.Action) (err error) {
-	var words string
-	if !value.IsNil() {
-		words, err = value.ToString()
-	}
-	reads.take(w, words, unread)
-	return err
 }
 
 // load reads from the database what the windows lack, and fills them.

@@ -32,10 +32,6 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 			return err
 		}
 		outcome.Epoch, outcome.Skipped = epoch, len(skipped)
-		outcome.Reads = storage.NamedReads(nil, actions)
-		for i := range skipped {
-			outcome.ReadBefore = storage.NamedReads(outcome.ReadBefore, skipped[i].Actions)
-		}
 		if outcome.Counts, err = t.recall(outcome.Counts, skipped); err != nil {
 			return err
 		}

@@ -89,18 +89,15 @@ func (m *modelled) persist() {
 
 	skipped, recalled := 0, make(map[storage.Subject]bool)
 	meant := make(map[string]bool) // the states that have a latest word
-	var reads, before []storage.Action
 	for _, message := range messages {
 		if _, seen := m.inbox[message.ID]; seen {
 			skipped++
-			before = append(before, namedReads(message)...)
 			for _, a := range message.Actions {
 				recalled[a.Subject] = true
 			}
 			continue
 		}
 		m.inbox[message.ID] = message
-		reads = append(reads, namedReads(message)...)
 		for _, a := range message.Actions {
 			m.apply(a)
 			if a.Kind != storage.KindRead {
@@ -110,19 +107,7 @@ func (m *modelled) persist() {
 	}
 	m.equal("skipped", outcome.Skipped, skipped)
 	m.equal("states told", len(outcome.Applied), len(meant))
-	m.equal("reads told", outcome.Reads, reads)
-	m.equal("reads told of skipped messages", outcome.ReadBefore, before)
 	m.told(outcome, recalled)
-}
-
-// namedReads are the reads of a message that are not anonymous.
-func namedReads(message storage.Message) (out []storage.Action) {
-	for _, a := range message.Actions {
-		if a.Kind == storage.KindRead && a.User.UserID != "" {
-			out = append(out, a)
-		}
-	}
-	return out
 }
 
 func (m *modelled) action() storage.Action {

@@ -18,8 +18,6 @@
 --   ~l  the lease: who fills must bring it, and every write takes it away
 --   ~g  no lease before this time, milliseconds since 1970
 --   ~n  how many entries are shown
---   ~w  reads that counts may lack: see reads.lua
---   ~p  how many of them no counts are known to include
 --
 -- Numbers stay text: as numbers, Lua would print them rounded.
 local window = KEYS[1]
@@ -62,10 +60,7 @@ local function set_shown(e, shown)
   e.shown = shown
 end
 
-local function anything_shown()
-  local shown = redis.call('HMGET', window, '~n', '~p')
-  return tonumber(shown[1] or '0') > 0 or tonumber(shown[2] or '0') > 0
-end
+local function anything_shown() return tonumber(redis.call('HGET', window, '~n') or '0') > 0 end
 
 -- live sets how long the window lives: longer while something is shown.
 local function live(life, shown_life)

@@ -9,13 +9,13 @@
 --         state is called persisted
 -- ARGV[5] how long a window lasts after it was loaded, in seconds
 -- ARGV[6…] fields
--- Returns ~b, ~f, the lease (empty: none is needed, or none is given now), ~w
--- and the values in the order of the fields. ~b is false for a window that is not
--- loaded or has lasted long enough.
-local head = redis.call('HMGET', window, '~b', '~f', '~w')
+-- Returns ~b, ~f, the lease (empty: none is needed, or none is given now) and the
+-- values in the order of the fields. ~b is false for a window that is not loaded or
+-- has lasted long enough.
+local head = redis.call('HMGET', window, '~b', '~f')
 local born, full = head[1], head[2]
 if now - (tonumber(born) or 0) >= tonumber(ARGV[5]) then born = false end
-local reply = {born, full, '', head[3]}
+local reply = {born, full, ''}
 local missing = not born
 for i = 6, #ARGV do
   local e, malformed = entry(ARGV[i])
@@ -24,7 +24,7 @@ for i = 6, #ARGV do
   end
   if not e then
     missing = missing or not full
-    reply[i - 1] = false
+    reply[i - 2] = false
   else
     local age = now - tonumber(e.touched)
     if e.shown == 'm' then
@@ -33,7 +33,7 @@ for i = 6, #ARGV do
       e.touched = clock[1]
       put(ARGV[i], e)
     end
-    reply[i - 1] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
+    reply[i - 2] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
   end
 end
 if missing then

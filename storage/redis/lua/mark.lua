@@ -29,13 +29,13 @@ end
 
 -- The first state, mostly the only one, is read and written together with what
 -- the window says of itself: each command costs.
-local head = redis.call('HMGET', window, '~l', '~n', '~p', ARGV[5])
-local leased, shown, pending = head[1], tonumber(head[2] or '0'), tonumber(head[3] or '0')
+local head = redis.call('HMGET', window, '~l', '~n', ARGV[5])
+local leased, shown = head[1], tonumber(head[2] or '0')
 local present, absent = 0, false
 for i = 5, #ARGV, 5 do
   local field, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local e
-  if i == 5 then e = unpacked(field, head[4]) else e = entry(field) end
+  if i == 5 then e = unpacked(field, head[3]) else e = entry(field) end
   e = e or known_none()
   if e then
     present = present + 1
@@ -55,7 +55,7 @@ end
 if leased then redis.call('HDEL', window, '~l') end
 if present > 0 then
   trim(ARGV[3])
-  redis.call('PEXPIRE', window, (shown > 0 or pending > 0) and ARGV[2] or ARGV[1])
+  redis.call('PEXPIRE', window, shown > 0 and ARGV[2] or ARGV[1])
 end
 if absent then bar(ARGV[4], ARGV[1]) end
 return present
