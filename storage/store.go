@@ -223,6 +223,15 @@ type Epoch struct {
 	// Wait is how long nothing is committed yet: until EpochGrace has passed
 	// since an open epoch ended. It is 0 or less after that.
 	Wait time.Duration
+	// Clock is a reading of the database's clock. Epochs.Epoch fills it in.
+	Clock ClockReading
+}
+
+// ClockReading is one reading of another clock: it showed Time at some moment
+// from Before to After of the local clock.
+type ClockReading struct {
+	Time          time.Time
+	Before, After time.Time
 }
 
 // Enter returns what Outcome.Epoch is of a transaction that begins now. Errors:

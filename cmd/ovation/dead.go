@@ -249,11 +249,11 @@ func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if c.PostgresURL == "" || c.RedisURL == "" {
 		return nil, nil //nolint:nilnil // it is not needed
 	}
-	database, err := c.openPostgres(p.ctx, quietly)
+	database, err := c.openPostgres(p.ctx, quietly, p.now)
 	if err != nil {
 		return nil, err
 	}
-	mirror, err := c.openRedis(p.ctx, database, string(c.Prefix), quietly, bulkTimeout)
+	mirror, err := c.openRedis(p.ctx, redis.Options{Database: database, Prefix: string(c.Prefix), Logger: quietly, RedisTimeout: bulkTimeout})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

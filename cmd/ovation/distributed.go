@@ -23,8 +23,8 @@ type postgresFlag struct {
 }
 
 // openPostgres opens the database. Errors tell which flag is to blame.
-func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger) (*postgres.Store, error) {
-	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log})
+func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now func() time.Time) (*postgres.Store, error) {
+	store, err := postgres.Open(ctx, postgres.Options{URL: f.PostgresURL, Logger: log, Now: now})
 	return store, blame(blamePostgres, err)
 }
 
@@ -83,21 +83,21 @@ type services struct {
 
 // openAll opens all three or none. A service that cannot be reached is an
 // error: nothing takes its place.
-func (f servicesFlags) openAll(ctx context.Context, command string, log *slog.Logger, metrics *amqp.Metrics) (*services, error) {
+func (f servicesFlags) openAll(p *program, command string, log *slog.Logger, metrics *amqp.Metrics) (*services, error) {
 	if err := f.complete(command); err != nil {
 		return nil, err
 	}
-	database, err := f.openPostgres(ctx, log)
+	database, err := f.openPostgres(p.ctx, log, p.now)
 	if err != nil {
 		return nil, err
 	}
-	copied, err := f.openRedis(ctx, database, string(f.Prefix), log, 0)
+	copied, err := f.openRedis(p.ctx, redis.Options{Database: database, Prefix: string(f.Prefix), Logger: log, Now: p.now})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}
 	options := f.options(string(f.Prefix), log)
 	options.Metrics = metrics
-	queue, err := amqp.Open(ctx, options)
+	queue, err := amqp.Open(p.ctx, options)
 	if err != nil {
 		return nil, errors.Join(blame(blameQueue, err), copied.Close())
 	}
@@ -122,7 +122,7 @@ func (f servicesFlags) begin(p *program, command string, at address, logs level,
 		return nil, err
 	}
 	registry := newRegistry()
-	behind, err := f.openAll(p.ctx, command, log, amqp.NewMetrics(registry, does))
+	behind, err := f.openAll(p, command, log, amqp.NewMetrics(registry, does))
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -156,11 +156,10 @@ func (f servicesFlags) complete(command string) error {
 func (s *services) close() error { return errors.Join(s.queue.Close(), s.copied.Close()) }
 
 // openRedis puts Redis before the database, which is closed with what it
-// returns. A timeout of 0 is a good choice for single calls.
-func (f redisFlag) openRedis(ctx context.Context, database *postgres.Store, prefix string, log *slog.Logger, timeout time.Duration) (*redis.Store, error) {
-	store, err := redis.Open(ctx, redis.Options{
-		URL: f.RedisURL, Database: database, Prefix: prefix, Logger: log, RedisTimeout: timeout,
-	})
+// returns.
+func (f redisFlag) openRedis(ctx context.Context, options redis.Options) (*redis.Store, error) {
+	options.URL = f.RedisURL
+	store, err := redis.Open(ctx, options)
 	if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
 		err = fmt.Errorf("%w; see that Redis 6 or newer runs there and that user, password, database and redis:// or rediss:// in the URL are right", err)
 	}
@@ -209,11 +208,11 @@ func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error
 		return f.dataFlag.open(ctx, create)
 	}
 	log := quietly // whatever fails ends the command
-	database, err := f.openPostgres(ctx, log)
+	database, err := f.openPostgres(ctx, log, time.Now)
 	if err != nil || f.RedisURL == "" {
 		return database, err
 	}
-	copied, err := f.openRedis(ctx, database, string(f.Prefix), log, bulkTimeout)
+	copied, err := f.openRedis(ctx, redis.Options{Database: database, Prefix: string(f.Prefix), Logger: log, RedisTimeout: bulkTimeout})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -56,6 +57,7 @@ type program struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
+	now    func() time.Time
 }
 
 // commandLine is all there is to say on the command line.
@@ -89,19 +91,24 @@ func main() {
 
 // run is the program. It returns its exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return (&program{ctx, getenv, stdin, stdout, stderr, time.Now}).run(args)
+}
+
+// run runs the command that the arguments name and returns the exit code.
+func (p *program) run(args []string) int {
 	var line commandLine
 	helped := false
 	parser, err := kong.New(&line,
 		kong.Name("ovation"),
 		kong.Description("Who read, liked, disliked and collected what: one GraphQL API for any kind of content."),
-		kong.Writers(stdout, stderr),
+		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ValueFormatter(helpWithVariable),
-		kong.Resolvers(variables(getenv)),
+		kong.Resolvers(variables(p.getenv)),
 	)
 	if err != nil {
-		sayf(stderr, "ovation: %v\n", err)
+		sayf(p.stderr, "ovation: %v\n", err)
 		return exitFailed
 	}
 	if len(args) > 0 && args[0] == "help" {
@@ -112,10 +119,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return 0
 	}
 	if err != nil {
-		sayf(stderr, "ovation: %s\nSee ovation --help, and --help behind a command for its flags.\n", missingValue(err.Error()))
+		sayf(p.stderr, "ovation: %s\nSee ovation --help, and --help behind a command for its flags.\n", missingValue(err.Error()))
 		return exitUsage
 	}
-	err = command.Run(&program{ctx, getenv, stdin, stdout, stderr})
+	err = command.Run(p)
 	if err == nil {
 		return 0
 	}
@@ -124,7 +131,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		exit = &exitError{exitFailed, err}
 	}
 	if exit.err != nil {
-		sayf(stderr, "ovation: %v\n", err)
+		sayf(p.stderr, "ovation: %v\n", err)
 	}
 	return exit.code
 }

@@ -23,6 +23,7 @@ import (
 // serveCommand serves the API from one of several nodes.
 type serveCommand struct {
 	servicesFlags `embed:""`
+	clockFlag     `embed:""`
 	apiFlags      `embed:""`
 
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
@@ -60,7 +61,9 @@ func (c *serveCommand) Run(p *program) (err error) {
 	metrics := worker.NewMetrics(registry, worker.Records)
 	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
 	defer queue.Close()
-	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{Linger: linger, Logger: log, Metrics: metrics})
+	recorder := worker.NewRecorder(queue, behind.copied, worker.RecorderOptions{
+		Linger: linger, Now: behind.copied.Now, Logger: log, Metrics: metrics,
+	})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), stopTimeout)
 		defer cancel()
@@ -74,8 +77,12 @@ func (c *serveCommand) Run(p *program) (err error) {
 	behind.copied.OnChange(hub.Changed, hub.ChangedAll)
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Live: hub, Logger: log, Registry: registry, Introspection: c.Introspection,
-		Folders: worker.NewFolders(store, worker.FoldersOptions{}),
+		Folders: worker.NewFolders(store, worker.FoldersOptions{Now: behind.copied.Now}),
+		Now:     behind.copied.Now,
 		Ready: func(ctx context.Context) error {
+			if err := c.tooFar(behind.copied.ClockSkew()); err != nil {
+				return err
+			}
 			switch {
 			case p.ctx.Err() != nil:
 				return errStopping

@@ -22,6 +22,7 @@ import (
 // workCommand persists what the API nodes have queued.
 type workCommand struct {
 	servicesFlags `embed:""`
+	clockFlag     `embed:""`
 	logFlag       `embed:""`
 
 	Addr                address    `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
@@ -67,7 +68,11 @@ func (c *workCommand) Run(p *program) (err error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { probe(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		probe(w, c.ready(r.Context(), p, consumer, store, working))
+		err := c.tooFar(behind.copied.ClockSkew())
+		if err == nil {
+			err = c.ready(r.Context(), p, consumer, store, working)
+		}
+		probe(w, err)
 	})
 	serving, stop := context.WithCancel(context.WithoutCancel(p.ctx))
 	defer stop()

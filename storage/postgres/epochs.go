@@ -13,7 +13,7 @@ const (
 	holdEpoch   = `LOCK TABLE mirror IN ROW SHARE MODE`
 	seizeEpoch  = `LOCK TABLE mirror IN EXCLUSIVE MODE`
 	clock       = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
-	selectEpoch = `SELECT epoch, open, ` + clock + ` - changed_at, free_at - ` + clock + ` FROM mirror WHERE one`
+	selectEpoch = `SELECT epoch, open, ` + clock + ` - changed_at, free_at - ` + clock + `, ` + clock + ` FROM mirror WHERE one`
 	closeEpoch  = `
 UPDATE mirror SET open = FALSE, changed_at = ` + clock + `, free_at = ` + clock + ` + $2
 WHERE one AND epoch = $1 AND open`
@@ -26,9 +26,10 @@ WHERE one AND epoch = $1`
 // readEpoch fills the epoch in once the batch is sent.
 func readEpoch(b *pgx.Batch, to *storage.Epoch) {
 	b.Queue(selectEpoch).QueryRow(func(row pgx.Row) error {
-		var age, wait int64
-		err := row.Scan(&to.Number, &to.Open, &age, &wait)
+		var age, wait, now int64
+		err := row.Scan(&to.Number, &to.Open, &age, &wait, &now)
 		to.Age, to.Wait = time.Duration(age)*time.Microsecond, time.Duration(wait)*time.Microsecond
+		to.Clock.Time = storage.Time(now)
 		return err
 	})
 }
@@ -49,7 +50,9 @@ func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
 	err = s.write(ctx, "read the epoch", func(t *tx) error {
 		b := t.batch()
 		e := enter(b)
+		e.Clock.Before = s.now()
 		err := t.send(b)
+		e.Clock.After = s.now()
 		epoch = *e
 		return err
 	})

@@ -102,6 +102,8 @@
 //     TestCutOffNodeDoesNotWaitInVain, TestOneStallOpensNoBreaker,
 //     TestCallerWhoGoesAwayBlamesNobody, TestWorkersThatPublishGoOnWithoutRedis,
 //     TestFullRedisCommitsNothingUnmarked.
+//   - Versions come from one clock, that of the database:
+//     TestClockFollowsTheMostExactReading, TestStoreHasTheTimeOfItsDatabase.
 //   - Whoever watches counts is told of every change, also of what changed while
 //     Redis was away: TestLiveCounts, TestLiveCountsOverPostgres,
 //     TestLiveCountsOverACluster, TestWatchersOutliveRedis,

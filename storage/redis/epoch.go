@@ -170,6 +170,7 @@ func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err 
 	if err != nil {
 		return began, nil, fmt.Errorf("ask for the epoch: %w", err)
 	}
+	s.noteClock(found.Clock)
 	return began, s.learn(found, began), nil
 }
 
@@ -279,7 +280,7 @@ func (s *Store) probe(ctx context.Context) error {
 			return err
 		}
 		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
-		version := text(time.Now().UnixMicro()) // so that it does write
+		version := text(s.Now().UnixMicro()) // so that it does write
 		_, err := s.run(ctx, []call{
 			{countsScript, key, nil, []string{version, "0", "0", "0", "0", life}},
 			{showScript, key + ":w", nil, []string{life, life, "1", "q", "r", version, "-"}},

@@ -175,7 +175,10 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	if err != nil || !now.Open {
 		return err
 	}
-	actions = slices.DeleteFunc(slices.Clone(actions), neverShown)
+	latest := storage.Micros(s.Now().Add(time.Minute))
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have taken it
+		return a.Validate() != nil || a.Version > latest
+	})
 	at := s.epochOf(now.Number)
 	g := s.forgetting(at)
 	for i := range actions {
@@ -184,11 +187,6 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 		}
 	}
 	return s.marks.note(g.run(ctx, "drop what was shown"))
-}
-
-// neverShown reports whether no node of ours can have taken the action.
-func neverShown(a storage.Action) bool {
-	return a.Validate() != nil || a.Version > storage.Micros(time.Now().Add(time.Minute))
 }
 
 func (s *Store) forgetting(at *epoch) *group {

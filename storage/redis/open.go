@@ -56,6 +56,9 @@ type Options struct {
 	// Redis may have lost data; 1 minute if 0. It should be longer than an
 	// action stays queued.
 	Doubt time.Duration
+	// Now is the local clock, from which Store.Now follows the database's;
+	// time.Now if nil. It must be the clock of the database's store.
+	Now func() time.Time
 	// Logger takes what goes wrong without failing a caller; slog.Default() if
 	// nil.
 	Logger *slog.Logger
@@ -85,6 +88,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.Guard = cmp.Or(o.Guard, 10*time.Second)
 	o.Doubt = cmp.Or(o.Doubt, time.Minute)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return o, nil
 }
 
@@ -112,10 +118,11 @@ type Store struct {
 	halt   func() // ends what runs in the background
 
 	epoch     atomic.Pointer[epoch]
-	began     time.Time     // when the store was opened
-	suspected atomic.Int64  // when Redis may have lost data, in nanoseconds since it was opened
-	evicted   atomic.Int64  // when Redis was last seen to have evicted keys, likewise; 0: never
-	evictions evictions     // of the polls
+	began     time.Time    // when the store was opened
+	suspected atomic.Int64 // when Redis may have lost data, in nanoseconds since it was opened
+	evicted   atomic.Int64 // when Redis was last seen to have evicted keys, likewise; 0: never
+	evictions evictions    // of the polls
+	clock     clock
 	wake      chan struct{} // has the epoch polled at once
 	marks     marks
 	steady    streak // of a Redis that answers polls
@@ -141,6 +148,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		})
 	}
 	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear(), malformed: newMalformed(&o)}
+	s.clock.local = o.Now
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
 	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, o.MaxReads, &o)

@@ -27,7 +27,9 @@ func (t tx) epoch(now time.Time) (e storage.Epoch, err error) {
 // Epoch looks the epoch up.
 func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
 	err = s.read(ctx, "read the epoch", func(t tx) (err error) {
-		epoch, err = t.epoch(s.now())
+		now := s.now()
+		epoch, err = t.epoch(now)
+		epoch.Clock = storage.ClockReading{Time: now, Before: now, After: now} // the one clock there is
 		return err
 	})
 	return epoch, err

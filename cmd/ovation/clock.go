@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// clockFlag bounds how far this machine's clock may be off.
+type clockFlag struct {
+	MaxClockSkew pause `default:"10s" help:"Not ready while this machine's clock differs by more from the database's." variable:"OVATION_MAX_CLOCK_SKEW"`
+}
+
+// tooFar returns an error where the clock is ahead by more than the bound, or
+// behind by more. Versions do not depend on it, but tokens and logs do.
+func (f clockFlag) tooFar(ahead time.Duration) error {
+	if ahead.Abs() <= time.Duration(f.MaxClockSkew) {
+		return nil
+	}
+	how := "ahead of"
+	if ahead < 0 {
+		how = "behind"
+	}
+	return fmt.Errorf("this machine's clock is %v %s the database's, more than --max-clock-skew (%v): set the clock, or run NTP",
+		ahead.Abs().Round(time.Millisecond), how, time.Duration(f.MaxClockSkew))
+}

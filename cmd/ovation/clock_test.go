@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// startAt runs serve or work in this process, with a clock that is ahead by so
+// much, and waits until it listens.
+func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags ...string) *server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stdout, stderr := newWatch(), newWatch()
+	p := &program{ctx, s.getenv(), strings.NewReader(""), stdout, stderr, func() time.Time { return time.Now().Add(ahead) }}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		p.run(append([]string{command, "--addr=127.0.0.1:0", "--log-level=warn"}, flags...))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-over
+	})
+	n := &server{as: as, ended: over, log: stderr.String, signal: cancel}
+	eventually(t, command+" listens", func() bool {
+		n.url = serves.FindString(stdout.String())
+		return n.url != ""
+	})
+	return n
+}
+
+// siteOnOwnRedis makes a site with a Redis of its own.
+func siteOnOwnRedis(t *testing.T) (*site, *ownRedis) {
+	t.Helper()
+	redis := newOwnRedis(t)
+	s := newSite(t)
+	s.variables["OVATION_REDIS_URL"] = redis.url()
+	return s, redis
+}
+
+func (r *ownRedis) url() string { return "redis://127.0.0.1:" + r.port }
+
+// number asks the database for one.
+func (s *site) number(t *testing.T, query string) (n int64) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
+	must(t, err)
+	defer c.Close(context.Background())
+	must(t, c.QueryRow(t.Context(), query).Scan(&n))
+	return n
+}
+
+// unready wants /readyz to say why a process is not ready.
+func (s *server) unready(t *testing.T, says ...string) {
+	t.Helper()
+	response, err := client.Get(s.url + "/readyz")
+	must(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	must(t, err)
+	for _, part := range says {
+		if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), part) {
+			t.Errorf("/readyz answers %d without %q: %s", response.StatusCode, part, body)
+		}
+	}
+}
+
+// While Redis is down, only versions tell which of two actions came later.
+func TestUnlikeThroughANodeWhoseClockIsBehindWins(t *testing.T) {
+	s, redis := siteOnOwnRedis(t)
+	a, b := s.start(t, "serve"), s.startAt(t, -5*time.Second, "serve")
+	redis.kill()
+	for _, step := range []struct {
+		through  *server
+		mutation string
+	}{{a, "like"}, {b, "unlike"}} {
+		must(t, step.through.graphQL("alice", `mutation { `+step.mutation+`(input: {biz: "video", bizId: "movie"}) { changed } }`, nil))
+	}
+	redis.start(t)
+	s.start(t, "work")
+	eventually(t, "both are persisted", func() bool { return s.number(t, "SELECT count(*) FROM inbox") == 2 })
+	if n := s.likes(t); n != 0 {
+		t.Errorf("%d likes are left of one that was cleared", n)
+	}
+}
+
+// A clock that is far off is no longer trusted with tokens.
+func TestNodeWhoseClockIsFarOffIsNotReady(t *testing.T) {
+	s := newSite(t)
+	for _, command := range []string{"serve", "work"} {
+		off := s.startAt(t, time.Minute, command)
+		off.unready(t, "clock is ", "ahead of the database's", "--max-clock-skew")
+		behind := s.startAt(t, -time.Minute, command, "--max-clock-skew=30s")
+		behind.unready(t, "clock is ", "behind the database's")
+		allowed := s.startAt(t, time.Minute, command, "--max-clock-skew=2m")
+		eventually(t, "a node is ready whose clock may be off", func() bool { return allowed.ready() == 200 })
+	}
+}
