@@ -81,8 +81,8 @@
 //     everything: TestInterleavingsWithLosses. Compare proves it:
 //     TestCompareFindsAndDropsWhatIsStale.
 //   - I4: TestInterleavings, and tests that break a rule and are found out:
-//     TestMarksAfterTheCommitAreCaught, TestDirectWritersWhoForgetNothingAreCaught,
-//     TestWorkersWhoForgetNothingAreCaught, TestCutOffNodeWaitsForTheWorker,
+//     TestLongMarksAfterTheCommitAreCaught, TestLongDirectWritersWhoForgetNothingAreCaught,
+//     TestLongWorkersWhoForgetNothingAreCaught, TestCutOffNodeWaitsForTheWorker,
 //     TestNodesThatHaveNotPolledSeeWhatOthersConfirm,
 //     TestCommitThatOutlastsTheGuard, TestDroppedIsTakenBack,
 //     TestDroppedIsLaidOverNothing. Reads follow: TestReadIsSeenOnceItIsPersisted.

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
+	"ovation/internal/testing/seed"
 	"ovation/storage"
 )
 
@@ -248,13 +247,7 @@ func (in *interleaving) atRest() {
 // The seed makes the same choices again; Redis's clock is its own.
 func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, found []string) {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if given := os.Getenv("OVATION_SEED"); given != "" {
-		var err error
-		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	seed := seed.Of(t)
 	server := startServer(t)
 	db := openDatabase(t)
 	plain := server.client()
@@ -275,69 +268,29 @@ func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, 
 		found = in.run(run%4 >= 2)
 		taken += interleavedSteps
 		if len(found) > 0 {
-			found = append(found, fmt.Sprintf("run %d; again with OVATION_SEED=%d", run, seed))
+			found = append(found, fmt.Sprintf("in run %d", run))
 		}
 	}
-	t.Logf("%d steps, seed %d", taken, seed)
+	t.Logf("%d steps", taken)
 	return taken, found
 }
 
 // The protocol of own writes, in the shape of its model: every reply shows the
 // viewer's own acknowledged action, and counts that include it once.
-func TestInterleavings(t *testing.T) {
-	_, found := interleave(t, stepsWanted(100_000), func(*interleaving) {})
-	for _, f := range found {
-		t.Error(f)
-	}
-}
+func TestInterleavings(t *testing.T) { findNothing(t, 30_000, func(*interleaving) {}) }
 
 // Redis loses everything now and then, also what is queued. Nothing that was
 // acknowledged is lost for it, and in the end Redis holds what the database
 // does.
-func TestInterleavingsWithLosses(t *testing.T) {
-	_, found := interleave(t, stepsWanted(40_000), func(in *interleaving) { in.lossy = true })
+func TestInterleavingsWithLosses(t *testing.T) { findNothing(t, 15_000, lossy) }
+
+func lossy(in *interleaving) { in.lossy = true }
+
+// findNothing fails the test for what so many steps find.
+func findNothing(t *testing.T, steps int, rules func(*interleaving)) {
+	t.Helper()
+	_, found := interleave(t, steps, rules)
 	for _, f := range found {
 		t.Error(f)
-	}
-}
-
-// stepsWanted is how many steps a test takes.
-func stepsWanted(usual int) int {
-	if given, err := strconv.Atoi(os.Getenv("OVATION_STEPS")); err == nil {
-		return given
-	}
-	if testing.Short() {
-		return usual / 5
-	}
-	return usual
-}
-
-// The test above would notice: marks that come after the commit are found out.
-func TestMarksAfterTheCommitAreCaught(t *testing.T) {
-	taken, found := interleave(t, 400_000, func(in *interleaving) { in.naive = true })
-	if len(found) == 0 {
-		t.Errorf("nothing was found in %d steps", taken)
-	} else {
-		t.Logf("after %d steps: %s", taken, found[0])
-	}
-}
-
-// Nor does it pass unseen who persists directly and makes nobody forget.
-func TestDirectWritersWhoForgetNothingAreCaught(t *testing.T) {
-	taken, found := interleave(t, 400_000, func(in *interleaving) { in.direct, in.careless = true, true })
-	if len(found) == 0 {
-		t.Errorf("nothing was found in %d steps", taken)
-	} else {
-		t.Logf("after %d steps: %s", taken, found[0])
-	}
-}
-
-// Nor a worker that believes the marks of the one that died.
-func TestWorkersWhoForgetNothingAreCaught(t *testing.T) {
-	taken, found := interleave(t, 2_000_000, func(in *interleaving) { in.crash, in.trusting = true, true })
-	if len(found) == 0 {
-		t.Errorf("nothing was found in %d steps", taken)
-	} else {
-		t.Logf("after %d steps: %s", taken, found[0])
 	}
 }

@@ -33,15 +33,22 @@ func Of(tb testing.TB) uint64 {
 }
 
 // ForRapid sets the seed of pgregory.net/rapid, which otherwise draws one in
-// every run, and returns it. A package of property tests calls it as it is
-// initialised.
+// every run, and how many cases a property is checked on, and returns the seed.
+// A package of property tests calls it as it is initialised; the flags of go test
+// still win.
 func ForRapid() uint64 {
 	n, err := current()
 	if err != nil || n == 0 {
 		n = fixed // zero would be a fresh one
 	}
-	if err := flag.Set("rapid.seed", strconv.FormatUint(n, 10)); err != nil {
-		panic("seed.ForRapid in a test binary without rapid: " + err.Error())
+	checks := 30
+	if fresh {
+		checks = 300
+	}
+	for flagName, value := range map[string]string{"rapid.seed": strconv.FormatUint(n, 10), "rapid.checks": strconv.Itoa(checks)} {
+		if err := flag.Set(flagName, value); err != nil {
+			panic("seed.ForRapid in a test binary without rapid: " + err.Error())
+		}
 	}
 	return n
 }

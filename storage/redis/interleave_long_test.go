@@ -1,0 +1,37 @@
+//go:build long
+
+package redis
+
+import "testing"
+
+func TestLongInterleavings(t *testing.T) { findNothing(t, 100_000, func(*interleaving) {}) }
+
+func TestLongInterleavingsWithLosses(t *testing.T) { findNothing(t, 40_000, lossy) }
+
+// The tests above are worth something only if they notice a broken rule.
+
+// Marks that come after the commit.
+func TestLongMarksAfterTheCommitAreCaught(t *testing.T) {
+	findSomething(t, 400_000, func(in *interleaving) { in.naive = true })
+}
+
+// Direct writers that do not invalidate what they change.
+func TestLongDirectWritersWhoForgetNothingAreCaught(t *testing.T) {
+	findSomething(t, 400_000, func(in *interleaving) { in.direct, in.careless = true, true })
+}
+
+// A worker that believes the marks of the one that died.
+func TestLongWorkersWhoForgetNothingAreCaught(t *testing.T) {
+	findSomething(t, 2_000_000, func(in *interleaving) { in.crash, in.trusting = true, true })
+}
+
+// findSomething fails the test where so many steps find nothing.
+func findSomething(t *testing.T, steps int, rules func(*interleaving)) {
+	t.Helper()
+	taken, found := interleave(t, steps, rules)
+	if len(found) == 0 {
+		t.Errorf("nothing was found in %d steps", taken)
+	} else {
+		t.Logf("after %d steps: %s", taken, found[0])
+	}
+}

@@ -1,0 +1,9 @@
+//go:build long
+
+package sqlite
+
+import "testing"
+
+// Fresh seeds and more cases of what every run checks.
+
+func TestLongStore(t *testing.T) { TestStore(t) }

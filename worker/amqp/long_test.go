@@ -1,0 +1,13 @@
+//go:build long
+
+package amqp
+
+import "testing"
+
+// Fresh seeds and more cases of what every run checks.
+
+func TestLongMessageIsReadAsItWasWritten(t *testing.T) { TestMessageIsReadAsItWasWritten(t) }
+
+func TestLongTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
+	TestTheBrokerIsToldOfWhatIsSettledAlone(t)
+}
