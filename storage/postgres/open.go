@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -65,13 +66,12 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	what := "open database " + name(cfg)
-	durable, err := inspect(ctx, cfg.ConnConfig)
+	needed, err := inspect(ctx, cfg.ConnConfig)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if !durable {
-		cfg.ConnConfig.RuntimeParams["synchronous_commit"] = "on"
-	}
+	maps.Copy(cfg.ConnConfig.RuntimeParams, needed)
+	cfg.ConnConfig.OnNotice = noteWarning
 	if options.MaxConns > 0 {
 		cfg.MaxConns = int32(options.MaxConns)
 	}
@@ -102,42 +102,50 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "ping", `SELECT version FROM interactive LIMIT 1`, nil, func(pgx.Rows) error { return nil })
 }
 
-// inspect connects once and reports whether commits are on the disk when they
-// return. Errors say why this release cannot work with the database.
-func inspect(ctx context.Context, cfg *pgx.ConnConfig) (durable bool, err error) {
+// inspect connects once and returns the settings that this database needs.
+// Errors say why this release cannot work with it.
+func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string, err error) {
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return false, fault(ctx, err, true)
+		return nil, fault(ctx, err, true)
 	}
 	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }() // nothing is lost
 	if err := suits(c); err != nil {
-		return false, err
+		return nil, err
 	}
 	if _, _, _, err := schemaIn(ctx, c); err != nil {
-		return false, err
+		return nil, err
 	}
 	current, err := schemaVersion(ctx, c)
 	if err != nil {
-		return false, fault(ctx, err, c.IsClosed())
+		return nil, fault(ctx, err, c.IsClosed())
 	}
 	known, err := knownVersion()
 	switch {
 	case err != nil:
-		return false, err
+		return nil, err
 	case current > known:
-		return false, newer(current, known)
+		return nil, newer(current, known)
 	case current < known:
-		return false, fmt.Errorf("%w: its tables have version %d, this release needs version %d; run: ovation migrate",
+		return nil, fmt.Errorf("%w: its tables have version %d, this release needs version %d; run: ovation migrate",
 			ErrNotMigrated, current, known)
 	}
 	if err := mayWrite(ctx, c); err != nil {
-		return false, err
+		return nil, err
 	}
-	var commit string
-	if err := c.QueryRow(ctx, "SHOW synchronous_commit").Scan(&commit); err != nil {
-		return false, fault(ctx, err, c.IsClosed())
+	var commit, messages string
+	if err := c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('client_min_messages')`).
+		Scan(&commit, &messages); err != nil {
+		return nil, fault(ctx, err, c.IsClosed())
 	}
-	return commit != "off", nil
+	needed = make(map[string]string)
+	if commit == "off" { // a commit must be on the disk when it returns
+		needed["synchronous_commit"] = "on"
+	}
+	if messages == "error" { // noteWarning needs the warnings
+		needed["client_min_messages"] = "warning"
+	}
+	return needed, nil
 }
 
 // suits checks what kind of server this is.

@@ -75,10 +75,17 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 	return outcome, err
 }
 
+// DO UPDATE changes nothing and locks the row of a message that was persisted
+// before. The lock is written to the log, so that the commit of a transaction
+// that skips everything also waits for a synchronous standby: the transaction
+// that persisted the message may have been told of its commit too early, or not
+// at all.
 const insertInbox = `
-INSERT INTO inbox (id, persisted)
-SELECT k.id, nullif(k.persisted, 0) FROM unnest($1::text[], $2::bigint[]) AS k (id, persisted) ORDER BY k.id COLLATE "C"
-ON CONFLICT DO NOTHING RETURNING id`
+INSERT INTO inbox AS i (id, persisted)
+SELECT DISTINCT ON (k.id COLLATE "C") k.id, nullif(k.persisted, 0)
+FROM unnest($1::text[], $2::bigint[]) AS k (id, persisted) ORDER BY k.id COLLATE "C"
+ON CONFLICT (id) DO UPDATE SET persisted = i.persisted WHERE FALSE
+RETURNING id`
 
 // receive puts the messages into the inbox. Once the batch is sent, it holds
 // the ids of those that were not there.

@@ -29,6 +29,7 @@ type ownServer struct {
 	password string
 	folder   string // that its user can enter
 	ca       string // file of the certificate that signed the server's
+	process  *exec.Cmd
 }
 
 // url names the server's database by its host, with parameters in turn names
@@ -55,27 +56,47 @@ func startServer(tb testing.TB) *ownServer {
 
 	run(tb, exec.Command(filepath.Join(programs, "initdb"), "-D", data, "-U", "ovation", "-A", "scram-sha-256",
 		"--pwfile="+filepath.Join(folder, "password"), "-E", "UTF8", "--locale=C", "--no-sync"))
-	server := exec.Command(filepath.Join(programs, "postgres"), "-D", data, "-p", strconv.Itoa(s.port),
+	tb.Cleanup(s.stop)
+	s.start(tb)
+	return s
+}
+
+// start starts the server and waits until it answers.
+func (s *ownServer) start(tb testing.TB) {
+	tb.Helper()
+	s.process = exec.Command(filepath.Join(programsOf(tb), "postgres"), "-D", filepath.Join(s.folder, "data"), "-p", strconv.Itoa(s.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off",
-		"-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(folder, "server.pem"), "-c", "ssl_key_file="+filepath.Join(folder, "server.key"))
-	unprivileged(server)
-	fatal(tb, server.Start())
-	tb.Cleanup(func() {
-		_ = server.Process.Signal(syscall.SIGQUIT) // unless it has ended
-		_ = server.Wait()
-	})
-	deadline, again := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)
-	defer again.Stop()
-	for {
+		"-c", "ssl=on", "-c", "ssl_cert_file="+filepath.Join(s.folder, "server.pem"), "-c", "ssl_key_file="+filepath.Join(s.folder, "server.key"))
+	unprivileged(s.process)
+	fatal(tb, s.process.Start())
+	eventually(tb, "the server answers", func() bool {
 		c, err := pgx.Connect(tb.Context(), s.url(tb, "127.0.0.1"))
 		if err == nil {
 			fatal(tb, c.Close(tb.Context()))
-			return s
 		}
+		return err == nil
+	})
+}
+
+// stop ends the server as a crash would.
+func (s *ownServer) stop() {
+	if s.process != nil {
+		_ = s.process.Process.Signal(syscall.SIGQUIT) // unless it has ended
+		_ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+// eventually waits until something holds.
+func eventually(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	deadline, again := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)
+	defer again.Stop()
+	for !holds() {
 		select {
 		case <-again.C:
 		case <-deadline:
-			tb.Fatalf("the server does not answer: %v", err)
+			tb.Fatalf("never came true: %s", what)
 		}
 	}
 }
@@ -86,7 +107,7 @@ func programsOf(tb testing.TB) string {
 	path, _ := exec.LookPath("initdb")
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	for _, at := range append([]string{path}, found...) {
-		if at != "" {
+		if at, err := filepath.EvalSymlinks(at); err == nil && at != "" {
 			return filepath.Dir(at)
 		}
 	}

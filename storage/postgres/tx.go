@@ -3,10 +3,14 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ovation/storage"
 )
 
 const (
@@ -134,7 +138,30 @@ func (t *tx) commit(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), callTimeout, errNoAnswer)
 	defer cancel()
-	return fault(ctx, t.begun.Commit(ctx), t.conn.IsClosed())
+	standby := t.conn.PgConn().CustomData()
+	delete(standby, notReplicated)
+	err := fault(ctx, t.begun.Commit(ctx), t.conn.IsClosed())
+	if err == nil && standby[notReplicated] != nil {
+		return errNotReplicated
+	}
+	return err
+}
+
+// notReplicated marks a connection whose commit was told not to wait for the
+// synchronous standby any longer.
+const notReplicated = "ovation: not replicated"
+
+var errNotReplicated = fmt.Errorf("%w: the transaction is committed, but the wait for the synchronous standby was cancelled",
+	storage.ErrUnavailable)
+
+// noteWarning takes the messages of the server that are no errors. A commit
+// whose wait for the standby is cancelled succeeds with a warning. Its text may
+// be translated and its code is that of any warning: only where the server
+// raises it tells it from others.
+func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
+	if strings.HasSuffix(n.File, "syncrep.c") {
+		c.CustomData()[notReplicated] = true
+	}
 }
 
 func (t *tx) rollback(ctx context.Context) {

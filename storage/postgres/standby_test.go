@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"ovation/storage"
+)
+
+// startStandby starts a standby of a server and has the server's commits wait for it.
+func startStandby(tb testing.TB, primary *ownServer) *ownServer {
+	tb.Helper()
+	folder, err := os.MkdirTemp("", "ovation-standby") //nolint:usetesting // whose folders only root can enter
+	fatal(tb, err)
+	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
+	s := &ownServer{port: freePort(tb), password: primary.password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
+	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
+	s.give(tb, folder)
+	s.give(tb, filepath.Join(folder, "server.key"))
+	run(tb, exec.Command(filepath.Join(programsOf(tb), "pg_basebackup"), "-D", filepath.Join(folder, "data"),
+		"-d", primary.url(tb, "127.0.0.1"), "-R", "-X", "stream", "-c", "fast", "--no-sync"))
+	tb.Cleanup(s.stop)
+	s.start(tb)
+	edit(tb, primary.url(tb, "127.0.0.1"), `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+	eventually(tb, "the standby is synchronous", func() bool {
+		return ask[bool](tb, primary.url(tb, "127.0.0.1"), `SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
+	})
+	return s
+}
+
+// waitingCommits is how many commits wait for the standby.
+const waitingCommits = `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
+
+// What was persisted before is on the standby when it is persisted again: its
+// commit may have been cut short while it waited.
+func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
+	primary := startServer(t)
+	at := primary.url(t, "127.0.0.1")
+	fatal(t, Migrate(t.Context(), at))
+	standby := startStandby(t, primary)
+	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
+	alice := storage.User{Tenant: "default", UserID: "alice"}
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
+	fatal(t, err)
+	version := int64(0)
+	persist := func(action storage.Action) func(context.Context) error {
+		version++
+		action.User, action.Subject, action.Version = alice, subject, version
+		message := storage.Message{ID: rand.Text(), Actions: []storage.Action{action}}
+		return func(ctx context.Context) error {
+			_, err := s.Persist(ctx, []storage.Message{message, message}, nil)
+			return err
+		}
+	}
+	for ended, end := range map[string]string{
+		"cancelled":  `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`,
+		"terminated": `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`,
+	} {
+		for what, write := range map[string]func(context.Context) error{
+			"a reaction":   persist(storage.Action{Kind: storage.KindReaction, Reaction: storage.Like}),
+			"a read":       persist(storage.Action{Kind: storage.KindRead, Times: 1, First: 1}),
+			"a collection": persist(storage.Action{Kind: storage.KindCollection, FolderID: storage.DefaultFolderID}),
+			"a folder": func(ctx context.Context) error {
+				name := "Films " + ended
+				_, err := s.UpdateFolder(ctx, folder.Key(), storage.FolderChange{Name: &name}, storage.Time(2))
+				return err
+			},
+		} {
+			t.Run(fmt.Sprint(what, " is ", ended), func(t *testing.T) {
+				standby.stop()
+				waiting := func() int64 { return ask[int64](t, at, waitingCommits) }
+				done := make(chan error, 1)
+				go func() { done <- write(t.Context()) }()
+				eventually(t, "the commit waits", func() bool { return waiting() == 1 })
+				edit(t, at, end)
+				if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
+					t.Errorf("its commit was cut short: got the error %v, want %v", err, storage.ErrUnavailable)
+				}
+				eventually(t, "nothing waits", func() bool { return waiting() == 0 })
+				go func() { done <- write(t.Context()) }()
+				eventually(t, "the second commit waits, or has ended", func() bool { return waiting() == 1 || len(done) == 1 })
+				if len(done) == 1 {
+					t.Errorf("repeated, it waits for nothing; error %v", <-done)
+					done <- nil
+				}
+				standby.start(t)
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	verified(t, s)
+}
