@@ -93,7 +93,7 @@ func start(t *testing.T, options ...option) *service {
 	must(t, err)
 	cfg := resolvers.Config{
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, worker.FoldersOptions{}), Live: hub,
-		Auth: auth, Logger: logger, Registry: registry, Introspection: set.introspection,
+		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection,
 		Streams: transport.NewStreams(transport.StreamOptions{Spread: time.Millisecond}),
 	}
 	handler, err := resolvers.NewHandler(t.Context(), cfg)

@@ -54,12 +54,14 @@ type Config struct {
 	// AllowedOrigins are the origins of web pages that may ask, see
 	// transport.Config.
 	AllowedOrigins []string
-	// Logger takes a line for each request and each fault; slog.Default() if
-	// nil.
-	Logger *slog.Logger
-	// Registry takes the metrics of requests and is what /metrics shows. Nil:
-	// there is no /metrics.
-	Registry *prometheus.Registry
+	// Logger takes a line for each fault and each request with an error, and with
+	// AccessLog for every other request; slog.Default() if nil.
+	Logger    *slog.Logger
+	AccessLog bool
+	// Registry takes the metrics of requests and is what /metrics shows. Nil, or
+	// with MetricsElsewhere: there is no /metrics.
+	Registry         *prometheus.Registry
+	MetricsElsewhere bool
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 }
@@ -77,10 +79,12 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	mux := http.NewServeMux()
-	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AllowedOrigins: cfg.AllowedOrigins}
+	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AccessLog: cfg.AccessLog, AllowedOrigins: cfg.AllowedOrigins}
 	if cfg.Registry != nil {
 		around.Metrics = transport.NewMetrics(cfg.Registry)
-		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}))
+		if !cfg.MetricsElsewhere {
+			mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}))
+		}
 	}
 	mux.Handle("/graphql", transport.Handler(service(newRoot(cfg, newCursors(key)), cfg), around))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 
 	"ovation/resolvers"
@@ -22,6 +23,7 @@ type apiFlags struct {
 	limitFlags `embed:""`
 
 	Addr           address  `default:"127.0.0.1:8080"                                                  help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
+	MetricsAddr    address  `help:"Address that serves /metrics, and nothing else; if empty, --addr serves it too." variable:"OVATION_METRICS_ADDR"`
 	JWKS           string   `help:"File or URL of a key set that verifies RS256 and ES256 tokens."     name:"jwks"                                          variable:"OVATION_JWKS"`
 	Issuer         string   `help:"What the iss claim of a token must be; anything if empty."          variable:"OVATION_ISSUER"`
 	Audience       string   `help:"What the aud claim of a token must hold; required with --jwks, where any accepts the tokens of other applications too." variable:"OVATION_AUDIENCE"`
@@ -38,7 +40,8 @@ type api struct {
 	http.Handler
 
 	streams *transport.Streams
-	close   func() // to be called in the end
+	metrics net.Addr // of /metrics, nil where the Handler serves it
+	close   func()   // to be called in the end
 }
 
 // checkTokens refuses a key set without an audience: its keys usually sign the
@@ -60,6 +63,18 @@ func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHead
 		return nil, fmt.Errorf("set up tokens by --jwks or OVATION_JWKS: %w", err) // the secret is checked by now
 	}
 	out := &api{close: func() { _ = auth.Close() }} // nothing of it outlives the process
+	if f.MetricsAddr != "" {
+		var stop func()
+		if out.metrics, stop, err = serveMetrics(ctx, f.MetricsAddr, cfg.Registry, cfg.Logger); err != nil {
+			out.close()
+			return nil, err
+		}
+		out.close = func() {
+			stop()
+			_ = auth.Close()
+		}
+		cfg.MetricsElsewhere = true
+	}
 	out.streams = transport.NewStreams(transport.StreamOptions{
 		MaxStreams: int(f.MaxStreams), MaxStreamsPerUser: int(f.MaxStreamsPerUser),
 		MaxSubscriptions: int(f.MaxSubscriptions), MaxPerSocket: int(f.MaxPerSocket), Registry: cfg.Registry,

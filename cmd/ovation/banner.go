@@ -31,11 +31,15 @@ var examples = []struct{ says, query string }{
 // demoViewer is the user whose token and examples the banner shows.
 const demoViewer = "alice"
 
-// banner says what runs, where, and what to try.
-func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt bool) {
+// banner says what runs, where, and what to try. Metrics is nil where addr serves
+// them.
+func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
 	folder := c.path()
+	if metrics == nil {
+		metrics = addr
+	}
 	demo, page := url+"/demo", url+"/"
 	if c.devHeaders() == viewer.RefuseDevHeaders {
 		demo += "#token=" + token
@@ -50,7 +54,7 @@ func (c *devCommand) banner(to io.Writer, addr net.Addr, token string, pageBuilt
 		{"Demo", demo},
 		{"GraphiQL", page},
 		{"GraphQL", url + "/graphql"},
-		{"Metrics", url + "/metrics"},
+		{"Metrics", "http://" + reachable(metrics) + "/metrics"},
 		{"Health", url + "/healthz, " + url + "/readyz"},
 		{"Store", "SQLite, " + filepath.Join(folder, databaseFile)},
 		{"Queue", "in this process"},

@@ -27,6 +27,7 @@ type devCommand struct {
 
 	Demo               bool   `help:"Fill an empty database with demo data; turns on --dev-headers on a loopback address."   variable:"OVATION_DEMO"`
 	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         variable:"OVATION_JWT_SECRET"`
+	AccessLog          bool   `default:"true" help:"Log every request; those with an error are logged anyway." negatable:"" variable:"OVATION_ACCESS_LOG"`
 	Introspection      bool   `default:"true"                                                                      help:"Answer questions about the schema." negatable:""                       variable:"OVATION_INTROSPECTION"`
 	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine, without proof; --demo does too."      variable:"OVATION_DEV_HEADERS"`
 	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even where other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
@@ -49,7 +50,7 @@ func (c *devCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	listener, err := listen(p.ctx, c.Addr)
+	listener, err := listen(p.ctx, c.Addr, addrFlag)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	}
 	served, err := c.newAPI(p.ctx, key, c.devHeaders(), resolvers.Config{
 		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Live: behind.live, Logger: log,
-		Ready: behind.ready, Registry: registry, Introspection: c.Introspection,
+		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 	})
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	if err != nil {
 		return err
 	}
-	c.banner(p.stdout, listener.Addr(), token, web.Built(web.Files()))
+	c.banner(p.stdout, listener.Addr(), served.metrics, token, web.Built(web.Files()))
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
@@ -112,15 +113,18 @@ func (c *devCommand) devHeaders() viewer.DevHeaders {
 	return viewer.RefuseDevHeaders
 }
 
+// addrFlag is how messages name the address of the API, or of a worker.
+const addrFlag = "--addr or OVATION_ADDR"
+
 const stopTimeout = 15 * time.Second
 
-// listen takes the port.
-func listen(ctx context.Context, addr address) (net.Listener, error) {
+// listen takes the port of an address that flag names.
+func listen(ctx context.Context, addr address, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
 	if err == nil {
 		return listener, nil
 	}
-	advice := "choose another address by --addr or OVATION_ADDR, for example --addr 127.0.0.1:0 for any free port"
+	advice := "choose another address by " + flag + ", for example 127.0.0.1:0 for any free port"
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("another program listens on %s already: stop it, or %s", addr, advice)
 	}
@@ -133,15 +137,7 @@ func listen(ctx context.Context, addr address) (net.Listener, error) {
 // serveHTTP serves until the context ends or the backends fail, then lets the
 // requests under way finish and tells those who watch to connect elsewhere.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, streams *transport.Streams, failed <-chan struct{}, log *slog.Logger) error {
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	server := newServer(handler, log)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {
@@ -165,4 +161,17 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 		err = errors.Join(err, fmt.Errorf("serve: %w", end))
 	}
 	return err
+}
+
+// newServer returns a server that bounds what clients may take.
+func newServer(handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -50,11 +52,41 @@ func TestBannersExamplesWork(t *testing.T) {
 	}
 }
 
+func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
+	s := serve(t, t.TempDir(), "--metrics-addr=127.0.0.1:0")
+	found := regexp.MustCompile(`Metrics +(http://\S+)/metrics`).FindStringSubmatch(s.banner)
+	if found == nil || found[1] == s.url {
+		t.Fatalf("the banner does not tell of it:\n%s", s.banner)
+	}
+	must(t, s.graphQL("alice", `{ viewer { userId } }`, nil))
+	for at, want := range map[string]int{
+		s.url + "/metrics": http.StatusNotFound, found[1] + "/metrics": http.StatusOK,
+		found[1] + "/graphql": http.StatusNotFound, found[1] + "/": http.StatusNotFound,
+	} {
+		response, err := client.Get(at)
+		must(t, err)
+		body, err := io.ReadAll(response.Body)
+		must(t, errors.Join(err, response.Body.Close()))
+		if response.StatusCode != want || want == http.StatusOK && !strings.Contains(string(body), `ovation_graphql_requests_total{code="OK"`) {
+			t.Errorf("%s answers %s: %s", at, response.Status, body)
+		}
+	}
+	taken := strings.TrimPrefix(s.url, "http://")
+	call(t, environment("OVATION_METRICS_ADDR", taken), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).
+		wants(t, 1, "another program listens on "+taken, "--metrics-addr or OVATION_METRICS_ADDR")
+	call(t, environment("OVATION_METRICS_ADDR", "9090"), "dev").wants(t, exitUsage, `"9090" is not an address`)
+	s.stop().wants(t, 0)
+	if conn, err := net.Dial("tcp", strings.TrimPrefix(found[1], "http://")); err == nil {
+		t.Error("it listens after the end")
+		must(t, conn.Close())
+	}
+}
+
 func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
 	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
 	for built, want := range map[bool]string{true: "GraphiQL  http://127.0.0.1:8080/\n", false: "GraphiQL  not built: "} {
 		var out strings.Builder
-		new(devCommand).banner(&out, addr, "ey", built)
+		new(devCommand).banner(&out, addr, nil, "ey", built)
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("built %v: it does not say %q:\n%s", built, want, &out)
 		}
@@ -99,6 +131,29 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(data, secretFile), []byte("short\n"), 0o600))
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, "5 bytes long", "remove the file")
+}
+
+// A file or link that another user put there would give the secret away.
+func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
+	for name, plant := range map[string]func(part, elsewhere string) error{
+		"a file": func(part, _ string) error { return os.WriteFile(part, []byte("planted"), 0o666) },
+		"a link": func(part, elsewhere string) error { return os.Symlink(elsewhere, part) },
+		"a link to a file": func(part, elsewhere string) error {
+			return errors.Join(os.WriteFile(elsewhere, []byte("planted"), 0o666), os.Symlink(elsewhere, part))
+		},
+	} {
+		data, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+		part := filepath.Join(data, secretFile+".new")
+		must(t, plant(part, elsewhere))
+		call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+data).wants(t, 1, part+" exists already", "remove it")
+		for _, path := range []string{part, elsewhere} {
+			if text, err := os.ReadFile(path); err == nil && string(text) != "planted" {
+				t.Errorf("%s: %s holds %q", name, path, text)
+			}
+		}
+		must(t, os.Remove(part))
+		serve(t, data).stop().wants(t, 0)
+	}
 }
 
 func TestRestartKeepsData(t *testing.T) {

@@ -117,7 +117,7 @@ type process struct {
 // begin takes the address and opens the services, or neither.
 func (f servicesFlags) begin(p *program, command string, at address, logs level, does amqp.Use) (*process, error) {
 	log := newLogger(p.stderr, logs.Level)
-	listener, err := listen(p.ctx, at)
+	listener, err := listen(p.ctx, at, addrFlag)
 	if err != nil {
 		return nil, err
 	}

@@ -132,11 +132,27 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 	secret = []byte(base64.RawURLEncoding.EncodeToString(random))
 	// Renamed into place, so that nobody reads half of it.
 	part := d.file(secretFile + ".new")
-	if err := os.WriteFile(part, append(secret, '\n'), 0o600); err != nil {
+	if err := writeNew(part, append(secret, '\n')); errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("keep the secret for tokens: %s exists already; if no other process is starting on this data folder, it is left over or was planted: remove it", part)
+	} else if err != nil {
 		return nil, fmt.Errorf("keep the secret for tokens: %w", err)
 	}
 	if err := os.Rename(part, d.file(secretFile)); err != nil {
 		return nil, fmt.Errorf("keep the secret for tokens: %w", err)
 	}
 	return secret, nil
+}
+
+// writeNew writes a file that its owner alone may read. It follows no link and
+// writes to no existing file, whose owner could read it: that is an fs.ErrExist.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }

@@ -27,6 +27,7 @@ type serveCommand struct {
 	apiFlags      `embed:""`
 
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
+	AccessLog     bool   `help:"Log every request; those with an error are logged anyway." negatable:"" variable:"OVATION_ACCESS_LOG"`
 	Introspection bool   `help:"Answer questions about the schema." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
 	Drain         pause  `default:"5s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
 }
@@ -76,7 +77,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer hub.Close()
 	behind.copied.OnChange(hub.Changed, hub.ChangedAll)
 	cfg := resolvers.Config{
-		Store: store, Recorder: recorder, Live: hub, Logger: log, Registry: registry, Introspection: c.Introspection,
+		Store: store, Recorder: recorder, Live: hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 		Folders: worker.NewFolders(store, worker.FoldersOptions{Now: behind.copied.Now}),
 		Now:     behind.copied.Now,
 		Ready: func(ctx context.Context) error {
@@ -99,6 +100,9 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer served.close()
 	number, _ := built()
 	sayf(p.stdout, "Ovation %s serves %s/graphql\n", number, urlOf(listener))
+	if served.metrics != nil {
+		sayf(p.stdout, "and http://%s/metrics\n", reachable(served.metrics))
+	}
 	defer context.AfterFunc(p.ctx, func() {
 		log.Info("not ready any more; stopping after the drain", "drain_ms", time.Duration(c.Drain).Milliseconds())
 	})()

@@ -54,7 +54,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 		}
 		c.JWTSecret = secret(key)
 	}
-	listener, err := listen(p.ctx, c.Addr)
+	listener, err := listen(p.ctx, c.Addr, addrFlag)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 		"OVATION_POSTGRES_URL=" + c.PostgresURL, "OVATION_REDIS_URL=" + c.RedisURL, "OVATION_RABBITMQ_URL=" + c.RabbitMQURL,
 		"OVATION_PREFIX=" + string(c.Prefix), fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
 		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=",
-		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
+		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_METRICS_ADDR=", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
 		"OVATION_DRAIN=" + stackDrain.String(),
 	}
 	if err := os.MkdirAll(c.file(stackLogs), 0o700); err != nil {

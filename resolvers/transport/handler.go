@@ -14,8 +14,10 @@ import (
 type Config struct {
 	// Auth tells the viewers. Nil: everybody is anonymous.
 	Auth *viewer.Authenticator
-	// Logger takes a line for each request. Nil: slog.Default().
-	Logger *slog.Logger
+	// Logger takes a line for each request that is answered with an error, and
+	// with AccessLog for every other. Nil: slog.Default().
+	Logger    *slog.Logger
+	AccessLog bool
 	// Metrics may be nil.
 	Metrics *Metrics
 	// AllowedOrigins are the origins whose web pages may ask, as browsers
@@ -35,10 +37,10 @@ func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
 
 // Handler goes around a GraphQL server: it answers for cross-origin requests,
 // refuses those whose token is not good (401), puts the viewer into the
-// context, logs each request in one line, measures it, and answers for
+// context, logs it in one line, measures it, and answers for
 // panics.
 func Handler(next http.Handler, cfg Config) http.Handler {
-	h := &handler{next: next, auth: cfg.Auth, log: cfg.Logger, metrics: cfg.Metrics}
+	h := &handler{next: next, auth: cfg.Auth, log: cfg.Logger, access: cfg.AccessLog, metrics: cfg.Metrics}
 	if h.log == nil {
 		h.log = slog.Default()
 	}
@@ -52,6 +54,7 @@ type handler struct {
 	next    http.Handler
 	auth    *viewer.Authenticator
 	log     *slog.Logger
+	access  bool
 	metrics *Metrics
 }
 
@@ -63,7 +66,7 @@ type request struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	known := record{Identity: viewer.Identity{User: viewer.From(r.Context())}, log: h.log, metrics: h.metrics, auth: h.auth}
+	known := record{Identity: viewer.Identity{User: viewer.From(r.Context())}, log: h.log, access: h.access, metrics: h.metrics, auth: h.auth}
 	q := &request{recorded{graphql.StartOperationTrace(r.Context()), known}, countingWriter{ResponseWriter: w}}
 	q.begin()
 	r = r.WithContext(q)                                                                                   //nolint:contextcheck // q is one of the request

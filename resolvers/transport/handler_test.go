@@ -1,9 +1,11 @@
 package transport_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -124,12 +126,17 @@ func TestOperationNamesAreBounded(t *testing.T) {
 	s := newServer(t, transport.Config{})
 	s.post(t, query("{__typename}"))
 	s.post(t, query("{nonsense}"))
+	for i := range 300 { // documents that are not valid take no place from those that are
+		s.post(t, query(fmt.Sprintf("query Nonsense%d{nonsense}", i)))
+	}
+	s.post(t, query("query Broken{"))
+	s.post(t, query(`query Q7($biz:String!){interactive(biz:$biz,bizId:"1"){biz}}`)) // its variables are not
 	for i := range 300 {
 		s.post(t, query(fmt.Sprintf("query Q%d{__typename}", i)))
 	}
 	s.post(t, query("query Q7{__typename}"))
-	// unnamed with two codes, 200 names, and other
-	if n, err := testutil.GatherAndCount(s.registry, "ovation_graphql_requests_total"); err != nil || n != 203 {
+	// unnamed, invalid, 200 names, one of them with two codes, and other
+	if n, err := testutil.GatherAndCount(s.registry, "ovation_graphql_requests_total"); err != nil || n != 204 {
 		t.Errorf("%d series, %v", n, err)
 	}
 	families, err := s.registry.Gather()
@@ -148,7 +155,8 @@ func TestOperationNamesAreBounded(t *testing.T) {
 	}
 	for series, want := range map[string]float64{
 		"ovation_graphql_requests_total OK unnamed ":             1,
-		"ovation_graphql_requests_total BAD_USER_INPUT unnamed ": 1,
+		"ovation_graphql_requests_total BAD_USER_INPUT invalid ": 302,
+		"ovation_graphql_requests_total BAD_USER_INPUT Q7 ":      1,
 		"ovation_graphql_requests_total OK Q7 ":                  2,
 		"ovation_graphql_requests_total OK other ":               100,
 		"ovation_graphql_request_duration_seconds other ":        100,
@@ -156,6 +164,37 @@ func TestOperationNamesAreBounded(t *testing.T) {
 	} {
 		if counts[series] != want {
 			t.Errorf("%s: %v", series, counts[series])
+		}
+	}
+}
+
+func TestWithoutAnAccessLogOnlyErrorsAreLogged(t *testing.T) {
+	for _, access := range []bool{false, true} {
+		s := newServer(t, transport.Config{})
+		s.Handler = transport.Handler(s.graphql, transport.Config{Auth: s.auth, Logger: s.log.logger(), AccessLog: access})
+		for range 3 {
+			s.post(t, query("query Fine{__typename}"))
+			s.post(t, query("query Wrong{nonsense}"))
+			s.post(t, query(`query Failing{interactive(biz:"fail",bizId:"1"){id}}`))
+			s.post(t, query(`query Panicking{interactive(biz:"panic",bizId:"1"){id}}`))
+			s.post(t, query("{__typename}"), "Authorization", "Bearer nonsense")
+		}
+		logged := map[string]int{}
+		for line := range strings.Lines(s.log.String()) {
+			var said struct{ Msg, Operation, Code string }
+			if err := json.Unmarshal([]byte(line), &said); err != nil {
+				t.Fatal(err)
+			}
+			if said.Msg == "request" {
+				logged[said.Operation+" "+said.Code]++
+			}
+		}
+		want := map[string]int{"Wrong BAD_USER_INPUT": 3, "Failing NOT_FOUND": 3, "Panicking INTERNAL": 3, " UNAUTHENTICATED": 3}
+		if access {
+			want["Fine OK"] = 3
+		}
+		if !maps.Equal(logged, want) {
+			t.Errorf("access log %t: %v, want %v", access, logged, want)
 		}
 	}
 }

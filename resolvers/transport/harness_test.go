@@ -125,6 +125,8 @@ type server struct {
 
 	log      *lines
 	registry *prometheus.Registry
+	graphql  http.Handler // what the Handler goes around
+	auth     *viewer.Authenticator
 }
 
 func newServer(t *testing.T, cfg transport.Config) *server {
@@ -148,8 +150,8 @@ func around(t *testing.T, next http.Handler, cfg transport.Config) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{log: &lines{}, registry: prometheus.NewRegistry()}
-	cfg.Auth = auth
+	s := &server{log: &lines{}, registry: prometheus.NewRegistry(), graphql: next, auth: auth}
+	cfg.Auth, cfg.AccessLog = auth, true
 	cfg.Logger = s.log.logger()
 	cfg.Metrics = transport.NewMetrics(s.registry)
 	s.Handler = transport.Handler(next, cfg)

@@ -16,10 +16,12 @@ const maxOperations = 200
 // forgetAfter is how long a name that nobody uses keeps its place from others.
 const forgetAfter = time.Hour
 
-// The labels of operations without a name of their own in the metrics.
+// The labels of operations without a name of their own in the metrics. Only a
+// valid document gets its name in: otherwise any text would take a place.
 const (
 	unnamed = "unnamed"
-	other   = "other" // all that came when there were maxOperations
+	invalid = "invalid" // the document was rejected, whatever name it has
+	other   = "other"   // all that came when there were maxOperations
 )
 
 // Metrics measures requests. A nil *Metrics measures nothing.
@@ -28,9 +30,10 @@ type Metrics struct {
 	seconds  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 
-	mu             sync.Mutex
-	names          map[string]*series // at most maxOperations
-	unnamed, other *series
+	mu    sync.Mutex
+	names map[string]*series // at most maxOperations
+
+	unnamed, invalid, other *series
 }
 
 // series are the collectors of one operation.
@@ -61,7 +64,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		names: map[string]*series{},
 	}
 	reg.MustRegister(m.requests, m.seconds, m.inFlight)
-	m.unnamed, m.other = newSeries(unnamed), newSeries(other)
+	m.unnamed, m.invalid, m.other = newSeries(unnamed), newSeries(invalid), newSeries(other)
 	return m
 }
 
@@ -87,22 +90,24 @@ func (m *Metrics) end(rec *record, took time.Duration) {
 	if rec.kind == kindWebSocket {
 		return // what is asked on it is measured
 	}
-	answers, seconds := m.of(rec.operation, rec.code, rec.kind != string(ast.Subscription)) // how long somebody watched is no response time
+	answers, seconds := m.of(rec, rec.kind != string(ast.Subscription)) // how long somebody watched is no response time
 	answers.Inc()
 	if seconds != nil {
 		seconds.Observe(took.Seconds())
 	}
 }
 
-// of returns the collectors of an operation, and nil where its time is not
-// wanted.
-func (m *Metrics) of(operation, code string, timed bool) (answers prometheus.Counter, seconds prometheus.Observer) {
+// of returns the collectors of a request, and nil where its time is not wanted.
+func (m *Metrics) of(rec *record, timed bool) (answers prometheus.Counter, seconds prometheus.Observer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.series(operation)
-	if answers = s.answers[code]; answers == nil {
-		answers = m.requests.WithLabelValues(s.label, code)
-		s.answers[code] = answers
+	s := m.invalid
+	if !rec.invalid {
+		s = m.series(rec.operation)
+	}
+	if answers = s.answers[rec.code]; answers == nil {
+		answers = m.requests.WithLabelValues(s.label, rec.code)
+		s.answers[rec.code] = answers
 	}
 	if !timed {
 		return answers, nil

@@ -33,9 +33,11 @@ type record struct {
 
 	start     time.Time
 	log       *slog.Logger
+	access    bool // it is logged even without an error
 	metrics   *Metrics
 	auth      *viewer.Authenticator // nil: everybody is anonymous
 	operation string                // its name, at most maxNameBytes of it
+	invalid   bool                  // the document was rejected
 	kind      string
 	code      string // of the first error
 }
@@ -70,14 +72,14 @@ func recordOf(ctx context.Context) *record {
 	return &record{log: slog.Default(), Identity: viewer.Identity{User: viewer.From(ctx)}}
 }
 
-// end writes the line and measures.
+// end measures, and writes the line if there is an error or an access log.
 func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 	took := time.Since(rec.start)
 	if rec.code == "" {
 		rec.code = codeOK
 	}
 	rec.metrics.end(rec, took)
-	if !rec.log.Enabled(ctx, slog.LevelInfo) {
+	if !rec.access && rec.code == codeOK || !rec.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
 	rec.log.LogAttrs(ctx, slog.LevelInfo, "request", append([]slog.Attr{
@@ -98,6 +100,7 @@ func (rec *record) see(operation *graphql.OperationContext, params *graphql.RawP
 		name, rec.kind = operation.Operation.Name, string(operation.Operation.Operation)
 	} else {
 		name, rec.kind = firstOperation(params.Query)
+		rec.invalid = true
 	}
 	rec.operation = name[:min(len(name), maxNameBytes)]
 }

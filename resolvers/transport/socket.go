@@ -48,7 +48,7 @@ type socket struct {
 
 func newSocket(exec graphql.GraphExecutor, streams *Streams, rec *record, distrust *viewer.Error) *socket {
 	s := &socket{exec: exec, streams: streams, distrust: distrust, operations: map[string]*operation{}}
-	s.rec = record{log: rec.log, metrics: rec.metrics, auth: rec.auth, Identity: rec.Identity}
+	s.rec = record{log: rec.log, access: rec.access, metrics: rec.metrics, auth: rec.auth, Identity: rec.Identity}
 	return s
 }
 

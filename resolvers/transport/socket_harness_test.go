@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -59,6 +60,7 @@ func newSite(tb testing.TB, options siteOptions) *site {
 	s.streams = transport.NewStreams(options.StreamOptions)
 	auth, err := viewer.New(tb.Context(), viewer.Config{
 		Secret: secret, DevHeaders: options.dev, JWKS: options.jwks, Audience: viewer.AnyAudience, RefreshEvery: 20 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	must(tb, err)
 	srv := gqlhandler.New(graph.NewExecutableSchema(graph.Config{Resolvers: root{}}))
@@ -72,7 +74,7 @@ func newSite(tb testing.TB, options siteOptions) *site {
 	srv.AddTransport(transport.WebSocket{Streams: s.streams, AllowedOrigins: options.origins})
 	srv.AddTransport(transport.HTTP{Streams: s.streams})
 	limits.Install(srv, limits.Config{Introspection: true})
-	cfg := transport.Config{Auth: auth, AllowedOrigins: options.origins, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger()}
+	cfg := transport.Config{Auth: auth, AllowedOrigins: options.origins, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger(), AccessLog: true}
 	s.Handler = transport.Handler(srv, cfg)
 	on := httptest.NewServer(s.Handler)
 	s.url = on.URL
