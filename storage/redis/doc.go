@@ -12,6 +12,10 @@
 //	PREFIX:EPOCH:w:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
 //	PREFIX:EPOCH:alive                  the sentinel: the runs of the servers that hold the epoch
 //
+// What braces enclose decides in which slot of a cluster a key lies. An id with
+// braces of its own is escaped there (tagged):
+// TestBracesInIDsDoNotCutTheHashTag.
+//
 // What an earlier epoch holds is not read, and ends by itself.
 //
 // Counts are read through the client's own cache, which Redis invalidates.
