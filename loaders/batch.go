@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/graph-gophers/dataloader/v7"
+
+	"ovation/storage"
 )
 
 const (
@@ -39,6 +41,7 @@ type batch[K comparable, V any] struct {
 	latest []K // loaded last, and not in known yet: often nobody asks for one of them alone
 	values []V // of these
 	loader *dataloader.Loader[K, V]
+	failed error // of the first call that failed: there is no other
 }
 
 // index returns all that is known by key. It needs the lock.
@@ -70,10 +73,13 @@ func (b *batch[K, V]) use() *dataloader.Loader[K, V] {
 func (b *batch[K, V]) load(ctx context.Context, key K, memory bool) (V, error) {
 	b.mu.Lock()
 	value, known := b.index()[key]
+	failed := b.failed
 	b.mu.Unlock()
 	switch {
 	case known:
 		return value, nil
+	case failed != nil:
+		return value, failed
 	case memory:
 		return value, errNotLoaded
 	}
@@ -83,11 +89,13 @@ func (b *batch[K, V]) load(ctx context.Context, key K, memory bool) (V, error) {
 // loadMany is load for many keys. All are handed in before the first is waited
 // for; the library's own LoadMany would spawn a goroutine for each.
 func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) ([]V, error) {
-	values, missing := b.remembered(keys)
-	if len(missing) == 0 {
+	values, missing, failed := b.remembered(keys)
+	switch {
+	case len(missing) == 0:
 		return values, nil
-	}
-	if memory {
+	case failed != nil:
+		return nil, failed
+	case memory:
 		return nil, errNotLoaded
 	}
 	loader := b.use()
@@ -95,7 +103,6 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) ([]V,
 	for i, at := range missing {
 		thunks[i] = loader.Load(ctx, keys[at])
 	}
-	var failed error
 	for i, thunk := range thunks { // all of them: none may go on when this returns
 		var err error
 		if values[missing[i]], err = thunk(); err != nil {
@@ -108,12 +115,13 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) ([]V,
 	return values, nil
 }
 
-// remembered are the values of keys, and the places of those that are missing.
-func (b *batch[K, V]) remembered(keys []K) (values []V, missing []int) {
+// remembered are the values of keys, the places of those that are missing, and
+// the failure that keeps these from being loaded.
+func (b *batch[K, V]) remembered(keys []K) (values []V, missing []int, failed error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(keys) > 0 && len(keys) == len(b.latest) && &keys[0] == &b.latest[0] {
-		return slices.Clone(b.values), nil // just what was loaded ahead
+		return slices.Clone(b.values), nil, nil // just what was loaded ahead
 	}
 	known := b.index()
 	values = make([]V, len(keys))
@@ -123,7 +131,7 @@ func (b *batch[K, V]) remembered(keys []K) (values []V, missing []int) {
 			missing = append(missing, i)
 		}
 	}
-	return values, missing
+	return values, missing, b.failed
 }
 
 // prefetch loads those keys that are not in memory, at once and by one fetch.
@@ -138,6 +146,22 @@ func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	}
 	b.remember(missing, values)
 	return nil
+}
+
+// failure is that of an earlier call.
+func (b *batch[K, V]) failure() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
+}
+
+// fail remembers the failure of a call.
+func (b *batch[K, V]) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed == nil {
+		b.failed = err
+	}
 }
 
 // missing are those keys that are not in memory, each once: the very same keys
@@ -184,11 +208,15 @@ func (b *batch[K, V]) remember(keys []K, values []V) {
 	b.latest, b.values = keys, values
 }
 
-// forget drops all that is remembered.
+// forget drops all that is remembered, except that the store is unavailable: a
+// response waits for that once.
 func (b *batch[K, V]) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known, b.latest, b.values, b.loader = nil, nil, nil, nil
+	if !errors.Is(b.failed, storage.ErrUnavailable) {
+		b.failed = nil
+	}
 }
 
 // results is fetch in the shape the library wants. It runs with the context of
@@ -210,12 +238,19 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 	return out
 }
 
-// checked is fetch with a check of its answer. It runs on goroutines of its own,
-// where a panic would end the process; it is an error instead.
+// checked is fetch with a check of its answer, unless an earlier call has
+// failed: then it fails in the same way. It runs on goroutines of its own, where a
+// panic would end the process; it is an error instead.
 func (b *batch[K, V]) checked(ctx context.Context, keys []K) (values []V, err error) {
+	if err := b.failure(); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if value := recover(); value != nil {
 			values, err = nil, fmt.Errorf("load %d keys: panic: %v\n%s", len(keys), value, debug.Stack())
+		}
+		if err != nil {
+			b.fail(err)
 		}
 	}()
 	values, err = b.fetch(b.of, ctx, keys)

@@ -11,6 +11,9 @@
 //
 //   - I7 Bounded: look-ups of one kind that are wanted together are one call:
 //     TestFetchIsOneCallAKind, TestWhatIsAskedTogetherIsOneCall.
+//   - I6 Degrade: an outage costs a response one failing call of each kind:
+//     TestAFailedKindIsAskedOnce. The other kinds are loaded all the same:
+//     TestAFailedKindLeavesTheOthersAlone.
 //   - I8 Walls: a set of loaders reads for the viewer it was made for:
 //     TestLoadersReadForTheirViewer.
 //

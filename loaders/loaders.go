@@ -18,7 +18,8 @@ type Source interface {
 // but for Forget.
 //
 // Each method but Fetch and Forget answers from memory what was loaded before,
-// and gathers the rest for a moment to load it together.
+// and gathers the rest for a moment to load it together. A kind of which a call
+// has failed is not asked for again: later look-ups of it fail in the same way.
 type Loaders struct {
 	*batches
 
@@ -72,7 +73,8 @@ type Wants struct {
 }
 
 // Fetch loads what is wanted and not in memory: one call of storage for each
-// kind, all at the same time and without waiting for anybody else.
+// kind, all at the same time and without waiting for anybody else. It returns the
+// first failure of any kind; the other kinds are loaded all the same.
 func (l *Loaders) Fetch(ctx context.Context, w Wants) error {
 	var calls []func(context.Context) error
 	calls = want(calls, &l.interactives, w.Interactives)
@@ -86,7 +88,7 @@ func (l *Loaders) Fetch(ctx context.Context, w Wants) error {
 	if len(calls) == 1 {
 		return calls[0](ctx)
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group // a kind that fails does not cancel the others
 	for _, call := range calls {
 		group.Go(func() error { return call(ctx) })
 	}
@@ -103,7 +105,7 @@ func want[K comparable, V any](calls []func(context.Context) error, b *batch[K, 
 
 // Forget drops everything that was loaded. The mutations of one request run
 // one after another and call it each, so that none answers with what was
-// before it.
+// before it. That a kind is unavailable is not forgotten.
 func (l *Loaders) Forget() {
 	l.interactives.forget()
 	l.states.forget()

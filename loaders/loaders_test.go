@@ -2,6 +2,7 @@ package loaders_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -274,5 +275,64 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 	l.Forget()
 	if _, err := l.Memory().Interactives(t.Context(), all); err == nil {
 		t.Error("memory has what was forgotten")
+	}
+}
+
+// A store that fails is asked once, in whatever way and however often a response
+// needs it, and again after a mutation only if it was available.
+func TestAFailedKindIsAskedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail   error
+		forget int // calls after Forget
+	}{
+		"unavailable": {storage.ErrUnavailable, 1},
+		"broken":      {errors.New("a bug"), 2},
+	} {
+		for way, first := range map[string]func(*loaders.Loaders) error{
+			"fetched": func(l *loaders.Loaders) error {
+				return l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(0)}})
+			},
+			"gathered": func(l *loaders.Loaders) error { _, err := l.Interactive(t.Context(), subject(0)); return err },
+		} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				s := liked(t, 3)
+				s.fail = c.fail
+				l := loaders.New(s, alice, storage.AllKinds)
+				ask := func() (errs []error) {
+					_, one := l.Interactive(t.Context(), subject(0))
+					_, another := l.Interactive(t.Context(), subject(1))
+					_, many := l.Interactives(t.Context(), []storage.Subject{subject(0), subject(2)})
+					return []error{one, another, many, l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(2)}})}
+				}
+				for _, err := range append([]error{first(l)}, ask()...) {
+					if !errors.Is(err, c.fail) {
+						t.Errorf("%v, want %v", err, c.fail)
+					}
+				}
+				if s.calls != 1 {
+					t.Errorf("%d calls", s.calls)
+				}
+				l.Forget()
+				ask()
+				if s.calls != c.forget {
+					t.Errorf("%d calls when something was done in between, want %d", s.calls, c.forget)
+				}
+			})
+		}
+	}
+}
+
+func TestAFailedKindLeavesTheOthersAlone(t *testing.T) {
+	s := liked(t, 3)
+	s.fail = storage.ErrUnavailable
+	l := loaders.New(s, alice, storage.AllKinds)
+	query := storage.LikesQuery{User: alice, Page: storage.Page{First: 10}}
+	err := l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(0)}, Likes: []storage.LikesQuery{query}})
+	if !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("Fetch: %v", err)
+	}
+	likes, err := l.Memory().Likes(t.Context(), query)
+	if err != nil || len(likes.Entries) != 3 {
+		t.Errorf("likes beside what failed: %+v, %v", likes, err)
 	}
 }

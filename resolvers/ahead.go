@@ -16,8 +16,9 @@ import (
 // each level costs one call of storage for each kind, whatever the number of
 // objects, and the resolvers then find everything in the loaders' memory.
 //
-// It changes no answer. What it does not foresee, or fails to load, a resolver
-// loads or reports itself; it asks for nothing that the viewer may not see.
+// It changes no answer. What it does not foresee, a resolver loads itself; what
+// it fails to load, the loaders remember, and the resolver reports. It asks for
+// nothing that the viewer may not see.
 type ahead struct {
 	*Root
 	ctx     context.Context //nolint:containedctx // lives as long as one call of run
@@ -75,9 +76,7 @@ func (a *ahead) run() {
 	for len(a.then) > 0 {
 		wants, then := a.wants, a.then
 		a.wants, a.then = loaders.Wants{}, nil
-		if a.loaders.Fetch(a.ctx, wants) != nil {
-			return
-		}
+		_ = a.loaders.Fetch(a.ctx, wants) // the loaders remember what has failed
 		for _, f := range then {
 			f()
 		}

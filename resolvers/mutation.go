@@ -50,7 +50,7 @@ func (r mutationResolver) Collect(ctx context.Context, in graph.CollectInput) (*
 	}
 	folderID := storage.DefaultFolderID
 	if in.FolderID != nil {
-		if folderID, err = r.ownFolder(ctx, me, "input.folderId", *in.FolderID); err != nil {
+		if folderID, err = ownFolder(ctx, me, "input.folderId", *in.FolderID); err != nil {
 			return nil, err
 		}
 	}
@@ -134,16 +134,20 @@ func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, r
 }
 
 // ownFolder is the folder id of one of the viewer's folders, or NOT_FOUND.
-func (r mutationResolver) ownFolder(ctx context.Context, me storage.User, argument, id string) (string, error) {
+func ownFolder(ctx context.Context, me storage.User, argument, id string) (string, error) {
 	key, err := ownFolderKey(me, argument, id)
 	if err != nil {
 		return "", err
 	}
-	found, err := r.store.FoldersOf(ctx, []storage.FolderKey{key})
+	l := loaders.From(ctx)
+	if err := l.Fetch(ctx, loaders.Wants{Folders: []storage.FolderKey{key}}); err != nil {
+		return "", err
+	}
+	found, err := l.Folder(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	if found[0] == nil {
+	if found == nil {
 		return "", notFound(argument)
 	}
 	return key.FolderID, nil
