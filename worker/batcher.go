@@ -24,10 +24,11 @@ type batcher struct {
 	opts      RecorderOptions
 	unshown   *outage.Log
 
-	items   sync.Pool     // of *item, that nobody holds any more
-	space   chan struct{} // holds a token for each action accepted and not answered
-	closing chan struct{} // closed when no more is accepted
-	drained chan struct{} // closed when the last batch is answered after that
+	items     sync.Pool     // of *item, that nobody holds any more
+	space     chan struct{} // holds a token for each action accepted and not answered
+	anonymous chan struct{} // the same for actions of anonymous users, which are not in space
+	closing   chan struct{} // closed when no more is accepted
+	drained   chan struct{} // closed when the last batch is answered after that
 
 	mu         sync.Mutex
 	closed     bool
@@ -66,6 +67,7 @@ func newBatcher(publisher Publisher, mirror Mirror, settle func(*storage.Action,
 		opts:      opts,
 		unshown:   outage.New(opts.Logger, "confirmed actions are not shown yet", "confirmed actions are shown at once again"),
 		space:     make(chan struct{}, opts.MaxBacklog),
+		anonymous: make(chan struct{}, opts.MaxAnonymousBacklog),
 		closing:   make(chan struct{}),
 		drained:   make(chan struct{}),
 		lanes:     make([]lane, publisher.Partitions()),
@@ -79,7 +81,7 @@ var errNotSent = errors.New("not sent")
 // the action is out of its hands, which may be long after it has returned: with
 // nil, errNotSent or the publisher's error.
 func (b *batcher) do(ctx context.Context, a storage.Action) (storage.Durability, error) {
-	if err := b.enter(ctx); err != nil {
+	if err := b.enter(ctx, a.User.Anonymous()); err != nil {
 		b.settle(&a, errNotSent)
 		return "", err
 	}
@@ -102,8 +104,18 @@ func (b *batcher) do(ctx context.Context, a storage.Action) (storage.Durability,
 	}
 }
 
-// enter waits for room in the backlog.
-func (b *batcher) enter(ctx context.Context) error {
+// enter waits for room in the backlog. Anonymous users do not wait: nothing else
+// bounds how many of them there are.
+func (b *batcher) enter(ctx context.Context, anonymous bool) error {
+	if anonymous {
+		select {
+		case b.anonymous <- struct{}{}:
+			return nil
+		default:
+			b.opts.Metrics.refused()
+			return fmt.Errorf("record: %w", ErrBusy)
+		}
+	}
 	select {
 	case b.space <- struct{}{}:
 		return nil
@@ -136,7 +148,11 @@ func (b *batcher) add(it *item) bool {
 // leave gives back what an action holds.
 func (b *batcher) leave(a *storage.Action, err error) {
 	b.settle(a, err)
-	<-b.space
+	if a.User.Anonymous() {
+		<-b.anonymous
+	} else {
+		<-b.space
+	}
 	b.opts.Metrics.backlog(-1)
 }
 

@@ -77,6 +77,8 @@
 // a full backlog makes callers wait no longer than they want:
 // TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
 // TestPartitionsTakeTurns, TestPartitionsLinger, TestFullBacklogHonoursTheContext.
+// Anonymous users have a smaller backlog of their own:
+// TestAnonymousReadsLeaveRoomForSignedInLikes.
 // A Worker begins batches at its pace, what comes after a rest at once, and
 // plenty before its time: TestBatchesKeepThePace, TestPlentyIsAheadOfThePace.
 //

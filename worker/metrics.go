@@ -29,6 +29,7 @@ type Metrics struct {
 	rejections     prometheus.Counter
 	mirrorFailures prometheus.Counter
 	bypasses       prometheus.Counter
+	refusals       prometheus.Counter
 }
 
 // NewMetrics registers the collectors of what a process does. It panics where
@@ -63,11 +64,12 @@ func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
 		retries:        counter("ovation_worker_retries_total", "Tries of the worker that were repeated."),
 		rejections:     counter("ovation_worker_rejected_messages_total", "Messages that could not be persisted and were put aside."),
 		mirrorFailures: counter("ovation_mirror_failures_total", "Calls of the mirror that failed."),
+		refusals:       counter("ovation_recorder_refused_actions_total", "Actions of anonymous users refused because too many of them waited for their confirm."),
 		bypasses:       counter("ovation_recorder_bypassed_messages_total", "Messages that were persisted without the queue, which was unavailable."),
 	}
 	reg.MustRegister(m.mirrorFailures)
 	if does&Records != 0 {
-		reg.MustRegister(m.recorded, m.backlogActions, m.recorderSizes, m.bypasses)
+		reg.MustRegister(m.recorded, m.backlogActions, m.recorderSizes, m.bypasses, m.refusals)
 	}
 	if does&Works != 0 {
 		reg.MustRegister(m.workerActions, m.workerMessages, m.persistSeconds, m.retries, m.rejections)
@@ -142,5 +144,11 @@ func (m *Metrics) mirrorFailed() {
 func (m *Metrics) bypassed() {
 	if m != nil {
 		m.bypasses.Inc()
+	}
+}
+
+func (m *Metrics) refused() {
+	if m != nil {
+		m.refusals.Inc()
 	}
 }

@@ -13,6 +13,9 @@ var (
 	// given the message up (see Delivery.Reject). Queues that confirm before a
 	// worker has seen the message never return it.
 	ErrRejected = errors.New("the message cannot be persisted")
+	// ErrBusy is returned for an action of an anonymous user while too many of
+	// them wait for their confirm. The action was not published.
+	ErrBusy = errors.New("too many actions of anonymous users are on their way")
 	// ErrClosed is returned by what is used after it was closed or stopped.
 	ErrClosed = errors.New("closed")
 	// ErrSettled: the delivery was settled before, or its consumer has gone

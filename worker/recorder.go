@@ -25,6 +25,10 @@ type RecorderOptions struct {
 	// MaxBacklog is how many actions may be on their way, from the moment they
 	// are accepted to their answer; 10,000 if 0. Whoever comes then waits.
 	MaxBacklog int
+	// MaxAnonymousBacklog is how many actions of anonymous users may be on their
+	// way besides those; a fifth of MaxBacklog if 0. One more is refused with
+	// ErrBusy.
+	MaxAnonymousBacklog int
 	// PublishTimeout bounds the publishing of a message, and then the showing
 	// of its actions; 10 s if 0.
 	PublishTimeout time.Duration
@@ -41,6 +45,7 @@ func (o RecorderOptions) withDefaults() RecorderOptions {
 	o.MaxBatch = cmp.Or(o.MaxBatch, 1000)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1)
 	o.MaxBacklog = cmp.Or(o.MaxBacklog, 10_000)
+	o.MaxAnonymousBacklog = cmp.Or(o.MaxAnonymousBacklog, (o.MaxBacklog+4)/5)
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
@@ -87,7 +92,8 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 //
 // Errors: storage.ErrInvalid; storage.ErrUnavailable, where the action may or
 // may not become durable later, also when the context's deadline passes;
-// ErrRejected; ErrClosed after Close; context.Canceled.
+// ErrRejected; ErrBusy, where the user is anonymous and nothing was published;
+// ErrClosed after Close; context.Canceled.
 func (r *Recorder) Record(ctx context.Context, action storage.Action) (Recorded, error) {
 	return r.measured(ctx, action, func(s storage.States) bool { return changes(action, s) })
 }
@@ -195,7 +201,7 @@ func reactionOf(s storage.States) storage.Reaction {
 
 func versionOf(a storage.Action, s storage.States) int64 {
 	if a.Kind == storage.KindReaction {
-		return s.Reaction.Version()
+		return s.ReactionVersion
 	}
 	return s.CollectionVersion
 }

@@ -1,0 +1,95 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ovation/storage"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+// slowForSome is a publisher that has messages of anonymous users wait for its
+// gate.
+type slowForSome struct {
+	worker.Publisher
+
+	gate chan struct{}
+}
+
+func (p *slowForSome) Partitions() int { return 8 }
+
+func (p *slowForSome) Publish(ctx context.Context, _ int, m storage.Message) (storage.Durability, error) {
+	if m.Actions[0].User.Anonymous() {
+		select {
+		case <-p.gate:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	return p.Publisher.Publish(ctx, 0, m)
+}
+
+// TestAnonymousReadsLeaveRoomForSignedInLikes has many more anonymous reads on
+// their way than there is room for actions.
+func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
+	const backlog, room, readers = 50, 10, 500
+	store, queue := openStore(t), newQueue(t)
+	startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
+	publisher := &slowForSome{queue, make(chan struct{})}
+	registry := prometheus.NewRegistry()
+	r := newRecorder(t, publisher, local.Mirror{Reader: store}, worker.RecorderOptions{
+		MaxBacklog: backlog, Metrics: worker.NewMetrics(registry, worker.Records),
+	})
+
+	// All reads are of one partition, so that the likes of others are not behind them.
+	taken := worker.PartitionOf(movie, publisher.Partitions())
+	nobody := storage.User{Tenant: storage.DefaultTenant}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a test that fails
+	defer cancel()
+	results := make(chan error, readers)
+	var all sync.WaitGroup
+	for range readers {
+		all.Go(func() {
+			_, err := r.Record(ctx, storage.Action{User: nobody, Subject: movie, Kind: storage.KindRead})
+			results <- err
+		})
+	}
+	for range readers - room {
+		if err := <-results; !errors.Is(err, worker.ErrBusy) {
+			t.Fatalf("a read too many: %v", err)
+		}
+	}
+	for i, likes := 0, 0; likes < backlog; i++ {
+		if subject := video(strconv.Itoa(i)); worker.PartitionOf(subject, publisher.Partitions()) != taken {
+			if _, err := r.Record(ctx, react(alice, subject, storage.Like)); err != nil {
+				t.Fatalf("a like beside %d reads: %v", room, err)
+			}
+			likes++
+		}
+	}
+	close(publisher.gate)
+	all.Wait()
+	for range room {
+		if err := <-results; err != nil {
+			t.Errorf("a read that there was room for: %v", err)
+		}
+	}
+	if got := countsOf(t, store, movie).ReadCount; got != room {
+		t.Errorf("%d reads are counted, want %d", got, room)
+	}
+	if n, err := testutil.GatherAndCount(registry, "ovation_recorder_refused_actions_total"); n != 1 || err != nil {
+		t.Errorf("%d metrics, %v", n, err)
+	}
+	// There is room again.
+	if _, err := r.Record(ctx, storage.Action{User: nobody, Subject: movie, Kind: storage.KindRead}); err != nil {
+		t.Error(err)
+	}
+}
