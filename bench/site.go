@@ -66,6 +66,9 @@ func newSite(ctx context.Context, binary string) (_ *site, err error) {
 		return nil, err
 	}
 	s.variables["OVATION_PREFIX"] = s.prefix
+	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET"} {
+		s.variables[limit] = "0" // few users ask for all
+	}
 	s.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
 	s.later(s.dropKeys)
 	s.later(s.dropQueues)

@@ -162,7 +162,7 @@ type PageInfo struct {
 
 // Everything that can be asked. Anonymous viewers may ask for subjects and their counts; all else needs a viewer.
 //
-// Errors carry one of these in `extensions.code`: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL.
+// Errors carry one of these in `extensions.code`: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL. RATE_LIMITED comes with `extensions.retryAfter`: after how many seconds the same request may pass.
 type Query struct {
 }
 

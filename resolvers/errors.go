@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/uuid"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/outage"
+	"ovation/resolvers/rate"
 	"ovation/storage"
 	"ovation/worker"
 )
@@ -22,6 +24,7 @@ const (
 	codeNotFound        = "NOT_FOUND"
 	codeBadUserInput    = "BAD_USER_INPUT"
 	codeUnavailable     = "UNAVAILABLE"
+	codeRateLimited     = "RATE_LIMITED"
 	codeLimitExceeded   = "LIMIT_EXCEEDED"
 	codeInternal        = "INTERNAL"
 )
@@ -78,6 +81,8 @@ func codeOf(err error) (code, message string) {
 		return codeLimitExceeded, fmt.Sprintf("you have %d folders, which is the most", storage.MaxFolders)
 	case errors.Is(err, storage.ErrFolderNotEmpty):
 		return codeUnavailable, "the folder is being filled while it is deleted; try again"
+	case errors.Is(err, worker.ErrBusy):
+		return codeRateLimited, "many anonymous visitors read at the moment, and this was not recorded; try again"
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, worker.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return codeUnavailable, "the service cannot do this at the moment, or cannot tell whether it is done; try again"
@@ -110,6 +115,9 @@ func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenter
 		}
 		// A new map: the error may be shared by the fields of a batch.
 		presented.Extensions = map[string]any{"code": code}
+		if code == codeRateLimited {
+			presented.Extensions = rate.Extensions(time.Second)
+		}
 		return presented
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"ovation/live"
 	"ovation/resolvers"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -56,7 +57,13 @@ type option func(*settings)
 type settings struct {
 	wrap          func(storage.Store) storage.Store
 	introspection bool
+	rates         rate.Config
+	streams       transport.StreamOptions
+	recorder      worker.RecorderOptions
 }
+
+// limited limits how much clients may ask.
+func limited(rates rate.Config) option { return func(s *settings) { s.rates = rates } }
 
 // closed hides the schema.
 func closed(s *settings) { s.introspection = false }
@@ -83,18 +90,21 @@ func start(t *testing.T, options ...option) *service {
 	hub := live.New(database, live.Options{Logger: logger, Metrics: live.NewMetrics(registry)})
 	told := live.Telling(calls, hub.Changed, hub.ChangedAll)
 	mirror := local.Mirror{Reader: database}
-	recorder := worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: logger})
+	set.recorder.Logger = logger
+	recorder := worker.NewRecorder(queue, mirror, set.recorder)
 	w := worker.New(queue, told, mirror, worker.Options{Logger: logger})
 	ctx, stop := context.WithCancel(context.Background())
 	worked := make(chan error, 1)
 	go func() { worked <- w.Run(ctx) }()
 
+	set.rates.Logger, set.rates.Registry = logger, registry
+	set.streams.Spread, set.streams.Registry = time.Millisecond, registry
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
 	must(t, err)
 	cfg := resolvers.Config{
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, worker.FoldersOptions{}), Live: hub,
 		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection,
-		Streams: transport.NewStreams(transport.StreamOptions{Spread: time.Millisecond}),
+		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
 	}
 	handler, err := resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)
@@ -123,6 +133,7 @@ type answer struct {
 		Extensions map[string]any
 	}
 	status int
+	header http.Header
 }
 
 // ask sends an operation as the user of the default tenant, "" being nobody.
@@ -154,7 +165,7 @@ func (s *service) askAs(t *testing.T, user storage.User, query string, variables
 	defer func() { must(t, res.Body.Close()) }()
 	raw, err := io.ReadAll(res.Body)
 	must(t, err)
-	out := answer{status: res.StatusCode}
+	out := answer{status: res.StatusCode, header: res.Header}
 	if err := json.Unmarshal(raw, &out); err != nil {
 		t.Fatalf("response is not JSON: %v: %s", err, raw)
 	}

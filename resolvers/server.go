@@ -17,6 +17,7 @@ import (
 	"ovation/graph"
 	"ovation/outage"
 	"ovation/resolvers/limits"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -51,6 +52,8 @@ type Config struct {
 	Introspection bool
 	// MaxMutationFields is how many root fields a mutation may have; 10 if 0.
 	MaxMutationFields int
+	// Limiter limits how much a client may ask. Nil: nothing does.
+	Limiter *rate.Limiter
 	// AllowedOrigins are the origins of web pages that may ask, see
 	// transport.Config.
 	AllowedOrigins []string
@@ -79,7 +82,7 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	mux := http.NewServeMux()
-	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AccessLog: cfg.AccessLog, AllowedOrigins: cfg.AllowedOrigins}
+	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AccessLog: cfg.AccessLog, AllowedOrigins: cfg.AllowedOrigins, Limiter: cfg.Limiter}
 	if cfg.Registry != nil {
 		around.Metrics = transport.NewMetrics(cfg.Registry)
 		if !cfg.MetricsElsewhere {

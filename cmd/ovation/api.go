@@ -80,7 +80,7 @@ func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHead
 		MaxSubscriptions: int(f.MaxSubscriptions), MaxPerSocket: int(f.MaxPerSocket), Registry: cfg.Registry,
 	})
 	cfg.Auth, cfg.Streams = auth, out.streams
-	cfg.MaxMutationFields = int(f.MaxMutationFields)
+	cfg.MaxMutationFields, cfg.Limiter = int(f.MaxMutationFields), f.limiter(cfg.Logger, cfg.Registry)
 	for _, o := range f.AllowedOrigins {
 		cfg.AllowedOrigins = append(cfg.AllowedOrigins, string(o))
 	}

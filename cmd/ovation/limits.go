@@ -1,10 +1,61 @@
 package main
 
-import "ovation/resolvers/limits"
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/resolvers/limits"
+	"ovation/resolvers/rate"
+)
 
 // limitFlags bound what one client may ask.
 type limitFlags struct {
-	MaxMutationFields mutationFields `default:"10" help:"Root fields that a mutation may have." variable:"OVATION_MAX_MUTATION_FIELDS"`
+	RatePerUser       unitRate       `default:"5000"  help:"Cost that a signed-in user may ask for in a second, and ten times as much at once; 0 is any." variable:"OVATION_RATE_PER_USER"`
+	RatePerAddress    unitRate       `default:"20000" help:"The same for anonymous requests from one address (of IPv6, one /64)."                         variable:"OVATION_RATE_PER_ADDRESS"`
+	RatePerSocket     unitRate       `default:"5000"  help:"The same for one WebSocket, whoever is there."                                                variable:"OVATION_RATE_PER_SOCKET"`
+	TrustedProxies    []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is believed, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
+	MaxMutationFields mutationFields `default:"10"    help:"Root fields that a mutation may have."                                                        variable:"OVATION_MAX_MUTATION_FIELDS"`
+}
+
+func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *rate.Limiter {
+	cfg := rate.Config{
+		PerUser: int(f.RatePerUser), PerAddress: int(f.RatePerAddress), PerSocket: int(f.RatePerSocket),
+		Logger: log, Registry: registry,
+	}
+	for _, proxy := range f.TrustedProxies {
+		cfg.TrustedProxies = append(cfg.TrustedProxies, proxy.Prefix)
+	}
+	return rate.New(cfg)
+}
+
+// unitRate is so many units of cost a second, 0 without a bound.
+type unitRate int
+
+// UnmarshalText refuses what is no rate.
+func (r *unitRate) UnmarshalText(text []byte) error {
+	return bounded((*int)(r), text, 0, 10_000_000)
+}
+
+// proxyNetwork is where trusted proxies are.
+type proxyNetwork struct{ netip.Prefix }
+
+// UnmarshalText refuses what is neither a network nor an address.
+func (n *proxyNetwork) UnmarshalText(text []byte) (err error) {
+	var address netip.Addr
+	if n.Prefix, err = netip.ParsePrefix(string(text)); err != nil {
+		address, err = netip.ParseAddr(string(text))
+		n.Prefix = netip.PrefixFrom(address, address.BitLen())
+	}
+	switch {
+	case err != nil || address.Zone() != "":
+		return fmt.Errorf("%q is neither a network nor an address: write for example 10.0.0.0/8, fd00::/8 or 127.0.0.1", text)
+	case n.Addr().Is4In6():
+		return fmt.Errorf("%q is an IPv4 address in IPv6: write it as IPv4, for example 10.0.0.0/8", text)
+	}
+	return nil
 }
 
 // mutationFields is how many root fields a mutation may have.

@@ -113,7 +113,7 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 		"OVATION_PREFIX=" + string(c.Prefix), fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
 		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=",
 		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_METRICS_ADDR=", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
-		"OVATION_DRAIN=" + stackDrain.String(),
+		"OVATION_DRAIN=" + stackDrain.String(), "OVATION_TRUSTED_PROXIES=127.0.0.0/8,::1", // the balancer
 	}
 	if err := os.MkdirAll(c.file(stackLogs), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the logs: %w; %s", err, chooseFolder)

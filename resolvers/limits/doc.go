@@ -16,5 +16,6 @@
 //   - No refusal of a variable or literal names a type of Go:
 //     TestVariablesAreOfTheirTypes.
 //
-// This package imports storage, and package rows.
+// This package imports storage, resolvers/rows and resolvers/rate, out of which each
+// operation is paid.
 package limits

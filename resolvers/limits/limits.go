@@ -8,6 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"ovation/resolvers/rate"
 )
 
 // The bounds of a document. They leave room for what clients write and
@@ -145,8 +147,30 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 	return l.checkVariables(operation, request.Variables)
 }
 
-// MutateOperationContext refuses what costs too much.
-func (l *Limits) MutateOperationContext(_ context.Context, operation *graphql.OperationContext) *gqlerror.Error {
+// MutateOperationContext refuses what costs too much, and has the client pay for
+// what does not.
+func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.OperationContext) *gqlerror.Error {
+	price, err := l.check(operation)
+	if err != nil {
+		return err
+	}
+	return pay(ctx, price)
+}
+
+// pay takes the price of an operation from whoever asks for it.
+func pay(ctx context.Context, price int) *gqlerror.Error {
+	if wait := rate.From(ctx).Take(price); wait > 0 {
+		return rate.Error(wait)
+	}
+	return nil
+}
+
+// introspectionDiscount is how much less than its cost introspection is charged:
+// nothing of it is looked up.
+const introspectionDiscount = 10
+
+// check refuses what costs too much, and returns the price of what does not.
+func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	sum, most := l.costOf(operation), l.cfg.MaxCost
 	if operation.Operation.Operation == ast.Subscription {
@@ -158,17 +182,17 @@ func (l *Limits) MutateOperationContext(_ context.Context, operation *graphql.Op
 	}
 	switch {
 	case actions > l.cfg.MaxMutationFields:
-		return exceeded("the mutation has %d root fields, its fragments filled in; at most %d are allowed. Send the others in further requests", actions, l.cfg.MaxMutationFields)
+		return 0, exceeded("the mutation has %d root fields, its fragments filled in; at most %d are allowed. Send the others in further requests", actions, l.cfg.MaxMutationFields)
 	case sum.conditionAmiss:
-		return badInput("the condition of @skip and @include must be true or false, not null")
+		return 0, badInput("the condition of @skip and @include must be true or false, not null")
 	case operation.Operation.Operation == ast.Subscription && len(graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{"Subscription"})) != 1:
-		return badInput("a subscription must have one field that is not left out; for several, begin several subscriptions")
+		return 0, badInput("a subscription must have one field that is not left out; for several, begin several subscriptions")
 	case sum.data > most:
-		return exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", sum.data, most)
+		return 0, exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", sum.data, most)
 	case sum.introspection > maxIntrospectionCost:
-		return exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", sum.introspection, maxIntrospectionCost)
+		return 0, exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", sum.introspection, maxIntrospectionCost)
 	}
-	return nil
+	return sum.data + sum.introspection/introspectionDiscount + actions*rate.PerAction, nil
 }
 
 // rootFields is how many fields an operation has on its first level. Fields

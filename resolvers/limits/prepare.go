@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/resolvers/rate"
 	"ovation/resolvers/rows"
 )
 
@@ -28,8 +29,14 @@ type preparing struct {
 // CreateOperationContext implements graphql.GraphExecutor. Among the variables
 // of what it returns may be *rows.Rows, where such were among the parameters.
 func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
-	if operation := e.limits.prepare(ctx, params); operation != nil {
+	if operation, price := e.limits.prepare(ctx, params); operation != nil {
+		if refused := pay(ctx, price); refused != nil {
+			return operation, gqlerror.List{refused}
+		}
 		return operation, nil
+	}
+	if _, known := e.limits.cache.Get(ctx, params.Query); !known {
+		rate.From(ctx).Charge(len(params.Query)) // to parse and to validate it
 	}
 	rows.Unfold(params.Variables)
 	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
@@ -39,20 +46,20 @@ func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.R
 	return operation, errs
 }
 
-// prepare returns what the executor would make of a request, or nil where it has
-// to look itself.
-func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) *graphql.OperationContext {
+// prepare returns what the executor would make of a request, and its price, or
+// nil where the executor has to look itself.
+func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, int) {
 	document, executed, _ := l.cache.get(params.Query)
 	if executed == nil {
-		return nil
+		return nil, 0
 	}
 	operation := document.Operations.ForName(params.OperationName)
 	if operation == nil {
-		return nil
+		return nil, 0
 	}
 	variables, ok := l.coerce(operation, params.Variables)
 	if !ok {
-		return nil
+		return nil, 0
 	}
 	out := &graphql.OperationContext{
 		RawQuery: params.Query, OperationName: params.OperationName, Variables: variables, Doc: document, Operation: operation,
@@ -60,10 +67,11 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) *graphq
 		ResolverMiddleware: executed.ResolverMiddleware, RootResolverMiddleware: executed.RootResolverMiddleware,
 		Stats: graphql.Stats{Read: params.ReadTime, OperationStart: graphql.GetStartTime(ctx)},
 	}
-	if l.MutateOperationContext(ctx, out) != nil {
-		return nil
+	price, err := l.check(out)
+	if err != nil {
+		return nil, 0
 	}
-	return out
+	return out, price
 }
 
 // coerce returns the variables as the executor would make them, but for rows. It

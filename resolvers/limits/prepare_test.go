@@ -251,7 +251,7 @@ func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
 		}
 	}
 	params := &graphql.RawParams{Query: page, OperationName: "B"}
-	if s.limits.prepare(graphql.StartOperationTrace(context.Background()), params) == nil {
+	if known, _ := s.limits.prepare(graphql.StartOperationTrace(context.Background()), params); known == nil {
 		t.Error("the executor looks at a known document again")
 	}
 }

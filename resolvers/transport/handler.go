@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 )
 
@@ -20,6 +22,8 @@ type Config struct {
 	AccessLog bool
 	// Metrics may be nil.
 	Metrics *Metrics
+	// Limiter limits how much a client may ask. Nil: nothing does.
+	Limiter *rate.Limiter
 	// AllowedOrigins are the origins whose web pages may ask, as browsers
 	// name them ("https://app.example.com"), or "*" for all. None: pages of
 	// the server's own origin alone. Each passes CheckOrigin.
@@ -40,7 +44,7 @@ func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
 // context, logs it in one line, measures it, and answers for
 // panics.
 func Handler(next http.Handler, cfg Config) http.Handler {
-	h := &handler{next: next, auth: cfg.Auth, log: cfg.Logger, access: cfg.AccessLog, metrics: cfg.Metrics}
+	h := &handler{next: next, auth: cfg.Auth, log: cfg.Logger, access: cfg.AccessLog, metrics: cfg.Metrics, limiter: cfg.Limiter}
 	if h.log == nil {
 		h.log = slog.Default()
 	}
@@ -56,6 +60,7 @@ type handler struct {
 	log     *slog.Logger
 	access  bool
 	metrics *Metrics
+	limiter *rate.Limiter
 }
 
 // request is the context of a request, and what is written in reply.
@@ -66,21 +71,32 @@ type request struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	known := record{Identity: viewer.Identity{User: viewer.From(r.Context())}, log: h.log, access: h.access, metrics: h.metrics, auth: h.auth}
+	known := record{
+		Identity: viewer.Identity{User: viewer.From(r.Context())}, log: h.log, access: h.access, metrics: h.metrics, auth: h.auth,
+		limiter: h.limiter, client: h.limiter.ClientOf(r),
+	}
 	q := &request{recorded{graphql.StartOperationTrace(r.Context()), known}, countingWriter{ResponseWriter: w}}
 	q.begin()
 	r = r.WithContext(q)                                                                                   //nolint:contextcheck // q is one of the request
 	defer func() { q.record.end(q, slog.Int("status", q.out.status), slog.Int64("bytes", q.out.bytes)) }() //nolint:contextcheck // as above
 	defer answerPanic(&q.out, r)
+	var denied error
 	if h.auth != nil {
-		is, err := h.auth.Authenticate(r)
-		if err != nil {
-			q.out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			WriteError(&q.out, r, http.StatusUnauthorized, codeUnauthenticated, err.Error())
-			return
+		var is viewer.Identity
+		if is, denied = h.auth.Authenticate(r); denied == nil {
+			q.record.Identity = is
+			q.Context = viewer.With(q.Context, is.User) // nobody has asked it for anything yet
 		}
-		q.record.Identity = is
-		q.Context = viewer.With(q.Context, is.User) // nobody has asked it for anything yet
+	}
+	q.record.payer = h.limiter.Payer(q.record.User, q.record.client, nil)
+	if wait := q.record.payer.Take(rate.PerRequest); wait > 0 {
+		respondWithout(&q.out, r, &graphql.Response{Errors: gqlerror.List{rate.Error(wait)}})
+		return
+	}
+	if denied != nil {
+		q.out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		WriteError(&q.out, r, http.StatusUnauthorized, codeUnauthenticated, denied.Error())
+		return
 	}
 	h.next.ServeHTTP(&q.out, r)
 }

@@ -42,6 +42,8 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 	case mutation && r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations need POST")
+	case errs != nil && firstCode(errs) == codeRateLimited:
+		respondWithout(w, r, &graphql.Response{Errors: errs}) // of an event stream too: none has begun
 	case (subscription || !plain) && h.takesEvents(r):
 		h.stream(w, r, exec, operation, errs)
 	case errs != nil:

@@ -8,6 +8,9 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/resolvers/rate"
 )
 
 // operation is one of a socket that goes on. While a subscription has nothing to
@@ -103,6 +106,11 @@ func (o *operation) start(params *graphql.RawParams) {
 // whether there is more to come.
 func (o *operation) prepare(params *graphql.RawParams) bool {
 	defer rescue(o.ctx, o.give)
+	if wait := o.rec.payer.Take(rate.PerRequest); wait > 0 {
+		o.rec.see(nil, params)
+		o.give(&graphql.Response{Errors: gqlerror.List{rate.Error(wait)}})
+		return false
+	}
 	operation, errs := o.s.exec.CreateOperationContext(o.ctx, params)
 	o.rec.see(operation, params)
 	switch {

@@ -66,7 +66,11 @@ func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refu
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBodyBytes)); err != nil {
 		return nil, unread(err)
 	}
-	return parse(body.Bytes())
+	params, refused := parse(body.Bytes())
+	if refused != nil {
+		recordOf(r.Context()).payer.Charge(body.Len())
+	}
+	return params, refused
 }
 
 func checkContentType(value string) *refusal {

@@ -13,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/lexer"
 
+	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 )
 
@@ -36,8 +37,11 @@ type record struct {
 	access    bool // it is logged even without an error
 	metrics   *Metrics
 	auth      *viewer.Authenticator // nil: everybody is anonymous
-	operation string                // its name, at most maxNameBytes of it
-	invalid   bool                  // the document was rejected
+	limiter   *rate.Limiter         // may be nil
+	client    rate.Client
+	payer     rate.Payer
+	operation string // its name, at most maxNameBytes of it
+	invalid   bool   // the document was rejected
 	kind      string
 	code      string // of the first error
 }
@@ -51,8 +55,11 @@ type recorded struct {
 
 // Value implements context.Context.
 func (c *recorded) Value(key any) any {
-	if key == (recordKey{}) {
+	switch key {
+	case recordKey{}:
 		return &c.record
+	case rate.Key{}:
+		return &c.record.payer
 	}
 	return c.Context.Value(key)
 }

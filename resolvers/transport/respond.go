@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/resolvers/rate"
 )
 
 // How many errors of one document are told, and how much of each: they repeat
@@ -35,7 +38,11 @@ func WriteError(w http.ResponseWriter, r *http.Request, status int, code, messag
 
 // failure is a response that says why there is no other.
 func failure(code, message string) *graphql.Response {
-	return &graphql.Response{Errors: gqlerror.List{{Message: message, Extensions: map[string]any{"code": code}}}}
+	extensions := map[string]any{"code": code}
+	if code == codeRateLimited {
+		extensions = rate.Extensions(time.Second)
+	}
+	return &graphql.Response{Errors: gqlerror.List{{Message: message, Extensions: extensions}}}
 }
 
 // respond answers a request with a response.
@@ -53,6 +60,9 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 	header["Content-Length"] = []string{strconv.Itoa(body.Len())}
 	header["Cache-Control"] = headerNoStore
 	header["X-Content-Type-Options"] = headerNoSniff
+	if status == http.StatusTooManyRequests {
+		header["Retry-After"] = []string{strconv.Itoa(rate.RetryAfter(response.Errors[0]))}
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }

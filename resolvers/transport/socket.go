@@ -48,7 +48,9 @@ type socket struct {
 
 func newSocket(exec graphql.GraphExecutor, streams *Streams, rec *record, distrust *viewer.Error) *socket {
 	s := &socket{exec: exec, streams: streams, distrust: distrust, operations: map[string]*operation{}}
-	s.rec = record{log: rec.log, access: rec.access, metrics: rec.metrics, auth: rec.auth, Identity: rec.Identity}
+	s.rec = record{
+		log: rec.log, access: rec.access, metrics: rec.metrics, auth: rec.auth, limiter: rec.limiter, client: rec.client, Identity: rec.Identity,
+	}
 	return s
 }
 
@@ -189,6 +191,7 @@ func (s *socket) initialise(said message) *ending {
 	if refused := s.stream.identify(s.rec.User); refused != nil {
 		return &ending{websocket.StatusTryAgainLater, refused.message}
 	}
+	s.rec.payer = s.rec.limiter.Payer(s.rec.User, s.rec.client, s.rec.limiter.NewSocket())
 	s.ctx = viewer.With(context.Background(), s.rec.User)
 	s.unrevoke = s.rec.OnRevoked(func() { s.stop(revoked) })
 	s.mu.Lock()

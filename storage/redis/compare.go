@@ -150,8 +150,9 @@ func (s *Store) scan(ctx context.Context, prefix string, each func(keys []string
 func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for _, key := range keys {
-		if subject, is := subjectOfKey(s.opts.Prefix, key); is {
-			subjects = append(subjects, subject)
+		words := strings.SplitN(strings.TrimSuffix(strings.TrimPrefix(key, at.prefix+":c:{"), "}"), ":", 3)
+		if len(words) == 3 {
+			subjects = append(subjects, storage.Subject{Tenant: words[0], Biz: words[1], BizID: words[2]})
 		}
 	}
 	var copied []counted
@@ -216,7 +217,6 @@ func (e *epoch) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
 	}
 	of.Biz = tag[end+2:]
 	of.User.Tenant, of.User.UserID, ok = strings.Cut(tag[:end], ":u:")
-	of.User.UserID = untagged(of.User.UserID)
 	return of, ok
 }
 
@@ -253,7 +253,7 @@ func (s *Store) compareWindow(
 		return 0, err
 	}
 	for i := range states {
-		for k, kind := range windowKinds {
+		for _, kind := range windowKinds {
 			name := field(kind, keys[i].Subject.BizID)
 			there, e := stored(&states[i], kind), knownNone
 			value, ok := fields[name]
@@ -267,7 +267,7 @@ func (s *Store) compareWindow(
 				continue
 			}
 			n++
-			if state, ahead := e.state, e; state != there.state && (!e.shown || ahead.merge(&there, k)) {
+			if e.state != there.state && (!e.shown || e.version <= there.version) {
 				stale(name, e.describe(), there.describe())
 			}
 		}

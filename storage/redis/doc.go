@@ -12,10 +12,6 @@
 //	PREFIX:EPOCH:w:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
 //	PREFIX:EPOCH:alive                  the sentinel: the runs of the servers that hold the epoch
 //
-// What braces enclose decides in which slot of a cluster a key lies. An id with
-// braces of its own is escaped there (tagged):
-// TestBracesInIDsDoNotCutTheHashTag.
-//
 // What an earlier epoch holds is not read, and ends by itself.
 //
 // Counts are read through the client's own cache, which Redis invalidates.
@@ -63,11 +59,7 @@
 //
 // # When something is down
 //
-// Calls of the database have a limit and a time-out for each class, reads by key
-// and lists, so that one does not use up what the other needs:
-// TestHangingListsLeaveReadsTheirSlots, TestListsHaveATimeoutOfTheirOwn.
-//
-// Without Redis the database answers, and is storage.Stale: it
+// Without Redis the database answers, behind a limit, and is storage.Stale: it
 // lacks what is queued, but for what this process could not show itself. Where
 // only this process is without Redis, it waits for a worker to tell the others.
 // Without the database Redis answers with what it has; counts that it has not

@@ -84,7 +84,7 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 		most = base.most
 	}
 	store := func(node int) *Store {
-		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
+		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database}
 		s.client = steppedClient{base.client, in.caches, node}
 		s.most, s.unshown, s.near = most, newUnshown(), in.caches.near[node]
 		s.epoch.Store(base.epoch.Load())
@@ -165,7 +165,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	}
 	before, is := states[0], wordOf(states[0].Liked, states[0].Collected)
 	changes := is.reaction != want.reaction
-	version := before.Reaction.Version()
+	version := before.ReactionVersion
 	if a.Kind == storage.KindCollection {
 		changes, version = is.collected != want.collected, before.CollectionVersion
 	}

@@ -3,7 +3,6 @@ package redis
 import (
 	"net/url"
 	"strconv"
-	"strings"
 
 	"ovation/storage"
 )
@@ -12,37 +11,13 @@ import (
 // a cluster puts the key. Neither a tenant nor a biz holds a colon, so that no
 // two subjects share a key.
 func (e *epoch) countsKey(of storage.Subject) string {
-	return e.prefix + ":c:{" + of.Tenant + ":" + of.Biz + ":" + tagged(of.BizID) + "}"
+	return e.prefix + ":c:{" + of.Tenant + ":" + of.Biz + ":" + of.BizID + "}"
 }
 
 // windowKey names the window. All of a user's lie in one place.
 func (e *epoch) windowKey(of storage.WindowKey) string {
-	return e.prefix + ":w:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
+	return e.prefix + ":w:{" + of.User.Tenant + ":u:" + of.User.UserID + "}:" + of.Biz
 }
-
-// tagged returns an id as it stands in a hash tag, which the first closing brace
-// ends: an id with one would decide in which slot its keys lie, and many could be
-// made to share a slot. Ids with braces stand behind an opening brace, which no
-// other id begins with, and are escaped as in a URL.
-func tagged(id string) string {
-	if strings.IndexByte(id, '{') < 0 && strings.IndexByte(id, '}') < 0 {
-		return id
-	}
-	return "{" + escapeBraces.Replace(id)
-}
-
-// untagged is tagged backwards.
-func untagged(text string) string {
-	if escaped, is := strings.CutPrefix(text, "{"); is {
-		return unescapeBraces.Replace(escaped)
-	}
-	return text
-}
-
-var (
-	escapeBraces   = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
-	unescapeBraces = strings.NewReplacer("%25", "%", "%7B", "{", "%7D", "}")
-)
 
 // The kinds of state that windows hold, in the order in which they are read.
 var windowKinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection}
@@ -73,16 +48,6 @@ func reactionState(r storage.Reaction) string {
 	return strconv.Itoa(int(r))
 }
 
-// registerState writes a reaction as the state of an entry: the reaction alone or,
-// where conditional clears concern it, reaction:set:unlike:undislike, the
-// versions of the latest unconditional action and of the latest clears.
-func registerState(r storage.Register) string {
-	if r.Clears == (storage.Clears{}) {
-		return reactionState(r.Value)
-	}
-	return strings.Join([]string{reactionState(r.Value), text(r.Set), text(r.Clears[0]), text(r.Clears[1])}, ":")
-}
-
 // collectionState writes a folder as the state of an entry. A folder's id may
 // hold anything, a state is one word.
 func collectionState(folderID string) string {
@@ -96,7 +61,7 @@ func collectionState(folderID string) string {
 // or 2 for a dislike.
 func share(state string) byte {
 	switch {
-	case state == "" || state[:1] == none:
+	case state == none || state == "":
 		return 0
 	case state[0] == '=':
 		return 1

@@ -272,17 +272,18 @@ func (s *Store) ofOneMoment(
 func (es *entries) since(inDatabase *storage.Interactive) {
 	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected}
 	if states.Liked != nil {
-		states.Reaction = storage.Register{Value: states.Liked.Reaction, Set: states.Liked.Version}
+		states.ReactionVersion = states.Liked.Version
 	}
 	if states.Collected != nil {
 		states.CollectionVersion = states.Collected.Version
 	}
 	for i, kind := range windowKinds {
 		there := stored(&states, kind)
-		if es[i].merge(&there, i) {
+		es[i].history = there.history
+		if es[i].version == 0 || there.version > es[i].version {
 			es[i] = there
 		}
-		es[i].history, es[i].known = there.history, true
+		es[i].known = true
 	}
 }
 

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,11 +32,10 @@ type stateID struct {
 	kind int // in windowKinds
 }
 
-// unshownState is what storage.Coalesce leaves of the actions on a state, in its
-// order, and when the last of them came.
 type unshownState struct {
-	actions []storage.Action
-	since   time.Time
+	storage.Action
+	state string
+	since time.Time
 }
 
 // stateOfAction is the state that an action sets, of a kind that windows hold.
@@ -45,7 +43,7 @@ func stateOfAction(a *storage.Action) (id stateID, state string, ok bool) {
 	id.StateKey = storage.StateKey{User: a.User, Subject: a.Subject}
 	switch a.Kind {
 	case storage.KindReaction:
-		return id, registerState(storage.RegisterOf(a)), true
+		return id, reactionState(a.Reaction), true
 	case storage.KindCollection:
 		id.kind = collection
 		return id, collectionState(a.FolderID), true
@@ -60,10 +58,10 @@ func (u *unshown) add(actions []storage.Action) {
 	defer u.mu.Unlock()
 	for i := range actions {
 		a := &actions[i]
-		id, _, ok := stateOfAction(a)
+		id, state, ok := stateOfAction(a)
 		there, known := u.of[id]
-		if ok && (known || len(u.of) < maxUnshown) {
-			u.of[id] = unshownState{storage.Coalesce(append(there.actions, *a)), time.Now()}
+		if ok && there.Version < a.Version && (known || len(u.of) < maxUnshown) {
+			u.of[id] = unshownState{*a, state, time.Now()}
 		}
 	}
 	select {
@@ -82,11 +80,8 @@ func (u *unshown) remove(actions []storage.Action) {
 		}
 		a := &actions[i]
 		id, _, ok := stateOfAction(a)
-		if there, known := u.of[id]; ok && known {
-			there.actions = slices.DeleteFunc(slices.Clone(there.actions), a.Supersedes)
-			if u.of[id] = there; len(there.actions) == 0 {
-				delete(u.of, id)
-			}
+		if there, known := u.of[id]; ok && known && there.Version <= a.Version {
+			delete(u.of, id)
 		}
 	}
 }
@@ -100,7 +95,7 @@ func (u *unshown) some(life time.Duration) []storage.Action {
 		if time.Since(state.since) > life {
 			delete(u.of, id)
 		} else if len(out) < pipeline {
-			out = append(out, state.actions...)
+			out = append(out, state.Action)
 		}
 	}
 	return out
@@ -137,27 +132,13 @@ func (u *unshown) over(keys []storage.StateKey) (out overlay) {
 	return out
 }
 
-// lay merges actions into the entries, as if they had been shown.
+// lay makes newer states the latest word, as if they had been shown.
 func (o overlay) lay(key storage.StateKey, on *entries) {
 	for kind := range on {
-		for _, a := range o[stateID{key, kind}].actions {
-			on[kind].lay(&a)
+		e := &on[kind]
+		if state, ok := o[stateID{key, kind}]; ok && state.Version > e.version {
+			e.known, e.shown, e.version, e.state = true, true, state.Version, state.state
 		}
-	}
-}
-
-func (e *entry) lay(a *storage.Action) {
-	if a.Kind == storage.KindCollection {
-		if e.version < a.Version {
-			*e = entry{known: true, shown: true, version: a.Version, set: a.Version, state: collectionState(a.FolderID), history: e.history}
-		}
-		return
-	}
-	before := e.register()
-	if r := before.Join(storage.RegisterOf(a)); r != before {
-		e.hold(r)
-		e.shown = true
-		e.known = e.known || a.If == storage.NoReaction // a clear alone does not tell what there is
 	}
 }
 

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// visit asks for something anonymously, by way of the proxies that a header
+// names, and returns the status.
+func (s *server) visit(t *testing.T, forwarded string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))
+	must(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	if forwarded != "" {
+		request.Header.Set("X-Forwarded-For", forwarded)
+	}
+	response, err := client.Do(request)
+	must(t, err)
+	_, err = io.Copy(io.Discard, response.Body)
+	must(t, err)
+	must(t, response.Body.Close())
+	return response.StatusCode
+}
+
+// drain asks until it is refused.
+func (s *server) drain(t *testing.T, forwarded func(i int) string) {
+	t.Helper()
+	for i := range 10_000 {
+		if s.visit(t, forwarded(i)) == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Fatal("10,000 requests are not limited")
+}
+
+// TestForgedAddressesDoNotMultiplyALimit has a client claim another address at
+// each request: to a server behind no proxy, and behind one.
+func TestForgedAddressesDoNotMultiplyALimit(t *testing.T) {
+	forge := func(i int) string { return fmt.Sprintf("198.51.100.%d", i%250) }
+	open := serve(t, t.TempDir(), "--rate-per-address=10", "--log-level=error")
+	open.drain(t, forge)
+	if status := open.visit(t, "203.0.113.1"); status != http.StatusTooManyRequests {
+		t.Errorf("a header that nobody trusts changes the answer to %d", status)
+	}
+
+	behind := serve(t, t.TempDir(), "--rate-per-address=10", "--trusted-proxies=10.0.0.0/8,127.0.0.1", "--log-level=error")
+	behind.drain(t, func(i int) string { return forge(i) + ", 192.0.2.1" }) // the proxy adds the last one
+	if status := behind.visit(t, "192.0.2.2"); status != http.StatusOK {
+		t.Errorf("another client of the proxy is answered %d", status)
+	}
+	if status := behind.visit(t, "192.0.2.1, 10.1.2.3"); status != http.StatusTooManyRequests {
+		t.Errorf("the same client by one proxy more is answered %d", status)
+	}
+}
+
+const (
+	feed = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { id biz bizId readCount likeCount ` +
+		`dislikeCount collectCount liked { reaction at } collected { at folder { id name } } version freshness } }`
+	view = `mutation Read($input: ReadInput!) { read(input: $input) { changed interactive { id readCount } } }`
+)
+
+// TestAPersonNeverMeetsTheLimits does at once what a person does who scrolls
+// through 600 subjects and likes each twentieth.
+func TestAPersonNeverMeetsTheLimits(t *testing.T) {
+	s := serve(t, t.TempDir(), "--log-level=error")
+	send := func(user, query string, variables any) {
+		t.Helper()
+		body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+		must(t, err)
+		must(t, s.post(body, dev(user), nil))
+	}
+	for _, user := range []string{"alice", ""} {
+		for page := range 30 {
+			var subjects []any
+			for i := range 20 {
+				subject := map[string]string{"biz": "video", "bizId": fmt.Sprint(20*page + i)}
+				subjects = append(subjects, subject)
+				send(user, view, map[string]any{"input": subject})
+			}
+			send(user, feed, map[string]any{"subjects": subjects})
+			if user != "" {
+				s.like(t, user, fmt.Sprint(page))
+			}
+		}
+	}
+}
+
+func TestLimitsThatAreNone(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--trusted-proxies=10.0.0.0/33":         `"10.0.0.0/33" is neither a network nor an address: write for example 10.0.0.0/8`,
+		"--trusted-proxies=10.0.0.0/8,proxy":    `"proxy" is neither a network`,
+		"--trusted-proxies=fe80::1%eth0":        `"fe80::1%eth0" is neither a network`,
+		"--trusted-proxies=::ffff:10.0.0.0/104": "write it as IPv4",
+		"--rate-per-user=-1":                    `"-1" is not a number from 0`,
+		"--rate-per-address=1.5":                `"1.5" is not a number from 0`,
+		"--rate-per-socket=many":                `"many" is not a number from 0`,
+		"--max-mutation-fields=0":               `"0" is not a number from 1 to 1000`,
+	} {
+		call(t, environment(), "dev", "--data="+t.TempDir(), flag).wants(t, exitUsage, strings.SplitN(flag, "=", 2)[0], want)
+	}
+}

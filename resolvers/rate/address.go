@@ -1,0 +1,111 @@
+package rate
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// The headers in which proxies say on whose behalf they ask.
+const (
+	forwardedForHeader = "X-Forwarded-For"
+	forwardedHeader    = "Forwarded" // RFC 7239
+)
+
+// ClientOf returns where a request comes from.
+//
+// The headers of proxies that are not trusted are passed over. Of what trusted
+// ones say the last address counts that is no trusted proxy: each adds the one
+// it was asked by, and what stands before that may be anything. Where both
+// headers are there and disagree, one of them may be the client's own, and the
+// address is that of the proxy.
+func (l *Limiter) ClientOf(r *http.Request) Client {
+	if l == nil {
+		return Client{}
+	}
+	var peer netip.Addr // where it is not known, all such requests have one
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		peer = at.Addr().Unmap().WithZone("")
+	}
+	chain, elements := r.Header[forwardedForHeader], r.Header[forwardedHeader]
+	switch {
+	case len(chain) == 0 && len(elements) == 0:
+		return Client{Address: network(peer)}
+	case !l.trusts(peer):
+		return Client{Address: network(peer), Proxied: true}
+	case len(elements) == 0:
+		return Client{Address: network(l.lastOf(peer, chain, parseHop))}
+	}
+	client := l.lastOf(peer, elements, parseElement)
+	if len(chain) > 0 && l.lastOf(peer, chain, parseHop) != client {
+		client = peer
+	}
+	return Client{Address: network(client)}
+}
+
+func (l *Limiter) trusts(address netip.Addr) bool {
+	return slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// lastOf returns the last address in a list that is no trusted proxy. What
+// cannot be read was not written by a trusted proxy: the hop after it counts.
+func (l *Limiter) lastOf(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
+	last := peer
+	for _, list := range slices.Backward(lists) {
+		for more := true; more; {
+			var hop string
+			at := strings.LastIndexByte(list, ',')
+			if more = at >= 0; more {
+				hop, list = list[at+1:], list[:at]
+			} else {
+				hop = list
+			}
+			address, ok := parse(strings.TrimSpace(hop))
+			if !ok {
+				return last
+			}
+			if last = address; !l.trusts(address) {
+				return last
+			}
+		}
+	}
+	return last
+}
+
+// parseHop reads an address with or without a port, as proxies write it into
+// X-Forwarded-For.
+func parseHop(text string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	if err != nil {
+		at, inner := netip.ParseAddrPort(text)
+		if inner != nil {
+			return netip.Addr{}, false
+		}
+		address = at.Addr()
+	}
+	return address.Unmap().WithZone(""), true
+}
+
+// parseElement reads the address of an element of Forwarded.
+func parseElement(text string) (netip.Addr, bool) {
+	for pair := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		if strings.EqualFold(name, "for") {
+			return parseHop(strings.Trim(value, `"`))
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// networkBits is how much of an IPv6 address names a customer of a provider.
+const networkBits = 64
+
+// network is what limits go by: an IPv4 address, or the network of an IPv6
+// address, as whoever has one address of it has all.
+func network(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return address
+	}
+	return netip.PrefixFrom(address, networkBits).Masked().Addr()
+}

@@ -1,0 +1,96 @@
+package rate
+
+import (
+	"sync"
+	"time"
+)
+
+// burstTime is how long an empty bucket takes to fill.
+const burstTime = 10 * time.Second
+
+// pace is how fast buckets fill. Times are in nanoseconds. A bucket is the time
+// at which it is full again: a full one needs no memory, and none has to be
+// filled as time goes by. (This is the generic cell rate algorithm.)
+type pace struct {
+	unit  int64 // until one unit is back
+	burst int64 // until all are
+}
+
+func newPace(perSecond int) pace {
+	return pace{unit: max(int64(time.Second)/int64(perSecond), 1), burst: int64(burstTime)}
+}
+
+// take takes units from a bucket. Where there are too few it takes none and
+// returns after what time there are enough. An operation of more units than a
+// bucket holds waits until it is full, and leaves it in debt.
+func (p pace) take(full, now int64, units int) (after int64, wait time.Duration) {
+	full = max(full, now)
+	needs := int64(units) * p.unit
+	if late := full + min(needs, p.burst) - now - p.burst; late > 0 {
+		return full, time.Duration(late)
+	}
+	return full + needs, 0
+}
+
+// charge takes units that are spent already. The debt is bounded.
+func (p pace) charge(full, now int64, units int) (after int64) {
+	full = max(full, now)
+	return min(full+int64(units)*p.unit, max(full, now+2*p.burst))
+}
+
+// The size of buckets: 65,536 in 1.1 MB. Only those that are not full need one.
+const (
+	setCount = 1 << 13
+	setSize  = 8
+)
+
+// buckets are those of many clients, each known by a hash of its name. They
+// take the same memory however many clients there are. A client has its place
+// in one set. Where that has none left, the fullest bucket goes, with what was
+// taken from it.
+type buckets struct {
+	pace
+
+	sets [setCount]set
+}
+
+type set struct {
+	mu    sync.Mutex
+	slots [setSize]slot
+}
+
+type slot struct {
+	client uint64
+	full   int64 // when the bucket is
+}
+
+// of returns the slot of a client and its locked set.
+func (b *buckets) of(client uint64) (*slot, *set) {
+	s := &b.sets[client%setCount]
+	s.mu.Lock()
+	fullest := &s.slots[0]
+	for i := range s.slots {
+		one := &s.slots[i]
+		if one.client == client {
+			return one, s
+		}
+		if one.full < fullest.full {
+			fullest = one
+		}
+	}
+	*fullest = slot{client: client}
+	return fullest, s
+}
+
+func (b *buckets) take(client uint64, now int64, units int) (wait time.Duration) {
+	one, s := b.of(client)
+	defer s.mu.Unlock()
+	one.full, wait = b.pace.take(one.full, now, units)
+	return wait
+}
+
+func (b *buckets) charge(client uint64, now int64, units int) {
+	one, s := b.of(client)
+	defer s.mu.Unlock()
+	one.full = b.pace.charge(one.full, now, units)
+}

@@ -1,0 +1,259 @@
+package rate
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ovation/storage"
+)
+
+func user(id string) storage.User {
+	return storage.User{Tenant: storage.DefaultTenant, UserID: id}
+}
+
+func at(address string) Client { return Client{Address: netip.MustParseAddr(address)} }
+
+// payers are those who pay in a test, each from a bucket of 1,000 units that has
+// 100 back in a second.
+func payers(l *Limiter) map[string]func() Payer {
+	socket := l.NewSocket()
+	return map[string]func() Payer{
+		"user":    func() Payer { return l.Payer(user("alice"), at("192.0.2.1"), nil) },
+		"address": func() Payer { return l.Payer(user(""), at("192.0.2.1"), nil) },
+		"socket":  func() Payer { return l.Payer(user("bob"), at("192.0.2.2"), socket) },
+	}
+}
+
+// TestABucketGivesItsBurstAndThenItsRate asks for random amounts at random times.
+func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
+	for by := range payers(nil) {
+		t.Run(by, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 2))
+				l := New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100})
+				payer := payers(l)[by]
+				begin, taken, refused := time.Now(), 0, 0
+				for range 20_000 {
+					p, units := payer(), 1+random.IntN(50)
+					if p.Take(units) > 0 {
+						refused++
+					} else {
+						taken += units
+					}
+					time.Sleep(time.Duration(random.IntN(int(200 * time.Millisecond))))
+				}
+				seconds := time.Since(begin).Seconds()
+				if most := 1000 + 100*seconds; float64(taken) > most || float64(taken) < most-1000-50 || refused == 0 {
+					t.Errorf("%d were taken in %.0f s, at most %.0f may be; %d refusals", taken, seconds, most, refused)
+				}
+				time.Sleep(burstTime) // at rest it fills, and no more than that
+				p := payer()
+				if p.Take(1000) > 0 || p.Take(1) == 0 {
+					t.Error("a bucket at rest does not hold 1,000")
+				}
+			})
+		})
+	}
+}
+
+// TestRetryAfterIsEnough waits as long as it is told.
+func TestRetryAfterIsEnough(t *testing.T) {
+	for by := range payers(nil) {
+		t.Run(by, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				registry := prometheus.NewRegistry()
+				l := New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100, Registry: registry})
+				p := payers(l)[by]()
+				if wait := p.Take(20_000); wait > 0 { // more than it holds: once it is full
+					t.Fatal(wait)
+				}
+				for _, units := range []int{1, 50, 999, 20_000} {
+					wait := p.Take(units)
+					if wait <= 0 {
+						t.Fatalf("%d of an empty bucket", units)
+					}
+					time.Sleep(wait - time.Nanosecond)
+					if p.Take(units) == 0 {
+						t.Errorf("%d are there before their time", units)
+					}
+					time.Sleep(time.Nanosecond)
+					if again := p.Take(units); again > 0 {
+						t.Errorf("%d: after %v it is told to wait %v", units, wait, again)
+					}
+				}
+				if n := testutil.ToFloat64(l.limited.WithLabelValues(by)); n != 8 {
+					t.Errorf("%v refusals are counted", n)
+				}
+			})
+		})
+	}
+	for wait, want := range map[time.Duration]int{1: 1, time.Second: 1, time.Second + 1: 2, time.Minute: 60} {
+		if err := Error(wait); RetryAfter(err) != want || !strings.HasSuffix(err.Message, fmt.Sprintf("try again in %d s", want)) {
+			t.Errorf("%v: %v", wait, err)
+		}
+	}
+}
+
+func TestDebtIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, payer := range payers(New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100})) {
+			p := payer()
+			for range 100 {
+				p.Charge(1 << 40)
+			}
+			if wait := p.Take(1); wait > burstTime+time.Second {
+				t.Errorf("one has to wait %v", wait)
+			}
+		}
+	})
+}
+
+func TestEachClientHasABucketOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{PerUser: 100, PerAddress: 100})
+		other := storage.User{Tenant: "other", UserID: "alice"}
+		all := []Payer{
+			l.Payer(user("alice"), at("192.0.2.1"), nil), l.Payer(user("bob"), at("192.0.2.1"), nil), l.Payer(other, at("192.0.2.1"), nil),
+			l.Payer(user(""), at("192.0.2.1"), nil), l.Payer(user(""), at("192.0.2.2"), nil), l.Payer(user(""), at("2001:db8::"), nil), l.Payer(user(""), Client{}, nil),
+		}
+		for i := range all {
+			if all[i].Take(1000) > 0 {
+				t.Errorf("%d pays for another", i)
+			}
+			if all[i].Take(1) == 0 {
+				t.Errorf("%d has no limit", i)
+			}
+		}
+	})
+	for _, l := range []*Limiter{nil, New(Config{})} {
+		for _, payer := range payers(l) {
+			for range 100 {
+				if p := payer(); p.Take(1<<30) > 0 {
+					t.Fatal("there is a limit where none is set")
+				}
+			}
+		}
+	}
+}
+
+// TestBucketsAreBounded has a million addresses ask once each. They take no
+// memory, and the debt of one that asked for much is not forgotten for them.
+func TestBucketsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{PerAddress: 100})
+		debtor := l.Payer(user(""), at("192.0.2.1"), nil)
+		debtor.Charge(1 << 30)
+		i := uint32(0)
+		if n := testing.AllocsPerRun(1_000_000, func() {
+			i++
+			p := l.Payer(user(""), Client{Address: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}, nil)
+			if p.Take(1) > 0 {
+				t.Fatal("an address has to wait for its first request")
+			}
+		}); n > 0 {
+			t.Errorf("a request allocates %v times", n)
+		}
+		if debtor.Take(1) == 0 {
+			t.Error("a million others paid the debt of one")
+		}
+	})
+}
+
+func TestTheAddressOfAClient(t *testing.T) {
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("127.0.0.1/32")}
+	tests := map[string]struct {
+		peer      string
+		forwarded []string // lines of X-Forwarded-For
+		elements  []string // lines of Forwarded
+		want      string
+		proxied   bool
+	}{
+		"no proxy":                          {peer: "192.0.2.1:1234", want: "192.0.2.1"},
+		"a stranger that says it is one":    {peer: "192.0.2.1:1234", forwarded: []string{"198.51.100.7"}, want: "192.0.2.1", proxied: true},
+		"and so by Forwarded":               {peer: "192.0.2.1:1234", elements: []string{"for=198.51.100.7"}, want: "192.0.2.1", proxied: true},
+		"a proxy":                           {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, want: "198.51.100.7"},
+		"a proxy that says nothing":         {peer: "10.0.0.1:1234", want: "10.0.0.1"},
+		"the client's own words before":     {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9, 198.51.100.7"}, want: "198.51.100.7"},
+		"proxies behind each other":         {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9,198.51.100.7, 10.1.2.3 ,10.9.9.9"}, want: "198.51.100.7"},
+		"in several lines":                  {peer: "10.0.0.1:1234", forwarded: []string{"203.0.113.9", "198.51.100.7", "10.1.2.3"}, want: "198.51.100.7"},
+		"a client inside":                   {peer: "10.0.0.1:1234", forwarded: []string{"10.5.5.5, 10.1.2.3"}, want: "10.5.5.5"},
+		"what is no address":                {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7, unknown, 10.1.2.3"}, want: "10.1.2.3"},
+		"nothing but that":                  {peer: "10.0.0.1:1234", forwarded: []string{"secret"}, want: "10.0.0.1"},
+		"an empty line":                     {peer: "10.0.0.1:1234", forwarded: []string{""}, want: "10.0.0.1"},
+		"with a port":                       {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7:99"}, want: "198.51.100.7"},
+		"IPv6":                              {peer: "10.0.0.1:1234", forwarded: []string{"2001:db8:1:2:3:4:5:6"}, want: "2001:db8:1:2::"},
+		"IPv6 in brackets, with a port":     {peer: "10.0.0.1:1234", forwarded: []string{"[2001:db8:1:2:3:4:5:6]:99"}, want: "2001:db8:1:2::"},
+		"IPv6 with a zone":                  {peer: "[fe80::1%eth0]:1234", want: "fe80::"},
+		"a peer of IPv6":                    {peer: "[2001:db8:1:2:ffff::1]:1234", want: "2001:db8:1:2::"},
+		"IPv4 in IPv6":                      {peer: "[::ffff:192.0.2.1]:1234", want: "192.0.2.1"},
+		"a proxy by IPv4 in IPv6":           {peer: "[::ffff:10.0.0.1]:1234", forwarded: []string{"::ffff:198.51.100.7"}, want: "198.51.100.7"},
+		"a proxy by IPv6":                   {peer: "[fd00::1]:1234", forwarded: []string{"198.51.100.7"}, want: "198.51.100.7"},
+		"Forwarded":                         {peer: "10.0.0.1:1234", elements: []string{`for=203.0.113.9, for=198.51.100.7;proto=https;by=10.1.1.1, For="10.1.2.3:80"`}, want: "198.51.100.7"},
+		"Forwarded of IPv6":                 {peer: "10.0.0.1:1234", elements: []string{`proto=https; for="[2001:db8:1:2::17]:4711"`}, want: "2001:db8:1:2::"},
+		"Forwarded that hides it":           {peer: "10.0.0.1:1234", elements: []string{`for=198.51.100.7, for=_hidden`}, want: "10.0.0.1"},
+		"Forwarded without it":              {peer: "10.0.0.1:1234", elements: []string{`proto=https`}, want: "10.0.0.1"},
+		"both headers":                      {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, elements: []string{"for=198.51.100.7"}, want: "198.51.100.7"},
+		"a Forwarded that is the client's":  {peer: "10.0.0.1:1234", forwarded: []string{"198.51.100.7"}, elements: []string{"for=203.0.113.9"}, want: "10.0.0.1"},
+		"nobody knows":                      {peer: "@"},
+		"nobody knows, whatever it says":    {peer: "", forwarded: []string{"198.51.100.7"}, proxied: true},
+		"a list that goes on and on of own": {peer: "10.0.0.1:1234", forwarded: []string{strings.Repeat("10.1.2.3,", 3000) + "10.1.2.3"}, want: "10.1.2.3"},
+	}
+	l := New(Config{TrustedProxies: trusted})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			header := http.Header{}
+			for _, line := range test.forwarded {
+				header.Add("X-Forwarded-For", line)
+			}
+			for _, line := range test.elements {
+				header.Add("Forwarded", line)
+			}
+			var want netip.Addr
+			if test.want != "" {
+				want = netip.MustParseAddr(test.want)
+			}
+			if got := l.ClientOf(&http.Request{RemoteAddr: test.peer, Header: header}); got.Address != want || got.Proxied != test.proxied {
+				t.Errorf("it is %+v", got)
+			}
+		})
+	}
+}
+
+// TestAProxyThatIsNotTrustedIsLoggedOnce limits what a proxy forwards.
+func TestAProxyThatIsNotTrustedIsLoggedOnce(t *testing.T) {
+	var log strings.Builder
+	l := New(Config{PerAddress: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, address := range []string{"10.0.0.1", "10.0.0.2"} {
+		from := Client{Address: netip.MustParseAddr(address), Proxied: true}
+		for range 3 {
+			p := l.Payer(user(""), from, nil)
+			p.Take(10)
+		}
+	}
+	if n := strings.Count(log.String(), "--trusted-proxies"); n != 1 {
+		t.Errorf("%d lines:\n%s", n, log.String())
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	l := New(Config{PerUser: 10_000_000, PerAddress: 10_000_000})
+	r := &http.Request{RemoteAddr: "192.0.2.1:1234", Header: http.Header{}}
+	b.RunParallel(func(pb *testing.PB) {
+		u := user(fmt.Sprint(rand.Int()))
+		for pb.Next() {
+			p := l.Payer(u, l.ClientOf(r), nil)
+			p.Take(PerRequest)
+			p.Take(300)
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/resolvers/rate"
+	"ovation/storage"
+)
+
+// isRateLimited checks an answer that says to wait.
+func isRateLimited(t *testing.T, got answer) {
+	t.Helper()
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" {
+		t.Fatalf("it is not rate limited: %+v", got)
+	}
+	seconds, _ := got.Errors[0].Extensions["retryAfter"].(float64)
+	if seconds < 1 || got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != strconv.Itoa(int(seconds)) {
+		t.Fatalf("status %d, Retry-After %q, %+v", got.status, got.header.Get("Retry-After"), got.Errors)
+	}
+}
+
+// floods does something until it is refused, and checks that it was not done more
+// often than a bucket allows that fills at perSecond.
+func floods(t *testing.T, perSecond, price int, do func() (refused bool)) {
+	t.Helper()
+	begin := time.Now()
+	for n := 1; !do(); n++ {
+		if most := 10*float64(perSecond) + float64(perSecond)*time.Since(begin).Seconds(); float64(n*price) > most {
+			t.Fatalf("%d times for %d each, in a time that allows for %.0f", n, price, most)
+		}
+	}
+}
+
+// count is the value of a counter of one label.
+func (s *service) count(t *testing.T, name, label string) float64 {
+	t.Helper()
+	families, err := s.registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && metric.GetLabel()[0].GetValue() == label {
+				return metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+const (
+	countOne      = `{ interactive(biz: "video", bizId: "1") { readCount likeCount } }`
+	priceOfCounts = rate.PerRequest + 3
+	readIt        = `mutation { read(input: {biz: "video", bizId: "1"}) { changed } }`
+	priceOfRead   = rate.PerRequest + rate.PerAction + 2
+)
+
+// TestOperationsAreLimitedByCost has one client of each kind flood the service,
+// and others who are not disturbed.
+func TestOperationsAreLimitedByCost(t *testing.T) {
+	const perSecond = 40
+	s := start(t, limited(rate.Config{PerUser: perSecond, PerAddress: perSecond}))
+	flood := func(user, query string, price int) {
+		t.Helper()
+		floods(t, perSecond, price, func() bool {
+			got := s.ask(t, user, query)
+			if len(got.Errors) > 0 {
+				isRateLimited(t, got)
+			}
+			return len(got.Errors) > 0
+		})
+	}
+	flood("alice", countOne, priceOfCounts)
+	flood("reader", readIt, priceOfRead)
+	s.ok(t, "bob", countOne)
+	if got := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, countOne); len(got.Errors) > 0 {
+		t.Errorf("somebody of another tenant: %+v", got)
+	}
+	flood("", readIt, priceOfRead)
+	s.ok(t, "bob", readIt)
+	if users, addresses := s.count(t, "ovation_rate_limited_total", "user"), s.count(t, "ovation_rate_limited_total", "address"); users != 2 || addresses != 1 {
+		t.Errorf("%v users and %v addresses are counted", users, addresses)
+	}
+}
+
+// TestWhatIsInVainIsPaidFor floods the service with requests of which nothing is
+// executed.
+func TestWhatIsInVainIsPaidFor(t *testing.T) {
+	const perSecond = 1000
+	padding := strings.Repeat("#", 1000)
+	for name, query := range map[string]string{
+		"no such field":   "{ nothing } " + padding,
+		"no document":     "{ " + padding,
+		"new, and valid":  countOne + padding,
+		"new, and costly": "{ interactive(biz: \"video\", bizId: \"1\") { likers(first: 100) { edges { node { user { likes(first: 100) { edges { node { at } } } } } } } }" + padding,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, n := start(t, limited(rate.Config{PerAddress: perSecond})), 0
+			floods(t, perSecond, 1000, func() bool {
+				n++
+				got := s.ask(t, "", query+strconv.Itoa(n))
+				return got.status == http.StatusTooManyRequests
+			})
+		})
+	}
+	t.Run("a body that is none", func(t *testing.T) {
+		s := start(t, limited(rate.Config{PerAddress: perSecond}))
+		floods(t, perSecond, 1000, func() bool {
+			res, err := http.Post(s.url+"/graphql", "application/json", strings.NewReader(`{"query":1}`+strings.Repeat(" ", 1000)))
+			must(t, err)
+			must(t, res.Body.Close())
+			return res.StatusCode == http.StatusTooManyRequests
+		})
+	})
+	t.Run("a token that is none", func(t *testing.T) {
+		s, begin := start(t, limited(rate.Config{PerAddress: 10})), time.Now()
+		for n := 1; ; n++ {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(`{"query":"{__typename}"}`))
+			must(t, err)
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Authorization", "Bearer nonsense")
+			res, err := http.DefaultClient.Do(req)
+			must(t, err)
+			must(t, res.Body.Close())
+			if res.StatusCode == http.StatusTooManyRequests {
+				return
+			}
+			if most := 100 + 10*time.Since(begin).Seconds(); res.StatusCode != http.StatusUnauthorized || float64(n*rate.PerRequest) > most {
+				t.Fatalf("request %d is answered %d", n, res.StatusCode)
+			}
+		}
+	})
+}
+
+// aliased is a mutation of so many reads.
+func aliased(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, `a%d: read(input: {biz: "video", bizId: "%d"}) { changed } `, i, i)
+	}
+	return "mutation { " + text.String() + "}"
+}
+
+// TestOneSocketIsNoFlood sends 100 operations of 100 aliased reads over one
+// WebSocket, and then as many as are allowed of as many as are allowed.
+func TestOneSocketIsNoFlood(t *testing.T) {
+	const perSecond = 100
+	price := rate.PerRequest + 10*(rate.PerAction+2)
+	s := start(t, limited(rate.Config{PerSocket: perSecond}))
+	c := s.connect(t, "")
+	for i := range 100 {
+		c.asks(strconv.Itoa(i), aliased(100), nil)
+	}
+	for range 100 {
+		if got := c.next(); !strings.Contains(got, `"type":"error"`) ||
+			!strings.Contains(got, "has 100 root fields") && !strings.Contains(got, "RATE_LIMITED") {
+			t.Fatalf("it heard %s", got)
+		}
+	}
+	c = s.connect(t, "alice")
+	id := 0
+	floods(t, perSecond, price, func() bool {
+		id++
+		c.asks(strconv.Itoa(id), aliased(10), nil)
+		got := c.next()
+		if strings.Contains(got, `"type":"next"`) {
+			c.hears(fmt.Sprintf(`{"type":"complete","id":"%d"}`, id))
+			return false
+		}
+		if !strings.HasPrefix(got, fmt.Sprintf(`{"type":"error","id":"%d","payload":[{"message":"this is more than is allowed in a time; try again in `, id)) ||
+			!strings.Contains(got, `"extensions":{"code":"RATE_LIMITED","retryAfter":`) {
+			t.Fatalf("it heard %s", got)
+		}
+		return true
+	})
+	c.say(`{"type":"ping"}`) // it stays open
+	c.hears(`{"type":"pong"}`)
+	s.connect(t, "bob").asks("1", aliased(10), nil)
+	s.ok(t, "alice", aliased(10)) // by another way
+}
+
+// TestAStreamThatIsNotPaidForDoesNotBegin asks for event streams.
+func TestAStreamThatIsNotPaidForDoesNotBegin(t *testing.T) {
+	const perSecond, query = 40, `{"query":"subscription { interactiveChanged(subjects: [{biz: \"video\", bizId: \"1\"}]) { likeCount } }"}`
+	s := start(t, limited(rate.Config{PerUser: perSecond}))
+	floods(t, perSecond, rate.PerRequest+2, func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", strings.NewReader(query))
+		must(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "text/event-stream")
+		req.Header.Set("X-Ovation-User", "alice")
+		res, err := http.DefaultClient.Do(req)
+		must(t, err)
+		must(t, res.Body.Close())
+		if res.StatusCode != http.StatusTooManyRequests {
+			return false
+		}
+		if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err != nil || seconds < 1 {
+			t.Errorf("Retry-After is %q", res.Header.Get("Retry-After"))
+		}
+		return true
+	})
+}
