@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -122,8 +123,37 @@ type Message struct {
 	ID      string // 1 to 64 printable characters of ASCII
 	Actions []Action
 	// Forever keeps the ID from ever being forgotten. Without it an ID is
-	// remembered for as long as a queue may redeliver (see Persister.Prune).
+	// remembered for InboxAge.
 	Forever bool
+	// Published is when the message was first put into a queue, in microseconds
+	// since 1970; 0 where its age does not matter (see Outcome.Expired).
+	Published int64
+}
+
+// InboxAge is how long a store remembers the ids of messages that it has
+// persisted.
+const InboxAge = 7 * 24 * time.Hour
+
+// MaxMessageAge is how long after its publication a message with reads is
+// persisted. The hour less than InboxAge is for clocks that differ.
+const MaxMessageAge = InboxAge - time.Hour
+
+// MayExpire reports whether a store has to look at the age of the message: its
+// ID may have been forgotten since it was persisted, and its reads would then
+// count again. All other actions are told by their version. now may be off by
+// days.
+func (m *Message) MayExpire(now time.Time) bool {
+	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
+		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind == KindRead })
+}
+
+// Without returns the messages but those of the ids.
+func Without(messages []Message, ids []string) []Message {
+	left := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		left[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return left[m.ID] })
 }
 
 // MaxMessageIDBytes bounds the id of a message.

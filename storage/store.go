@@ -177,6 +177,10 @@ type Outcome struct {
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
+	// Expired are the ids of the messages of which nothing was persisted: they
+	// were published longer ago than MaxMessageAge, by the store's clock, are not
+	// in the inbox and hold reads. They may have been persisted before.
+	Expired []string
 	// Epoch is the epoch of the mirror in which the transaction commits, 0
 	// while there is none (see Epochs): there is nothing to mark then.
 	Epoch int64
@@ -278,8 +282,8 @@ type Epochs interface {
 
 // Persister makes actions durable.
 type Persister interface {
-	// Persist applies every message that is not in the inbox, in one
-	// transaction: states take the highest version, counts move by what the
+	// Persist applies every message that is not in the inbox and has not
+	// expired, in one transaction: states take the highest version, counts move by what the
 	// states really changed, and each subject with a changed state gets its
 	// next count version. A collection into a folder that was deleted later
 	// goes where the items of that folder went, or nowhere where they were
@@ -292,10 +296,11 @@ type Persister interface {
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether it was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
-	// Prune forgets the ids of messages that were persisted before the time,
-	// except those kept forever, and returns how many. It also forgets where
-	// the items of folders went that were deleted before the time.
-	Prune(ctx context.Context, before time.Time) (int64, error)
+	// Prune forgets the ids of messages that were persisted longer ago than the
+	// age, by the store's clock, except those kept forever, and returns how
+	// many. It also forgets where the items of folders went that were deleted
+	// longer ago.
+	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
 // MaxFolderHops is how many deletions a collection follows, from a folder to the

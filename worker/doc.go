@@ -41,7 +41,9 @@
 //   - An action that failed without anyone knowing its fate loses to the next
 //     one on its state, even if it lands after all:
 //     TestActionInDoubtDoesNotOutliveTheNext.
-//   - A redelivered message counts once: TestRedeliveredMessageCountsOnce.
+//   - A redelivered message counts once: TestRedeliveredMessageCountsOnce. One
+//     that comes again after its id was forgotten is rejected where that cannot
+//     be told: TestRedeliveryAfterPruningCountsOnce.
 //   - What a transaction may have marked that was rolled back is forgotten
 //     before anything of it is persisted: TestAllThatIsRedeliveredIsForgottenFirst,
 //     TestMarksOfAFailedTryAreForgottenBeforeTheNext.

@@ -126,7 +126,7 @@ type hooks struct {
 
 	before func(ctx context.Context, messages []storage.Message) error
 	after  func() error
-	prune  func(before time.Time)
+	prune  func(age time.Duration)
 }
 
 func (h *hooks) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
@@ -142,11 +142,11 @@ func (h *hooks) Persist(ctx context.Context, messages []storage.Message, mark st
 	return outcome, err
 }
 
-func (h *hooks) Prune(ctx context.Context, before time.Time) (int64, error) {
+func (h *hooks) Prune(ctx context.Context, age time.Duration) (int64, error) {
 	if h.prune != nil {
-		h.prune(before)
+		h.prune(age)
 	}
-	return h.Persister.Prune(ctx, before)
+	return h.Persister.Prune(ctx, age)
 }
 
 // spy is a mirror over the local one whose every call can be watched and made

@@ -37,9 +37,6 @@ type Options struct {
 	// FinishTimeout is how long the batch in hand may take once the context
 	// has ended; 10 s if 0.
 	FinishTimeout time.Duration
-	// InboxAge is how long the ids of persisted messages are remembered;
-	// DefaultInboxAge if 0. It must be longer than any message may stay queued.
-	InboxAge time.Duration
 	// Logger takes what goes wrong; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -53,13 +50,9 @@ func (o Options) withDefaults() Options {
 	o.MinBackoff = cmp.Or(o.MinBackoff, 50*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Second)
 	o.FinishTimeout = cmp.Or(o.FinishTimeout, 10*time.Second)
-	o.InboxAge = cmp.Or(o.InboxAge, DefaultInboxAge)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
-
-// DefaultInboxAge is how long the ids of persisted messages are remembered.
-const DefaultInboxAge = 7 * 24 * time.Hour
 
 // pruneEvery is the time between two prunings of the inbox.
 const pruneEvery = time.Hour
@@ -328,7 +321,7 @@ func (h *hand) work(ctx, working context.Context, batch []task) {
 	switch {
 	case err == nil && h.publish(ctx, working, outcome) == nil:
 		h.halved.Worked()
-		h.ack(batch)
+		h.ack(h.rejectExpired(ctx, working, batch, outcome.Expired))
 	case err == nil: // persisted, but not told: whoever gets it again will tell
 		h.requeue(batch)
 	case errors.Is(err, errStopped):
@@ -339,17 +332,15 @@ func (h *hand) work(ctx, working context.Context, batch []task) {
 		half := len(batch) / 2
 		h.work(ctx, working, batch[:half])
 		h.work(ctx, working, batch[half:])
-	case h.drop(ctx, working, batch[0].Message()) != nil:
-		h.requeue(batch)
 	default:
-		message := batch[0].Message()
-		h.opts.Metrics.rejected()
-		h.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", err)
-		h.settled("reject", batch[0].Reject(err))
+		h.reject(ctx, working, batch[0], err)
 	}
 }
 
 func (w *Worker) ack(batch []task) {
+	if len(batch) == 0 {
+		return
+	}
 	if first, can := batch[0].Delivery.(Together); can {
 		deliveries := make([]Delivery, len(batch))
 		for i := range batch {
@@ -385,7 +376,7 @@ func (w *Worker) prune(ctx context.Context) {
 	ticker := time.NewTicker(pruneEvery)
 	defer ticker.Stop()
 	for {
-		if _, err := w.persister.Prune(ctx, time.Now().Add(-w.opts.InboxAge)); err != nil && ctx.Err() == nil {
+		if _, err := w.persister.Prune(ctx, storage.InboxAge); err != nil && ctx.Err() == nil {
 			w.opts.Logger.Warn("inbox not pruned; tried again in an hour", "error", err)
 		}
 		select {

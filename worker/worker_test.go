@@ -242,6 +242,59 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 	})
 }
 
+// A message that comes again once its id is forgotten is rejected, if its reads
+// could count twice. The others of its batch are persisted.
+func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		published := storage.Micros(time.Now())
+		read := storage.Action{User: alice, Subject: movie, Kind: storage.KindRead, Times: 3, First: 1, Version: 2}
+		like := react(alice, movie, storage.Like)
+		like.Version = 3
+		messages := []storage.Message{
+			{ID: "reads", Actions: []storage.Action{read}, Published: published},
+			{ID: "likes", Actions: []storage.Action{like}, Published: published},
+			{ID: "import", Actions: []storage.Action{read}, Published: published, Forever: true},
+			{ID: "forced", Actions: []storage.Action{read}},
+		}
+		if _, err := store.Persist(t.Context(), messages[:1], nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(storage.InboxAge + time.Minute) // no time at all in a bubble
+		if n, err := store.Prune(t.Context(), storage.InboxAge); n != 1 || err != nil {
+			t.Fatalf("%d ids are forgotten, error %v", n, err)
+		}
+		answers := make([]chan error, len(messages))
+		for i, m := range messages {
+			answers[i] = make(chan error, 1)
+			go func() {
+				_, err := queue.Publish(context.Background(), 0, m)
+				answers[i] <- err
+			}()
+		}
+		synctest.Wait()
+		var dropped []storage.Action
+		startWorker(t, queue, store, &spy{
+			Mirror: local.Mirror{Reader: store},
+			drop:   func(a []storage.Action) error { dropped = append(dropped, a...); return nil },
+		}, worker.Options{})
+		if err := <-answers[0]; !errors.Is(err, worker.ErrRejected) || !strings.Contains(err.Error(), "ovation dead replay --force") {
+			t.Errorf("the message that may have been persisted: %v", err)
+		}
+		for i, answer := range answers[1:] {
+			if err := <-answer; err != nil {
+				t.Errorf("message %q: %v", messages[i+1].ID, err)
+			}
+		}
+		if c := countsOf(t, store, movie); c.ReadCount != 9 || c.LikeCount != 1 {
+			t.Errorf("%d reads and %d likes are counted, want 9 and 1", c.ReadCount, c.LikeCount)
+		}
+		if !slices.Equal(dropped, []storage.Action{read}) {
+			t.Errorf("taken back was %+v", dropped)
+		}
+	})
+}
+
 func TestStopFinishesTheBatchInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -328,15 +381,18 @@ func TestInboxIsPrunedAtTheStartAndEveryHour(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		start := time.Now()
 		var pruned []time.Duration
-		stop := startWorker(t, queue, &hooks{Persister: store, prune: func(before time.Time) {
-			pruned = append(pruned, before.Sub(start))
-		}}, local.Mirror{Reader: store}, worker.Options{InboxAge: 48 * time.Hour})
+		stop := startWorker(t, queue, &hooks{Persister: store, prune: func(age time.Duration) {
+			if age != storage.InboxAge {
+				t.Errorf("pruned was what is older than %v", age)
+			}
+			pruned = append(pruned, time.Since(start))
+		}}, local.Mirror{Reader: store}, worker.Options{})
 		time.Sleep(150 * time.Minute) // no time at all in a bubble
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		if want := []time.Duration{-48 * time.Hour, -47 * time.Hour, -46 * time.Hour}; !slices.Equal(pruned, want) {
-			t.Errorf("pruned was what is older than %v, want %v", pruned, want)
+		if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(pruned, want) {
+			t.Errorf("it was pruned after %v, want %v", pruned, want)
 		}
 	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/redis"
-	"ovation/worker"
 	"ovation/worker/amqp"
 )
 
@@ -188,7 +187,7 @@ func (c *deadReplayCommand) Run(p *program) error {
 		}
 		if n.Old > 0 {
 			err = errors.Join(err, fmt.Errorf("%s with reads are older than the memory of what was persisted, %d days, and stay: "+
-				"were they persisted before, their reads would count twice; --force replays them", messages(n.Old), worker.DefaultInboxAge/(24*time.Hour)))
+				"were they persisted before, their reads would count twice; --force replays them", messages(n.Old), storage.InboxAge/(24*time.Hour)))
 		}
 		return err
 	})

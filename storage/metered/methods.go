@@ -75,9 +75,9 @@ func (s *Store) Seen(ctx context.Context, ids []string) (_ []bool, err error) {
 }
 
 // Prune implements storage.Persister.
-func (s *Store) Prune(ctx context.Context, before time.Time) (_ int64, err error) {
+func (s *Store) Prune(ctx context.Context, age time.Duration) (_ int64, err error) {
 	defer s.measure("Prune", time.Now(), &err)
-	return s.Store.Prune(ctx, before)
+	return s.Store.Prune(ctx, age)
 }
 
 // CreateFolder implements storage.Folders.

@@ -227,3 +227,34 @@ func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// The age of a message, and that of what is forgotten, are told by the clock of
+// the database.
+func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
+	for name, off := range map[string]time.Duration{"ahead": storage.InboxAge / 3, "behind": -storage.InboxAge / 3} {
+		t.Run(name, func(t *testing.T) {
+			s := openAt(t, Options{URL: database(t), Now: func() time.Time { return time.Now().Add(off) }})
+			alice := storage.User{Tenant: "default", UserID: "alice"}
+			subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+			persist := func(id string, age time.Duration) storage.Outcome {
+				a := storage.Action{User: alice, Subject: subject, Kind: storage.KindRead, Times: 1, First: 1, Version: 1}
+				m := storage.Message{ID: id, Actions: []storage.Action{a}, Published: storage.Micros(time.Now().Add(-age))}
+				outcome, err := s.Persist(t.Context(), []storage.Message{m}, nil)
+				fatal(t, err)
+				return outcome
+			}
+			if got := persist("young", storage.MaxMessageAge-time.Minute); len(got.Expired) > 0 {
+				t.Error("a message expires too early")
+			}
+			if got := persist("old", storage.MaxMessageAge+time.Minute); len(got.Expired) != 1 {
+				t.Error("a message expires too late")
+			}
+			if n, err := s.Prune(t.Context(), time.Hour); n != 0 || err != nil {
+				t.Errorf("%d ids are forgotten within an hour, error %v", n, err)
+			}
+			if n, err := s.Prune(t.Context(), -time.Hour); n != 1 || err != nil {
+				t.Errorf("%d ids are forgotten in the end, error %v", n, err)
+			}
+		})
+	}
+}

@@ -13,7 +13,8 @@ import (
 
 // Persist applies what is new of the messages in one transaction: one round
 // trip for inbox and folders, one for the states, one for the counts and one to
-// commit, and one more where something newer is stored already.
+// commit, one more where something newer is stored already, and one where
+// messages are old.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	for _, m := range messages {
 		if err := m.Validate(); err != nil {
@@ -22,7 +23,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "persist", func(t *tx) (err error) {
-		outcome, err = t.persist(messages, storage.Micros(s.now()))
+		outcome, err = t.persist(messages, s.now())
 		if err != nil {
 			return err
 		}
@@ -34,13 +35,14 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	return outcome, nil
 }
 
-func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Outcome, err error) {
-	if len(messages) == 0 {
-		return outcome, nil
+func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage.Outcome, err error) {
+	messages, outcome.Expired, err = t.expire(messages, now)
+	if err != nil || len(messages) == 0 {
+		return outcome, err
 	}
 	b := t.batch()
 	epoch := enter(b)
-	fresh := receive(b, messages, now)
+	fresh := receive(b, messages)
 	folders := guardCollections(b, messages)
 	if err := t.send(b); err != nil {
 		return outcome, err
@@ -75,6 +77,40 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 	return outcome, err
 }
 
+// transactionTime is when the transaction began, by the database's clock.
+const transactionTime = `(extract(epoch FROM now()) * 1000000)::bigint`
+
+const selectExpired = `
+SELECT k.id FROM unnest($1::text[], $2::bigint[]) AS k (id, published)
+LEFT JOIN LATERAL (SELECT TRUE AS seen FROM inbox i WHERE i.id = k.id LIMIT 1) i ON TRUE
+WHERE i.seen IS NULL AND k.published < ` + transactionTime + ` - $3`
+
+// expire returns the messages that have not expired, and the ids of the others.
+func (t *tx) expire(messages []storage.Message, now time.Time) (rest []storage.Message, expired []string, err error) {
+	rows := newColumns(1, 1, 0)
+	for i := range messages {
+		if m := &messages[i]; m.MayExpire(now) {
+			rows.add([]string{m.ID}, m.Published)
+		}
+	}
+	if len(rows.texts[0]) == 0 {
+		return messages, nil, nil
+	}
+	b := t.batch()
+	b.Queue(selectExpired, rows.args(storage.MaxMessageAge.Microseconds())...).Query(each(func(row pgx.Rows) error {
+		var id string
+		if err := row.Scan(&id); err != nil {
+			return err
+		}
+		expired = append(expired, id)
+		return nil
+	}))
+	if err := t.send(b); err != nil {
+		return nil, nil, err
+	}
+	return storage.Without(messages, expired), expired, nil
+}
+
 // DO UPDATE changes nothing and locks the row of a message that was persisted
 // before. The lock is written to the log, so that the commit of a transaction
 // that skips everything also waits for a synchronous standby: the transaction
@@ -82,21 +118,21 @@ func (t *tx) persist(messages []storage.Message, now int64) (outcome storage.Out
 // at all.
 const insertInbox = `
 INSERT INTO inbox AS i (id, persisted)
-SELECT DISTINCT ON (k.id COLLATE "C") k.id, nullif(k.persisted, 0)
-FROM unnest($1::text[], $2::bigint[]) AS k (id, persisted) ORDER BY k.id COLLATE "C"
+SELECT DISTINCT ON (k.id COLLATE "C") k.id, CASE WHEN k.forever = 0 THEN ` + transactionTime + ` END
+FROM unnest($1::text[], $2::bigint[]) AS k (id, forever) ORDER BY k.id COLLATE "C"
 ON CONFLICT (id) DO UPDATE SET persisted = i.persisted WHERE FALSE
 RETURNING id`
 
 // receive puts the messages into the inbox. Once the batch is sent, it holds
 // the ids of those that were not there.
-func receive(b *pgx.Batch, messages []storage.Message, now int64) map[string]bool {
+func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	rows := newColumns(1, 1, len(messages))
 	for _, m := range messages {
-		persisted := now
+		forever := int64(0)
 		if m.Forever {
-			persisted = 0
+			forever = 1
 		}
-		rows.add([]string{m.ID}, persisted)
+		rows.add([]string{m.ID}, forever)
 	}
 	fresh := make(map[string]bool, len(messages))
 	b.Queue(insertInbox, rows.args()...).Query(each(func(row pgx.Rows) error {
@@ -180,20 +216,21 @@ const pruneBatch = 10_000
 // Whom another one is forgetting already is left to that one.
 const deleteInbox = `
 DELETE FROM inbox WHERE id = ANY (ARRAY(
-    SELECT id FROM inbox WHERE persisted < $1 ORDER BY persisted LIMIT $2 FOR UPDATE SKIP LOCKED))`
+    SELECT id FROM inbox WHERE persisted < ` + transactionTime + ` - $1 ORDER BY persisted LIMIT $2 FOR UPDATE SKIP LOCKED))`
 
 const deleteDeleted = `
 DELETE FROM deleted_folder WHERE (tenant, user_id, folder_id) IN (
-    SELECT tenant, user_id, folder_id FROM deleted_folder WHERE version < $1 ORDER BY version LIMIT $2 FOR UPDATE SKIP LOCKED)`
+    SELECT tenant, user_id, folder_id FROM deleted_folder
+    WHERE version < ` + transactionTime + ` - $1 ORDER BY version LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 // Prune forgets old messages and deleted folders, in transactions of a bounded size.
-func (s *Store) Prune(ctx context.Context, before time.Time) (total int64, err error) {
+func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err error) {
 	for {
 		var n int64
 		err := s.write(ctx, "prune the inbox", func(t *tx) error {
 			b := t.batch()
-			b.Queue(deleteInbox, storage.Micros(before), pruneBatch).Exec(count(&n))
-			b.Queue(deleteDeleted, storage.Micros(before), pruneBatch)
+			b.Queue(deleteInbox, age.Microseconds(), pruneBatch).Exec(count(&n))
+			b.Queue(deleteDeleted, age.Microseconds(), pruneBatch)
 			return t.send(b)
 		})
 		if err != nil {

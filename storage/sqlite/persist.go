@@ -23,7 +23,12 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
-		actions, skipped, err := t.receive(messages, storage.Micros(s.now()))
+		now := s.now()
+		fresh, expired, err := t.expire(messages, now)
+		if err != nil {
+			return err
+		}
+		actions, skipped, err := t.receive(fresh, storage.Micros(now))
 		if err != nil {
 			return err
 		}
@@ -31,7 +36,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
-		outcome.Epoch, outcome.Skipped = epoch, len(skipped)
+		outcome.Epoch, outcome.Skipped, outcome.Expired = epoch, len(skipped), expired
 		if outcome.Counts, err = t.recall(outcome.Counts, skipped); err != nil {
 			return err
 		}
@@ -149,18 +154,10 @@ SELECT k.key FROM json_each(?) k CROSS JOIN inbox i WHERE i.id = k.value ->> 0`
 
 // Seen looks the ids up in the inbox.
 func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
-	out := make([]bool, len(ids))
-	var keys tuples
-	for _, id := range ids {
-		keys.add([]string{id})
-	}
-	err := s.read(ctx, "look up messages", func(t tx) error {
-		return t.query(selectSeen, []any{keys.json()}, func(scan func(...any) error) error {
-			var i int
-			err := scan(&i)
-			out[i] = true
-			return err
-		})
+	var out []bool
+	err := s.read(ctx, "look up messages", func(t tx) (err error) {
+		out, err = t.seen(ids)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -168,13 +165,53 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return out, nil
 }
 
-// Prune forgets old messages and deleted folders.
-func (s *Store) Prune(ctx context.Context, before time.Time) (n int64, err error) {
-	err = s.write(ctx, "prune the inbox", func(t tx) error {
-		if n, err = t.exec(`DELETE FROM inbox WHERE persisted < ?`, storage.Micros(before)); err != nil {
+func (t tx) seen(ids []string) ([]bool, error) {
+	out := make([]bool, len(ids))
+	var keys tuples
+	for _, id := range ids {
+		keys.add([]string{id})
+	}
+	return out, t.query(selectSeen, []any{keys.json()}, func(scan func(...any) error) error {
+		var i int
+		if err := scan(&i); err != nil {
 			return err
 		}
-		_, err = t.exec(`DELETE FROM deleted_folder WHERE version < ?`, storage.Micros(before))
+		out[i] = true
+		return nil
+	})
+}
+
+// expire returns the messages that have not expired, and the ids of the others.
+func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Message, expired []string, err error) {
+	var old []string
+	for i := range messages {
+		if m := &messages[i]; m.MayExpire(now) && now.Sub(storage.Time(m.Published)) > storage.MaxMessageAge {
+			old = append(old, m.ID)
+		}
+	}
+	if len(old) == 0 {
+		return messages, nil, nil
+	}
+	seen, err := t.seen(old)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range old {
+		if !seen[i] {
+			expired = append(expired, old[i])
+		}
+	}
+	return storage.Without(messages, expired), expired, nil
+}
+
+// Prune forgets old messages and deleted folders.
+func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err error) {
+	before := storage.Micros(s.now().Add(-age))
+	err = s.write(ctx, "prune the inbox", func(t tx) error {
+		if n, err = t.exec(`DELETE FROM inbox WHERE persisted < ?`, before); err != nil {
+			return err
+		}
+		_, err = t.exec(`DELETE FROM deleted_folder WHERE version < ?`, before)
 		return err
 	})
 	return n, err

@@ -1,8 +1,10 @@
 package storagetest
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"ovation/storage"
 )
@@ -225,7 +227,9 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	// Nobody else's folder of that id, and nothing that is pruned.
 	w.persist(collect(user("bob"), video("bob's"), first.FolderID, 50))
 	w.equal("bob's", w.states(user("bob"), video("bob's")).Collected.FolderID, storage.DefaultFolderID)
-	_, err = w.s.Prune(w.Context(), at(101))
+	w.db.Edit(w.T, fmt.Sprintf(`UPDATE deleted_folder SET version = %d WHERE folder_id = '%s'`,
+		storage.Micros(time.Now().Add(time.Hour)), second.FolderID))
+	_, err = w.s.Prune(w.Context(), 0)
 	w.must(err)
 	w.persist(collect(alice, video("pruned"), first.FolderID, 50), collect(alice, video("kept"), second.FolderID, 50))
 	where("once the deletion is forgotten", "pruned", storage.DefaultFolderID, 50)

@@ -210,18 +210,52 @@ func seenUntilPruned(w *world) {
 		w.must(err)
 		return got
 	}
-	prune := func(before time.Time) int64 {
-		n, err := w.s.Prune(w.Context(), before)
+	prune := func(age time.Duration) int64 {
+		n, err := w.s.Prune(w.Context(), age)
 		w.must(err)
 		return n
 	}
 	w.equal("seen at first", seen(), []bool{true, true, false})
-	w.equal("pruned of what is old", prune(time.Now().Add(-time.Hour)), int64(0))
+	w.equal("pruned of what is old", prune(time.Hour), int64(0))
 	w.equal("seen then", seen(), []bool{true, true, false})
-	w.equal("pruned of all", prune(time.Now().Add(time.Hour)), int64(1))
+	w.equal("pruned of all", prune(-time.Hour), int64(1))
 	w.equal("seen in the end", seen(), []bool{false, true, false})
 	w.equal("skipped", w.persistMessages(lasting, passing).Skipped, 1)
 	w.wantCounts(s, 3, 0, 0, 0)
+}
+
+func oldReadsAreNotPersisted(w *world) {
+	alice, s := user("alice"), video("1")
+	at := func(age time.Duration, m storage.Message) storage.Message {
+		m.Published = storage.Micros(time.Now().Add(-age))
+		return m
+	}
+	persisted := at(storage.MaxMessageAge+time.Minute, w.message(read(alice, s, 1, 1, 1)))
+	fresh := persisted
+	fresh.Published = 0
+	w.persistMessages(fresh)
+	old := at(storage.MaxMessageAge+time.Minute, w.message(like(alice, s, 1), read(alice, s, 10, 2, 2)))
+	forever := at(10*storage.MaxMessageAge, w.message(read(alice, s, 100, 3, 3)))
+	forever.Forever = true
+	outcome := w.persistMessages(
+		old, persisted, forever,
+		at(storage.MaxMessageAge-time.Minute, w.message(read(alice, s, 1000, 4, 4))),
+		at(10*storage.MaxMessageAge, w.message(like(user("bob"), s, 5))),
+	)
+	w.equal("expired", outcome.Expired, []string{old.ID})
+	w.equal("skipped", outcome.Skipped, 1)
+	w.wantCounts(s, 1101, 1, 0, 0)
+	seen, err := w.s.Seen(w.Context(), []string{old.ID})
+	w.must(err)
+	w.equal("seen of what expired", seen, []bool{false})
+
+	outcome = w.persistMessages(old)
+	w.equal("expired alone", outcome.Expired, []string{old.ID})
+	w.equal("counts of what expired", len(outcome.Counts), 0)
+	old.Published = 0 // replayed deliberately
+	w.equal("expired without an age", len(w.persistMessages(old).Expired), 0)
+	w.wantCounts(s, 1111, 2, 0, 0)
+	w.verified()
 }
 
 func markIsInsideTheTransaction(w *world) {

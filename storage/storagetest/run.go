@@ -52,6 +52,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"InvalidActionPersistsNothing", invalidActionPersistsNothing},
 		{"RedeliveredMessageCountsOnce", redeliveredMessageCountsOnce},
 		{"SeenUntilPruned", seenUntilPruned},
+		{"OldReadsAreNotPersisted", oldReadsAreNotPersisted},
 		{"MarkIsInsideTheTransaction", markIsInsideTheTransaction},
 		{"PersistedSurvivesReopen", persistedSurvivesReopen},
 		{"ConcurrentWritersAgree", concurrentWritersAgree},

@@ -191,6 +191,9 @@ func (s *share) forward(deliveries <-chan amqp091.Delivery) {
 			continue // the broker takes it back when the channel is closed
 		}
 		message, at, err := decode(d.Body)
+		if forced, _ := d.Headers[headerForced].(bool); !forced {
+			message.Published = storage.Micros(at)
+		}
 		got := &delivery{share: s, raw: d, message: message}
 		c.queue.opts.Metrics.took(got, at)
 		if err != nil {

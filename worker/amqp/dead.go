@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -144,6 +143,9 @@ func (d *Dead) Replay(ctx context.Context, force bool, pick func(Letter) bool) (
 		if err != nil {
 			return leave, fmt.Errorf("message %s: %w", l.ID, err)
 		}
+		if force {
+			sealed.Headers = amqp091.Table{headerForced: true}
+		}
 		partition := worker.PartitionOf(l.Message.Actions[0].Subject, d.opts.Partitions)
 		if err := d.session.out.publish(d.opts.queue(partition), sealed); err != nil {
 			return leave, err
@@ -165,8 +167,9 @@ func (l Letter) replayable() bool { return l.Unreadable == nil && len(l.Message.
 // would count twice: it holds reads, and may be older than the memory of what
 // was persisted. Everything else is told by its version for ever.
 func (l Letter) Old(now time.Time) bool {
-	reads := func(a storage.Action) bool { return a.Kind == storage.KindRead }
-	return !l.Message.Forever && now.Sub(l.Published) >= worker.DefaultInboxAge && slices.ContainsFunc(l.Message.Actions, reads)
+	m := l.Message
+	m.Published = storage.Micros(l.Published)
+	return m.MayExpire(now) && now.Sub(l.Published) >= storage.MaxMessageAge
 }
 
 // Drop takes the picked messages out for good and returns how many. Their
@@ -252,6 +255,9 @@ const (
 	headerQueue  = "ovation-queue"
 	headerAt     = "ovation-at" // microseconds since 1970
 )
+
+// headerForced is of a message that is replayed and persisted whatever its age.
+const headerForced = "ovation-forced"
 
 // maxReason bounds a reason in bytes.
 const maxReason = 4096

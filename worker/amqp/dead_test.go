@@ -152,7 +152,7 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 	forever.ID, forever.Forever = "forever", true
 	young := read
 	young.ID = "young"
-	long := time.Now().Add(-worker.DefaultInboxAge)
+	long := time.Now().Add(-storage.MaxMessageAge)
 	for _, m := range []struct {
 		message storage.Message
 		at      time.Time
@@ -179,7 +179,10 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 	deliveries := consume(t, q)
 	for range 4 { // a replayed message does not become younger
 		d := receive(t, deliveries).(*delivery)
-		if _, at, err := decode(d.raw.Body); err != nil || time.Since(at) < worker.DefaultInboxAge-2*time.Hour {
+		if forced := d.message.ID == "read"; (d.message.Published == 0) != forced {
+			t.Errorf("message %s: its age matters: %v", d.message.ID, d.message.Published != 0)
+		}
+		if _, at, err := decode(d.raw.Body); err != nil || time.Since(at) < storage.MaxMessageAge-2*time.Hour {
 			t.Errorf("message %s was published at %v, %v", d.message.ID, at, err)
 		}
 	}
