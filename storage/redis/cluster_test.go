@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,24 +15,127 @@ import (
 func startCluster(t *testing.T) (url string, nodes []*server) {
 	t.Helper()
 	for i := range 3 {
-		s := startServer(t, "--cluster-enabled", "yes", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", i),
-			"--cluster-node-timeout", "2000", "--cluster-port", strconv.Itoa(freePort(t)))
+		s := startClusterNode(t, nodes...)
 		nodes = append(nodes, s)
 		from, to := i*16384/3, (i+1)*16384/3-1
 		must(t, s.command("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)).Error())
-		if i > 0 {
-			first := nodes[0]
-			bus := first.args[len(first.args)-1]
-			must(t, s.command("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(first.port), bus).Error())
-		}
 	}
-	for _, s := range nodes {
-		eventually(t, "the cluster is whole", func() bool {
-			info, err := s.command("CLUSTER", "INFO").ToString()
-			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+	awaitCluster(t, nodes)
+	return nodes[0].url(), nodes
+}
+
+// startClusterNode starts a server that joins the others.
+func startClusterNode(t *testing.T, others ...*server) *server {
+	t.Helper()
+	s := startServer(t, "--cluster-enabled", "yes", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", len(others)),
+		"--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
+		"--cluster-port", strconv.Itoa(freePort(t)))
+	if len(others) > 0 {
+		first := others[0]
+		bus := first.args[len(first.args)-1]
+		must(t, s.command("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(first.port), bus).Error())
+	}
+	return s
+}
+
+// awaitCluster waits until all nodes know each other, serve all slots, and agree
+// on it.
+func awaitCluster(t *testing.T, nodes []*server) {
+	t.Helper()
+	eventually(t, "the cluster is whole", func() bool {
+		view := infoOf(nodes[0].text("CLUSTER", "INFO"), "cluster_current_epoch")
+		return !slices.ContainsFunc(nodes, func(s *server) bool {
+			info := s.text("CLUSTER", "INFO")
+			return !strings.Contains(info, "cluster_state:ok") || infoOf(info, "cluster_known_nodes") != strconv.Itoa(len(nodes)) ||
+				infoOf(info, "cluster_current_epoch") != view
+		})
+	})
+}
+
+// text is what a command answers, empty where it fails.
+func (s *server) text(words ...string) string {
+	s.tb.Helper()
+	out, _ := s.command(words...).ToString()
+	return out
+}
+
+// startReplicas gives each master a replica, in their order.
+func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
+	t.Helper()
+	all := slices.Clone(masters)
+	for range masters {
+		s := startClusterNode(t, all...)
+		replicas, all = append(replicas, s), append(all, s)
+	}
+	awaitCluster(t, all)
+	for i, s := range replicas {
+		id := masters[i].text("CLUSTER", "MYID")
+		eventually(t, "a replica follows", func() bool { return s.command("CLUSTER", "REPLICATE", id).Error() == nil })
+		eventually(t, "a replica has what its master has", func() bool {
+			return strings.Contains(s.text("INFO", "replication"), "master_link_status:up")
 		})
 	}
-	return nodes[0].url(), nodes
+	return replicas
+}
+
+// cutOff has a master's replicas lag from now on.
+func (s *server) cutOff() {
+	s.tb.Helper()
+	must(s.tb, s.command("ACL", "SETUSER", "default", "-psync", "-sync").Error())
+	must(s.tb, s.command("CLIENT", "KILL", "TYPE", "replica").Error())
+}
+
+// A master dies, and a replica that lags takes its place. What was
+// there is not believed until the next epoch has begun.
+func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
+	url, masters := startCluster(t)
+	replicas := startReplicas(t, masters)
+	for _, one := range append(slices.Clone(masters), replicas...) { // the test decides when a replica takes over
+		must(t, one.command("CONFIG", "SET", "cluster-node-timeout", "600000").Error())
+	}
+	db := openDatabase(t)
+	writer := open(t, Options{URL: url, Database: db, RedisTimeout: short, Doubt: short})
+	// The shard that fails is not the sentinel's, and holds the counts.
+	shardOf := func(key string) int {
+		slot, err := masters[0].command("CLUSTER", "KEYSLOT", key).AsInt64()
+		must(t, err)
+		return slices.IndexFunc([]int64{16384 / 3, 2 * 16384 / 3, 16384}, func(end int64) bool { return slot < end })
+	}
+	begun := writer.epoch.Load()
+	failing := (shardOf(begun.sentinel()) + 1) % len(masters)
+	subject := movie
+	for i := 0; shardOf(begun.countsKey(subject)) != failing; i++ {
+		subject = video(strconv.Itoa(i))
+	}
+	persist(t, db, writer, react(alice, subject, storage.Like, 10))
+	eventually(t, "the replica has the counts", func() bool {
+		there := infoOf(masters[failing].text("INFO", "replication"), "master_repl_offset")
+		return there != "" && infoOf(replicas[failing].text("INFO", "replication"), "slave_repl_offset") == there
+	})
+	masters[failing].cutOff()
+	persist(t, db, writer, react(bob, subject, storage.Like, 20))
+	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short, Doubt: short}) // which has cached nothing
+	reader.halt()                                                                                       // it polls when the test says so
+	must(t, reader.poll(t.Context()))
+	if !reader.sure(reader.epoch.Load()) {
+		t.Fatal("the epoch is not sure")
+	}
+
+	replicas[(failing+1)%len(replicas)].hang()
+	must(t, reader.poll(t.Context())) // which does not wait for it
+	masters[failing].kill()
+	if err := reader.poll(t.Context()); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "of its 16384 slots") {
+		t.Errorf("a poll without one of the masters: %v", err)
+	}
+	must(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
+	eventually(t, "the next epoch is live", func() bool {
+		got := see(t, reader, alice, subject)
+		if got.Freshness == storage.Live && (got.LikeCount != 2 || got.Liked == nil) {
+			t.Errorf("LIVE with %d likes, the own one %v", got.LikeCount, got.Liked)
+		}
+		_ = reader.poll(t.Context()) // it fails until everyone knows who has taken over
+		return got.Freshness == storage.Live && reader.epoch.Load().number > begun.number
+	})
 }
 
 func TestCluster(t *testing.T) {
@@ -80,4 +185,27 @@ func TestCluster(t *testing.T) {
 			t.Error("a cluster without one of its shards is believed")
 		}
 	})
+}
+
+func TestGapsOfAClusterAreFound(t *testing.T) {
+	master := func(view string, slots string) serverInfo {
+		line := "f00 127.0.0.1:1@2,host myself,master - 0 0 1 connected " + slots + "\n"
+		return serverInfo{view: view, slots: slotsOf("cluster_state:ok\r\nother 127.0.0.1:3@4 master - 0 0 2 connected 0-16383\n" + line)}
+	}
+	for name, c := range map[string]struct {
+		masters []serverInfo
+		says    string
+	}{
+		"whole":            {[]serverInfo{master("7", "0-99 200 [93-<-abc]"), master("7", "100-199 201-16383")}, ""},
+		"one is missing":   {[]serverInfo{master("7", "0-99")}, "serve 100 of its 16384 slots"},
+		"two serve a slot": {[]serverInfo{master("7", "0-99"), master("7", "99-16383")}, "2 masters of the cluster say that they serve slot 99"},
+		"a failover":       {[]serverInfo{master("7", "0-99"), master("8", "100-16383")}, "do not agree"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := gapOf(c.masters)
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
 }

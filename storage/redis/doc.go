@@ -78,7 +78,8 @@
 //   - The package passes the suite of package storage, over SQLite, Postgres
 //     and a cluster: TestStore, TestStoreOverPostgres, TestCluster.
 //   - I2: what Redis holds is what the database holds, also after Redis lost
-//     everything: TestInterleavingsWithLosses. Compare proves it:
+//     everything: TestInterleavingsWithLosses, or a shard failed over to a replica
+//     that lags: TestFailoverToALaggingReplicaIsNeverLive. Compare proves it:
 //     TestCompareFindsAndDropsWhatIsStale.
 //   - I4: TestInterleavings, and tests that break a rule and are found out:
 //     TestLongMarksAfterTheCommitAreCaught, TestLongDirectWritersWhoForgetNothingAreCaught,

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,39 +224,46 @@ func (s *Store) logChange(before, now *epoch) {
 	}
 }
 
-// runs names the runs of the servers that hold keys, those that answer. It also
-// notes what they have evicted.
-func (s *Store) runs(ctx context.Context) (out []string, err error) {
-	servers, err := s.servers(ctx)
-	for _, one := range servers {
+// runs names the runs of the masters that hold keys; gap says what is missing of
+// them. It also notes what they have evicted.
+func (s *Store) runs(ctx context.Context) (out []string, gap, err error) {
+	masters, gap, err := s.masters(ctx)
+	for _, one := range masters {
 		out = append(out, one.run)
 	}
-	if s.evictions.note(servers, s.opts.Logger) {
+	if s.evictions.note(masters, s.opts.Logger) {
 		s.evicted.Store(int64(time.Since(s.began)))
 	}
-	return out, err
+	return out, gap, err
 }
 
 func (e *epoch) sentinel() string { return e.prefix + ":alive" }
 
 // alive reports whether Redis still holds all that was written in the epoch: it
-// has the sentinel, and no server has started since that was written.
+// has the sentinel, every key has a master that answers, and none of these has
+// started since the sentinel was written. A cluster of which a part does not
+// answer is storage.ErrUnavailable, and yet is used: the rest answers.
 func (s *Store) alive(ctx context.Context, at *epoch) (alive bool, err error) {
+	var gap error
 	err = s.within(ctx, "look for the sentinel", func(ctx context.Context) error {
-		runs, err := s.runs(ctx)
-		if err != nil {
-			return err
-		}
 		replies := s.client.DoMulti(ctx, s.client.B().Get().Key(at.sentinel()).Build(),
 			s.client.B().Pexpire().Key(at.sentinel()).Milliseconds(s.opts.ShownLife.Milliseconds()).Build())
 		written, err := replies[0].ToString()
 		if rueidis.IsRedisNil(err) {
 			return nil
 		}
+		if err = cmp.Or(err, replies[1].Error()); err != nil {
+			return err
+		}
+		var runs []string
+		runs, gap, err = s.runs(ctx) // last: one that hangs takes all the time there is
 		known := strings.Fields(written)
 		alive = err == nil && !slices.ContainsFunc(runs, func(run string) bool { return !slices.Contains(known, run) })
-		return errors.Join(err, replies[1].Error())
+		return err
 	})
+	if err == nil && alive && gap != nil {
+		return false, fmt.Errorf("look for the masters: %w: %w", storage.ErrUnavailable, gap)
+	}
 	return alive, err
 }
 
@@ -263,8 +271,8 @@ func (s *Store) alive(ctx context.Context, at *epoch) (alive bool, err error) {
 // before, so that none is ever written into an epoch that has lost something.
 func (s *Store) announce(ctx context.Context, number int64) error {
 	return s.within(ctx, "write the sentinel", func(ctx context.Context) error {
-		runs, err := s.runs(ctx)
-		if err != nil {
+		runs, gap, err := s.runs(ctx)
+		if err = cmp.Or(err, gap); err != nil {
 			return err
 		}
 		return s.client.Do(ctx, s.client.B().Set().Key(s.epochOf(number).sentinel()).Value(strings.Join(runs, " ")).
@@ -276,8 +284,8 @@ func (s *Store) announce(ctx context.Context, number int64) error {
 // and the scripts.
 func (s *Store) probe(ctx context.Context) error {
 	return s.within(ctx, "try Redis", func(ctx context.Context) error {
-		if err := s.whole(ctx); err != nil {
-			return err
+		if _, gap, err := s.masters(ctx); err != nil || gap != nil {
+			return cmp.Or(err, gap)
 		}
 		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
 		version := text(s.Now().UnixMicro()) // so that it does write

@@ -65,8 +65,9 @@ type Options struct {
 }
 
 const (
-	hastyTimeout = time.Second // of the database while reads fail
-	localCache   = 32 << 20    // bytes of the client's cache, for each connection
+	hastyTimeout = time.Second     // of the database while reads fail
+	refreshTime  = 5 * time.Second // between two looks at what belongs to a cluster
+	localCache   = 32 << 20        // bytes of the client's cache, for each connection
 	localLife    = 10 * time.Minute
 	unknownLife  = time.Minute // of the zero counts of a subject nobody has touched
 )
@@ -118,10 +119,11 @@ type Store struct {
 	halt   func() // ends what runs in the background
 
 	epoch     atomic.Pointer[epoch]
-	began     time.Time    // when the store was opened
-	suspected atomic.Int64 // when Redis may have lost data, in nanoseconds since it was opened
-	evicted   atomic.Int64 // when Redis was last seen to have evicted keys, likewise; 0: never
-	evictions evictions    // of the polls
+	began     time.Time      // when the store was opened
+	suspected atomic.Int64   // when Redis may have lost data, in nanoseconds since it was opened
+	evicted   atomic.Int64   // when Redis was last seen to have evicted keys, likewise; 0: never
+	evictions evictions      // of the polls
+	asking    sync.WaitGroup // those who ask servers, some of which may hang
 	clock     clock
 	wake      chan struct{} // has the epoch polled at once
 	marks     marks
@@ -157,6 +159,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.Dialer.KeepAlive = time.Second // how often an idle connection is tried
 	client.ConnWriteTimeout = 2 * time.Second
 	client.ClientName = "ovation"
+	client.ClusterOption.ShardsRefreshInterval = refreshTime
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
 		if keys == nil { // the connection is lost, or all keys are
 			s.near.forgetAll()
@@ -175,6 +178,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	if err != nil {
 		s.client.Close()
+		s.asking.Wait()
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -190,6 +194,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		s.halt()
 		s.glances.close()
 		s.client.Close()
+		s.asking.Wait()
 		return s.Store.Close()
 	})
 	return s, nil

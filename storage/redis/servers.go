@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,38 +13,146 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// serverInfo is what a server tells of itself.
+// serverInfo is what a server says of itself.
 type serverInfo struct {
 	run     string // its id, another one each time it starts
 	policy  string // what it evicts when its memory is full
 	evicted int64  // keys, since it started
+
+	// Only of a master of a cluster:
+	slots [][2]int // that it serves: the first and the last of each range
+	view  string   // the current epoch of the cluster as it knows it; a failover begins another
 }
 
-// servers asks those that hold keys, and returns what those tell that answer.
-func (s *Store) servers(ctx context.Context) (out []serverInfo, err error) {
-	var away error
-	for _, node := range s.client.Nodes() {
-		var all strings.Builder
-		for _, reply := range node.DoMulti(ctx,
-			node.B().Info().Section("server").Build(), node.B().Info().Section("replication").Build(),
-			node.B().Info().Section("memory").Build(), node.B().Info().Section("stats").Build()) {
-			words, err := reply.ToString()
-			if _, refused := rueidis.IsRedisErr(err); refused {
-				return nil, err
-			}
-			away = errors.Join(away, err)
-			all.WriteString(words)
+// masters asks all servers at once and returns the masters that answer: all that
+// are needed to hold every key, as soon as those have answered, so that a replica
+// that hangs delays nobody. Otherwise gap says what is missing: what Redis holds
+// then must not be relied on. Errors: none answers, or it refuses.
+func (s *Store) masters(ctx context.Context) (out []serverInfo, gap, err error) {
+	nodes := s.client.Nodes()
+	type answer struct {
+		serverInfo
+
+		err error
+	}
+	answers := make(chan answer, len(nodes))
+	for _, node := range nodes {
+		s.asking.Go(func() {
+			info, err := s.inspect(ctx, node)
+			answers <- answer{info, err}
+		})
+	}
+	var silent error
+	for range nodes {
+		var one answer
+		select {
+		case one = <-answers:
+		case <-ctx.Done():
+			one.err = ctx.Err()
 		}
-		info := all.String()
-		if run := infoOf(info, "run_id"); run != "" && infoOf(info, "role") == "master" {
-			evicted, _ := strconv.ParseInt(infoOf(info, "evicted_keys"), 10, 64)
-			out = append(out, serverInfo{run, infoOf(info, "maxmemory_policy"), evicted})
+		if silent = cmp.Or(silent, one.err); one.run == "" {
+			continue
+		}
+		if out = append(out, one.serverInfo); s.client.Mode() != rueidis.ClientModeCluster {
+			return out, nil, nil
+		}
+		if gap = gapOf(out); gap == nil {
+			return out, nil, nil
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no server tells of its run: %w", away)
+		return nil, nil, fmt.Errorf("no master answers: %w", silent)
 	}
+	if silent != nil {
+		gap = fmt.Errorf("%w: %w", gap, silent)
+	}
+	return out, gap, nil
+}
+
+// inspect asks one server. It returns the zero value for a replica and for a
+// master without slots.
+func (s *Store) inspect(ctx context.Context, node rueidis.Client) (out serverInfo, err error) {
+	commands := make([]rueidis.Completed, 0, 6)
+	for _, section := range []string{"server", "replication", "memory", "stats"} {
+		commands = append(commands, node.B().Info().Section(section).Build())
+	}
+	clustered := s.client.Mode() == rueidis.ClientModeCluster
+	if clustered {
+		commands = append(commands, node.B().ClusterInfo().Build(), node.B().ClusterNodes().Build())
+	}
+	var all strings.Builder
+	for _, reply := range node.DoMulti(ctx, commands...) {
+		words, err := reply.ToString()
+		if err != nil {
+			return out, err
+		}
+		all.WriteString(words)
+	}
+	info := all.String()
+	if infoOf(info, "role") != "master" {
+		return out, nil
+	}
+	if clustered {
+		out.view = infoOf(info, "cluster_current_epoch")
+		if out.slots = slotsOf(info); len(out.slots) == 0 {
+			return out, nil
+		}
+	}
+	out.run, out.policy = infoOf(info, "run_id"), infoOf(info, "maxmemory_policy")
+	out.evicted, _ = strconv.ParseInt(infoOf(info, "evicted_keys"), 10, 64)
 	return out, nil
+}
+
+// slotsOf are the slots that a server says to serve: those of its own line in
+// CLUSTER NODES, from the ninth word on. Words in brackets are slots on the move,
+// which it still serves.
+func slotsOf(info string) (out [][2]int) {
+	for line := range strings.Lines(info) {
+		words := strings.Fields(line)
+		if len(words) < 9 || !strings.HasPrefix(words[2], "myself") {
+			continue
+		}
+		for _, word := range words[8:] {
+			from, to, ranged := strings.Cut(word, "-")
+			if !ranged {
+				to = from
+			}
+			first, err := strconv.Atoi(from)
+			last, err2 := strconv.Atoi(to)
+			if err == nil && err2 == nil {
+				out = append(out, [2]int{first, last})
+			}
+		}
+	}
+	return out
+}
+
+// gapOf says why the masters are not all of a cluster: a slot that none of them
+// serves, or several do, or a failover that not all of them know of.
+func gapOf(masters []serverInfo) error {
+	const slots = 16384
+	var by [slots]int
+	for _, one := range masters {
+		if one.view != masters[0].view {
+			return errors.New("the masters of the cluster do not agree on it: a failover is under way")
+		}
+		for _, r := range one.slots {
+			for slot := max(0, r[0]); slot <= min(r[1], slots-1); slot++ {
+				by[slot]++
+			}
+		}
+	}
+	served := 0
+	for slot, n := range by {
+		if n > 1 {
+			return fmt.Errorf("%d masters of the cluster say that they serve slot %d", n, slot)
+		}
+		served += n
+	}
+	if served < slots {
+		return fmt.Errorf("the masters of the cluster that answer serve %d of its %d slots", served, slots)
+	}
+	return nil
 }
 
 // infoOf returns a field of what INFO answers.
@@ -54,22 +163,6 @@ func infoOf(info, field string) string {
 	}
 	value, _, _ = strings.Cut(value, "\r")
 	return value
-}
-
-// whole returns an error while a shard of a cluster is away.
-func (s *Store) whole(ctx context.Context) error {
-	if s.client.Mode() != rueidis.ClientModeCluster {
-		return nil
-	}
-	info, err := s.client.Do(ctx, s.client.B().ClusterInfo().Build()).ToString()
-	if err != nil {
-		return err
-	}
-	const slots = "16384"
-	if served := infoOf(info, "cluster_slots_ok"); served != slots {
-		return fmt.Errorf("the cluster serves %s of its %s slots", served, slots)
-	}
-	return nil
 }
 
 // shownLast evicts first what ends first: what holds something shown lives for
