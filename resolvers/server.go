@@ -17,6 +17,7 @@ import (
 	"ovation/graph"
 	"ovation/outage"
 	"ovation/resolvers/limits"
+	"ovation/resolvers/persisted"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
@@ -43,6 +44,8 @@ type Config struct {
 	// Streams bound the connections of subscriptions. Whoever made them closes
 	// them. Nil: there are neither WebSockets nor event streams.
 	Streams *transport.Streams
+	// Documents shares persisted queries between nodes. Nil: each has its own.
+	Documents persisted.Store
 	// Pages are served at / and below, beside the API. Nil: nothing is.
 	Pages http.Handler
 	// Ready, where it returns an error, takes the service out of a balancer's
@@ -104,7 +107,11 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 func service(root *Root, cfg Config) http.Handler {
 	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
 	root.install(exec, cfg)
-	prepared, answers := root.limits.Executor(exec), transport.HTTP{Streams: cfg.Streams}
+	options := persisted.Options{Store: cfg.Documents}
+	if cfg.Registry != nil {
+		options.Registry = cfg.Registry
+	}
+	prepared, answers := persisted.Executor(root.limits.Executor(exec), options), transport.HTTP{Streams: cfg.Streams}
 	if cfg.Streams == nil {
 		return transport.Serve(prepared, answers)
 	}

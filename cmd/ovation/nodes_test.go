@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
 )
 
 const likeMovie = `mutation { like(input: {biz: "video", bizId: "movie"}) { changed durability interactive { likeCount } } }`
@@ -273,5 +278,29 @@ func TestStopGoesInStages(t *testing.T) {
 	eventually(t, "the like is counted", func() bool { return s.likes(t) == 1 })
 	if e := w.stop(); e.code != 0 {
 		t.Errorf("work ended with %d: %s", e.code, e.stderr)
+	}
+}
+
+// What one node was told by text every other one knows by its hash.
+func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
+	s := newSite(t)
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	sum := sha256.Sum256([]byte(seeMovie))
+	hash := fmt.Sprintf(`"extensions":{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sum)
+	text, err := json.Marshal(seeMovie)
+	must(t, err)
+	ask := func(n *server, tenant, body string) error {
+		token, err := viewer.Sign([]byte(testSecret), storage.User{Tenant: tenant, UserID: "alice"}, time.Hour)
+		must(t, err)
+		return n.post([]byte("{"+body+"}"), map[string]string{"Authorization": "Bearer " + token}, nil)
+	}
+	const unknown = `"code":"PERSISTED_QUERY_NOT_FOUND"`
+	if err := ask(a, "default", hash); err == nil || !strings.Contains(err.Error(), unknown) {
+		t.Errorf("before it was registered: %v", err)
+	}
+	must(t, ask(a, "default", hash+`,"query":`+string(text)))
+	must(t, ask(b, "default", hash))
+	if err := ask(b, "acme", hash); err == nil || !strings.Contains(err.Error(), unknown) {
+		t.Errorf("another tenant: %v", err)
 	}
 }

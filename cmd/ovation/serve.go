@@ -79,7 +79,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	cfg := resolvers.Config{
 		Store: store, Recorder: recorder, Live: hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 		Folders: worker.NewFolders(store, worker.FoldersOptions{Now: behind.copied.Now}),
-		Now:     behind.copied.Now,
+		Now:     behind.copied.Now, Documents: behind.copied,
 		Ready: func(ctx context.Context) error {
 			if err := c.tooFar(behind.copied.ClockSkew()); err != nil {
 				return err

@@ -33,7 +33,7 @@
 //   - A panic shows the client an id and the log its stack:
 //     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
-// This package knows resolvers/viewer and storage's words.
+// This package knows resolvers/viewer, resolvers/persisted and storage's words.
 package transport
 
 // The codes in extensions.code that requests can meet before they are

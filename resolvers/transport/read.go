@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"ovation/resolvers/persisted"
 )
 
 const (
@@ -139,11 +141,19 @@ func decodeMembers(what string, text []byte) (*graphql.RawParams, *refusal) {
 	switch {
 	case refused != nil:
 		return nil, refused
-	case query == nil:
+	case query != nil:
+		params.Query = *query
+	case !namesDocument(&params):
 		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
 	}
-	params.Query = *query
 	return &params, nil
+}
+
+// namesDocument reports whether a request names its document by a hash, and so
+// may come without its text.
+func namesDocument(params *graphql.RawParams) bool {
+	_, has := params.Extensions[persisted.Extension]
+	return has
 }
 
 // object reads those members of an object that are named, each into its place.
@@ -194,15 +204,15 @@ func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
 		}
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
-	if params.Query == "" {
-		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
-	}
 	for name, into := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
 		if text := values.Get(name); text != "" {
 			if refused := decode(name, []byte(text), into); refused != nil {
 				return nil, refused
 			}
 		}
+	}
+	if params.Query == "" && !namesDocument(params) {
+		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
 	}
 	return params, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/resolvers/persisted"
 	"ovation/resolvers/rate"
 )
 
@@ -138,6 +139,8 @@ func coded(errs gqlerror.List) gqlerror.List {
 // could not tell a GraphQL server's 400 from a proxy's.
 func statusOf(code, media string) int {
 	switch code {
+	case persisted.CodeNotFound:
+		return http.StatusOK // a step of the protocol; some clients look at nothing else
 	case codeBadUserInput, codeLimitExceeded:
 		if media == mediaJSON {
 			return http.StatusOK

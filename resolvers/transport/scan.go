@@ -37,7 +37,7 @@ func scan(text []byte) *graphql.RawParams {
 			seen[place] = true
 		}
 	})
-	if s.space(); s.amiss || !query || s.at < len(s.text) {
+	if s.space(); s.amiss || !query && !namesDocument(params) || s.at < len(s.text) {
 		return nil
 	}
 	return params

@@ -46,6 +46,8 @@ var ordinary = []string{
 	`{"query":"q","variables":{"a":1,"a":{"b":2}}}`,
 	`{"query":"q","variables":{"":"","a":{"":1},"b":{"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1}}}`,
 	`{"query":"` + "\x7f" + `"}`,
+	`{"operationName":"Feed","variables":{},"extensions":{"persistedQuery":{"version":1,"sha256Hash":"ab"}}}`,
+	`{"query":null,"extensions":{"persistedQuery":null}}`,
 	`{"query":"q","variables":{"s":[{"biz":"video","bizId":"1"},{"biz":"video","bizId":"é✓"}],"t":[{"":""}]}}`,
 	` {"query":"q","variables":{ "s" : [ { "biz" : "" , "bizId" : "1" } , { "biz" : "video" , "bizId" : "" } ] , "t" : 1 } } `,
 	`{"query":"q","variables":{"s":[{"biz":"a","biz":"b"},{"biz":"c","biz":"d"}]}}`,

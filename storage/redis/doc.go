@@ -11,6 +11,7 @@
 //	PREFIX:EPOCH:c:{TENANT:BIZ:BIZID}   counts of a subject: a hash of version and four counts
 //	PREFIX:EPOCH:w:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
 //	PREFIX:EPOCH:alive                  the sentinel: the runs of the servers that hold the epoch
+//	PREFIX:q:{TENANT}                   documents of persisted queries, by hash (lua/document.lua)
 //
 // What an earlier epoch holds is not read, and ends by itself.
 //

@@ -35,6 +35,9 @@ var fenceText string
 //go:embed lua/counts.lua
 var countsText string
 
+//go:embed lua/document.lua
+var documentText string
+
 //go:embed lua/each.lua
 var eachText string
 
@@ -46,6 +49,8 @@ var (
 	forgetScript = newScript(entryText, forgetText)
 	fenceScript  = newScript("", fenceText)
 	countsScript = newScript("", countsText)
+
+	documentScript = newScript("", documentText)
 )
 
 // script is a Lua script in two forms: for one key, and for many.

@@ -1,0 +1,159 @@
+package persisted
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/resolvers/viewer"
+)
+
+// Extension is the member of a request's extensions that names a document by its
+// hash.
+const Extension = "persistedQuery"
+
+// CodeNotFound is the code of the error for a hash that is not known. Clients
+// answer it with the text.
+const CodeNotFound = "PERSISTED_QUERY_NOT_FOUND"
+
+// messageNotFound is what some clients go by instead of the code.
+const messageNotFound = "PersistedQueryNotFound"
+
+const codeBadUserInput = "BAD_USER_INPUT"
+
+// Store shares documents between nodes. Implementations are safe for concurrent
+// use and bound what they keep.
+type Store interface {
+	// Document returns the text that a tenant's clients registered under a hash
+	// in hexadecimal digits, "" if there is none.
+	Document(ctx context.Context, tenant, hash string) (text string, err error)
+	// KeepDocument registers it.
+	KeepDocument(ctx context.Context, tenant, hash, text string) error
+}
+
+// Options are those of an executor. Every zero is a good choice.
+type Options struct {
+	// Store shares documents with other nodes. Nil: this process has its own.
+	Store Store
+	// Registry takes the metrics. Nil: there are none.
+	Registry prometheus.Registerer
+}
+
+// Executor wraps an executor, so that requests may name their document by its
+// hash.
+func Executor(exec graphql.GraphExecutor, options Options) graphql.GraphExecutor {
+	e := &executing{GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store}
+	e.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ovation_persisted_queries_total",
+		Help: "Requests that name their document by its hash: found, not_found, registered (text and hash), or failed where the shared store did not answer.",
+	}, []string{"outcome"})
+	if options.Registry != nil {
+		options.Registry.MustRegister(e.requests)
+	}
+	return e
+}
+
+type executing struct {
+	graphql.GraphExecutor
+
+	memory   *memory
+	store    Store // may be nil
+	requests *prometheus.CounterVec
+}
+
+// CreateOperationContext implements graphql.GraphExecutor. It puts the text into
+// params where they name a known document by its hash.
+func (e *executing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
+	named, has := params.Extensions[Extension]
+	if !has {
+		return e.GraphExecutor.CreateOperationContext(ctx, params)
+	}
+	hash, err := hashOf(named)
+	if err != nil {
+		return refused(err)
+	}
+	of := key{viewer.From(ctx).Tenant, hash}
+	if params.Query == "" {
+		if params.Query = e.find(ctx, of); params.Query == "" {
+			return refused(failure(CodeNotFound, messageNotFound))
+		}
+		return e.GraphExecutor.CreateOperationContext(ctx, params)
+	}
+	if sha256.Sum256([]byte(params.Query)) != hash {
+		return refused(failure(codeBadUserInput, `"sha256Hash" in the extension persistedQuery is not the SHA-256 of "query"`))
+	}
+	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
+	if len(errs) == 0 {
+		e.keep(ctx, of, params.Query)
+	}
+	return operation, errs
+}
+
+// find returns the text of a hash, "" if it is not known.
+func (e *executing) find(ctx context.Context, of key) string {
+	text, found := e.memory.get(of)
+	if !found && e.store != nil {
+		var err error
+		if text, err = e.store.Document(ctx, of.tenant, hex.EncodeToString(of.hash[:])); err != nil {
+			e.requests.WithLabelValues("failed").Inc()
+			return "" // the client sends the text
+		}
+		// Whatever has written there, the hash proves the text.
+		if found = text != "" && sha256.Sum256([]byte(text)) == of.hash; found {
+			e.memory.put(of, text)
+		}
+	}
+	if !found {
+		e.requests.WithLabelValues("not_found").Inc()
+		return ""
+	}
+	e.requests.WithLabelValues("found").Inc()
+	return text
+}
+
+// keep registers a valid document. That the store fails keeps nobody from being
+// answered; the next client that asks another node sends the text once more.
+func (e *executing) keep(ctx context.Context, of key, text string) {
+	if _, known := e.memory.get(of); known {
+		return
+	}
+	e.memory.put(of, text)
+	outcome := "registered"
+	if e.store != nil && e.store.KeepDocument(ctx, of.tenant, hex.EncodeToString(of.hash[:]), text) != nil {
+		outcome = "failed"
+	}
+	e.requests.WithLabelValues(outcome).Inc()
+}
+
+// hashOf reads the extension: {"version": 1, "sha256Hash": "64 hexadecimal
+// digits"}.
+func hashOf(extension any) (hash [sha256.Size]byte, err *gqlerror.Error) {
+	members, isObject := extension.(map[string]any)
+	text, isText := members["sha256Hash"].(string)
+	switch {
+	case !isObject:
+		return hash, failure(codeBadUserInput, "the extension persistedQuery must be an object")
+	case members["version"] != json.Number("1"):
+		return hash, failure(codeBadUserInput, `the extension persistedQuery must have the "version" 1`)
+	case !isText || len(text) != hex.EncodedLen(len(hash)):
+		return hash, failure(codeBadUserInput, `the extension persistedQuery must have a "sha256Hash" of %d hexadecimal digits`, hex.EncodedLen(len(hash)))
+	}
+	if _, err := hex.Decode(hash[:], []byte(text)); err != nil {
+		return hash, failure(codeBadUserInput, `"sha256Hash" in the extension persistedQuery is not hexadecimal`)
+	}
+	return hash, nil
+}
+
+func refused(err *gqlerror.Error) (*graphql.OperationContext, gqlerror.List) {
+	return &graphql.OperationContext{}, gqlerror.List{err}
+}
+
+func failure(code, format string, args ...any) *gqlerror.Error {
+	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
+}

@@ -1,0 +1,223 @@
+package persisted
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"ovation/graph"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// asker asks an executor that validates against the real schema.
+type asker struct {
+	exec     graphql.GraphExecutor
+	registry *prometheus.Registry
+}
+
+func newAsker(store Store) asker {
+	registry := prometheus.NewRegistry()
+	exec := executor.New(graph.NewExecutableSchema(graph.Config{}))
+	return asker{Executor(exec, Options{Store: store, Registry: registry}), registry}
+}
+
+// ask returns the text that was accepted, or the code of the error.
+func (a asker) ask(t *testing.T, tenant, text string, extension any) string {
+	t.Helper()
+	ctx := viewer.With(graphql.StartOperationTrace(t.Context()), storage.User{Tenant: tenant})
+	params := &graphql.RawParams{Query: text}
+	if extension != nil {
+		params.Extensions = map[string]any{Extension: extension}
+	}
+	operation, errs := a.exec.CreateOperationContext(ctx, params)
+	if len(errs) > 0 {
+		return code(errs)
+	}
+	return operation.RawQuery
+}
+
+func code(errs gqlerror.List) string {
+	code, _ := errs[0].Extensions["code"].(string)
+	return code
+}
+
+// named is the extension of a text.
+func named(text string) map[string]any {
+	sum := sha256.Sum256([]byte(text))
+	return map[string]any{"version": json.Number("1"), "sha256Hash": hex.EncodeToString(sum[:])}
+}
+
+const (
+	viewerQuery = `{ viewer { userId } }`
+	likeQuery   = `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`
+)
+
+func TestAHashStandsForItsText(t *testing.T) {
+	a := newAsker(nil)
+	for _, step := range []struct{ text, extensionOf, want string }{
+		{"", viewerQuery, CodeNotFound},
+		{viewerQuery, viewerQuery, viewerQuery},
+		{"", viewerQuery, viewerQuery},
+		{"", likeQuery, CodeNotFound},
+		{likeQuery, viewerQuery, codeBadUserInput}, // and stays unknown
+		{"", likeQuery, CodeNotFound},
+		{"", viewerQuery, viewerQuery},
+		{likeQuery, likeQuery, likeQuery},
+		{"", likeQuery, likeQuery},
+	} {
+		if got := a.ask(t, "default", step.text, named(step.extensionOf)); got != step.want {
+			t.Errorf("%q with the hash of %q: %s, want %s", step.text, step.extensionOf, got, step.want)
+		}
+	}
+	if got := a.ask(t, "default", viewerQuery, nil); got != viewerQuery {
+		t.Errorf("without the extension: %s", got)
+	}
+	for outcome, want := range map[string]float64{"found": 3, "not_found": 3, "registered": 2, "failed": 0} {
+		e := a.exec.(*executing)
+		if got := testutil.ToFloat64(e.requests.WithLabelValues(outcome)); got != want {
+			t.Errorf("%v are %s, want %v", got, outcome, want)
+		}
+	}
+	good := named(viewerQuery)["sha256Hash"].(string)
+	for name, extension := range map[string]any{
+		"null":               nil,
+		"a text":             good,
+		"a list":             []any{good},
+		"empty":              map[string]any{},
+		"no version":         map[string]any{"sha256Hash": good},
+		"version 2":          map[string]any{"version": json.Number("2"), "sha256Hash": good},
+		"a version of texts": map[string]any{"version": map[string]any{}, "sha256Hash": good},
+		"no hash":            map[string]any{"version": json.Number("1")},
+		"a short hash":       map[string]any{"version": json.Number("1"), "sha256Hash": good[1:]},
+		"a long hash":        map[string]any{"version": json.Number("1"), "sha256Hash": good + "0"},
+		"no digits":          map[string]any{"version": json.Number("1"), "sha256Hash": strings.Repeat("x", 64)},
+	} {
+		for _, text := range []string{"", viewerQuery} {
+			params := &graphql.RawParams{Query: text, Extensions: map[string]any{Extension: extension}}
+			_, errs := a.exec.CreateOperationContext(graphql.StartOperationTrace(t.Context()), params)
+			if len(errs) != 1 || code(errs) != codeBadUserInput || !strings.Contains(errs[0].Message, "persistedQuery") {
+				t.Errorf("%s: %v", name, errs)
+			}
+		}
+	}
+}
+
+func TestOnlyValidDocumentsAreKept(t *testing.T) {
+	a := newAsker(nil)
+	for _, text := range []string{"{", "{ nonsense }", "query Q($a: Int!) { viewer { userId } }", "query A { viewer { userId } } query B { viewer { userId } }"} {
+		if got := a.ask(t, "default", text, named(text)); got == text {
+			t.Errorf("%s is valid, and this has tested nothing", text)
+		}
+		if got := a.ask(t, "default", "", named(text)); got != CodeNotFound {
+			t.Errorf("%s is kept: %s", text, got)
+		}
+	}
+}
+
+func TestTenantsShareNoDocuments(t *testing.T) {
+	a := newAsker(nil)
+	a.ask(t, "acme", viewerQuery, named(viewerQuery))
+	if got := a.ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
+		t.Errorf("another tenant: %s", got)
+	}
+	if got := a.ask(t, "acme", "", named(viewerQuery)); got != viewerQuery {
+		t.Errorf("its own: %s", got)
+	}
+}
+
+func TestDocumentsAreBounded(t *testing.T) {
+	held := func(m *memory) (documents, bytes int) {
+		for _, generation := range []map[key]string{m.young, m.old} {
+			for _, text := range generation {
+				documents, bytes = documents+1, bytes+len(text)
+			}
+		}
+		return documents, bytes
+	}
+	of := func(i int) key { return key{"default", sha256.Sum256([]byte{byte(i), byte(i >> 8)})} }
+	for name, test := range map[string]struct {
+		m    *memory
+		text string
+	}{"many": {newMemory(10, 1<<20), "{a}"}, "long": {newMemory(1<<20, 1000), strings.Repeat("a", 100)}} {
+		for i := range 1000 {
+			test.m.put(of(i), test.text)
+			if documents, bytes := held(test.m); documents > test.m.documents || bytes > test.m.bytes {
+				t.Fatalf("%s: %d documents of %d bytes", name, documents, bytes)
+			}
+			if _, found := test.m.get(of(0)); !found { // it is asked for all the time
+				t.Fatalf("%s: with %d more the first is dropped", name, i)
+			}
+			if _, found := test.m.get(of(i)); !found {
+				t.Fatalf("%s: the last of %d is not there", name, i)
+			}
+		}
+		if _, found := test.m.get(of(500)); found {
+			t.Errorf("%s: what nobody asks for stays", name)
+		}
+	}
+}
+
+// broken is a store while its server does not answer.
+type broken struct{ calls int }
+
+var errBroken = errors.New("it does not answer")
+
+func (b *broken) Document(context.Context, string, string) (string, error) {
+	b.calls++
+	return "", errBroken
+}
+
+func (b *broken) KeepDocument(context.Context, string, string, string) error {
+	b.calls++
+	return errBroken
+}
+
+func TestAFailingStoreFailsNoQuery(t *testing.T) {
+	store := new(broken)
+	a := newAsker(store)
+	for _, step := range []struct{ text, want string }{
+		{"", CodeNotFound}, {viewerQuery, viewerQuery}, {"", viewerQuery}, {viewerQuery, viewerQuery}, // from memory by then
+	} {
+		if got := a.ask(t, "default", step.text, named(viewerQuery)); got != step.want {
+			t.Errorf("%q: %s, want %s", step.text, got, step.want)
+		}
+	}
+	if store.calls != 2 {
+		t.Errorf("it was called %d times, want one look and one try to register", store.calls)
+	}
+}
+
+// lying is a store that somebody else has written to.
+type lying struct{ Store }
+
+func (lying) Document(context.Context, string, string) (string, error) { return likeQuery, nil }
+
+func TestATextThatIsNotOfItsHashIsNotExecuted(t *testing.T) {
+	if got := newAsker(lying{}).ask(t, "default", "", named(viewerQuery)); got != CodeNotFound {
+		t.Error(got)
+	}
+}
+
+func BenchmarkByHash(b *testing.B) {
+	e := Executor(executor.New(graph.NewExecutableSchema(graph.Config{})), Options{}).(*executing)
+	sum := sha256.Sum256([]byte(viewerQuery))
+	e.memory.put(key{storage.DefaultTenant, sum}, viewerQuery)
+	extensions := map[string]any{Extension: named(viewerQuery)}
+	for b.Loop() {
+		if hash, err := hashOf(extensions[Extension]); err != nil || e.find(b.Context(), key{storage.DefaultTenant, hash}) == "" {
+			b.Fatal(fmt.Sprint(err))
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// The bounds of the documents of a tenant's persisted queries.
+const (
+	maxDocuments     = 1_000
+	maxDocumentBytes = 4 << 20
+	documentLife     = 24 * time.Hour // since one was registered; clients register again what is gone
+)
+
+// documentsKey names the documents of a tenant. They are of no epoch: a hash
+// proves its text, whatever Redis has lost.
+func (s *Store) documentsKey(tenant string) string {
+	return s.opts.Prefix + ":q:{" + tenant + "}"
+}
+
+// Document returns the text that the clients of a tenant have registered under
+// its hash, "" if there is none. Errors: storage.ErrUnavailable, the context's.
+func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
+	err = s.inRedis(ctx, "read a document", func(ctx context.Context) error {
+		found, err := s.client.Do(ctx, s.client.B().Hget().Key(s.documentsKey(tenant)).Field(hash).Build()).ToString()
+		switch {
+		case err == nil:
+			text = found
+		case !rueidis.IsRedisNil(err) && !wrongType(err):
+			return err
+		}
+		return nil
+	})
+	return text, err
+}
+
+// KeepDocument registers a document, the oldest ones making room. Errors as with
+// Document.
+func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) error {
+	return s.keepDocument(ctx, tenant, hash, text, maxDocuments, maxDocumentBytes)
+}
+
+func (s *Store) keepDocument(ctx context.Context, tenant, hash, text string, documents, bytes int) error {
+	return s.inRedis(ctx, "keep a document", func(ctx context.Context) error {
+		_, err := s.run(ctx, []call{{
+			script: documentScript, key: s.documentsKey(tenant),
+			args: []string{hash, text, strconv.Itoa(documents), strconv.Itoa(bytes), strconv.FormatInt(documentLife.Milliseconds(), 10)},
+		}})
+		return err
+	})
+}

@@ -1,0 +1,79 @@
+package redis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPersistedQueriesAreShared(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	one := open(t, Options{URL: server.url(), Database: db})
+	other := open(t, Options{URL: server.url(), Database: openDatabase(t), Prefix: "other"})
+	must(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
+	must(t, one.KeepDocument(t.Context(), "acme", "ab", "{a}"))
+	for name, c := range map[string]struct {
+		s                  *Store
+		tenant, hash, want string
+	}{
+		"its own":        {one, "acme", "ab", "{a}"},
+		"another hash":   {one, "acme", "cd", ""},
+		"another tenant": {one, "default", "ab", ""},
+		"another prefix": {other, "acme", "ab", ""},
+	} {
+		if got, err := c.s.Document(t.Context(), c.tenant, c.hash); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if left, err := server.command("PTTL", one.documentsKey("acme")).AsInt64(); err != nil || left <= 0 || left > documentLife.Milliseconds() {
+		t.Errorf("it lives %d ms, %v", left, err)
+	}
+	// What is there of another type is replaced.
+	must(t, server.command("SET", one.documentsKey("default"), "x").Error())
+	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "" {
+		t.Errorf("%q, %v", got, err)
+	}
+	must(t, one.KeepDocument(t.Context(), "default", "ab", "{b}"))
+	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "{b}" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestPersistedQueriesAreBounded(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	for name, c := range map[string]struct{ documents, bytes, size, held int }{
+		"many": {10, 1 << 20, 5, 10},
+		"long": {1000, 1000, 300, 3},
+		"huge": {1000, 1000, 2000, 1}, // the last one stays whatever its length
+	} {
+		for i := range 40 {
+			must(t, s.keepDocument(t.Context(), name, fmt.Sprintf("%064d", i), strings.Repeat("x", c.size), c.documents, c.bytes))
+			must(t, s.keepDocument(t.Context(), name, fmt.Sprintf("%064d", i), strings.Repeat("x", c.size), c.documents, c.bytes))
+		}
+		for i := range 40 {
+			text, err := s.Document(t.Context(), name, fmt.Sprintf("%064d", i))
+			if want := i >= 40-c.held; err != nil || (len(text) == c.size) != want {
+				t.Errorf("%s: number %d is there: %t, want %t; %v", name, i, text != "", want, err)
+			}
+		}
+		fields, err := server.command("HGETALL", s.documentsKey(name)).AsStrMap()
+		if must(t, err); len(fields) != 2*c.held+3 || fields["~bytes"] != fmt.Sprint(c.held*c.size) {
+			t.Errorf("%s: it holds %d fields, %s bytes", name, len(fields), fields["~bytes"])
+		}
+	}
+}
+
+func TestPersistedQueriesOfARedisThatHangsAreUnavailable(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: 100 * time.Millisecond})
+	server.hang()
+	defer server.resume()
+	if _, err := s.Document(t.Context(), "default", "ab"); err == nil {
+		t.Error("it answers")
+	}
+	if err := s.KeepDocument(t.Context(), "default", "ab", "{a}"); err == nil {
+		t.Error("it keeps")
+	}
+}

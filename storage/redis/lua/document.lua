@@ -1,0 +1,29 @@
+-- document keeps a document under its hash, and drops those registered first
+-- where there are too many, or too many bytes of them.
+--
+-- KEYS[1] the documents of a tenant: hash to text; and beside them, for each
+--         number from ~first up to and without ~next, the hash registered at that
+--         number, and in ~bytes the length of all texts
+-- ARGV[1] hash, ARGV[2] text
+-- ARGV[3] how many there may be, ARGV[4] of how many bytes
+-- ARGV[5] life since the last one was registered, in milliseconds
+-- Returns 1 where it was not there, else 0.
+local key = KEYS[1]
+redis.call('PEXPIRE', key, ARGV[5])
+if redis.call('HEXISTS', key, ARGV[1]) == 1 then return 0 end
+local there = redis.call('HMGET', key, '~first', '~next', '~bytes')
+local first, after = tonumber(there[1]) or 0, tonumber(there[2]) or 0
+local bytes = (tonumber(there[3]) or 0) + #ARGV[2]
+redis.call('HSET', key, ARGV[1], ARGV[2], '~' .. after, ARGV[1])
+after = after + 1
+while first < after - 1 and (after - first > tonumber(ARGV[3]) or bytes > tonumber(ARGV[4])) do
+  local oldest = redis.call('HGET', key, '~' .. first)
+  if oldest then
+    bytes = bytes - redis.call('HSTRLEN', key, oldest)
+    redis.call('HDEL', key, oldest, '~' .. first)
+  end
+  first = first + 1
+end
+redis.call('HSET', key, '~first', first, '~next', after, '~bytes', bytes)
+redis.call('PEXPIRE', key, ARGV[5])
+return 1
