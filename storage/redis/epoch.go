@@ -284,8 +284,10 @@ func (s *Store) announce(ctx context.Context, number int64) error {
 // and the scripts.
 func (s *Store) probe(ctx context.Context) error {
 	return s.within(ctx, "try Redis", func(ctx context.Context) error {
-		if _, gap, err := s.masters(ctx); err != nil || gap != nil {
-			return cmp.Or(err, gap)
+		if s.client.Mode() == rueidis.ClientModeCluster { // a single server is tried by what follows
+			if _, gap, err := s.masters(ctx); err != nil || gap != nil {
+				return cmp.Or(err, gap)
+			}
 		}
 		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
 		version := text(s.Now().UnixMicro()) // so that it does write

@@ -61,13 +61,15 @@ func (s *Store) masters(ctx context.Context) (out []serverInfo, gap, err error) 
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, fmt.Errorf("no master answers: %w", silent)
+		return nil, nil, fmt.Errorf("no master answers: %w", cmp.Or(silent, errReplica))
 	}
 	if silent != nil {
 		gap = fmt.Errorf("%w: %w", gap, silent)
 	}
 	return out, gap, nil
 }
+
+var errReplica = errors.New("replicas do")
 
 // inspect asks one server. It returns the zero value for a replica and for a
 // master without slots.
