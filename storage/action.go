@@ -142,7 +142,7 @@ const MaxMessageAge = InboxAge - time.Hour
 // ID may have been forgotten since it was persisted, and its reads would then
 // count again. All other actions are told by their version. now may be off by
 // days.
-func (m *Message) MayExpire(now time.Time) bool {
+func (m Message) MayExpire(now time.Time) bool {
 	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
 		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind == KindRead })
 }

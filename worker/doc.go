@@ -69,7 +69,8 @@
 //   - A Worker waits for a store or a mirror that is unavailable, and a message
 //     that fails for itself holds up no other: TestUnavailableIsTriedAgain,
 //     TestPoisonIsIsolated. Nor does a batch fail for ever for its size:
-//     TestBatchThatTakesTooLongIsHalved.
+//     TestBatchThatTakesTooLongIsHalved. One whose commit hangs is not:
+//     TestBatchWhoseCommitHangsIsNotHalved.
 //   - Partitions are worked on side by side, each in order:
 //     TestPartitionsAreWorkedOnSideBySide.
 //   - Counts that a Worker could not publish are published by whoever has the

@@ -11,8 +11,9 @@ import (
 	"ovation/storage"
 )
 
-// slow is how long a try takes that may have failed for the size of its batch
-// alone: no Mark takes longer.
+// slow is how long a try takes before its commit that may have failed for the
+// size of its batch alone: no Mark takes longer. How long the commit takes
+// depends on the disk and the standby, not on the batch.
 const slow = storage.MarkTime
 
 // persist makes a batch durable in one transaction and returns what changed.
@@ -24,9 +25,8 @@ func (h *hand) persist(ctx, working context.Context, batch []task) (storage.Outc
 	var failed error // for good
 	tries := 0
 	try := func() (storage.Outcome, error) {
-		start := time.Now()
-		outcome, err := h.persistOnce(working, batch)
-		tooLarge := len(batch) > 1 && time.Since(start) >= slow
+		outcome, took, err := h.persistOnce(working, batch)
+		tooLarge := len(batch) > 1 && took >= slow
 		if err == nil || errors.Is(err, storage.ErrUnavailable) && !tooLarge {
 			return outcome, err
 		}
@@ -50,12 +50,14 @@ func (h *hand) persist(ctx, working context.Context, batch []task) (storage.Outc
 	return storage.Outcome{}, failed
 }
 
-// persistOnce is one try. What it has marked is forgotten where it fails: at
-// once or, where that fails too, before the next try. An error of the mirror
-// counts as storage.ErrUnavailable: no message is to blame for it.
-func (h *hand) persistOnce(ctx context.Context, batch []task) (storage.Outcome, error) {
+// persistOnce is one try. It also returns how long it took, the commit excepted.
+// What it has marked is forgotten where it fails: at once or, where that fails
+// too, before the next try. An error of the mirror counts as
+// storage.ErrUnavailable: no message is to blame for it.
+func (h *hand) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome, took time.Duration, _ error) {
+	start := time.Now()
 	if err := h.forget(ctx, batch); err != nil {
-		return storage.Outcome{}, err
+		return storage.Outcome{}, time.Since(start), err
 	}
 	messages := make([]storage.Message, len(batch))
 	actions := 0
@@ -63,22 +65,26 @@ func (h *hand) persistOnce(ctx context.Context, batch []task) (storage.Outcome, 
 		messages[i] = t.Message()
 		actions += len(messages[i].Actions)
 	}
-	start := time.Now()
+	begun, marked := time.Now(), time.Time{}
 	outcome, err := h.persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
 		doubt(batch, true)
 		if err := h.mirror.Mark(ctx, outcome); err != nil {
 			h.opts.Metrics.mirrorFailed()
 			return fmt.Errorf("mark: %w: %w", storage.ErrUnavailable, err)
 		}
+		marked = time.Now() // nothing is left but the commit
 		return nil
 	})
+	if took = time.Since(start); !marked.IsZero() {
+		took = marked.Sub(start)
+	}
 	if err != nil {
 		_ = h.forget(ctx, batch) // where it fails, the batch stays doubtful
-		return storage.Outcome{}, fmt.Errorf("persist batch of %d messages: %w", len(batch), err)
+		return storage.Outcome{}, took, fmt.Errorf("persist batch of %d messages: %w", len(batch), err)
 	}
 	doubt(batch, false)
-	h.opts.Metrics.persisted(time.Since(start), len(messages), actions)
-	return outcome, nil
+	h.opts.Metrics.persisted(time.Since(begun), len(messages), actions)
+	return outcome, took, nil
 }
 
 func doubt(batch []task, doubtful bool) {

@@ -340,6 +340,28 @@ func (m slowMarks) Mark(ctx context.Context, outcome storage.Outcome) error {
 }
 
 // What would take too long each time it is tried is done in parts.
+// How long a commit waits for a standby says nothing about the size of a batch.
+func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		errs := publishAll(t, queue, 8)
+		var got sizes
+		hung := false
+		startWorker(t, queue, &hooks{Persister: store, before: got.note, after: func() error {
+			if hung {
+				return nil
+			}
+			hung = true
+			time.Sleep(40 * time.Second) // no time at all in a bubble
+			return storage.ErrUnavailable
+		}}, local.Mirror{Reader: store}, worker.Options{})
+		wantAcked(t, errs)
+		if want := []int{8, 8}; !slices.Equal(got.calls, want) {
+			t.Errorf("the tries had %v messages, want %v", got.calls, want)
+		}
+	})
+}
+
 func TestBatchThatTakesTooLongIsHalved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)

@@ -15,6 +15,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/metered"
+	"ovation/storage/postgres"
 	"ovation/worker"
 	"ovation/worker/amqp"
 )
@@ -70,7 +71,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		err := c.tooFar(behind.copied.ClockSkew())
 		if err == nil {
-			err = c.ready(r.Context(), p, consumer, store, working)
+			err = c.ready(r.Context(), p, consumer, behind.database, working)
 		}
 		probe(w, err)
 	})
@@ -91,7 +92,7 @@ func (c *workCommand) Run(p *program) (err error) {
 }
 
 // ready reports whether messages are taken and can be persisted.
-func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, store storage.Store, w *worker.Worker) error {
+func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, store *postgres.Store, w *worker.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	switch {
@@ -99,6 +100,8 @@ func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, 
 		return errStopping
 	case !consumer.consumes.Load():
 		return errors.New("the queue does not deliver")
+	case store.Stalled() != nil:
+		return store.Stalled()
 	case w.Failing() != nil:
 		return errors.New("actions cannot be persisted at the moment; the log tells why")
 	case store.Ping(ctx) != nil:

@@ -6,8 +6,8 @@ import (
 )
 
 // Collectors measure the pool of connections: how many there are and may be,
-// and how often and how long somebody waited for one. They are for the caller
-// to register.
+// and how often and how long somebody waited for one; and how long commits
+// wait. They are for the caller to register.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func(*pgxpool.Stat) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
@@ -30,5 +30,7 @@ func (s *Store) Collectors() []prometheus.Collector {
 			func(p *pgxpool.Stat) float64 { return float64(p.EmptyAcquireCount()) }),
 		counter("ovation_postgres_wait_seconds_total", "How long calls have waited for a connection to Postgres, in all.",
 			func(p *pgxpool.Stat) float64 { return p.EmptyAcquireWaitTime().Seconds() }),
+		gauge("ovation_postgres_commit_wait_seconds", "How long the oldest commit that PostgreSQL has not answered yet has been waiting; 0 if there is none.", nil,
+			func(*pgxpool.Stat) float64 { return s.commits.oldest().Seconds() }),
 	}
 }

@@ -66,7 +66,7 @@ func TestPoolIsMeasured(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("names and helps against the conventions: %v, %v", problems, err)
 	}
-	if n, err := testutil.GatherAndCount(registry); err != nil || n != 5 {
+	if n, err := testutil.GatherAndCount(registry); err != nil || n != 6 {
 		t.Errorf("%d samples: %v", n, err)
 	}
 }

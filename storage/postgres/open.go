@@ -44,9 +44,10 @@ type Options struct {
 // The mark of Persist and of EmptyFolder must not call the same store: with
 // every connection in such a call, it would wait for itself.
 type Store struct {
-	pool   *pgxpool.Pool
-	now    func() time.Time
-	logger *slog.Logger
+	pool    *pgxpool.Pool
+	now     func() time.Time
+	logger  *slog.Logger
+	commits *commits
 }
 
 var _ storage.Database = (*Store)(nil)
@@ -85,6 +86,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("%s: %w", what, fault(ctx, err, true))
 	}
 	s := &Store{pool: pool, now: options.Now, logger: cmp.Or(options.Logger, slog.Default())}
+	s.commits = newCommits(s.logger)
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,7 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ovation/storage"
 )
@@ -99,4 +103,57 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 		}
 	}
 	verified(t, s)
+}
+
+// A commit that waits for the standby is reported while it waits, and reads go
+// on.
+func TestHangingCommitIsReported(t *testing.T) {
+	primary := startServer(t)
+	at := primary.url(t, "127.0.0.1")
+	fatal(t, Migrate(t.Context(), at))
+	standby := startStandby(t, primary)
+	var log bytes.Buffer
+	s := openAt(t, Options{URL: at, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(s.Collectors()...)
+	if err := s.Stalled(); err != nil {
+		t.Fatal(err)
+	}
+	standby.stop()
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 10)}, nil)
+		done <- err
+	}()
+	eventually(t, "the commit is reported", func() bool { return s.Stalled() != nil })
+	if err := s.Stalled(); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "standby") {
+		t.Errorf("it is reported as %v", err)
+	}
+	if wait := gauge(t, registry, "ovation_postgres_commit_wait_seconds"); wait < slowCommit.Seconds() {
+		t.Errorf("it is measured as %v s", wait)
+	}
+	fatal(t, s.Ping(t.Context()))
+	standby.start(t)
+	fatal(t, <-done)
+	if err := s.Stalled(); err != nil {
+		t.Errorf("once it has returned: %v", err)
+	}
+	fatal(t, s.Close()) // nothing is logged any more
+	if !strings.Contains(log.String(), "commits hang") {
+		t.Errorf("the log is %q", &log)
+	}
+}
+
+// gauge is the value of a gauge.
+func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	fatal(t, err)
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
 }

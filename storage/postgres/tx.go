@@ -100,6 +100,7 @@ func (s *Store) transact(ctx context.Context, options pgx.TxOptions, do func(*tx
 		t.rollback(ctx)
 		return err
 	}
+	defer s.commits.begin()()
 	return t.commit(ctx)
 }
 
