@@ -60,7 +60,11 @@
 //
 // # When something is down
 //
-// Without Redis the database answers, behind a limit, and is storage.Stale: it
+// Calls of the database have a limit and a time-out for each class, reads by key
+// and lists, so that one does not use up what the other needs:
+// TestHangingListsLeaveReadsTheirSlots, TestListsHaveATimeoutOfTheirOwn.
+//
+// Without Redis the database answers, and is storage.Stale: it
 // lacks what is queued, but for what this process could not show itself. Where
 // only this process is without Redis, it waits for a worker to tell the others.
 // Without the database Redis answers with what it has; counts that it has not

@@ -79,7 +79,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 
 // Five calls that one stall makes fail at once do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
-	p := newPart("part", time.Second, time.Second, 0, &Options{Logger: quiet})
+	p := newPart("part", time.Second, time.Second, &Options{Logger: quiet})
 	for range 3 * tripFailures {
 		err := p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {

@@ -18,12 +18,11 @@ var errGone = errors.New("the caller went away")
 var errCached = errors.New("answered from the cache")
 
 // part is something that may be away. It then costs a call nothing: the polls
-// find out when it is back. A limit keeps everyone from calling it at once.
+// find out when it is back.
 type part struct {
 	name    string
 	timeout time.Duration // of a call
 	hasty   time.Duration // of a call while calls fail
-	turns   chan struct{} // nil: no limit
 	logger  *slog.Logger
 
 	mu       sync.Mutex
@@ -36,15 +35,11 @@ type part struct {
 const (
 	tripFailures = 5           // so many in a row, or one that was a time-out,
 	tripTime     = time.Second // and so long without a success: a part is away
-	turnTime     = 400 * time.Millisecond
 )
 
-func newPart(name string, timeout, hasty time.Duration, limit int, o *Options) *part {
+func newPart(name string, timeout, hasty time.Duration, o *Options) *part {
 	p := &part{name: name, timeout: timeout, hasty: min(timeout, hasty), logger: o.Logger, success: time.Now()}
 	p.here, p.leave = context.WithCancel(context.Background())
-	if limit > 0 {
-		p.turns = make(chan struct{}, limit)
-	}
 	return p
 }
 
@@ -77,12 +72,6 @@ func (p *part) admit() (here context.Context, timeout time.Duration, err error) 
 // storage.ErrUnavailable where it took too long or the part went away meanwhile;
 // the context's, where the caller went away.
 func (p *part) do(ctx context.Context, what string, f func(context.Context) error) error {
-	if err := p.take(ctx); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if p.turns != nil {
-		defer func() { <-p.turns }()
-	}
 	here, timeout, err := p.admit()
 	if err == nil {
 		err = p.call(ctx, here, timeout, f)
@@ -105,7 +94,7 @@ func (p *part) call(ctx, here context.Context, timeout time.Duration, f func(con
 	began := time.Now()
 	err := f(within)
 	switch {
-	case errors.Is(err, errCached):
+	case errors.Is(err, errCached), errors.Is(err, errClassTimeout):
 		return err
 	case err == nil:
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -139,34 +128,6 @@ func (p *part) learn(began time.Time, err error, tooLong bool) {
 	}
 }
 
-// take waits for a turn.
-func (p *part) take(ctx context.Context) error {
-	if p.turns == nil {
-		return nil
-	}
-	here, _, err := p.admit()
-	if err != nil {
-		return err
-	}
-	select {
-	case p.turns <- struct{}{}:
-		return nil
-	default:
-	}
-	timer := time.NewTimer(turnTime)
-	defer timer.Stop()
-	select {
-	case p.turns <- struct{}{}:
-		return nil
-	case <-here.Done():
-		return errAway
-	case <-timer.C:
-		return fmt.Errorf("%w: too many wait for it", storage.ErrUnavailable)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // inRedis calls Redis. Every error but the caller's going away is
 // storage.ErrUnavailable: there is nothing in Redis that the caller could have
 // got wrong.
@@ -178,13 +139,4 @@ func (s *Store) inRedis(ctx context.Context, what string, f func(context.Context
 		}
 		return err
 	})
-}
-
-// ask asks the database behind.
-func ask[T any](ctx context.Context, s *Store, what string, f func(context.Context) (T, error)) (out T, err error) {
-	err = s.database.do(ctx, what, func(ctx context.Context) (err error) {
-		out, err = f(ctx)
-		return err
-	})
-	return out, err
 }

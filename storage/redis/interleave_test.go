@@ -84,7 +84,7 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 		most = base.most
 	}
 	store := func(node int) *Store {
-		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database}
+		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
 		s.client = steppedClient{base.client, in.caches, node}
 		s.most, s.unshown, s.near = most, newUnshown(), in.caches.near[node]
 		s.epoch.Store(base.epoch.Load())

@@ -36,9 +36,14 @@ type Options struct {
 	// DatabaseTimeout bounds a read of the database; 2 s if 0. While reads fail
 	// it is 1 s at most.
 	DatabaseTimeout time.Duration
-	// MaxReads is how many reads ask the database at the same time; 12 if 0,
-	// which leaves some of a pool of 16 connections to those who write.
+	// MaxReads is how many reads by key ask the database at the same time; 9 if 0.
 	MaxReads int
+	// ListTimeout bounds a call that lists; 1.5 s if 0. DatabaseTimeout bounds it as
+	// well.
+	ListTimeout time.Duration
+	// MaxLists is how many calls list at the same time, besides reads by key; 3 if
+	// 0. Both together leave some of a pool of 16 connections for writes.
+	MaxLists int
 	// Window is how many states a window holds; 1,000 if 0.
 	Window int
 	// Life is how long a key lives, windows since they were last used by a
@@ -82,7 +87,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.RedisTimeout = cmp.Or(o.RedisTimeout, 250*time.Millisecond)
 	o.DatabaseTimeout = cmp.Or(o.DatabaseTimeout, 2*time.Second)
-	o.MaxReads = cmp.Or(o.MaxReads, 12)
+	o.MaxReads = cmp.Or(o.MaxReads, 9)
+	o.ListTimeout = cmp.Or(o.ListTimeout, 1500*time.Millisecond)
+	o.MaxLists = cmp.Or(o.MaxLists, 3)
 	o.Window = cmp.Or(o.Window, 1000)
 	o.Life = cmp.Or(o.Life, time.Hour)
 	o.ShownLife = cmp.Or(o.ShownLife, 7*24*time.Hour)
@@ -108,6 +115,8 @@ type Store struct {
 	most      int // calls that go to Redis together
 	redis     *part
 	database  *part
+	reads     *class // of the database, by key
+	lists     *class // of the database
 	flights   flights
 	near      *near
 	floors    floors
@@ -152,8 +161,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear(), malformed: newMalformed(&o)}
 	s.clock.local = o.Now
 	s.epoch.Store(new(epoch))
-	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, 0, &o)
-	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, o.MaxReads, &o)
+	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, &o)
+	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, &o)
+	s.reads = newClass(s.database, o.MaxReads, 0)
+	s.lists = newClass(s.database, o.MaxLists, o.ListTimeout)
 	client.CacheSizeEachConn = localCache
 	client.Dialer.Timeout = time.Second
 	client.Dialer.KeepAlive = time.Second // how often an idle connection is tried

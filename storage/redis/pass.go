@@ -12,38 +12,38 @@ import (
 
 // FoldersOf asks the database.
 func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
-	return pass(ctx, s, "read folders", s.Store.FoldersOf, keys)
+	return pass(ctx, s.reads, "read folders", s.Store.FoldersOf, keys)
 }
 
 // Likers asks the database.
 func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
-	return pass(ctx, s, "list likers", s.Store.Likers, queries)
+	return pass(ctx, s.lists, "list likers", s.Store.Likers, queries)
 }
 
 // Likes asks the database.
 func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
-	return pass(ctx, s, "list likes", s.Store.Likes, queries)
+	return pass(ctx, s.lists, "list likes", s.Store.Likes, queries)
 }
 
 // Items asks the database.
 func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
-	return pass(ctx, s, "list items", s.Store.Items, queries)
+	return pass(ctx, s.lists, "list items", s.Store.Items, queries)
 }
 
 // ListFolders asks the database.
 func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
-	return pass(ctx, s, "list folders", s.Store.ListFolders, queries)
+	return pass(ctx, s.lists, "list folders", s.Store.ListFolders, queries)
 }
 
 // Reads asks the database.
 func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
-	return pass(ctx, s, "list reads", s.Store.Reads, queries)
+	return pass(ctx, s.lists, "list reads", s.Store.Reads, queries)
 }
 
 func pass[Q, A any](
-	ctx context.Context, s *Store, what string, f func(context.Context, []Q) ([]A, error), queries []Q,
+	ctx context.Context, as *class, what string, f func(context.Context, []Q) ([]A, error), queries []Q,
 ) ([]A, error) {
-	return ask(ctx, s, what, func(ctx context.Context) ([]A, error) { return f(ctx, queries) })
+	return askAs(ctx, as, what, func(ctx context.Context) ([]A, error) { return f(ctx, queries) })
 }
 
 // CreateFolder makes a folder in the database.

@@ -133,7 +133,7 @@ func (s *Store) publishStored(ctx context.Context, at *epoch, subjects []storage
 func (s *Store) forgetItems(ctx context.Context, at *epoch, folder storage.FolderKey) error {
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: pipeline}}
 	for {
-		lists, err := s.Items(ctx, []storage.ItemsQuery{query})
+		lists, err := pass(ctx, s.reads, "list items", s.Store.Items, []storage.ItemsQuery{query}) // a part of writing
 		if err != nil {
 			return err
 		}

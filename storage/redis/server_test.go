@@ -207,6 +207,7 @@ func open(tb testing.TB, o Options) *Store {
 	}
 	o.RedisTimeout = cmp.Or(o.RedisTimeout, 10*time.Second)
 	o.DatabaseTimeout = cmp.Or(o.DatabaseTimeout, 10*time.Second)
+	o.ListTimeout = cmp.Or(o.ListTimeout, o.DatabaseTimeout)
 	s, err := Open(context.Background(), o)
 	if err != nil {
 		tb.Fatal(err)

@@ -53,7 +53,7 @@ func list[Q, E any](
 	ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) (storage.ListPage[E], error),
 ) ([]storage.ListPage[E], error) {
 	out := make([]storage.ListPage[E], len(queries))
-	err := s.read(ctx, what, func(t tx) (err error) {
+	err := s.readList(ctx, what, func(t tx) (err error) {
 		for i, q := range queries {
 			if out[i], err = one(t, q); err != nil {
 				return err

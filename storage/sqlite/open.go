@@ -19,9 +19,15 @@ import (
 	"ovation/storage"
 )
 
-// readers is how many calls read at the same time. SQLite works on the
-// processor, not on a network, so few are enough.
-const readers = 4
+// readers is how many calls read by key at the same time, listers how many list.
+// SQLite works on the processor, not on a network, so few are enough.
+const (
+	readers = 4
+	listers = 2
+)
+
+// listTimeout bounds a call that lists, its wait for a connection included.
+const listTimeout = 5 * time.Second
 
 // Options say where the database is.
 type Options struct {
@@ -39,7 +45,10 @@ type Store struct {
 	now    func() time.Time
 	db     *sql.DB
 	writer chan *conn // holds the one connection that writes
-	reader chan *conn // holds those that read
+	reader chan *conn // holds those that read by key
+	lister chan *conn // holds those that list, which leave the others alone
+
+	listTimeout time.Duration
 
 	mu     sync.Mutex // guards closed, and calls against a Wait that began
 	closed bool
@@ -74,6 +83,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		db:     db,
 		writer: make(chan *conn, 1),
 		reader: make(chan *conn, readers),
+		lister: make(chan *conn, listers),
+
+		listTimeout: listTimeout,
 	}
 	s.close = sync.OnceValue(s.shut)
 	err = migrate(ctx, db)
@@ -104,7 +116,7 @@ func (s *Store) shut() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.calls.Wait()
-	for _, pool := range []chan *conn{s.reader, s.writer} {
+	for _, pool := range []chan *conn{s.reader, s.lister, s.writer} {
 		for range len(pool) {
 			(<-pool).close()
 		}
@@ -117,12 +129,14 @@ func (s *Store) shut() error {
 
 // connect opens the connections.
 func (s *Store) connect(ctx context.Context) error {
-	for range readers {
-		c, err := newConn(ctx, s.db, "PRAGMA query_only = 1")
-		if err != nil {
-			return err
+	for _, pool := range []chan *conn{s.reader, s.lister} {
+		for range cap(pool) {
+			c, err := newConn(ctx, s.db, "PRAGMA query_only = 1")
+			if err != nil {
+				return err
+			}
+			pool <- c
 		}
-		s.reader <- c
 	}
 	c, err := newConn(ctx, s.db, "PRAGMA cache_size = -65536") // KiB
 	if err != nil {

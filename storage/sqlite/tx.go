@@ -96,6 +96,17 @@ func (s *Store) read(ctx context.Context, what string, do func(tx) error) error 
 	return wrap(ctx, what, s.with(ctx, s.reader, "BEGIN", do))
 }
 
+// readList is read for lists: on their own connections, and within listTimeout.
+func (s *Store) readList(ctx context.Context, what string, do func(tx) error) error {
+	within, cancel := context.WithTimeout(ctx, s.listTimeout)
+	defer cancel()
+	err := s.with(within, s.lister, "BEGIN", do)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: it took longer than %v: %w", storage.ErrUnavailable, s.listTimeout, err)
+	}
+	return wrap(ctx, what, err)
+}
+
 // write runs do while nobody else writes, and commits what it wrote unless it
 // returns an error.
 func (s *Store) write(ctx context.Context, what string, do func(tx) error) error {

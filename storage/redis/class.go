@@ -1,0 +1,88 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ovation/storage"
+)
+
+// class bounds the calls of one kind to a part: how many are made at the same
+// time, and how long each may take. Classes do not share slots, so that slow or
+// frequent calls of one kind leave the slots of another free.
+type class struct {
+	part    *part
+	timeout time.Duration // 0: that of the part
+	slots   chan struct{}
+}
+
+// errClassTimeout ends a call that took longer than its class allows. It says
+// nothing about the part, which has a longer time-out.
+var errClassTimeout = fmt.Errorf("%w: it took too long", storage.ErrUnavailable)
+
+// slotTime is how long a call waits for a slot.
+const slotTime = 400 * time.Millisecond
+
+func newClass(of *part, limit int, timeout time.Duration) *class {
+	return &class{part: of, timeout: timeout, slots: make(chan struct{}, limit)}
+}
+
+// do calls f once there is a free slot. Errors: those of part.do;
+// storage.ErrUnavailable where no slot becomes free in time.
+func (c *class) do(ctx context.Context, what string, f func(context.Context) error) error {
+	if err := c.acquire(ctx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer func() { <-c.slots }()
+	return c.part.do(ctx, what, func(ctx context.Context) error {
+		if c.timeout == 0 {
+			return f(ctx)
+		}
+		within, cancel := context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+		err := f(within)
+		if err != nil && within.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("%w: %w", errClassTimeout, err)
+		}
+		return err
+	})
+}
+
+// acquire waits for a slot.
+func (c *class) acquire(ctx context.Context) error {
+	here, _, err := c.part.admit()
+	if err != nil {
+		return err
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(slotTime)
+	defer timer.Stop()
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-here.Done():
+		return errAway
+	case <-timer.C:
+		return fmt.Errorf("%w: too many wait for it", storage.ErrUnavailable)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ask looks something up by key in the database behind.
+func ask[T any](ctx context.Context, s *Store, what string, f func(context.Context) (T, error)) (T, error) {
+	return askAs(ctx, s.reads, what, f)
+}
+
+func askAs[T any](ctx context.Context, c *class, what string, f func(context.Context) (T, error)) (out T, err error) {
+	err = c.do(ctx, what, func(ctx context.Context) (err error) {
+		out, err = f(ctx)
+		return err
+	})
+	return out, err
+}
