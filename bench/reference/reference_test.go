@@ -11,6 +11,7 @@ func TestParse(t *testing.T) {
 		`{"biz":"VIDEO","bizId":"1"}`:                                            0,
 		`{"biz":"video","bizId":""}`:                                             0,
 		`{"biz":"video","bizId":"1`:                                              0,
+		`{"biz":"video","bizId":"a}1"}`:                                          0,
 		`[{"biz":"a","bizId":"1"},{"biz":"b","bizId":"1"}]`:                      0,
 	} {
 		subjects, err := parse([]byte(body), "default")

@@ -76,6 +76,9 @@ func parse(body []byte, tenant string) ([]storage.Subject, error) {
 		if err := subject.Validate(); err != nil {
 			return nil, err
 		}
+		if bytes.IndexByte(id, '{') >= 0 || bytes.IndexByte(id, '}') >= 0 {
+			return nil, errors.New("ids with braces have keys of another form, which this server does not write")
+		}
 		subjects = append(subjects, subject)
 		if len(subjects) > maxSubjects || subject.Biz != subjects[0].Biz {
 			return nil, fmt.Errorf("at most %d subjects of one biz", maxSubjects)

@@ -65,5 +65,5 @@ func subjectOfKey(prefix, key string) (of storage.Subject, ok bool) {
 	}
 	tenant, rest, _ := strings.Cut(rest[:len(rest)-1], ":")
 	biz, id, ok := strings.Cut(rest, ":")
-	return storage.Subject{Tenant: strings.Clone(tenant), Biz: strings.Clone(biz), BizID: strings.Clone(id)}, ok
+	return storage.Subject{Tenant: strings.Clone(tenant), Biz: strings.Clone(biz), BizID: strings.Clone(untagged(id))}, ok
 }

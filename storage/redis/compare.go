@@ -150,9 +150,8 @@ func (s *Store) scan(ctx context.Context, prefix string, each func(keys []string
 func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for _, key := range keys {
-		words := strings.SplitN(strings.TrimSuffix(strings.TrimPrefix(key, at.prefix+":c:{"), "}"), ":", 3)
-		if len(words) == 3 {
-			subjects = append(subjects, storage.Subject{Tenant: words[0], Biz: words[1], BizID: words[2]})
+		if subject, is := subjectOfKey(s.opts.Prefix, key); is {
+			subjects = append(subjects, subject)
 		}
 	}
 	var copied []counted
@@ -217,6 +216,7 @@ func (e *epoch) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
 	}
 	of.Biz = tag[end+2:]
 	of.User.Tenant, of.User.UserID, ok = strings.Cut(tag[:end], ":u:")
+	of.User.UserID = untagged(of.User.UserID)
 	return of, ok
 }
 

@@ -13,6 +13,10 @@
 //	PREFIX:EPOCH:alive                  the sentinel: the runs of the servers that hold the epoch
 //	PREFIX:q:{TENANT}                   documents of persisted queries, by hash (lua/document.lua)
 //
+// What braces enclose decides in which slot of a cluster a key lies. An id with
+// braces of its own is escaped there (tagged):
+// TestBracesInIDsDoNotCutTheHashTag.
+//
 // What an earlier epoch holds is not read, and ends by itself.
 //
 // Counts are read through the client's own cache, which Redis invalidates.
