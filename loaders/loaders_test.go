@@ -165,7 +165,7 @@ func TestForgetForgetsEveryKind(t *testing.T) {
 	kinds := map[string]func() (int, error){
 		"states": func() (int, error) {
 			got, err := l.States(t.Context(), storage.StateKey{User: alice, Subject: subject(5)})
-			return int(got.ReactionVersion), err
+			return int(got.Reaction.Version()), err
 		},
 		"likers": func() (int, error) {
 			got, err := l.Likers(t.Context(), storage.LikersQuery{Subject: subject(5), Page: page})

@@ -55,8 +55,9 @@ const (
 )
 
 // Action is one thing a user did to one subject. Version orders the actions
-// on one state (the Kind of one user on one subject): the highest wins. It is
-// also the time of the action, in microseconds since 1970, UTC.
+// on one state (the Kind of one user on one subject): the state is what they
+// make of it in that order, whatever the order in which they arrive (see
+// Register). It is also the time of the action, in microseconds since 1970, UTC.
 //
 // Reads add up instead: Times of them happened from First to Version. They
 // have no order, and anonymous ones (no UserID) are remembered together.
@@ -65,9 +66,12 @@ type Action struct {
 	Subject  Subject // of the same tenant as User
 	Kind     Kind
 	Reaction Reaction // KindReaction: the new one, NoReaction clears it
-	FolderID string   // KindCollection: the new one, empty uncollects
-	Times    int64    // KindRead: how many reads, at least 1
-	First    int64    // KindRead: the time of the first of them
+	// If makes a clear conditional (KindReaction with NoReaction): it removes
+	// this reaction and no other. NoReaction: the clear is unconditional.
+	If       Reaction
+	FolderID string // KindCollection: the new one, empty uncollects
+	Times    int64  // KindRead: how many reads, at least 1
+	First    int64  // KindRead: the time of the first of them
 	Version  int64
 }
 
@@ -87,7 +91,7 @@ func (a Action) Validate() error {
 	case a.User.Anonymous() && a.Kind != KindRead:
 		return &InvalidError{Field: "userId", Reason: "must not be empty: anonymous visitors only read"}
 	}
-	if a.Kind != KindReaction && a.Reaction != NoReaction ||
+	if a.Kind != KindReaction && (a.Reaction != NoReaction || a.If != NoReaction) ||
 		a.Kind != KindCollection && a.FolderID != "" ||
 		a.Kind != KindRead && (a.Times != 0 || a.First != 0) {
 		return &InvalidError{Field: "kind", Reason: "must be the one that reaction, folderId, times and first belong to"}
@@ -96,6 +100,9 @@ func (a Action) Validate() error {
 	case KindReaction:
 		if a.Reaction > Dislike {
 			return &InvalidError{Field: "reaction", Reason: fmt.Sprintf("has no value %d", a.Reaction)}
+		}
+		if a.If > Dislike || a.If != NoReaction && a.Reaction != NoReaction {
+			return &InvalidError{Field: "if", Reason: "must be a like or a dislike, and only of a clear"}
 		}
 	case KindCollection:
 		if len(a.FolderID) > MaxFolderIDBytes {

@@ -6,11 +6,19 @@ import (
 	"strings"
 )
 
+// Supersedes reports whether nothing is left to do of b, an action on the same
+// state, where a is done.
+func (a Action) Supersedes(b Action) bool {
+	return b.Version <= a.Version && (a.If == NoReaction || a.If == b.If)
+}
+
 // Coalesce returns at most one action per state (user, subject, kind): the
 // one with the highest version, the earlier one of equals; reads are added
-// up. The result is in the order of (kind, tenant, user, biz, bizId), which is
-// the order in which every store takes its row locks. The argument is not
-// changed. It is quickest where the actions are in that order already.
+// up. A reaction keeps its conditional clears above that version, too: the
+// latest of each reaction, behind the other action. The result is in the order
+// of (kind, tenant, user, biz, bizId), which is the order in which every store
+// takes its row locks. The argument is not changed. It is quickest where the
+// actions are in that order already.
 func Coalesce(actions []Action) []Action {
 	order := make([]int32, len(actions)) // sorted in place of the actions, which are large
 	for i := range order {
@@ -20,14 +28,20 @@ func Coalesce(actions []Action) []Action {
 		if by := compareState(&actions[i], &actions[j]); by != 0 {
 			return by
 		}
-		return cmp.Compare(i, j)
+		return cmp.Or(cmp.Compare(actions[i].If, actions[j].If), cmp.Compare(i, j))
 	})
 	out := make([]Action, 0, len(actions))
+	set := int64(0) // the version of the unconditional action on the state under way
 	for _, i := range order {
 		a := &actions[i]
 		last := len(out) - 1
+		fresh := last < 0 || compareState(&out[last], a) != 0
+		if fresh {
+			set = 0
+		}
 		switch {
-		case last < 0 || compareState(&out[last], a) != 0:
+		case a.If != NoReaction && a.Version <= set:
+		case fresh || out[last].If != a.If:
 			out = append(out, *a)
 		case a.Kind == KindRead:
 			out[last].Times += a.Times
@@ -35,6 +49,9 @@ func Coalesce(actions []Action) []Action {
 			out[last].Version = max(out[last].Version, a.Version)
 		case out[last].Version < a.Version:
 			out[last] = *a
+		}
+		if a.If == NoReaction {
+			set = max(set, a.Version)
 		}
 	}
 	return out

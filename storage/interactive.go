@@ -35,13 +35,13 @@ type Interactive struct {
 }
 
 // States is what one user did to one subject. A nil state is one that is not,
-// except that Reaction and Collection stay known by their versions: the
+// except that reaction and collection stay known by their versions: the
 // version of the latest action, 0 where there was none.
 type States struct {
 	Liked             *Liked
 	Collected         *Collected
 	Read              *Read
-	ReactionVersion   int64
+	Reaction          Register // Liked is its value
 	CollectionVersion int64
 	// CountsVersion is the version that the subject's counts had at the same
 	// moment, for whoever keeps a copy of a database's answer: of States and

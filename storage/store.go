@@ -154,7 +154,33 @@ type StateChange struct {
 	// Of KindReaction and KindCollection: before and after.
 	OldReaction, Reaction Reaction
 	OldFolderID, FolderID string
-	Version               int64
+	// Version is that of the latest action that the state includes.
+	Version int64
+	// Register is all that is stored of KindReaction; Reaction is its value,
+	// Version its version.
+	Register Register
+}
+
+// Include merges an action of KindReaction into the change.
+func (c *StateChange) Include(r Register) {
+	c.Register = c.Register.Join(r)
+	c.Reaction, c.Version = c.Register.Value, c.Register.Version()
+}
+
+// ChangesOf returns what coalesced actions other than reads ask for, as one
+// change for each state, without what was there before.
+func ChangesOf(coalesced []Action) []StateChange {
+	out := make([]StateChange, 0, len(coalesced))
+	for i := range coalesced {
+		a := &coalesced[i]
+		if i == 0 || compareState(&coalesced[i-1], a) != 0 {
+			out = append(out, StateChange{User: a.User, Subject: a.Subject, Kind: a.Kind, FolderID: a.FolderID, Version: a.Version})
+		}
+		if a.Kind == KindReaction {
+			out[len(out)-1].Include(RegisterOf(a))
+		}
+	}
+	return out
 }
 
 // SubjectCounts are the counts of one subject.
@@ -282,10 +308,11 @@ type Epochs interface {
 
 // Persister makes actions durable.
 type Persister interface {
-	// Persist applies every message that is not in the inbox and has not
-	// expired, in one transaction: states take the highest version, counts move by what the
-	// states really changed, and each subject with a changed state gets its
-	// next count version. A collection into a folder that was deleted later
+	// Persist applies every message that is not in the inbox and has not expired,
+	// in one transaction: states take the highest version and reactions are merged
+	// as Register says, counts move by what the states really changed, and each
+	// subject with a changed state gets its next count version. A collection into
+	// a folder that was deleted later
 	// goes where the items of that folder went, or nowhere where they were
 	// uncollected, with the version that it has. Into any other folder that is
 	// not there it goes to the user's default folder, which is made if need be.

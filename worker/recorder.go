@@ -201,7 +201,7 @@ func reactionOf(s storage.States) storage.Reaction {
 
 func versionOf(a storage.Action, s storage.States) int64 {
 	if a.Kind == storage.KindReaction {
-		return s.ReactionVersion
+		return s.Reaction.Version()
 	}
 	return s.CollectionVersion
 }

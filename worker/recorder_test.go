@@ -164,8 +164,8 @@ func TestVersionRisesAboveWhatWasSeen(t *testing.T) {
 	record(t, r, react(alice, movie, storage.Dislike))
 	record(t, r, react(alice, movie, storage.NoReaction))
 	s := statesOf(t, store, alice, movie)
-	if want := storage.Micros(now.Add(time.Hour)) + 2; s.Liked != nil || s.ReactionVersion != want {
-		t.Errorf("the reaction is %+v of version %d, want none of %d", s.Liked, s.ReactionVersion, want)
+	if want := storage.Micros(now.Add(time.Hour)) + 2; s.Liked != nil || s.Reaction.Version() != want {
+		t.Errorf("the reaction is %+v of version %d, want none of %d", s.Liked, s.Reaction.Version(), want)
 	}
 }
 

@@ -157,6 +157,10 @@ func done(a *storage.Action) string {
 		return "like"
 	case a.Reaction == storage.Dislike:
 		return "dislike"
+	case a.If == storage.Like:
+		return "unlike"
+	case a.If == storage.Dislike:
+		return "undislike"
 	}
 	return "clear the reaction"
 }

@@ -17,14 +17,14 @@ var (
 // the reads remembered under that name are everyone's.
 const (
 	stateColumns = `
-    coalesce(r.state, 0), coalesce(r.version, 0), coalesce(c.state, ''), coalesce(c.version, 0),
+    coalesce(r.state, 0), coalesce(r.version, 0), coalesce(r.clears[1], 0), coalesce(r.clears[2], 0), coalesce(c.state, ''), coalesce(c.version, 0),
     coalesce(d.times, 0), coalesce(d.first_read, 0), coalesce(d.version, 0)`
 
 	fromKeys = `
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)`
 
 	stateJoins = `
-LEFT JOIN LATERAL (SELECT state, version FROM user_reaction s
+LEFT JOIN LATERAL (SELECT state, version, clears FROM user_reaction s
     WHERE $5 AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) r ON TRUE
 LEFT JOIN LATERAL (SELECT state, version FROM user_collection s
     WHERE $6 AND s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) c ON TRUE
@@ -114,21 +114,21 @@ func withKinds(keys columns, kinds storage.Kinds) []any {
 
 // stateRow is stateColumns of one row: zeros where there is no state.
 type stateRow struct {
-	reaction                           storage.Reaction
+	reaction                           storage.Register
 	folder                             string
-	reacted, collected                 int64
+	collected                          int64
 	readTimes, readFirst, lastReadTime int64
 }
 
 func (r *stateRow) fields() []any {
-	return []any{&r.reaction, &r.reacted, &r.folder, &r.collected, &r.readTimes, &r.readFirst, &r.lastReadTime}
+	return []any{
+		&r.reaction.Value, &r.reaction.Set, &r.reaction.Clears[0], &r.reaction.Clears[1],
+		&r.folder, &r.collected, &r.readTimes, &r.readFirst, &r.lastReadTime,
+	}
 }
 
 func (r *stateRow) of(key storage.StateKey) storage.States {
-	out := storage.States{ReactionVersion: r.reacted, CollectionVersion: r.collected}
-	if r.reaction != storage.NoReaction {
-		out.Liked = &storage.Liked{User: key.User, Subject: key.Subject, Reaction: r.reaction, Version: r.reacted}
-	}
+	out := storage.States{Reaction: normal(r.reaction), Liked: r.reaction.Liked(key), CollectionVersion: r.collected}
 	if r.folder != "" {
 		out.Collected = &storage.Collected{User: key.User, Subject: key.Subject, FolderID: r.folder, Version: r.collected}
 	}

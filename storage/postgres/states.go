@@ -21,15 +21,8 @@ type written struct {
 }
 
 func newWritten(actions []storage.Action) *written {
-	w := &written{changes: make([]storage.StateChange, len(actions)), done: make([]bool, len(actions)), left: len(actions)}
-	for i := range actions {
-		a := &actions[i]
-		w.changes[i] = storage.StateChange{
-			User: a.User, Subject: a.Subject, Kind: a.Kind,
-			Reaction: a.Reaction, FolderID: a.FolderID, Version: a.Version,
-		}
-	}
-	return w
+	changes := storage.ChangesOf(actions)
+	return &written{changes: changes, done: make([]bool, len(changes)), left: len(changes)}
 }
 
 // errStrangeRow is of a row whose state was not sent.
@@ -73,15 +66,27 @@ func (w *written) keys() (columns, []int) {
 	return rows, at
 }
 
+// A clear that does not apply leaves state and version as they are. Where clears
+// is null after all, the row is what was sent. An array has no element 0 and a
+// null one has none at all, so that what compares with it is null, and not so.
 const upsertReactions = `
-INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
-SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
-    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, state, version, ord)
+INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, clears)
+SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version,
+    CASE WHEN k.unlike > 0 OR k.undislike > 0 THEN ARRAY[k.unlike, k.undislike] END
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, state, version, unlike, undislike, ord)
 ORDER BY k.ord
-ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
-WHERE s.version < excluded.version
-RETURNING tenant, user_id, biz, biz_id, prev_state`
+ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state,
+    state = CASE
+        WHEN s.version < excluded.version THEN CASE WHEN s.clears[excluded.state] > excluded.version THEN 0 ELSE excluded.state END
+        WHEN excluded.clears[s.state] > s.version THEN 0 ELSE s.state END,
+    version = greatest(s.version, excluded.version),
+    clears = CASE WHEN greatest(s.clears[1], s.clears[2], excluded.clears[1], excluded.clears[2]) > greatest(s.version, excluded.version)
+        THEN ARRAY[greatest(s.clears[1], excluded.clears[1]), greatest(s.clears[2], excluded.clears[2])] END
+WHERE s.version < greatest(excluded.version, excluded.clears[1], excluded.clears[2])
+RETURNING tenant, user_id, biz, biz_id, prev_state, clears, state, version`
+
+const clearsColumn = 5 // of what upsertReactions returns
 
 // react applies actions of KindReaction.
 func react(b *pgx.Batch, actions []storage.Action) *written {
@@ -89,24 +94,36 @@ func react(b *pgx.Batch, actions []storage.Action) *written {
 	if len(actions) == 0 {
 		return w
 	}
-	rows := newColumns(4, 2, len(actions))
-	for i := range actions {
-		a := &actions[i]
-		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, int64(a.Reaction), a.Version)
+	rows := newColumns(4, 4, len(w.changes))
+	for i := range w.changes {
+		c := &w.changes[i]
+		r := &c.Register
+		rows.add([]string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID}, int64(r.Value), r.Set, r.Clears[0], r.Clears[1])
 	}
-	var old int16
 	b.Queue(upsertReactions, rows.args()...).Query(each(func(row pgx.Rows) error {
-		if err := row.Scan(nil, nil, nil, nil, &old); err != nil {
+		c, err := w.take(row.RawValues())
+		if err != nil {
 			return err
 		}
-		c, err := w.take(row.RawValues())
-		if err == nil {
-			c.OldReaction = storage.Reaction(old)
+		if row.RawValues()[clearsColumn] == nil {
+			return row.Scan(nil, nil, nil, nil, &c.OldReaction, nil, nil, nil)
 		}
-		return err
+		var clears []int64
+		var r storage.Register
+		if err := row.Scan(nil, nil, nil, nil, &c.OldReaction, &clears, &r.Value, &r.Set); err != nil {
+			return err
+		}
+		copy(r.Clears[:], clears)
+		c.Register = storage.Register{}
+		c.Include(r)
+		return nil
 	}))
 	return w
 }
+
+// normal drops the clear that is not above the reaction: a column holds both or
+// none.
+func normal(r storage.Register) storage.Register { return storage.Register{}.Join(r) }
 
 const upsertCollections = `
 INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
@@ -141,9 +158,9 @@ func collect(b *pgx.Batch, actions []storage.Action) *written {
 
 const (
 	selectReactions = `
-SELECT k.ord, s.state, s.version
+SELECT k.ord, s.state, s.version, coalesce(s.clears[1], 0), coalesce(s.clears[2], 0)
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
-CROSS JOIN LATERAL (SELECT state, version FROM user_reaction s
+CROSS JOIN LATERAL (SELECT state, version, clears FROM user_reaction s
     WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) s`
 
 	selectCollections = `
@@ -164,13 +181,14 @@ func (t *tx) lookUp(reacted, collected *written) error {
 		keys, at := reacted.keys()
 		b.Queue(selectReactions, keys.args()...).Query(each(func(row pgx.Rows) error {
 			var i int
-			var state storage.Reaction
-			var version int64
-			if err := row.Scan(&i, &state, &version); err != nil {
+			var r storage.Register
+			if err := row.Scan(&i, &r.Value, &r.Set, &r.Clears[0], &r.Clears[1]); err != nil {
 				return err
 			}
 			c := &reacted.changes[at[i-1]]
-			c.OldReaction, c.Reaction, c.Version = state, state, version
+			c.Register = storage.Register{}
+			c.Include(r)
+			c.OldReaction = c.Reaction
 			return nil
 		}))
 	}

@@ -10,13 +10,13 @@ import (
 
 // One row more than fits tells that a window does not.
 const selectWindows = `
-SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version, coalesce(i.version, 0)
+SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version, coalesce(s.clears[1], 0), coalesce(s.clears[2], 0), coalesce(i.version, 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, ord)
 CROSS JOIN LATERAL (
-    (SELECT 1 AS kind, r.biz_id, r.state AS reaction, '' AS folder, r.version FROM user_reaction r
+    (SELECT 1 AS kind, r.biz_id, r.state AS reaction, '' AS folder, r.version, r.clears FROM user_reaction r
      WHERE r.tenant = k.tenant AND r.user_id = k.user_id AND r.biz = k.biz LIMIT $4 + 1)
     UNION ALL
-    (SELECT 2, c.biz_id, 0, c.state, c.version FROM user_collection c
+    (SELECT 2, c.biz_id, 0, c.state, c.version, NULL FROM user_collection c
      WHERE c.tenant = k.tenant AND c.user_id = k.user_id AND c.biz = k.biz LIMIT $4 + 1)
 ) s
 LEFT JOIN LATERAL (SELECT version FROM interactive i
@@ -35,9 +35,9 @@ func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int
 		var i int
 		var kind storage.Kind
 		var bizID, folder string
-		var reaction storage.Reaction
-		var version, counts int64
-		if err := row.Scan(&i, &kind, &bizID, &reaction, &folder, &version, &counts); err != nil {
+		var r storage.Register
+		var counts int64
+		if err := row.Scan(&i, &kind, &bizID, &r.Value, &folder, &r.Set, &r.Clears[0], &r.Clears[1], &counts); err != nil {
 			return err
 		}
 		i--
@@ -49,14 +49,11 @@ func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int
 		states := out[i].States[bizID]
 		states.CountsVersion = counts
 		if kind == storage.KindReaction {
-			states.ReactionVersion = version
-			if reaction != storage.NoReaction {
-				states.Liked = &storage.Liked{User: keys[i].User, Subject: subject, Reaction: reaction, Version: version}
-			}
+			states.Reaction, states.Liked = normal(r), r.Liked(storage.StateKey{User: keys[i].User, Subject: subject})
 		} else {
-			states.CollectionVersion = version
+			states.CollectionVersion = r.Set
 			if folder != "" {
-				states.Collected = &storage.Collected{User: keys[i].User, Subject: subject, FolderID: folder, Version: version}
+				states.Collected = &storage.Collected{User: keys[i].User, Subject: subject, FolderID: folder, Version: r.Set}
 			}
 		}
 		out[i].States[bizID] = states

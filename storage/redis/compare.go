@@ -253,7 +253,7 @@ func (s *Store) compareWindow(
 		return 0, err
 	}
 	for i := range states {
-		for _, kind := range windowKinds {
+		for k, kind := range windowKinds {
 			name := field(kind, keys[i].Subject.BizID)
 			there, e := stored(&states[i], kind), knownNone
 			value, ok := fields[name]
@@ -267,7 +267,7 @@ func (s *Store) compareWindow(
 				continue
 			}
 			n++
-			if e.state != there.state && (!e.shown || e.version <= there.version) {
+			if state, ahead := e.state, e; state != there.state && (!e.shown || ahead.merge(&there, k)) {
 				stale(name, e.describe(), there.describe())
 			}
 		}

@@ -37,7 +37,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 		t.Errorf("without Redis: %+v", got)
 	}
 	states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, windowStates)
-	if err != nil || states[0].ReactionVersion != 10 || where != "" {
+	if err != nil || states[0].Reaction.Version() != 10 || where != "" {
 		t.Errorf("look: %+v, %q, %v", states, where, err)
 	}
 	list, err := s.States(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.AllKinds)

@@ -29,7 +29,7 @@ func TestDroppedIsTakenBack(t *testing.T) {
 	must(t, s.Drop(t.Context(), []storage.Action{dislike}))
 	wantLikes(t, "after", see(t, s, alice, movie), 1, true)
 	states, where := look(t, s, alice, movie)
-	if states.ReactionVersion != 10 || where != storage.Persisted {
+	if states.Reaction.Version() != 10 || where != storage.Persisted {
 		t.Errorf("look: %+v, %q", states, where)
 	}
 }

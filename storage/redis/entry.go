@@ -16,7 +16,38 @@ type entry struct {
 	marked  bool  // the counts include it once a transaction has committed, which it may not have
 	version int64 // of the latest action, 0 if there was none
 	state   string
+	// A reaction is merged as storage.Register says. set is the version of its
+	// latest unconditional action, which for a collection is every action.
+	set     int64
+	clears  storage.Clears
 	history history
+}
+
+// register is the entry of a reaction in the form that can be merged.
+func (e *entry) register() storage.Register {
+	return storage.Register{Value: storage.Reaction(share(e.state)), Set: e.set, Clears: e.clears}
+}
+
+// hold makes the entry hold a reaction.
+func (e *entry) hold(r storage.Register) {
+	e.version, e.state, e.set, e.clears = r.Version(), reactionState(r.Value), r.Set, r.Clears
+}
+
+// merge takes what the database holds of a state of a kind, where the entry does
+// not know better. It returns false where the database lacks something that the
+// entry holds. Of the same version, the database knows better what it is.
+func (e *entry) merge(inDatabase *entry, kind int) (covered bool) {
+	if kind == collection {
+		covered = e.version <= inDatabase.version
+		if covered {
+			e.version, e.state, e.set = inDatabase.version, inDatabase.state, inDatabase.set
+		}
+		return covered
+	}
+	r := inDatabase.register()
+	covered = r.Covers(e.register())
+	e.hold(r.Join(e.register()))
+	return covered
 }
 
 // history tells what the counts include of a state, the oldest first. It is
@@ -54,9 +85,16 @@ func parseEntry(text string) (e entry, err error) {
 	if !whole || strings.Contains(pairs, " ") {
 		return entry{}, fmt.Errorf("%q is no entry of a window", text)
 	}
-	e = entry{known: true, shown: where == "q", marked: where == "m", state: state}
+	e = entry{known: true, shown: where == "q", marked: where == "m"}
 	if e.version, err = strconv.ParseInt(version, 10, 64); err != nil {
 		return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+	}
+	e.set = e.version
+	value, versions, merged := strings.Cut(state, ":")
+	if e.state = value; merged {
+		if _, err := fmt.Sscanf(versions, "%d:%d:%d", &e.set, &e.clears[0], &e.clears[1]); err != nil {
+			return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+		}
 	}
 	if pairs == "-" {
 		return e, nil
@@ -73,16 +111,21 @@ func parseEntry(text string) (e entry, err error) {
 	return e, nil
 }
 
+// text is the state as scripts take it.
+func (e *entry) text(kind storage.Kind) string {
+	if kind == storage.KindReaction {
+		return registerState(e.register())
+	}
+	return e.state
+}
+
 // stored is the entry of a state as the database has it.
 func stored(s *storage.States, kind storage.Kind) entry {
 	e := entry{known: true, state: none}
 	if kind == storage.KindReaction {
-		e.version = s.ReactionVersion
-		if s.Liked != nil {
-			e.state = reactionState(s.Liked.Reaction)
-		}
+		e.hold(s.Reaction)
 	} else {
-		e.version = s.CollectionVersion
+		e.version, e.set = s.CollectionVersion, s.CollectionVersion
 		if s.Collected != nil {
 			e.state = collectionState(s.Collected.FolderID)
 		}
@@ -101,10 +144,8 @@ type entries [len(windowKinds)]entry
 // states are the entries as states of the kinds asked.
 func (es *entries) states(key storage.StateKey, kinds storage.Kinds) (out storage.States) {
 	if e := &es[reaction]; kinds.Has(storage.KindReaction) {
-		out.ReactionVersion = e.version
-		if r := share(e.state); r != 0 {
-			out.Liked = &storage.Liked{User: key.User, Subject: key.Subject, Reaction: storage.Reaction(r), Version: e.version}
-		}
+		out.Reaction = e.register()
+		out.Liked = out.Reaction.Liked(key)
 	}
 	if e := &es[collection]; kinds.Has(storage.KindCollection) {
 		out.CollectionVersion = e.version

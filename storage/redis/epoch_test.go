@@ -64,7 +64,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil || got.CollectCount != 1 || got.Freshness != storage.Stale {
 		t.Errorf("not shown yet: %+v", got)
 	}
-	if states, where := look(t, s, alice, movie); where != "" || states.ReactionVersion != 10 || states.CollectionVersion != 11 {
+	if states, where := look(t, s, alice, movie); where != "" || states.Reaction.Version() != 10 || states.CollectionVersion != 11 {
 		t.Errorf("not shown yet: %+v, %q", states, where)
 	}
 	if got := see(t, s, bob, movie); got.LikeCount != 0 || got.Liked != nil {

@@ -165,7 +165,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	}
 	before, is := states[0], wordOf(states[0].Liked, states[0].Collected)
 	changes := is.reaction != want.reaction
-	version := before.ReactionVersion
+	version := before.Reaction.Version()
 	if a.Kind == storage.KindCollection {
 		changes, version = is.collected != want.collected, before.CollectionVersion
 	}

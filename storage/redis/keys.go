@@ -73,6 +73,16 @@ func reactionState(r storage.Reaction) string {
 	return strconv.Itoa(int(r))
 }
 
+// registerState writes a reaction as the state of an entry: the reaction alone or,
+// where conditional clears concern it, reaction:set:unlike:undislike, the
+// versions of the latest unconditional action and of the latest clears.
+func registerState(r storage.Register) string {
+	if r.Clears == (storage.Clears{}) {
+		return reactionState(r.Value)
+	}
+	return strings.Join([]string{reactionState(r.Value), text(r.Set), text(r.Clears[0]), text(r.Clears[1])}, ":")
+}
+
 // collectionState writes a folder as the state of an entry. A folder's id may
 // hold anything, a state is one word.
 func collectionState(folderID string) string {
@@ -86,7 +96,7 @@ func collectionState(folderID string) string {
 // or 2 for a dislike.
 func share(state string) byte {
 	switch {
-	case state == none || state == "":
+	case state == "" || state[:1] == none:
 		return 0
 	case state[0] == '=':
 		return 1

@@ -137,7 +137,7 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 
 func stateOf(c *storage.StateChange) string {
 	if c.Kind == storage.KindReaction {
-		return reactionState(c.Reaction)
+		return registerState(c.Register)
 	}
 	return collectionState(c.FolderID)
 }

@@ -29,8 +29,8 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 		t.Errorf("collected: %+v", got)
 	}
 	states, where := look(t, other, alice, movie)
-	if states.ReactionVersion != 10 || where != storage.Queued {
-		t.Errorf("the shown action has version %d and is %q", states.ReactionVersion, where)
+	if states.Reaction.Version() != 10 || where != storage.Queued {
+		t.Errorf("the shown action has version %d and is %q", states.Reaction.Version(), where)
 	}
 	must(t, other.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}, storage.Queued))
 	wantLikes(t, "after an older word", see(t, other, alice, movie), 1, true)
@@ -111,7 +111,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 		t.Fatal("it was committed")
 	}
 	wantLikes(t, "after the failure", see(t, s, alice, movie), 0, false)
-	if states, where := look(t, s, alice, movie); states.ReactionVersion != 0 || where != storage.Persisted {
+	if states, where := look(t, s, alice, movie); states.Reaction.Version() != 0 || where != storage.Persisted {
 		t.Errorf("%+v, %q", states, where)
 	}
 }

@@ -272,18 +272,17 @@ func (s *Store) ofOneMoment(
 func (es *entries) since(inDatabase *storage.Interactive) {
 	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected}
 	if states.Liked != nil {
-		states.ReactionVersion = states.Liked.Version
+		states.Reaction = storage.Register{Value: states.Liked.Reaction, Set: states.Liked.Version}
 	}
 	if states.Collected != nil {
 		states.CollectionVersion = states.Collected.Version
 	}
 	for i, kind := range windowKinds {
 		there := stored(&states, kind)
-		es[i].history = there.history
-		if es[i].version == 0 || there.version > es[i].version {
+		if es[i].merge(&there, i) {
 			es[i] = there
 		}
-		es[i].known = true
+		es[i].history, es[i].known = there.history, true
 	}
 }
 

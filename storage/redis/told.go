@@ -69,7 +69,7 @@ func (s *Store) unpersisted(ctx context.Context, actions []storage.Action) (left
 // persistedVersion is that of the latest action of a kind.
 func persistedVersion(s *storage.States, kind storage.Kind) int64 {
 	if kind == storage.KindReaction {
-		return s.ReactionVersion
+		return s.Reaction.Version()
 	}
 	return s.CollectionVersion
 }

@@ -98,7 +98,7 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	}
 	must(t, first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 	wantLikes(t, "on a node that has not polled", see(t, other, alice, movie), 1, true)
-	if states, _ := look(t, other, alice, movie); states.ReactionVersion != 10 {
+	if states, _ := look(t, other, alice, movie); states.Reaction.Version() != 10 {
 		t.Errorf("its look: %+v", states)
 	}
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,10 +33,11 @@ type stateID struct {
 	kind int // in windowKinds
 }
 
+// unshownState is what storage.Coalesce leaves of the actions on a state, in its
+// order, and when the last of them came.
 type unshownState struct {
-	storage.Action
-	state string
-	since time.Time
+	actions []storage.Action
+	since   time.Time
 }
 
 // stateOfAction is the state that an action sets, of a kind that windows hold.
@@ -43,7 +45,7 @@ func stateOfAction(a *storage.Action) (id stateID, state string, ok bool) {
 	id.StateKey = storage.StateKey{User: a.User, Subject: a.Subject}
 	switch a.Kind {
 	case storage.KindReaction:
-		return id, reactionState(a.Reaction), true
+		return id, registerState(storage.RegisterOf(a)), true
 	case storage.KindCollection:
 		id.kind = collection
 		return id, collectionState(a.FolderID), true
@@ -58,10 +60,10 @@ func (u *unshown) add(actions []storage.Action) {
 	defer u.mu.Unlock()
 	for i := range actions {
 		a := &actions[i]
-		id, state, ok := stateOfAction(a)
+		id, _, ok := stateOfAction(a)
 		there, known := u.of[id]
-		if ok && there.Version < a.Version && (known || len(u.of) < maxUnshown) {
-			u.of[id] = unshownState{*a, state, time.Now()}
+		if ok && (known || len(u.of) < maxUnshown) {
+			u.of[id] = unshownState{storage.Coalesce(append(there.actions, *a)), time.Now()}
 		}
 	}
 	select {
@@ -80,8 +82,11 @@ func (u *unshown) remove(actions []storage.Action) {
 		}
 		a := &actions[i]
 		id, _, ok := stateOfAction(a)
-		if there, known := u.of[id]; ok && known && there.Version <= a.Version {
-			delete(u.of, id)
+		if there, known := u.of[id]; ok && known {
+			there.actions = slices.DeleteFunc(slices.Clone(there.actions), a.Supersedes)
+			if u.of[id] = there; len(there.actions) == 0 {
+				delete(u.of, id)
+			}
 		}
 	}
 }
@@ -95,7 +100,7 @@ func (u *unshown) some(life time.Duration) []storage.Action {
 		if time.Since(state.since) > life {
 			delete(u.of, id)
 		} else if len(out) < pipeline {
-			out = append(out, state.Action)
+			out = append(out, state.actions...)
 		}
 	}
 	return out
@@ -132,13 +137,27 @@ func (u *unshown) over(keys []storage.StateKey) (out overlay) {
 	return out
 }
 
-// lay makes newer states the latest word, as if they had been shown.
+// lay merges actions into the entries, as if they had been shown.
 func (o overlay) lay(key storage.StateKey, on *entries) {
 	for kind := range on {
-		e := &on[kind]
-		if state, ok := o[stateID{key, kind}]; ok && state.Version > e.version {
-			e.known, e.shown, e.version, e.state = true, true, state.Version, state.state
+		for _, a := range o[stateID{key, kind}].actions {
+			on[kind].lay(&a)
 		}
+	}
+}
+
+func (e *entry) lay(a *storage.Action) {
+	if a.Kind == storage.KindCollection {
+		if e.version < a.Version {
+			*e = entry{known: true, shown: true, version: a.Version, set: a.Version, state: collectionState(a.FolderID), history: e.history}
+		}
+		return
+	}
+	before := e.register()
+	if r := before.Join(storage.RegisterOf(a)); r != before {
+		e.hold(r)
+		e.shown = true
+		e.known = e.known || a.If == storage.NoReaction // a clear alone does not tell what there is
 	}
 }
 

@@ -350,7 +350,7 @@ func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]storage.W
 func appendStates(args []string, bizID string, states *storage.States, all bool) []string {
 	for _, kind := range windowKinds {
 		if e := stored(states, kind); all || e.version > 0 {
-			args = append(args, field(kind, bizID), text(e.version), e.state, text(e.history[0].version)+":"+shareText(e.state))
+			args = append(args, field(kind, bizID), text(e.version), e.text(kind), text(e.history[0].version)+":"+shareText(e.state))
 		}
 	}
 	return args
@@ -365,17 +365,15 @@ func (es *entries) learn(states *storage.States, settled bool) {
 		if !settled {
 			inDatabase.history = nil
 		}
-		switch {
-		case !e.known || e.version < inDatabase.version:
+		before := e.version
+		covered := e.merge(&inDatabase, i)
+		if !e.known || covered && before < inDatabase.version {
 			*e = inDatabase
 			continue
-		case e.version == inDatabase.version:
-			e.state = inDatabase.state
 		}
 		if len(e.history) == 0 {
 			e.history = inDatabase.history
 		}
-		newer := e.version > inDatabase.version
-		e.shown, e.marked = e.shown && newer, e.marked && newer
+		e.shown, e.marked = e.shown && !covered, e.marked && !covered
 	}
 }

@@ -59,7 +59,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"a folder":          {folder, "is a directory", storage.ErrUnavailable},
 		"in a file":         {filepath.Join(write("file", nil), "x.db"), "not a directory", storage.ErrUnavailable},
 		"no database":       {write("text.db", bytes.Repeat([]byte("no database "), 1000)), "not a database", nil},
-		"of a newer schema": {newer, "version 99, this release knows versions up to 2; run the release that made it", storage.ErrNewerSchema},
+		"of a newer schema": {newer, "version 99, this release knows versions up to 3; run the release that made it", storage.ErrNewerSchema},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), Options{Path: c.path})
@@ -154,6 +154,7 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, back := range []string{
+		`ALTER TABLE user_reaction DROP COLUMN unlike`, `ALTER TABLE user_reaction DROP COLUMN undislike`,
 		`DROP TABLE mirror`, `DROP TABLE deleted_folder`, `DELETE FROM goose_db_version WHERE version_id > 1`,
 	} {
 		if _, err := s.db.ExecContext(t.Context(), back); err != nil {

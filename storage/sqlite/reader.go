@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 
 	"ovation/storage"
 )
@@ -76,7 +77,7 @@ func (t tx) counts(of []storage.Interactive) error {
 
 const (
 	selectReactions = `
-SELECT k.key, s.state, s.version, coalesce(i.version, 0)
+SELECT k.key, s.state, s.version, s.unlike, s.undislike, coalesce(i.version, 0)
 FROM json_each(?) k CROSS JOIN user_reaction s
 LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
@@ -107,13 +108,9 @@ func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States
 		{storage.KindReaction, selectReactions, func(scan func(...any) error) error {
 			var i int
 			var counts int64
-			var l storage.Liked
-			err := scan(&i, &l.Reaction, &l.Version, &counts)
-			out[i].ReactionVersion, out[i].CountsVersion = l.Version, counts
-			if l.Reaction != storage.NoReaction {
-				l.User, l.Subject = of[i].User, of[i].Subject
-				out[i].Liked = &l
-			}
+			var r storage.Register
+			err := scan(slices.Concat([]any{&i}, registerFields(&r), []any{&counts})...)
+			out[i].Reaction, out[i].Liked, out[i].CountsVersion = r, r.Liked(of[i]), counts
 			return err
 		}},
 		{storage.KindCollection, selectCollections, func(scan func(...any) error) error {

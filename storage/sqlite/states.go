@@ -1,25 +1,48 @@
 package sqlite
 
 import (
+	"maps"
+	"slices"
+
 	"ovation/storage"
 )
 
+// A clear that does not apply leaves state and version as they are.
 const upsertReactions = `
-INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, value ->> 5 FROM json_each(?) WHERE true
-ON CONFLICT DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
-WHERE s.version < excluded.version
-RETURNING tenant, user_id, biz, biz_id, prev_state`
+INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, unlike, undislike)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, value ->> 5, value ->> 6, value ->> 7
+FROM json_each(?) WHERE true
+ON CONFLICT DO UPDATE SET prev_state = s.state,
+    state = CASE WHEN s.version < excluded.version
+        THEN CASE excluded.state
+            WHEN 1 THEN iif(s.unlike > excluded.version, 0, 1) WHEN 2 THEN iif(s.undislike > excluded.version, 0, 2) ELSE 0 END
+        ELSE CASE s.state
+            WHEN 1 THEN iif(excluded.unlike > s.version, 0, 1) WHEN 2 THEN iif(excluded.undislike > s.version, 0, 2) ELSE 0 END
+        END,
+    version = max(s.version, excluded.version),
+    unlike = iif(max(s.unlike, excluded.unlike) > max(s.version, excluded.version), max(s.unlike, excluded.unlike), 0),
+    undislike = iif(max(s.undislike, excluded.undislike) > max(s.version, excluded.version), max(s.undislike, excluded.undislike), 0)
+WHERE s.version < max(excluded.version, excluded.unlike, excluded.undislike)
+RETURNING tenant, user_id, biz, biz_id, prev_state, state, version, unlike, undislike`
 
 // react applies actions of KindReaction.
 func (t tx) react(actions []storage.Action) ([]storage.StateChange, error) {
+	changes := storage.ChangesOf(actions)
 	var rows tuples
-	for i := range actions {
-		a := &actions[i]
-		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, int64(a.Reaction), a.Version)
+	for i := range changes {
+		c := &changes[i]
+		rows.add(keyOf(c), int64(c.Register.Value), c.Register.Set, c.Register.Clears[0], c.Register.Clears[1])
 	}
-	return t.upsert(actions, upsertReactions, rows.json(), selectReactions,
-		func(c *storage.StateChange) (old, current any) { return &c.OldReaction, &c.Reaction })
+	return t.upsert(changes, upsertReactions, rows.json(), selectReactions,
+		func(c *storage.StateChange) (old any, current []any) {
+			return &c.OldReaction, registerFields(&c.Register)
+		})
+}
+
+// registerFields are where the columns of a register go: state, version, unlike
+// and undislike.
+func registerFields(r *storage.Register) []any {
+	return []any{&r.Value, &r.Set, &r.Clears[0], &r.Clears[1]}
 }
 
 const upsertCollections = `
@@ -27,70 +50,75 @@ INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_stat
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, '', value ->> 5 FROM json_each(?) WHERE true
 ON CONFLICT DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
 WHERE s.version < excluded.version
-RETURNING tenant, user_id, biz, biz_id, prev_state`
+RETURNING tenant, user_id, biz, biz_id, prev_state, state, version`
 
 // collect applies actions of KindCollection.
 func (t tx) collect(actions []storage.Action) ([]storage.StateChange, error) {
 	if err := t.place(actions); err != nil {
 		return nil, err
 	}
+	changes := storage.ChangesOf(actions)
 	var rows tuples
-	for i := range actions {
-		a := &actions[i]
-		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, a.FolderID}, a.Version)
+	for i := range changes {
+		c := &changes[i]
+		rows.add(append(keyOf(c), c.FolderID), c.Version)
 	}
-	return t.upsert(actions, upsertCollections, rows.json(), selectCollections,
-		func(c *storage.StateChange) (old, current any) { return &c.OldFolderID, &c.FolderID })
+	return t.upsert(changes, upsertCollections, rows.json(), selectCollections,
+		func(c *storage.StateChange) (old any, current []any) {
+			return &c.OldFolderID, []any{&c.FolderID, &c.Version}
+		})
 }
 
-// upsert writes the actions that are newer than what is stored and returns
-// what is now the latest word on the state of each. fields are those of a
-// change that hold the state before and after.
+func keyOf(c *storage.StateChange) []string {
+	return []string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID}
+}
+
+// upsert merges the changes into what is stored and fills in what each state
+// was before and is now. fields are those of a change that hold the columns.
 func (t tx) upsert(
-	actions []storage.Action, upsert, rows, lookUp string, fields func(*storage.StateChange) (old, current any),
+	changes []storage.StateChange, upsert, rows, lookUp string, fields func(*storage.StateChange) (old any, current []any),
 ) ([]storage.StateChange, error) {
-	if len(actions) == 0 {
+	if len(changes) == 0 {
 		return nil, nil
 	}
-	changes := make([]storage.StateChange, len(actions))
-	at := make(map[storage.StateKey]int, len(actions)) // those not written
-	for i, a := range actions {
-		changes[i] = storage.StateChange{
-			User: a.User, Subject: a.Subject, Kind: a.Kind,
-			Reaction: a.Reaction, FolderID: a.FolderID, Version: a.Version,
-		}
-		at[storage.StateKey{User: a.User, Subject: a.Subject}] = i
+	at := make(map[storage.StateKey]int, len(changes)) // those not written: what is stored includes them
+	for i := range changes {
+		at[storage.StateKey{User: changes[i].User, Subject: changes[i].Subject}] = i
 	}
 	err := t.query(upsert, []any{rows}, func(scan func(...any) error) error {
 		var key storage.StateKey
 		var c storage.StateChange
-		old, _ := fields(&c)
-		err := scan(&key.User.Tenant, &key.User.UserID, &key.Subject.Biz, &key.Subject.BizID, old)
+		old, current := fields(&c)
+		err := scan(append([]any{&key.User.Tenant, &key.User.UserID, &key.Subject.Biz, &key.Subject.BizID, old}, current...)...)
 		key.Subject.Tenant = key.User.Tenant
-		i := at[key]
-		changes[i].OldReaction, changes[i].OldFolderID = c.OldReaction, c.OldFolderID
+		found(&changes[at[key]], c)
 		delete(at, key)
 		return err
 	})
 	if err != nil || len(at) == 0 {
 		return changes, err
 	}
-	keys := make([]storage.StateKey, 0, len(at))
-	for key := range at {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(at))
 	return changes, t.query(lookUp, []any{stateKeys(keys)}, func(scan func(...any) error) error {
 		var i int
 		var counts int64 // of no interest
 		var c storage.StateChange
 		_, current := fields(&c)
-		err := scan(&i, current, &c.Version, &counts)
-		found := &changes[at[keys[i]]]
-		found.OldReaction, found.Reaction = c.Reaction, c.Reaction
-		found.OldFolderID, found.FolderID = c.FolderID, c.FolderID
-		found.Version = c.Version
+		err := scan(slices.Concat([]any{&i}, current, []any{&counts})...)
+		change := &changes[at[keys[i]]]
+		found(change, c)
+		change.OldReaction, change.OldFolderID = change.Reaction, change.FolderID
 		return err
 	})
+}
+
+// found makes a change what was scanned of it.
+func found(change *storage.StateChange, scanned storage.StateChange) {
+	scanned.User, scanned.Subject, scanned.Kind = change.User, change.Subject, change.Kind
+	if scanned.Kind == storage.KindReaction {
+		scanned.Reaction, scanned.Version = scanned.Register.Value, scanned.Register.Version()
+	}
+	*change = scanned
 }
 
 const upsertReads = `

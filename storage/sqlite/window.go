@@ -8,7 +8,7 @@ import (
 
 const (
 	selectReactionWindow = `
-SELECT s.biz_id, s.state, s.version, coalesce(i.version, 0) FROM user_reaction s
+SELECT s.biz_id, coalesce(i.version, 0), s.state, s.version, s.unlike, s.undislike FROM user_reaction s
 LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = ? AND s.user_id = ? AND s.biz = ? LIMIT ?`
 
@@ -43,16 +43,11 @@ func (t tx) window(key storage.WindowKey, limit int) (storage.Window, error) {
 	rows := 0
 	err := t.query(selectReactionWindow, args, func(scan func(...any) error) error {
 		rows++
-		l := storage.Liked{User: key.User, Subject: storage.Subject{Tenant: key.User.Tenant, Biz: key.Biz}}
-		var counts int64
-		err := scan(&l.Subject.BizID, &l.Reaction, &l.Version, &counts)
-		s := states[l.Subject.BizID]
-		s.CountsVersion = counts
-		s.ReactionVersion = l.Version
-		if l.Reaction != storage.NoReaction {
-			s.Liked = &l
-		}
-		states[l.Subject.BizID] = s
+		subject := storage.Subject{Tenant: key.User.Tenant, Biz: key.Biz}
+		var s storage.States
+		err := scan(append([]any{&subject.BizID, &s.CountsVersion}, registerFields(&s.Reaction)...)...)
+		s.Liked = s.Reaction.Liked(storage.StateKey{User: key.User, Subject: subject})
+		states[subject.BizID] = s
 		return err
 	})
 	if err != nil || rows > limit {

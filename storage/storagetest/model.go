@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,9 +20,11 @@ type modelled struct {
 	*rapid.T
 
 	w        *world
+	action   func() storage.Action // draws one
 	tenants  []string
 	inbox    map[string]storage.Message // what was persisted
 	states   map[storage.StateKey]*storage.States
+	said     map[storage.StateKey][]storage.Action // of KindReaction, as it arrived
 	folders  map[storage.FolderKey]*storage.Folder // the default ones from the start, without item counts
 	gone     []storage.FolderKey
 	deleted  map[storage.FolderKey]tombstone
@@ -40,20 +43,7 @@ func model(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
 		run++
-		m := &modelled{
-			T: t, w: w,
-			tenants:  []string{fmt.Sprintf("run%d-a", run), fmt.Sprintf("run%d-b", run)},
-			inbox:    make(map[string]storage.Message),
-			states:   make(map[storage.StateKey]*storage.States),
-			folders:  make(map[storage.FolderKey]*storage.Folder),
-			deleted:  make(map[storage.FolderKey]tombstone),
-			versions: make(map[storage.Subject]int64),
-		}
-		for _, owner := range m.users(m.tenants...) {
-			m.folders[defaultOf(owner)] = &storage.Folder{
-				Owner: owner, FolderID: storage.DefaultFolderID, Name: storage.DefaultFolderName,
-			}
-		}
+		m := newModelled(w, t, fmt.Sprintf("run%d-a", run), fmt.Sprintf("run%d-b", run))
 		t.Repeat(map[string]func(*rapid.T){
 			"persist":      func(*rapid.T) { m.persist() },
 			"persistMore":  func(*rapid.T) { m.persist() }, // twice as often as the others
@@ -65,6 +55,26 @@ func model(w *world) {
 		m.compare()
 	})
 	w.verified()
+}
+
+func newModelled(w *world, t *rapid.T, tenants ...string) *modelled {
+	m := &modelled{
+		T: t, w: w,
+		tenants:  tenants,
+		inbox:    make(map[string]storage.Message),
+		states:   make(map[storage.StateKey]*storage.States),
+		said:     make(map[storage.StateKey][]storage.Action),
+		folders:  make(map[storage.FolderKey]*storage.Folder),
+		deleted:  make(map[storage.FolderKey]tombstone),
+		versions: make(map[storage.Subject]int64),
+	}
+	m.action = m.anyAction
+	for _, owner := range m.users(m.tenants...) {
+		m.folders[defaultOf(owner)] = &storage.Folder{
+			Owner: owner, FolderID: storage.DefaultFolderID, Name: storage.DefaultFolderName,
+		}
+	}
+	return m
 }
 
 // persist sends some messages, new ones and ones that were sent before.
@@ -88,7 +98,7 @@ func (m *modelled) persist() {
 	m.wantError(err, nil)
 
 	skipped, recalled := 0, make(map[storage.Subject]bool)
-	meant := make(map[string]bool) // the states that have a latest word
+	meant := make(map[string]storage.States) // the states that actions are on, as they were
 	for _, message := range messages {
 		if _, seen := m.inbox[message.ID]; seen {
 			skipped++
@@ -99,18 +109,27 @@ func (m *modelled) persist() {
 		}
 		m.inbox[message.ID] = message
 		for _, a := range message.Actions {
-			m.apply(a)
-			if a.Kind != storage.KindRead {
-				meant[fmt.Sprint(a.User, a.Subject, a.Kind)] = true
+			id := fmt.Sprint(a.User, a.Subject, a.Kind)
+			if _, known := meant[id]; !known && a.Kind != storage.KindRead {
+				meant[id] = *m.state(storage.StateKey{User: a.User, Subject: a.Subject})
 			}
+			m.apply(a)
 		}
 	}
 	m.equal("skipped", outcome.Skipped, skipped)
 	m.equal("states told", len(outcome.Applied), len(meant))
+	for _, change := range outcome.Applied {
+		was := meant[fmt.Sprint(change.User, change.Subject, change.Kind)]
+		if change.Kind == storage.KindReaction {
+			m.equal("the reaction before", change.OldReaction, reactionOf(&was))
+		} else {
+			m.equal("the collection before", change.OldFolderID, folderOf(&was))
+		}
+	}
 	m.told(outcome, recalled)
 }
 
-func (m *modelled) action() storage.Action {
+func (m *modelled) anyAction() storage.Action {
 	tenant := rapid.SampledFrom(m.tenants).Draw(m.T, "tenant")
 	a := storage.Action{
 		User:    rapid.SampledFrom(append(m.users(tenant), storage.User{Tenant: tenant})).Draw(m.T, "user"),
@@ -123,7 +142,7 @@ func (m *modelled) action() storage.Action {
 	}
 	switch a.Kind {
 	case storage.KindReaction:
-		a.Reaction = storage.Reaction(rapid.IntRange(0, 2).Draw(m.T, "reaction"))
+		m.reaction(&a)
 	case storage.KindCollection:
 		a.FolderID = rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "folder")
 	case storage.KindRead:
@@ -136,11 +155,8 @@ func (m *modelled) action() storage.Action {
 func (m *modelled) apply(a storage.Action) {
 	s := m.state(storage.StateKey{User: a.User, Subject: a.Subject})
 	switch {
-	case a.Kind == storage.KindReaction && a.Version > s.ReactionVersion:
-		s.ReactionVersion, s.Liked = a.Version, nil
-		if a.Reaction != storage.NoReaction {
-			s.Liked = &storage.Liked{User: a.User, Subject: a.Subject, Reaction: a.Reaction, Version: a.Version}
-		}
+	case a.Kind == storage.KindReaction:
+		m.react(a, s)
 	case a.Kind == storage.KindCollection && a.Version > s.CollectionVersion:
 		s.CollectionVersion, s.Collected = a.Version, nil
 		if a.FolderID = m.home(a); a.FolderID != "" {
@@ -153,6 +169,33 @@ func (m *modelled) apply(a storage.Action) {
 		s.Read.Times += a.Times
 		s.Read.First, s.Read.Last = min(s.Read.First, a.First), max(s.Read.Last, a.Version)
 	}
+}
+
+// react replays all that the user ever said of the subject in the order of the
+// versions. Of one version, clears come before and the first to arrive counts.
+func (m *modelled) react(a storage.Action, s *storage.States) {
+	key := storage.StateKey{User: a.User, Subject: a.Subject}
+	m.said[key] = append(m.said[key], a)
+	said := slices.Clone(m.said[key])
+	slices.SortStableFunc(said, func(a, b storage.Action) int {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), -cmp.Compare(a.If, b.If))
+	})
+	s.Liked = nil
+	set := int64(0)
+	for _, a := range said {
+		switch {
+		case a.If != storage.NoReaction:
+			if reactionOf(s) == a.If {
+				s.Liked = nil
+			}
+		case a.Version > set:
+			set, s.Liked = a.Version, nil
+			if a.Reaction != storage.NoReaction {
+				s.Liked = &storage.Liked{User: a.User, Subject: a.Subject, Reaction: a.Reaction, Version: a.Version}
+			}
+		}
+	}
+	s.Reaction = storage.Register{Value: reactionOf(s), Set: max(set, said[len(said)-1].Version)} // of which the version counts
 }
 
 // home is where a collection goes.

@@ -72,7 +72,7 @@ func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bo
 	for _, change := range outcome.Applied {
 		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
 		if change.Kind == storage.KindReaction {
-			m.equal("the reaction told", []any{change.Reaction, change.Version}, []any{reactionOf(got), got.ReactionVersion})
+			m.equal("the reaction told", []any{change.Reaction, change.Version}, []any{reactionOf(got), got.Reaction.Version()})
 		} else {
 			m.equal("the collection told", []any{change.FolderID, change.Version}, []any{folderOf(got), got.CollectionVersion})
 		}

@@ -98,7 +98,7 @@ func latestVersionWins(w *world) {
 	w.persist(like(alice, s, 30), react(alice, s, storage.NoReaction, 31), react(alice, s, storage.Dislike, 29))
 	got := w.states(alice, s)
 	w.equal("after none", got.Liked, nil)
-	w.equal("the version of none", got.ReactionVersion, int64(31))
+	w.equal("the version of none", got.Reaction.Version(), int64(31))
 	w.persist(like(alice, s, 32))
 	w.persist(like(alice, s, 40))
 	w.equal("the time of a like that is repeated", w.states(alice, s).Liked.Version, int64(40))
@@ -134,10 +134,13 @@ func outcomeIsTheLatestWord(w *world) {
 		react(alice, s, storage.NoReaction, 15),     // older than another of the batch
 		collect(bob, t, storage.DefaultFolderID, 2), // older than another of the batch
 	)
+	set := func(r storage.Reaction, version int64) storage.Register {
+		return storage.Register{Value: r, Set: version}
+	}
 	w.equal("applied", got.Applied, []storage.StateChange{
-		{User: alice, Subject: s, Kind: storage.KindReaction, OldReaction: storage.Like, Reaction: storage.Dislike, Version: 20},
-		{User: bob, Subject: s, Kind: storage.KindReaction, OldReaction: storage.Like, Reaction: storage.Like, Version: 30},
-		{User: bob, Subject: t, Kind: storage.KindReaction, Version: 5},
+		{User: alice, Subject: s, Kind: storage.KindReaction, OldReaction: storage.Like, Reaction: storage.Dislike, Version: 20, Register: set(storage.Dislike, 20)},
+		{User: bob, Subject: s, Kind: storage.KindReaction, OldReaction: storage.Like, Reaction: storage.Like, Version: 30, Register: set(storage.Like, 30)},
+		{User: bob, Subject: t, Kind: storage.KindReaction, Version: 5, Register: set(storage.NoReaction, 5)},
 		{User: alice, Subject: s, Kind: storage.KindCollection, OldFolderID: f.FolderID, FolderID: f.FolderID, Version: 10},
 		{User: bob, Subject: t, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 40},
 	})

@@ -133,7 +133,7 @@ func onlyTheKindsAskedAreAnswered(w *world) {
 		w.equal("of Interactives", [3]bool{i[0].Liked != nil, i[0].Collected != nil, i[0].Read != nil}, want)
 		got, err := w.s.States(w.Context(), []storage.StateKey{{User: alice, Subject: s}}, kinds)
 		w.must(err)
-		w.equal("of States", [3]bool{got[0].ReactionVersion == 5, got[0].CollectionVersion == 6, got[0].Read != nil}, want)
+		w.equal("of States", [3]bool{got[0].Reaction.Version() == 5, got[0].CollectionVersion == 6, got[0].Read != nil}, want)
 	}
 }
 

@@ -47,6 +47,8 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"CountsMatchStates", countsMatchStates},
 		{"CountVersionsOnlyRise", countVersionsOnlyRise},
 		{"LatestVersionWins", latestVersionWins},
+		{"ClearsAreConditional", clearsAreConditional},
+		{"ReactionsMergeInAnyOrder", reactionsMergeInAnyOrder},
 		{"ReadsAddUp", readsAddUp},
 		{"OutcomeIsTheLatestWord", outcomeIsTheLatestWord},
 		{"InvalidActionPersistsNothing", invalidActionPersistsNothing},

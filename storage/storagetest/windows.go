@@ -18,17 +18,18 @@ func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 	videos := storage.WindowKey{User: alice, Biz: "video"}
 	all := map[string]storage.States{
 		"1": {
-			Liked: &storage.Liked{User: alice, Subject: video("1"), Reaction: storage.Like, Version: 1}, ReactionVersion: 1,
+			Liked:     &storage.Liked{User: alice, Subject: video("1"), Reaction: storage.Like, Version: 1},
+			Reaction:  storage.Register{Value: storage.Like, Set: 1},
 			Collected: &storage.Collected{User: alice, Subject: video("1"), FolderID: f.FolderID, Version: 2}, CollectionVersion: 2,
 			CountsVersion: 1,
 		},
-		"2": {Liked: &storage.Liked{User: alice, Subject: video("2"), Reaction: storage.Dislike, Version: 3}, ReactionVersion: 3, CountsVersion: 1},
-		"3": {ReactionVersion: 10, CountsVersion: 2},
+		"2": {Liked: &storage.Liked{User: alice, Subject: video("2"), Reaction: storage.Dislike, Version: 3}, Reaction: storage.Register{Value: storage.Dislike, Set: 3}, CountsVersion: 1},
+		"3": {Reaction: storage.Register{Set: 10}, CountsVersion: 2},
 		"4": {CollectionVersion: 11, CountsVersion: 2},
 	}
 	like := func(u storage.User, s storage.Subject, version int64) storage.Window {
 		return storage.Window{Complete: true, States: map[string]storage.States{
-			s.BizID: {Liked: &storage.Liked{User: u, Subject: s, Reaction: storage.Like, Version: version}, ReactionVersion: version, CountsVersion: 1},
+			s.BizID: {Liked: &storage.Liked{User: u, Subject: s, Reaction: storage.Like, Version: version}, Reaction: storage.Register{Value: storage.Like, Set: version}, CountsVersion: 1},
 		}}
 	}
 	none := storage.Window{Complete: true, States: map[string]storage.States{}}

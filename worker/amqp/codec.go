@@ -11,10 +11,10 @@ import (
 
 // A message travels in a binary form of its own, about a quarter of the size
 // of JSON. Its first byte is the version of the form; everything behind it
-// belongs to that version. Version 1, where a number is a varint as in
+// belongs to that version. Versions 1 and 2, where a number is a varint as in
 // encoding/binary and a signed one is zigzag:
 //
-//	version   byte      1
+//	version   byte      1 or 2
 //	flags     byte      1: the id is kept forever
 //	at        signed    when it was published, microseconds since 1970
 //	id        text
@@ -22,6 +22,7 @@ import (
 //	n times:
 //	  kind      byte
 //	  reaction  byte
+//	  if        byte      in version 2
 //	  tenant    text    of the user
 //	  userId    text
 //	  tenant    text    of the subject
@@ -35,7 +36,13 @@ import (
 // A text is 0, its length in bytes and its bytes; or, where it was there
 // before, 1 + its place among the different texts so far, of which the empty
 // one is the first.
-const formatVersion = 1
+//
+// Version 2 is written only for messages with a conditional clear, so that a
+// worker of the release before reads all others.
+const (
+	formatPlain       = 1
+	formatConditional = 2
+)
 
 const flagForever = 1
 
@@ -53,13 +60,23 @@ func encode(m storage.Message, at time.Time) []byte {
 	if m.Forever {
 		flags |= flagForever
 	}
-	e.out = append(e.out, formatVersion, flags)
+	format := byte(formatPlain)
+	for i := range m.Actions {
+		if m.Actions[i].If != storage.NoReaction {
+			format = formatConditional
+			break
+		}
+	}
+	e.out = append(e.out, format, flags)
 	e.signed(storage.Micros(at))
 	e.text(m.ID)
 	e.out = binary.AppendUvarint(e.out, uint64(len(m.Actions)))
 	version := int64(0)
 	for _, a := range m.Actions {
 		e.out = append(e.out, byte(a.Kind), byte(a.Reaction))
+		if format == formatConditional {
+			e.out = append(e.out, byte(a.If))
+		}
 		for _, s := range [...]string{a.User.Tenant, a.User.UserID, a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.FolderID} {
 			e.text(s)
 		}
@@ -99,9 +116,9 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	if d.err != nil {
 		return storage.Message{}, time.Time{}, fmt.Errorf("%w: it is empty", errForm)
 	}
-	if version != formatVersion {
+	if version != formatPlain && version != formatConditional {
 		return storage.Message{}, time.Time{}, fmt.Errorf(
-			"the message has version %d; this release reads version %d", version, formatVersion)
+			"the message has version %d; this release reads versions %d and %d", version, formatPlain, formatConditional)
 	}
 	flags := d.byte()
 	at := storage.Time(d.signed())
@@ -109,7 +126,7 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	if flags&^flagForever != 0 {
 		d.fail("unknown flags")
 	}
-	m.Actions = d.actions()
+	m.Actions = d.actions(version == formatConditional)
 	if d.rest != "" {
 		d.fail("bytes follow its end")
 	}
@@ -133,7 +150,7 @@ func (d *decoder) fail(why string) {
 	d.rest = ""
 }
 
-func (d *decoder) actions() []storage.Action {
+func (d *decoder) actions(conditional bool) []storage.Action {
 	const least = 11 // bytes of an action
 	n := d.unsigned()
 	if n > uint64(len(d.rest)/least) {
@@ -145,6 +162,9 @@ func (d *decoder) actions() []storage.Action {
 	for i := range actions {
 		a := &actions[i]
 		a.Kind, a.Reaction = storage.Kind(d.byte()), storage.Reaction(d.byte())
+		if conditional {
+			a.If = storage.Reaction(d.byte())
+		}
 		for _, s := range [...]*string{&a.User.Tenant, &a.User.UserID, &a.Subject.Tenant, &a.Subject.Biz, &a.Subject.BizID, &a.FolderID} {
 			*s = d.text()
 		}

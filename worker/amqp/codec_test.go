@@ -30,6 +30,7 @@ func anyMessage() *rapid.Generator[storage.Message] {
 			return storage.Action{
 				User: user.Draw(t, "user"), Subject: subject.Draw(t, "subject"),
 				Kind: storage.Kind(rapid.Byte().Draw(t, "kind")), Reaction: storage.Reaction(rapid.Byte().Draw(t, "reaction")),
+				If:       storage.Reaction(rapid.SampledFrom([]byte{0, 0, 1, 2, 255}).Draw(t, "if")),
 				FolderID: text.Draw(t, "folder"), Times: rapid.Int64().Draw(t, "times"),
 				First: rapid.Int64().Draw(t, "first"), Version: rapid.Int64().Draw(t, "version"),
 			}
@@ -71,6 +72,29 @@ func TestFormOfVersion1(t *testing.T) {
 	}}
 	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+}
+
+// The form of version 2 is fixed, too. It is that of messages with a conditional
+// clear alone.
+func TestFormOfVersion2(t *testing.T) {
+	want := []byte("\x02\x00\x04\x00\x02m1\x02" +
+		"\x01\x00\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
+		"\x01\x01\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02")
+	user := storage.User{Tenant: "default", UserID: "alice"}
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "42"}
+	m := storage.Message{ID: "m1", Actions: []storage.Action{
+		{User: user, Subject: subject, Kind: storage.KindReaction, If: storage.Dislike, Version: 10},
+		{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 11},
+	}}
+	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("read %+v, %v", got, err)
 	}
 }
 

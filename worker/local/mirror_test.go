@@ -26,7 +26,7 @@ func TestMirrorLooksIntoTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	states, known, err := mirror.Look(t.Context(), keys, storage.AllKinds)
-	if err != nil || known != storage.Persisted || states[0].ReactionVersion != 7 || states[0].Liked == nil || states[1].Liked != nil {
+	if err != nil || known != storage.Persisted || states[0].Reaction.Version() != 7 || states[0].Liked == nil || states[1].Liked != nil {
 		t.Errorf("got %+v, %q, %v", states, known, err)
 	}
 	if err := store.Close(); err != nil {

@@ -7,7 +7,10 @@
 --   shown    q: confirmed by the queue, not in the database yet; m: marked by a
 --            transaction that may not have committed yet; -: persisted
 --   touched  when it was last written or looked at, seconds since 1970
---   state    as the user sees it
+--   state    as the user sees it. A reaction that conditional clears concern is
+--            reaction:set:unlike:undislike: also the versions of the latest
+--            unconditional action and of the latest clear of each reaction, 0
+--            where none is above that. version is the highest of them
 --   history  V:share,V:share…, oldest first: what the counts of version V and
 --            later include of it; -: not known: ask the database
 --
@@ -52,6 +55,41 @@ local function put(field, e) redis.call('HSET', window, field, packed(e)) end
 
 -- newer tells whether version a is above version b.
 local function newer(a, b) return tonumber(a) > tonumber(b) end
+
+-- parts are those of a state: the reaction or folder, set, unlike and undislike.
+local function parts(version, state)
+  local value, set, unlike, undislike = state:match('^(.):(%d+):(%d+):(%d+)$')
+  if value then return value, set, unlike, undislike end
+  return state, version, '0', '0'
+end
+
+local function latest(a, b) return newer(b, a) and b or a end
+
+-- join merges a state of a version into an entry, as storage.Register says. Of the
+-- same version the entry wins, unless ties is true. Returns whether the entry has
+-- changed, and whether it holds nothing now that the given state lacks.
+local function join(e, version, state, ties)
+  if not (state:find(':', 1, true) or e.state:find(':', 1, true)) then
+    local covered = not newer(e.version, version)
+    local changed = newer(version, e.version) or (ties and covered and state ~= e.state)
+    if changed then e.version, e.state = version, state end
+    return changed, covered
+  end
+  local was, before = e.version, e.state
+  local value, set, unlike, undislike = parts(e.version, e.state)
+  local its_value, its_set, its_unlike, its_undislike = parts(version, state)
+  if newer(its_set, set) or (ties and not newer(set, its_set)) then value, set = its_value, its_set end
+  unlike, undislike = latest(unlike, its_unlike), latest(undislike, its_undislike)
+  if not newer(unlike, set) then unlike = '0' end
+  if not newer(undislike, set) then undislike = '0' end
+  if value == '1' and unlike ~= '0' or value == '2' and undislike ~= '0' then value = '-' end
+  e.version, e.state = set, value
+  if unlike ~= '0' or undislike ~= '0' then
+    e.version = latest(set, latest(unlike, undislike))
+    e.state = table.concat({value, set, unlike, undislike}, ':')
+  end
+  return e.version ~= was or e.state ~= before, e.version == version and e.state == state
+end
 
 local function set_shown(e, shown)
   if (e.shown == 'q') ~= (shown == 'q') then

@@ -13,12 +13,20 @@
 --
 -- What was touched in the last minute and is not older than the database
 -- stays, with its history: it may be shown, or marked by a transaction that
--- has not committed yet. So does everything shown or marked. Of the same version, the
--- database knows better what it is.
+-- has not committed yet. So does everything shown or marked. What the database
+-- holds is merged into it; of the same version, the database knows better what it is.
 if redis.call('HGET', window, '~l') ~= ARGV[1] then return 0 end
 
-local function stays(e, version)
-  return (e.shown ~= '-' or now - tonumber(e.touched) < 60) and not newer(version, e.version)
+local function recent(e) return e.shown ~= '-' or now - tonumber(e.touched) < 60 end
+
+-- stays merges the state into an entry. It returns false where the entry is to be
+-- replaced: it is older, or too old to be kept.
+local function stays(e, version, state)
+  if not recent(e) then return false end
+  local before = e.version
+  local _, covered = join(e, version, state, true)
+  if covered then set_shown(e, '-') end
+  return not (covered and newer(version, before))
 end
 
 local given = {}
@@ -26,12 +34,8 @@ for i = 6, #ARGV, 4 do
   local field, version, state, history = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   given[field] = true
   local e = entry(field)
-  if e and stays(e, version) then
+  if e and stays(e, version, state) then
     if e.history == '-' then e.history = history end
-    if e.version == version then
-      e.state = state
-      set_shown(e, '-')
-    end
     put(field, e)
   else
     if e then set_shown(e, '-') end
@@ -42,7 +46,7 @@ if ARGV[2] ~= 'entries' then
   for _, field in ipairs(redis.call('HKEYS', window)) do
     if field:sub(1, 1) ~= '~' and not given[field] then
       local e = entry(field)
-      if not e or not stays(e, '0') then
+      if not e or not recent(e) then
         redis.call('HDEL', window, field)
       elseif e.history == '-' and ARGV[2] == 'all' then
         e.history = '0:0'

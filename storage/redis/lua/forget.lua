@@ -10,15 +10,20 @@
 -- ARGV[4…] of each state: field, and how. q: its entry is shown, as far as is
 --         known: the queue may have it and the database not, since marks make
 --         it persisted before the commit. -: it is wrong, and dropped. A
---         version: dropped if that is the version of its latest word
+--         version: dropped if its state includes an action of that version
 -- Returns how many were there.
+local function includes(e, version)
+  local _, set, unlike, undislike = parts(e.version, e.state)
+  return version == set or version ~= '0' and (version == unlike or version == undislike)
+end
+
 local present = 0
 for i = 4, #ARGV, 2 do
   local field, how = ARGV[i], ARGV[i + 1]
   local e = entry(field)
   if e then
     present = present + 1
-    if how == '-' or how == e.version then
+    if how == '-' or (how ~= 'q' and includes(e, how)) then
       set_shown(e, '-')
       redis.call('HDEL', window, field)
     elseif how == 'q' then

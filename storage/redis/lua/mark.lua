@@ -41,8 +41,8 @@ for i = 5, #ARGV, 5 do
     present = present + 1
     if v ~= '0' then e.history = remember(e.history, v, share) end
     local before = shown
-    if not newer(e.version, version) then
-      e.version, e.state = version, state
+    local _, covered = join(e, version, state, true)
+    if covered then
       if e.shown == 'q' then shown = shown - 1 end
       e.shown = 'm'
     end

@@ -1,5 +1,4 @@
--- show makes durable actions the user's latest word, unless a newer one is
--- there.
+-- show merges durable actions into the user's entries.
 --
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds
@@ -9,19 +8,22 @@
 --         -: they are in the database. What is there is corrected, and it is
 --         unknown what the counts include of it
 -- ARGV[5…] of each action: field, version, state
--- Returns how many became the latest word.
+-- Returns how many entries have changed.
 local changed = 0
 for i = 5, #ARGV, 3 do
   local e = entry(ARGV[i])
   if not e and ARGV[4] == 'q' then
     e = known_none() or {version = '0', shown = '-', touched = '0', state = '-', history = '-'}
   end
-  if e and newer(ARGV[i + 1], e.version) then
-    e.version, e.state, e.touched = ARGV[i + 1], ARGV[i + 2], clock[1]
-    set_shown(e, ARGV[4])
-    if ARGV[4] == '-' then e.history = '-' end
-    put(ARGV[i], e)
-    changed = changed + 1
+  if e then
+    local differs, covered = join(e, ARGV[i + 1], ARGV[i + 2])
+    if differs then
+      e.touched = clock[1]
+      if ARGV[4] == 'q' or covered then set_shown(e, ARGV[4]) end
+      if ARGV[4] == '-' then e.history = '-' end
+      put(ARGV[i], e)
+      changed = changed + 1
+    end
   end
 end
 if changed > 0 then

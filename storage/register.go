@@ -1,0 +1,76 @@
+package storage
+
+// Clears holds the versions of the latest conditional clears (Action.If) of
+// one user on one subject, by reaction. 0 means none.
+type Clears [Dislike]int64
+
+// Of returns the version of the latest clear of a like or a dislike.
+func (c Clears) Of(r Reaction) int64 {
+	if r == NoReaction {
+		return 0
+	}
+	return c[r-1]
+}
+
+// Latest returns the highest version of any clear.
+func (c Clears) Latest() int64 { return max(c[Like-1], c[Dislike-1]) }
+
+// Register is the reaction of one user to one subject: a last-writer-wins
+// register with conditional clears. Replicas that have merged the same actions
+// hold the same value, in whatever order the actions arrived, because a
+// Register keeps what a later merge may need: the version of the unconditional
+// action that set it, and each conditional clear above that version. A clear
+// that does not apply now may still apply to an action that arrives later with
+// a lower version.
+type Register struct {
+	// Value is the reaction. It is NoReaction where nothing was set or a clear
+	// removed it.
+	Value Reaction
+	// Set is the version of the latest unconditional action, 0 if there was none.
+	Set int64
+	// Clears holds the conditional clears above Set.
+	Clears Clears
+}
+
+// RegisterOf returns what a single action of KindReaction makes of an empty
+// Register.
+func RegisterOf(a *Action) (r Register) {
+	if a.If == NoReaction {
+		return Register{Value: a.Reaction, Set: a.Version}
+	}
+	r.Clears[a.If-1] = a.Version
+	return r
+}
+
+// Version returns the version of the latest action that is merged, 0 if there
+// is none.
+func (r Register) Version() int64 { return max(r.Set, r.Clears.Latest()) }
+
+// Join merges another Register into r and returns the result. The order of
+// merges does not matter, except that r wins where two different actions were
+// given the same version.
+func (r Register) Join(other Register) Register {
+	if r.Set < other.Set {
+		r.Value, r.Set = other.Value, other.Set
+	}
+	for i := range r.Clears {
+		if r.Clears[i] = max(r.Clears[i], other.Clears[i]); r.Clears[i] <= r.Set {
+			r.Clears[i] = 0
+		}
+	}
+	if r.Clears.Of(r.Value) > 0 {
+		r.Value = NoReaction
+	}
+	return r
+}
+
+// Covers reports whether other holds nothing that r lacks.
+func (r Register) Covers(other Register) bool { return r.Join(other) == r }
+
+// Liked returns the reaction as a state, nil where there is none.
+func (r Register) Liked(key StateKey) *Liked {
+	if r.Value == NoReaction {
+		return nil
+	}
+	return &Liked{User: key.User, Subject: key.Subject, Reaction: r.Value, Version: r.Set}
+}
