@@ -21,7 +21,8 @@
 //   - I5 Never backwards. The version of a subject's counts rises with every
 //     change and never falls: CountVersionsOnlyRise.
 //   - I7 Bounded. Every method that takes many keys answers them in one call,
-//     in the order asked: AnswersInTheOrderAsked.
+//     in the order asked: AnswersInTheOrderAsked. A list examines a bounded
+//     number of rows for a page: ListsOfOneBizExamineBoundedRows.
 //   - I8 Walls. Nothing of one tenant is seen or changed through another, and
 //     nobody lists the private folders of someone else: TenantsAreWalledOff,
 //     PrivateFoldersAreHidden.

@@ -74,11 +74,7 @@ func (c *class) acquire(ctx context.Context) error {
 	}
 }
 
-// ask looks something up by key in the database behind.
-func ask[T any](ctx context.Context, s *Store, what string, f func(context.Context) (T, error)) (T, error) {
-	return askAs(ctx, s.reads, what, f)
-}
-
+// askAs asks the database behind.
 func askAs[T any](ctx context.Context, c *class, what string, f func(context.Context) (T, error)) (out T, err error) {
 	err = c.do(ctx, what, func(ctx context.Context) (err error) {
 		out, err = f(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,4 +95,49 @@ func TestListsHaveATimeoutOfTheirOwn(t *testing.T) {
 	if err != nil || got[0].Freshness != storage.Live {
 		t.Errorf("a read by key beside lists that hang: %+v, %v", got, err)
 	}
+}
+
+// asked counts the reads by key that reach a database.
+type asked struct {
+	storage.Database
+
+	reads atomic.Int64
+}
+
+func (a *asked) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	a.reads.Add(1)
+	return a.Database.Interactives(ctx, viewer, subjects, kinds)
+}
+
+func (a *asked) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	a.reads.Add(1)
+	return a.Database.States(ctx, keys, kinds)
+}
+
+func (a *asked) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
+	a.reads.Add(1)
+	return a.Database.Windows(ctx, keys, limit)
+}
+
+// A call that needs several things of a database whose reads hang waits for one
+// of them, and then answers with what it has.
+func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
+	behind, at := openPostgres(t)
+	db := &asked{Database: behind}
+	s := open(t, Options{URL: startServer(t).url(), Database: db, DatabaseTimeout: short})
+	live(t, s)
+	unlock := lock(t, at, "interactive, user_reaction, user_collection, user_read")
+	for _, cold := range []string{"a", "b"} {
+		db.reads.Store(0)
+		viewer := storage.User{Tenant: movie.Tenant, UserID: cold}
+		got, err := s.Interactives(t.Context(), viewer, []storage.Subject{movie, video(cold)}, storage.AllKinds)
+		if err != nil || got[1].Freshness != storage.Unavailable {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if n := db.reads.Load(); n > 1 {
+			t.Errorf("a call has asked a database that hangs %d times", n)
+		}
+	}
+	unlock()
+	live(t, s)
 }

@@ -69,7 +69,7 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 			missing = append(missing, i)
 		}
 	}
-	if len(missing) == 0 {
+	if len(missing) == 0 || failedIn(ctx) {
 		return out, nil, nil
 	}
 	asked := time.Now()
@@ -90,6 +90,8 @@ func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subjec
 		}
 	case !errors.Is(err, storage.ErrUnavailable):
 		return nil, nil, err
+	default:
+		noteIn(ctx, err) // of somebody else's flight, too
 	}
 	return out, fills, nil
 }

@@ -66,7 +66,8 @@
 //
 // Calls of the database have a limit and a time-out for each class, reads by key
 // and lists, so that one does not use up what the other needs:
-// TestHangingListsLeaveReadsTheirSlots, TestListsHaveATimeoutOfTheirOwn.
+// TestHangingListsLeaveReadsTheirSlots, TestListsHaveATimeoutOfTheirOwn. A call
+// waits once for a database that fails: TestACallWaitsOnceForADatabaseThatHangs.
 //
 // Without Redis the database answers, and is storage.Stale: it
 // lacks what is queued, but for what this process could not show itself. Where

@@ -31,6 +31,7 @@ func (s *Store) Interactives(
 	if err := s.ready(ctx); err != nil || len(subjects) == 0 {
 		return []storage.Interactive{}, err
 	}
+	ctx = newLookup(ctx)
 	if at := s.present(); at != nil {
 		doubted := !viewer.Anonymous() && s.doubted(at)
 		out, err := s.fromRedis(ctx, at, viewer, subjects, kinds)
