@@ -202,15 +202,19 @@ func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 // and keeps nobody waiting.
 const bulkTimeout = 10 * time.Second
 
-// open opens the store. Where Redis is set, what is written shows there.
+// open opens the store. Where Redis is set, what is written shows there; where it
+// is not, nothing can be written while a site uses one.
 func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error) {
 	if f.PostgresURL == "" {
 		return f.dataFlag.open(ctx, create)
 	}
 	log := quietly // whatever fails ends the command
 	database, err := f.openPostgres(ctx, log, time.Now)
-	if err != nil || f.RedisURL == "" {
-		return database, err
+	if err != nil {
+		return nil, err
+	}
+	if f.RedisURL == "" {
+		return unmirrored{database}, nil
 	}
 	copied, err := f.openRedis(ctx, redis.Options{Database: database, Prefix: string(f.Prefix), Logger: log, RedisTimeout: bulkTimeout})
 	if err != nil {

@@ -49,6 +49,8 @@ The mapping deskdrop is that of CI&T Deskdrop, public data of a year of a conten
 
 or "bizColumn" for "biz". What it says of events is all there is; --events adds to it and changes it. Rows of other events are skipped and counted.
 
+While nodes use Redis, an import into their database needs OVATION_REDIS_URL, too, so that they show what it changes.
+
 A file is imported once: the same file again changes nothing, an import that was stopped goes on where it was, and of a file that has grown only the new rows are imported. A file of which a row was changed or taken away is another file from that row on, and its reads count again: put corrected rows into a file of their own.
 
 Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 imported except for bad rows.`
@@ -78,6 +80,11 @@ func (c *importCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if plain, is := store.(unmirrored); is {
+		if err := plain.check(p.ctx); err != nil {
+			return err
+		}
+	}
 
 	told, done := progress(p.stderr, src.Size())
 	result, err := importer.Import(p.ctx, store, src, importer.Options{

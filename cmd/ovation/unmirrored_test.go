@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ovation/storage"
+	"ovation/storage/postgres"
+)
+
+// rowsOf is a file of likes by alice and bob.
+func rowsOf(t *testing.T) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "rows.csv")
+	must(t, os.WriteFile(file, []byte("user,subject,event,time\nalice,movie,like,1700000000\nbob,movie,like,1700000001\n"), 0o600))
+	return file
+}
+
+// What Redis is not told of would show late on the nodes of a site, and be called
+// live.
+func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
+	s := newSite(t)
+	importRows := []string{"import", "--biz=video", "--time-unit=s", rowsOf(t)}
+	withoutRedis := s.getenv("OVATION_REDIS_URL", "")
+	database, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"], Logger: quietly})
+	must(t, err)
+	defer database.Close()
+	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("before")}, nil)
+	must(t, err)
+
+	node := s.start(t, "serve")
+	var seen seeing
+	must(t, node.graphQL("alice", seeMovie, &seen)) // it is in every cache now
+	s.sql(t, "UPDATE interactive SET like_count = 7")
+	for _, args := range [][]string{importRows, {"verify", "--repair"}} {
+		call(t, withoutRedis, args...).wants(t, exitUsage, "set OVATION_REDIS_URL", "OVATION_PREFIX")
+	}
+	_, err = unmirrored{database}.Persist(t.Context(), []storage.Message{messageOf("after")}, nil) // as of an import that has begun before
+	if !errors.Is(err, errMirrorOpen) {
+		t.Errorf("a message past Redis: %v", err)
+	}
+	call(t, withoutRedis, "verify").wants(t, exitFailed, "stored as 7, counted 1", "What Redis shows was not compared")
+	s.run(t, "verify", "--repair").wants(t, 0, "1 differences, all repaired; ")
+	s.run(t, importRows...).wants(t, 0, "imported      2 × like")
+	eventually(t, "the node shows what was imported", func() bool {
+		must(t, node.graphQL("alice", seeMovie, &seen))
+		return seen.Interactive.LikeCount == 2 && seen.Interactive.Freshness == "LIVE"
+	})
+}
