@@ -38,10 +38,16 @@ type redisFlag struct {
 	RedisURL string `help:"Redis or Redis Cluster: redis://user:password@host:port/0." name:"redis-url" placeholder:"URL" variable:"OVATION_REDIS_URL"`
 }
 
-// queueFlags say where the queue is.
+// queueFlag says where the queue is.
+type queueFlag struct {
+	RabbitMQURL string `help:"Queue: amqp://user:password@host:port/vhost." name:"rabbitmq-url" placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
+}
+
+// queueFlags are those of a command that uses the queue.
 type queueFlags struct {
-	RabbitMQURL string         `help:"Queue: amqp://user:password@host:port/vhost."                              name:"rabbitmq-url"             placeholder:"URL" variable:"OVATION_RABBITMQ_URL"`
-	Partitions  partitionCount `default:"4"                                         help:"Queues that share the load; the same for every process." variable:"OVATION_PARTITIONS"`
+	queueFlag `embed:""`
+
+	Partitions partitionCount `default:"4" help:"Queues that share the load; the same for every process. Where there are queues, their number, which ovation partitions changes." variable:"OVATION_PARTITIONS"`
 }
 
 // options are those of the queue.
@@ -84,16 +90,9 @@ type services struct {
 // openAll opens all three or none. A service that cannot be reached is an
 // error: nothing takes its place.
 func (f servicesFlags) openAll(p *program, command string, log *slog.Logger, metrics *amqp.Metrics) (*services, error) {
-	if err := f.complete(command); err != nil {
-		return nil, err
-	}
-	database, err := f.openPostgres(p.ctx, log, p.now)
+	database, copied, err := f.openCopied(p, command, redis.Options{Logger: log})
 	if err != nil {
 		return nil, err
-	}
-	copied, err := f.openRedis(p.ctx, redis.Options{Database: database, Prefix: string(f.Prefix), Logger: log, Now: p.now})
-	if err != nil {
-		return nil, errors.Join(err, database.Close())
 	}
 	options := f.options(string(f.Prefix), log)
 	options.Metrics = metrics
@@ -102,6 +101,24 @@ func (f servicesFlags) openAll(p *program, command string, log *slog.Logger, met
 		return nil, errors.Join(blame(blameQueue, err), copied.Close())
 	}
 	return &services{database, copied, queue}, nil
+}
+
+// openCopied opens the database, and Redis before it with the rest of the options,
+// or neither.
+func (f servicesFlags) openCopied(p *program, command string, o redis.Options) (*postgres.Store, *redis.Store, error) {
+	if err := f.complete(command); err != nil {
+		return nil, nil, err
+	}
+	database, err := f.openPostgres(p.ctx, o.Logger, p.now)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Database, o.Prefix, o.Now = database, string(f.Prefix), p.now
+	copied, err := f.openRedis(p.ctx, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, database.Close())
+	}
+	return database, copied, nil
 }
 
 // process is what serve and work have in common: a log, an address, metrics and

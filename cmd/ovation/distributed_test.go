@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,13 +76,20 @@ func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string
 	return u.String()
 }
 
+// mostPartitions are the most that a test makes.
+const mostPartitions = 12
+
 // clean removes everything of the site from the servers.
 func (s *site) clean(tb testing.TB) {
 	tb.Helper()
 	s.sql(tb, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
 	s.forget(tb)
 	s.withQueues(tb, func(channel *amqp091.Channel) error {
-		for _, name := range []string{"dead", "partitions", "0", "1", "2", "3"} {
+		names := []string{"dead", "partitions", "publishers", "workers"}
+		for partition := range mostPartitions {
+			names = append(names, strconv.Itoa(partition))
+		}
+		for _, name := range names {
 			if _, err := channel.QueueDelete(s.prefix+"."+name, false, false, false); err != nil {
 				return err
 			}

@@ -62,17 +62,18 @@ type program struct {
 
 // commandLine is all there is to say on the command line.
 type commandLine struct {
-	Dev     devCommand     `cmd:"" help:"Serve the API from this one process, with a database file and no other service."`
-	Serve   serveCommand   `cmd:"" help:"Serve the API from one of several nodes, over Postgres, Redis and RabbitMQ."`
-	Work    workCommand    `cmd:"" help:"Persist what the API nodes have queued."`
-	Stack   stackCommand   `cmd:"" help:"Run two API nodes and two workers behind one address on this machine, for tries."`
-	Migrate migrateCommand `cmd:"" help:"Bring the tables in Postgres up to this release."`
-	Dead    deadCommand    `cmd:"" help:"Look after messages that could not be persisted."`
-	Import  importCommand  `cmd:"" help:"Import what users did elsewhere from a CSV or NDJSON file."`
-	Verify  verifyCommand  `cmd:"" help:"Recount everything and print each count that is wrong."`
-	Health  healthCommand  `cmd:"" help:"Ask a node whether it is ready; the exit code tells."`
-	Token   tokenCommand   `cmd:"" help:"Print a token for a user, for development."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Dev        devCommand        `cmd:"" help:"Serve the API from this one process, with a database file and no other service."`
+	Serve      serveCommand      `cmd:"" help:"Serve the API from one of several nodes, over Postgres, Redis and RabbitMQ."`
+	Work       workCommand       `cmd:"" help:"Persist what the API nodes have queued."`
+	Stack      stackCommand      `cmd:"" help:"Run two API nodes and two workers behind one address on this machine, for tries."`
+	Migrate    migrateCommand    `cmd:"" help:"Bring the tables in Postgres up to this release."`
+	Partitions partitionsCommand `cmd:"" help:"Change the number of partitions of the queue."`
+	Dead       deadCommand       `cmd:"" help:"Look after messages that could not be persisted."`
+	Import     importCommand     `cmd:"" help:"Import what users did elsewhere from a CSV or NDJSON file."`
+	Verify     verifyCommand     `cmd:"" help:"Recount everything and print each count that is wrong."`
+	Health     healthCommand     `cmd:"" help:"Ask a node whether it is ready; the exit code tells."`
+	Token      tokenCommand      `cmd:"" help:"Print a token for a user, for development."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 
 	ShowVersion versionFlag `help:"Print the version." name:"version"`
 }

@@ -8,27 +8,15 @@ import (
 // balanceEvery is the time between two looks at how many workers there are.
 const balanceEvery = time.Second
 
-// enlist makes this consumption one of those that are counted. The marker
-// queue holds nothing; its consumers are the workers.
+// enlist registers this consumption as one of the workers.
 func (c *consumption) enlist() error {
 	channel, err := c.session.conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open a channel: %w", err)
 	}
 	c.channel = channel
-	if err := channel.Qos(1, 0, false); err != nil { // what a stranger puts there is not drained
-		return fmt.Errorf("bound the prefetch: %w", err)
-	}
-	marker := c.queue.opts.marker()
-	nothing, err := channel.Consume(marker, "", false, false, false, false, nil)
-	if err != nil {
-		return fmt.Errorf("consume %s: %w", marker, err)
-	}
-	c.enlisted.Go(func() {
-		for range nothing { // until the channel is closed
-		}
-	})
-	return nil
+	q := c.queue
+	return c.session.enter(channel, q.opts, q.opts.workers(), func(why error) { q.consuming.giveUp(c.session, why) })
 }
 
 // balance begins to pass on what is more than this consumption's share: the
@@ -45,8 +33,8 @@ func (c *consumption) enlist() error {
 func (c *consumption) balance() error {
 	workers := 0
 	err := c.session.within(func() error {
-		marker, err := c.channel.QueueDeclarePassive(c.queue.opts.marker(), true, false, false, false, nil)
-		workers = marker.Consumers
+		registered, err := c.channel.QueueDeclarePassive(c.queue.opts.workers(), true, false, false, false, nil)
+		workers = registered.Consumers
 		return err
 	})
 	if err != nil {

@@ -50,14 +50,13 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 // is gone nothing can be settled any more, since a number that named a delivery
 // there names another one elsewhere.
 type consumption struct {
-	queue    *Queue
-	session  *session
-	channel  *amqp091.Channel // to count the workers
-	enlisted sync.WaitGroup
-	shares   []*share // by partition
-	out      chan worker.Delivery
-	lost     chan struct{} // takes one from each partition that delivers no more
-	idle     chan *share   // takes those to be passed on of which no message is in hand
+	queue   *Queue
+	session *session
+	channel *amqp091.Channel // to count the workers
+	shares  []*share         // by partition
+	out     chan worker.Delivery
+	lost    chan struct{} // takes one from each partition that delivers no more
+	idle    chan *share   // takes those to be passed on of which no message is in hand
 
 	settling sync.RWMutex // held to settle; closing over waits for it
 	over     chan struct{}
@@ -112,7 +111,6 @@ func (c *consumption) finish() {
 	if c.channel != nil {
 		_ = c.session.within(c.channel.Close) // where it fails, the channel is gone already
 	}
-	c.enlisted.Wait()
 	for _, s := range c.shares {
 		_ = s.close()
 	}

@@ -40,8 +40,9 @@ type Letter struct {
 // After an error it is best closed. It is not safe for concurrent use.
 type Dead struct {
 	opts    Options
+	link    *link
 	session *session
-	channel *amqp091.Channel // to read; session.out is to publish
+	channel *amqp091.Channel // to read
 }
 
 // OpenDead connects to the broker; Window and Prefetch are of no matter.
@@ -51,18 +52,14 @@ func OpenDead(ctx context.Context, opts Options) (*Dead, error) {
 	if err := d.opts.validate(); err != nil {
 		return nil, err
 	}
-	var l *link
-	l = newLink("dead letters", d.opts, func(s *session) error {
+	d.link = newLink("dead letters", d.opts, func(s *session) error {
 		return s.within(func() (err error) {
-			if s.out, err = newOutlet(s, l); err != nil {
-				return err
-			}
 			d.channel, err = s.conn.Channel()
 			return err
 		})
 	})
-	l.looks = true
-	s, err := l.connect(ctx)
+	d.link.looks = true
+	s, err := d.link.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +120,17 @@ type Replayed struct {
 // Replay publishes the picked messages anew, each to the partition of its
 // subjects, and takes them out. Old ones are left unless it is forced. A
 // failure on the way may leave one message in both places, which is harmless:
-// it counts once. Errors: storage.ErrUnavailable, the context's.
+// it counts once. Errors: storage.ErrUnavailable, the context's; another number of
+// partitions than that of the queues, with nothing done.
 func (d *Dead) Replay(ctx context.Context, force bool, pick func(Letter) bool) (Replayed, error) {
 	var n Replayed
 	done := map[string]bool{} // what a worker rejects once more is not replayed for ever
 	now := time.Now()
-	err := d.walk(ctx, func(l Letter) (step, error) {
+	out, err := d.outlet()
+	if err != nil {
+		return n, fmt.Errorf("replay dead letters: %w", err)
+	}
+	err = d.walk(ctx, func(l Letter) (step, error) {
 		switch {
 		case !pick(l) || done[l.ID]:
 			return leave, nil
@@ -147,7 +149,7 @@ func (d *Dead) Replay(ctx context.Context, force bool, pick func(Letter) bool) (
 			sealed.Headers = amqp091.Table{headerForced: true}
 		}
 		partition := worker.PartitionOf(l.Message.Actions[0].Subject, d.opts.Partitions)
-		if err := d.session.out.publish(d.opts.queue(partition), sealed); err != nil {
+		if err := out.publish(d.opts.queue(partition), sealed); err != nil {
 			return leave, err
 		}
 		done[l.ID] = true
@@ -158,6 +160,18 @@ func (d *Dead) Replay(ctx context.Context, force bool, pick func(Letter) bool) (
 		return n, fmt.Errorf("replay dead letters: %w", err)
 	}
 	return n, nil
+}
+
+// outlet opens a channel to publish on, unless that was done.
+func (d *Dead) outlet() (*outlet, error) {
+	if d.session.out != nil {
+		return d.session.out, nil
+	}
+	err := d.session.within(func() (err error) {
+		d.session.out, err = newOutlet(d.session, d.link)
+		return err
+	})
+	return d.session.out, err
 }
 
 // replayable reports whether it is known where the message belongs.

@@ -27,7 +27,8 @@ type Options struct {
 	// Prefix begins the name of every queue: 1 to 64 letters, digits, "-", "_"
 	// and "."; "ovation" if empty.
 	Prefix string
-	// Partitions is how many queues share the load, at most 256; 4 if 0.
+	// Partitions is how many queues share the load, at most 256; 4 if 0. Where
+	// there are queues it must be their number, which ChangePartitions changes.
 	Partitions int
 	// DeliveryLimit is how often the broker delivers a message that is neither
 	// acknowledged nor rejected before it puts it aside; 200 if 0. It counts
@@ -67,7 +68,8 @@ type Options struct {
 	// Metrics may be nil.
 	Metrics *Metrics
 
-	settle time.Duration // how long new queues are left alone; 1.5 s if 0
+	settle   time.Duration // how long new queues are left alone; 1.5 s if 0
+	draining bool          // used beside the closed gate, by ovation partitions alone
 }
 
 func (o Options) withDefaults() Options {
@@ -87,6 +89,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+const maxPartitions = 256
+
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // validate returns an *storage.InvalidError that says what cannot work.
@@ -101,7 +105,7 @@ func (o Options) validate() error {
 		field       string
 		value, most int
 	}{
-		{"partitions", o.Partitions, 256},
+		{"partitions", o.Partitions, maxPartitions},
 		{"delivery limit", o.DeliveryLimit, 1_000_000},
 		{"window", o.Window, 1000},
 		{"prefetch", o.Prefetch, 10_000},
@@ -152,3 +156,7 @@ func (o Options) dead() string { return o.Prefix + ".dead" }
 
 // marker is the name of the queue whose bound is the number of partitions.
 func (o Options) marker() string { return o.Prefix + ".partitions" }
+
+// publishers and workers are the names of the queues in which sessions register.
+func (o Options) publishers() string { return o.Prefix + ".publishers" }
+func (o Options) workers() string    { return o.Prefix + ".workers" }

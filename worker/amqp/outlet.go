@@ -31,8 +31,9 @@ type outlet struct {
 	back    map[string]bool // by number
 }
 
-// newOutlet opens a channel to publish on. At most Window messages may be
-// published through it at a time.
+// newOutlet opens a channel to publish on, where the number of partitions is the
+// one of the options. At most Window messages may be published through it at a
+// time.
 func newOutlet(s *session, l *link) (*outlet, error) {
 	channel, err := s.conn.Channel()
 	if err != nil {
@@ -40,6 +41,10 @@ func newOutlet(s *session, l *link) (*outlet, error) {
 	}
 	if err := channel.Confirm(false); err != nil {
 		return nil, fmt.Errorf("ask for confirms: %w", err)
+	}
+	expelled := func(why error) { l.giveUp(s, why) }
+	if err := s.enter(channel, l.opts, l.opts.publishers(), expelled); err != nil {
+		return nil, err
 	}
 	return &outlet{
 		session: s, channel: channel, opts: l.opts, link: l,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/rabbitmq/amqp091-go"
@@ -21,6 +22,8 @@ type session struct {
 	ended   chan *amqp091.Error
 	alarms  chan amqp091.Blocking
 	out     *outlet // of a connection to publish
+
+	watching sync.WaitGroup // see enter
 }
 
 // dial connects to the broker. Errors: storage.ErrUnavailable, unless the
@@ -118,6 +121,7 @@ func (s *session) close() {
 	s.abort()
 	for range s.ended {
 	}
+	s.watching.Wait()
 }
 
 // patientConn waits only so long until written bytes are taken. A peer that

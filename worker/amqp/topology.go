@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/rabbitmq/amqp091-go"
@@ -17,28 +18,29 @@ type declaration struct {
 
 // topology returns every queue, in the order in which they are declared.
 //
-//   - PREFIX.partitions holds nothing. Its bound is the number of partitions:
-//     the broker itself then refuses, at one point and without a race, whoever
-//     would use another number.
-//   - PREFIX.dead takes what is put aside.
+//   - PREFIX.partitions, the marker, holds nothing. Its bound is the number of
+//     partitions: the broker itself refuses, at one point and without a race,
+//     any process that would use another number. See gate.go.
+//   - PREFIX.dead takes dead letters.
+//   - PREFIX.publishers and PREFIX.workers hold nothing. Their consumers are the
+//     sessions that publish and those that consume.
 //   - PREFIX.0 … are the partitions.
 //
 // All are quorum queues, so that they outlive the loss of a node of a cluster.
 // Messages reach them by name through the default exchange: there are no
 // bindings that could be missing.
 func topology(o Options) []declaration {
-	queues := make([]declaration, 0, 2+o.Partitions)
+	queues := make([]declaration, 0, 4+o.Partitions)
 	queues = append(queues,
-		declaration{o.marker(), amqp091.Table{
-			amqp091.QueueTypeArg:   amqp091.QueueTypeQuorum,
-			amqp091.QueueMaxLenArg: o.Partitions,
-		}},
+		markerOf(o),
 		declaration{o.dead(), amqp091.Table{
 			amqp091.QueueTypeArg: amqp091.QueueTypeQuorum,
 			// To look at a message is to have it delivered; newer brokers drop
 			// it after twenty times where nothing is said.
 			"x-delivery-limit": 1_000_000_000,
 		}},
+		declaration{o.publishers(), amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}},
+		declaration{o.workers(), amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}},
 	)
 	for partition := range o.Partitions {
 		queues = append(queues, declaration{o.queue(partition), amqp091.Table{
@@ -54,27 +56,48 @@ func topology(o Options) []declaration {
 	return queues
 }
 
+func markerOf(o Options) declaration {
+	return declaration{o.marker(), amqp091.Table{
+		amqp091.QueueTypeArg:   amqp091.QueueTypeQuorum,
+		amqp091.QueueMaxLenArg: o.Partitions,
+	}}
+}
+
 // declare makes sure that all queues are there and as they must be. It reports
-// whether it made the last of them, at least.
+// whether it made the last of them, at least. Errors: errClosedGate.
 func (s *session) declare(o Options) (made bool, err error) {
 	queues := topology(o)
+	if o.draining {
+		queues = queues[1:] // the gate stays closed
+	} else if closed, err := s.gateClosed(o); err != nil || closed {
+		return false, errors.Join(err, closedIf(closed))
+	}
 	made, err = s.lacks(queues[len(queues)-1].name)
 	if err != nil {
 		return false, err
 	}
-	ch, err := s.conn.Channel()
-	if err != nil {
-		return false, fmt.Errorf("open a channel: %w", err)
+	return made, s.with(func(channel *amqp091.Channel) error {
+		if err := o.probe(channel); err != nil {
+			return fmt.Errorf("check the permissions: %w", err)
+		}
+		return declareAll(channel, o, queues)
+	})
+}
+
+func closedIf(closed bool) error {
+	if closed {
+		return errClosedGate
 	}
-	if err := o.probe(ch); err != nil {
-		return false, fmt.Errorf("check the permissions: %w", err)
-	}
+	return nil
+}
+
+func declareAll(channel *amqp091.Channel, o Options, queues []declaration) error {
 	for _, queue := range queues {
-		if _, err := ch.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
-			return false, fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
+		if _, err := channel.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
+			return fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
 		}
 	}
-	return made, ch.Close()
+	return nil
 }
 
 // expect returns an error where the queue of what is put aside is not there.
@@ -122,8 +145,12 @@ func (o Options) explain(queue string, err error) error {
 	}
 	switch {
 	case refused.Code == amqp091.PreconditionFailed && queue == o.marker():
-		return fmt.Errorf("the queues were made for another number of partitions than %d: use theirs, "+
-			"or let the workers empty the queues, stop every process and delete the queues %s.*: %w", o.Partitions, o.Prefix, err)
+		theirs := "theirs"
+		if n := partitionsIn(refused); n > 0 {
+			theirs = strconv.Itoa(n)
+		}
+		return fmt.Errorf("the queues were made for another number of partitions than %d: use %s, "+
+			"or change it by ovation partitions %d: %w", o.Partitions, theirs, o.Partitions, err)
 	case refused.Code == amqp091.PreconditionFailed:
 		return fmt.Errorf("the queue is there and of another type or with other arguments: use another prefix, "+
 			"or let the workers empty the queues, stop every process and delete this one: %w", err)

@@ -1,0 +1,309 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// persisted is what drains have taken.
+type persisted struct {
+	mu  sync.Mutex
+	ids map[string]int
+}
+
+// drain acknowledges what comes.
+func (p *persisted) drain(ctx context.Context, from worker.Consumer) error {
+	deliveries, err := from.Consume(ctx)
+	if err != nil {
+		return err
+	}
+	for d := range deliveries {
+		p.mu.Lock()
+		if p.ids == nil {
+			p.ids = map[string]int{}
+		}
+		p.ids[d.Message().ID]++
+		p.mu.Unlock()
+		if err := d.Ack(); err != nil && !errors.Is(err, worker.ErrSettled) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *persisted) has(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ids[id] > 0
+}
+
+// changing are options whose processes are given up soon.
+func changing(t *testing.T) Options {
+	opts := options(t)
+	opts.Heartbeat = time.Second
+	return opts
+}
+
+func changeTo(t *testing.T, opts Options, to int, drain Drain) Changed {
+	t.Helper()
+	opts.Partitions = to
+	changed, err := ChangePartitions(t.Context(), opts, drain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+func refuses(t *testing.T, opts Options, partitions int, says string) {
+	t.Helper()
+	opts.Partitions = partitions
+	q, err := Open(t.Context(), opts)
+	if err == nil {
+		_ = q.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("with %d partitions Open returned %v; it should say %q", partitions, err, says)
+	}
+}
+
+// TestChangeOfPartitionsLosesNothingThatWasConfirmed changes the number while
+// publishers go on and while a worker holds messages that it never settles.
+func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
+	opts := changing(t)
+	var got persisted
+	var confirmed sync.Map
+	var round atomic.Int64
+	for _, step := range []struct{ from, to int }{{3, 8}, {8, 5}, {5, 6}} {
+		opts.Partitions = step.from
+		publisher, holder := open(t, opts), open(t, opts)
+		receive(t, feed(t, publisher, holder, &confirmed, &round)) // which nobody settles
+		changed := changeTo(t, opts, step.to, got.drain)
+		if changed.From != step.from {
+			t.Errorf("changed from %d partitions, not %d", changed.From, step.from)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		if _, err := publisher.Publish(ctx, 0, message("late")); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("with the old number Publish returned %v", err)
+		}
+		cancel()
+		refuses(t, opts, step.from, fmt.Sprintf("use %d, or change it", step.to))
+		n := 0
+		confirmed.Range(func(id, _ any) bool {
+			n++
+			if !got.has(id.(string)) {
+				t.Errorf("message %s was confirmed and is not persisted", id)
+			}
+			return true
+		})
+		t.Logf("%d → %d partitions with %d messages confirmed so far", step.from, step.to, n)
+	}
+	if got.has("late") {
+		t.Error("a message with an error was persisted")
+	}
+}
+
+// feed publishes until publishing fails, and returns what another queue consumes.
+func feed(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *atomic.Int64) <-chan worker.Delivery {
+	t.Helper()
+	deliveries := consume(t, holder)
+	var feeding sync.WaitGroup
+	t.Cleanup(feeding.Wait)
+	prefix := round.Add(1)
+	for caller := range 4 {
+		feeding.Go(func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("%d-%d-%d", prefix, caller, i)
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				_, err := publisher.Publish(ctx, i%publisher.Partitions(), message(id))
+				cancel()
+				if err != nil {
+					return
+				}
+				confirmed.Store(id, true)
+			}
+		})
+	}
+	return deliveries
+}
+
+func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
+	opts := changing(t)
+	q := open(t, opts)
+	bury(t, q, "a", "b")
+	var got persisted
+	changeTo(t, opts, 7, got.drain)
+	dead := openDead(t, opts) // with the old number
+	if found := ids(list(t, dead, 10)); len(found) != 2 {
+		t.Fatalf("dead letters are %v", found)
+	}
+	all := func(Letter) bool { return true }
+	if n, err := dead.Replay(t.Context(), false, all); n != (Replayed{}) || err == nil || !strings.Contains(err.Error(), "use 7") {
+		t.Errorf("with the old number Replay returned %+v, %v", n, err)
+	}
+	opts.Partitions = 7
+	if n, err := openDead(t, opts).Replay(t.Context(), false, all); n != (Replayed{Queued: 2}) || err != nil {
+		t.Errorf("with the new number Replay returned %+v, %v", n, err)
+	}
+	deliveries := consume(t, open(t, opts))
+	for range 2 {
+		d := receive(t, deliveries)
+		if want := worker.PartitionOf(d.Message().Actions[0].Subject, 7); d.Partition() != want {
+			t.Errorf("message %s is in partition %d, not %d", d.Message().ID, d.Partition(), want)
+		}
+	}
+}
+
+// stray consumes from the register and does not heed the gate.
+func stray(t *testing.T, opts Options) (leave func()) {
+	t.Helper()
+	s := dialed(t, opts)
+	ch, err := s.conn.Channel()
+	if err == nil {
+		_, err = ch.Consume(opts.withDefaults().publishers(), "", false, false, false, false, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave = sync.OnceFunc(s.close)
+	t.Cleanup(leave)
+	return leave
+}
+
+func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
+	opts := changing(t)
+	q := open(t, opts)
+	publish(t, q, 0, "queued")
+	leave := stray(t, opts)
+	var got persisted
+	to := opts
+	to.Partitions = 5
+	_, err := ChangePartitions(t.Context(), to, got.drain)
+	for _, says := range []string{"1 consumers of publishers or workers do not leave", "there are 3 partitions, as before"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v; it should say %q", err, says)
+		}
+	}
+	if got.has("queued") {
+		t.Error("the queues were drained while a publisher was there")
+	}
+	eventually(t, "the old number is used again", q.Up)
+	publish(t, q, 1, "next")
+	leave()
+	changeTo(t, opts, 5, got.drain)
+	if !got.has("queued") || !got.has("next") {
+		t.Errorf("drained are %v", got.ids)
+	}
+}
+
+func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
+	opts := changing(t)
+	q := open(t, opts)
+	publish(t, q, 0, "queued")
+	s := dialed(t, opts)
+	defer s.close()
+	err := s.with(func(ch *amqp091.Channel) error {
+		_, err := ch.QueueDelete(q.opts.marker(), false, false, false)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, opts, 3, "run it again")
+	eventually(t, "the publisher is shut out", func() bool { return !q.Up() })
+	var got persisted
+	if changed := changeTo(t, opts, 2, got.drain); changed != (Changed{Kept: 1}) {
+		t.Errorf("changed %+v", changed)
+	}
+	if !got.has("queued") {
+		t.Error("what was queued is not persisted")
+	}
+	refuses(t, opts, 3, "use 2")
+}
+
+// TestChangeOfPartitionsThatFailsLeavesTheOldNumber has the drain fail, and has it
+// stopped half-way.
+func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
+	opts := changing(t)
+	q := open(t, opts)
+	publish(t, q, 0, "queued")
+	to := opts
+	to.Partitions = 4
+	broken := errors.New("the disk burns")
+	_, err := ChangePartitions(t.Context(), to, func(context.Context, worker.Consumer) error { return broken })
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "there are 3 partitions, as before") {
+		t.Errorf("the error is %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = ChangePartitions(ctx, to, func(ctx context.Context, _ worker.Consumer) error {
+		cancel()
+		<-ctx.Done()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "there are 3 partitions, as before") {
+		t.Errorf("the error is %v", err)
+	}
+	refuses(t, opts, 4, "use 3")
+	if d := receive(t, consume(t, q)); d.Message().ID != "queued" {
+		t.Errorf("got message %s", d.Message().ID)
+	}
+}
+
+// TestChangeOfPartitionsFindsWhatLiesInUnusedQueues, as when a publisher that knows
+// nothing of the gate had the old number.
+func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
+	opts := changing(t)
+	open(t, opts)
+	var got persisted
+	changeTo(t, opts, 1, got.drain)
+	opts.Partitions = 1
+	q := open(t, opts)
+	sealed, err := seal(message("lost"), time.Now())
+	if err == nil {
+		err = q.send(t.Context(), q.opts.queue(2), sealed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	changeTo(t, opts, 1, got.drain)
+	if !got.has("lost") {
+		t.Error("the message is not persisted")
+	}
+	eventually(t, "the queue is used again", q.Up)
+	changed := changeTo(t, opts, 1, func(context.Context, worker.Consumer) error { return errors.New("nothing is to be drained") })
+	if changed != (Changed{From: 1, Kept: 2}) {
+		t.Errorf("changed %+v", changed)
+	}
+}
+
+func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
+	opts := changing(t)
+	open(t, opts)
+	to := opts
+	to.Partitions = 4
+	changeTo(t, opts, 2, func(ctx context.Context, from worker.Consumer) error {
+		_, err := ChangePartitions(ctx, to, func(context.Context, worker.Consumer) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "another run") {
+			t.Errorf("a change within a change returned %v", err)
+		}
+		return new(persisted).drain(ctx, from)
+	})
+	refuses(t, opts, 4, "use 2")
+}
+
+func TestChangeOfPartitionsNeedsQueues(t *testing.T) {
+	_, err := ChangePartitions(t.Context(), options(t), nil)
+	if err == nil || !strings.Contains(err.Error(), "is it the right one, and the right prefix?") {
+		t.Errorf("without queues the error is %v", err)
+	}
+}
