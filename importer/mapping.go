@@ -30,13 +30,18 @@ type Mapping struct {
 	BizColumn string `json:"bizColumn"` // or the column that holds it
 	User      string `json:"user"`      // the column of the user's id; an empty value is an anonymous read
 	Subject   string `json:"subject"`   // the column of the content's id
-	Event     string `json:"event"`     // the column that says what was done
+	All       string `json:"all"`       // the action of every row
+	Event     string `json:"event"`     // or the column that says what was done
 	Time      string `json:"time"`      // the column that says when
 	TimeUnit  string `json:"timeUnit"`  // of it: s, ms or us since 1970, or rfc3339
 	// Events gives each value of the event column its action: read, like,
 	// dislike, clear (also unlike and undislike), collect, uncollect, or skip.
 	// Rows of values that are not in it are skipped and counted.
 	Events map[string]string `json:"events"`
+	// Delimiter separates the fields of a CSV file: one character, or "tab". Where it
+	// is empty, it is the one of comma, tab, semicolon and bar at which the header
+	// splits into all the columns.
+	Delimiter string `json:"delimiter"`
 }
 
 // DefaultMapping is how a file is read of which nothing is said: columns user,
@@ -106,6 +111,9 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	if members["events"] != nil {
 		m.Events = nil // a map would be merged, not replaced
 	}
+	if members["all"] != nil && members["event"] == nil && members["events"] == nil {
+		m.Event, m.Events = "", nil
+	}
 	if members["biz"] != nil && members["bizColumn"] == nil {
 		m.BizColumn = ""
 	}
@@ -119,13 +127,11 @@ func parseMapping(r io.Reader) (Mapping, error) {
 }
 
 // mappingMembers are what a mapping file may say.
-var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "event", "events", "time", "timeUnit"}
+var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "all", "event", "events", "time", "timeUnit", "delimiter"}
 
 // Validate says what is wrong with a mapping, and by which name.
 func (m Mapping) Validate() error {
-	for _, c := range []struct{ name, column string }{
-		{"user", m.User}, {"subject", m.Subject}, {"event", m.Event}, {"time", m.Time},
-	} {
+	for _, c := range []struct{ name, column string }{{"user", m.User}, {"subject", m.Subject}, {"time", m.Time}} {
 		if c.column == "" {
 			return fmt.Errorf("%s must name a column", c.name)
 		}
@@ -137,22 +143,43 @@ func (m Mapping) Validate() error {
 		return fmt.Errorf("give biz (%q) or the column that holds it (%q), not both", m.Biz, m.BizColumn)
 	case !slices.Contains(TimeUnits(), m.TimeUnit):
 		return fmt.Errorf("the time unit %q is none of %s", m.TimeUnit, strings.Join(TimeUnits(), ", "))
-	case len(m.Events) == 0:
-		return errors.New("no event is mapped to an action")
 	}
 	if m.Biz != "" {
 		if err := storage.ValidateBiz(m.Biz); err != nil {
 			return err
 		}
 	}
+	if m.Delimiter != "" {
+		if _, err := ParseDelimiter(m.Delimiter); err != nil {
+			return err
+		}
+	}
+	return m.validateEvents()
+}
+
+func (m Mapping) validateEvents() error {
+	switch {
+	case m.All != "" && (m.Event != "" || len(m.Events) > 0):
+		return fmt.Errorf("give the action of every row (all: %q) or the column that says what was done (event, events), not both", m.All)
+	case m.All != "" && actionNames[m.All] == 0:
+		return fmt.Errorf("all is %q, which is none of %s", m.All, strings.Join(Actions(), ", "))
+	case m.All != "":
+		return nil
+	case m.Event == "":
+		return errors.New("event must name a column, or all the action of every row")
+	case len(m.Events) == 0:
+		return errors.New("no event is mapped to an action")
+	}
 	for _, event := range slices.Sorted(maps.Keys(m.Events)) {
 		if name := m.Events[event]; name != skip && actionNames[name] == 0 {
-			return fmt.Errorf("event %q is mapped to %q, which is none of %s, %s",
-				event, name, strings.Join(slices.Sorted(maps.Keys(actionNames)), ", "), skip)
+			return fmt.Errorf("event %q is mapped to %q, which is none of %s, %s", event, name, strings.Join(Actions(), ", "), skip)
 		}
 	}
 	return nil
 }
+
+// Actions returns the names of what a row can do, sorted.
+func Actions() []string { return slices.Sorted(maps.Keys(actionNames)) }
 
 // skip is what an event is mapped to that has no action here.
 const skip = "skip"

@@ -12,6 +12,12 @@ func TestMappingFile(t *testing.T) {
 	if m.Biz != "article" || m.BizColumn != "" || m.User != "personId" || m.Subject != "subject" || m.TimeUnit != "ms" || len(m.Events) != 1 {
 		t.Errorf("got %+v", m)
 	}
+	m, err = LoadMapping(writeFile(t, "map.json", `{"all": "read", "delimiter": "tab"}`))
+	must(t, err)
+	must(t, m.Validate())
+	if m.All != "read" || m.Event != "" || m.Events != nil || m.Delimiter != "tab" {
+		t.Errorf("got %+v", m)
+	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{}`))
 	must(t, err)
 	must(t, m.Validate())
@@ -37,6 +43,12 @@ func TestWrongMappings(t *testing.T) {
 		{`{"bizColumn": ""}`, "either biz or"},
 		{`{"timeUnit": "h"}`, `"h" is none of s, ms, us, rfc3339`},
 		{`{"events": {}}`, "no event is mapped"},
+		{`{"all": "look"}`, `all is "look", which is none of clear, collect`},
+		{`{"all": "skip"}`, `all is "skip", which is none of clear, collect`},
+		{`{"all": "read", "event": "type"}`, `give the action of every row (all: "read") or the column`},
+		{`{"all": "read", "events": {"VIEW": "read"}}`, "not both"},
+		{`{"event": ""}`, "event must name a column, or all the action"},
+		{`{"delimiter": "::"}`, `"::" is no delimiter: write one character`},
 		{`{"events": {"VIEW": "look"}}`, `"VIEW" is mapped to "look", which is none of clear, collect`},
 	} {
 		m, err := LoadMapping(writeFile(t, "map.json", c.text))

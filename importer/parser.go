@@ -38,7 +38,8 @@ type block struct {
 type parser struct {
 	rows    rowReader
 	mapping Mapping
-	does    map[string]action
+	does    map[string]action // by event
+	all     action            // of every row; 0 where the event tells
 	tenant  string
 	strict  bool
 	size    int // of a block
@@ -62,7 +63,7 @@ func newParser(src *Source, o Options) (*parser, error) {
 	}
 	p := &parser{
 		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, size: blockActions, where: src.read.Load, stop: src.stop,
-		does:    make(map[string]action, len(o.Mapping.Events)),
+		does: make(map[string]action, len(o.Mapping.Events)), all: actionNames[o.Mapping.All],
 		chain:   sha256.Sum256([]byte("ovation import 1")),
 		skipped: make(map[Skipped]int64),
 	}
@@ -146,10 +147,13 @@ func (p *parser) reject(bad RowError) error {
 }
 
 func (p *parser) parse(r *row) (parsed, error) {
-	does, mapped := p.does[r[colEvent]]
+	does := p.all
 	if does == 0 {
-		p.skip(r[colEvent], mapped)
-		return parsed{}, nil
+		var mapped bool
+		if does, mapped = p.does[r[colEvent]]; does == 0 {
+			p.skip(r[colEvent], mapped)
+			return parsed{}, nil
+		}
 	}
 	at, err := parseTime(r[colTime], p.mapping.TimeUnit)
 	if err != nil {

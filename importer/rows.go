@@ -18,7 +18,7 @@ const maxRowBytes = 1 << 20
 const (
 	colUser = iota
 	colSubject
-	colEvent
+	colEvent // not wanted where Mapping.All is set
 	colTime
 	colBiz // not wanted where Mapping.Biz is set
 	columnCount
@@ -50,21 +50,29 @@ func newRowReader(s *Source, m Mapping) (rowReader, error) {
 	if s.format == "ndjson" {
 		return &ndjsonReader{r: bufio.NewReaderSize(s.text, maxRowBytes), columns: columns}, nil
 	}
-	return newCSVReader(s.text, columns)
+	comma := delimiterOf(headerLine(s.text), columns)
+	if m.Delimiter != "" {
+		var err error
+		if comma, err = ParseDelimiter(m.Delimiter); err != nil {
+			return nil, err
+		}
+	}
+	return newCSVReader(s.text, comma, columns)
 }
 
-// csvReader reads CSV as RFC 4180 has it, with a header.
+// csvReader reads CSV as RFC 4180 has it, with a header and any delimiter.
 type csvReader struct {
 	bound *boundedReader
 	csv   *csv.Reader
-	at    [columnCount]int // each column's place, -1 where it is not wanted
+	at    places
 	width int
 	start int
 }
 
-func newCSVReader(r io.Reader, columns row) (*csvReader, error) {
+func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
 	bound := &boundedReader{r: r, left: maxRowBytes}
 	c := &csvReader{bound: bound, csv: csv.NewReader(bufio.NewReaderSize(bound, 64<<10)), start: 1}
+	c.csv.Comma = comma
 	c.csv.FieldsPerRecord = -1
 	c.csv.ReuseRecord = true
 	header, err := c.csv.Read()
@@ -75,22 +83,32 @@ func newCSVReader(r io.Reader, columns row) (*csvReader, error) {
 		return nil, fmt.Errorf("read the header: %w", explainPacked(err))
 	}
 	c.width = len(header)
+	if c.at, err = find(columns, header); err != nil {
+		return nil, fmt.Errorf("the header, split at each %s, %w", delimiterName(comma), err)
+	}
+	return c, nil
+}
+
+// places is where each column is, -1 where it is not wanted.
+type places [columnCount]int
+
+func find(columns row, header []string) (at places, err error) {
 	for i, column := range columns {
-		c.at[i] = -1
+		at[i] = -1
 		for place, name := range header {
 			if name != column || column == "" {
 				continue
 			}
-			if c.at[i] >= 0 {
-				return nil, fmt.Errorf("the header has the column %q twice", column)
+			if at[i] >= 0 {
+				return at, fmt.Errorf("has the column %q twice", column)
 			}
-			c.at[i] = place
+			at[i] = place
 		}
-		if c.at[i] < 0 && column != "" {
-			return nil, fmt.Errorf("the header has no column %q; it has %s", column, list(header))
+		if at[i] < 0 && column != "" {
+			return at, fmt.Errorf("has no column %q; it has %s", column, list(header))
 		}
 	}
-	return c, nil
+	return at, nil
 }
 
 func (c *csvReader) line() int { return c.start }

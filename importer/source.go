@@ -44,7 +44,7 @@ func (s *Source) Close() error {
 
 // Open opens a file, or stdin where the name is "-". Whether it is packed by
 // gzip or zip is seen from its first bytes. format is one of Formats; where it
-// is empty, the ending of the name decides (.csv, .ndjson, .jsonl), or else
+// is empty, the ending of the name decides (.csv, .tsv, .ndjson, .jsonl), or else
 // the first byte: "{" begins NDJSON.
 //
 // A packed file is unpacked once to its end before Open returns, and refused
@@ -160,7 +160,7 @@ func (s *Source) sniff(name string) error {
 // formatOf tells it by the file's name, or else by its first byte.
 func formatOf(name string, first byte) string {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".csv":
+	case ".csv", ".tsv":
 		return "csv"
 	case ".ndjson", ".jsonl":
 		return "ndjson"

@@ -23,15 +23,17 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
 
-	Map    string     `help:"Mapping to begin with: deskdrop, or a JSON file; see below."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
-	Format fileFormat `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson"         variable:"OVATION_IMPORT_FORMAT"`
-	Tenant tenantName `default:"default"                                               help:"Tenant to import into."    variable:"OVATION_IMPORT_TENANT"`
-	Strict bool       `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
+	Map       string         `help:"Mapping to begin with: deskdrop, or a JSON file; see below."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
+	Format    fileFormat     `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson"         variable:"OVATION_IMPORT_FORMAT"`
+	Delimiter fieldDelimiter `help:"What separates the fields of CSV: a character, or tab; if empty, recognised by the header." placeholder:"CHARACTER" variable:"OVATION_IMPORT_DELIMITER"`
+	Tenant    tenantName     `default:"default"                                               help:"Tenant to import into."    variable:"OVATION_IMPORT_TENANT"`
+	Strict    bool           `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 
 	Biz       bizName           `help:"Kind of content of every row, for example article."                                               placeholder:"BIZ" variable:"OVATION_IMPORT_BIZ"`
 	BizColumn string            `help:"Or the column that holds it (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
+	All       actionName        `help:"What every row is, for a log without a column that says so: read, like, dislike, clear, collect or uncollect." placeholder:"ACTION" variable:"OVATION_IMPORT_ALL"`
 	Event     string            `help:"Column that says what was done (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
 	Events    map[string]string `help:"What its values mean: read, like, dislike, clear, unlike, undislike, collect, uncollect or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
@@ -47,7 +49,7 @@ The mapping deskdrop is that of CI&T Deskdrop, public data of a year of a conten
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
    "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "skip"}}
 
-or "bizColumn" for "biz". What it says of events is all there is; --events adds to it and changes it. Rows of other events are skipped and counted.
+or "bizColumn" for "biz", "all" for "event" and "events", and "delimiter". What it says of events is all there is; --events adds to it and changes it. Rows of other events are skipped and counted.
 
 While nodes use Redis, an import into their database needs OVATION_REDIS_URL, too, so that they show what it changes.
 
@@ -110,6 +112,14 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 		m.Events = map[string]string{} // they are all there are
 	}
 	switch {
+	case c.All != "" && (c.Event != "" || len(c.Events) > 0):
+		return m, errors.New("--all or OVATION_IMPORT_ALL, and --event, --events or their variables, exclude each other")
+	case c.All != "":
+		m.All, m.Event, m.Events = string(c.All), "", nil
+	case m.All != "" && (c.Event != "" || len(c.Events) > 0):
+		m.All, m.Event, m.Events = "", importer.DefaultMapping().Event, map[string]string{}
+	}
+	switch {
 	case c.Biz != "" && c.BizColumn != "":
 		return m, errors.New("--biz or OVATION_IMPORT_BIZ, and --biz-column or OVATION_IMPORT_BIZ_COLUMN, exclude each other")
 	case c.Biz != "":
@@ -122,6 +132,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Event = cmp.Or(c.Event, m.Event)
 	m.Time = cmp.Or(c.Time, m.Time)
 	m.TimeUnit = cmp.Or(string(c.TimeUnit), m.TimeUnit)
+	m.Delimiter = cmp.Or(string(c.Delimiter), m.Delimiter)
 	maps.Copy(m.Events, c.Events)
 	if err := m.Validate(); err != nil {
 		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // the others are checked by now

@@ -76,6 +76,23 @@ func TestDeskdropIsImported(t *testing.T) {
 	}
 }
 
+// A click log has a row for each click, tabs and no column that says what was done.
+func TestClickLogIsImported(t *testing.T) {
+	data, file := t.TempDir(), filepath.Join(t.TempDir(), "clicks.tsv")
+	must(t, os.WriteFile(file, []byte("user\titem\tat\nann\t7\t1500000000\nann\t7\t1500000001\nbob\t8\t1500000002\n"), 0o600))
+	click := func(flags ...string) ended {
+		return call(t, environment(), append([]string{"import", "--data=" + data, "--biz=video", "--subject=item", "--time=at", "--time-unit=s", file}, flags...)...)
+	}
+	click().wants(t, exitFailed, `the header, split at each tab, has no column "event"; it has "user", "item", "at"`)
+	click("--all=read", "--delimiter=,").wants(t, exitFailed, `split at each comma, has no column "user"`)
+	click("--all=read").wants(t, 0, "imported      3 × read")
+	click("--all=read", "--delimiter=tab").wants(t, 0, "already there 3")
+	if got, want := sums(t, data, "biz = 'video'"), [4]int64{3}; got != want {
+		t.Errorf("there are %v reads, likes, dislikes and collects, want %v", got, want)
+	}
+	verified(t, data)
+}
+
 // stopping cancels a context when it is read to its end.
 type stopping struct {
 	text io.Reader

@@ -169,7 +169,7 @@ func (s *site) reads(t *testing.T, subject string) (n int64) {
 
 func TestDeadLettersOutliveAChangeOfPartitions(t *testing.T) {
 	s := newSite(t)
-	s.putAside(t, "the disk burns", "one", "two")
+	s.putAside(t, "nobody knows why", "one", "two")
 	s.run(t, "partitions", "6").wants(t, 0, "There are 6 partitions now")
 	s.run(t, "dead", "list").wants(t, 0, "one", "two")
 	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "another number of partitions than 4: use 6")

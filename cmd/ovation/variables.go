@@ -187,6 +187,25 @@ func (f *fileFormat) UnmarshalText(text []byte) error {
 	return oneOf(string(text), importer.Formats())
 }
 
+// actionName is what a row does.
+type actionName string
+
+// UnmarshalText refuses unknown actions.
+func (a *actionName) UnmarshalText(text []byte) error {
+	*a = actionName(text)
+	return oneOf(string(text), importer.Actions())
+}
+
+// fieldDelimiter separates the fields of a file.
+type fieldDelimiter string
+
+// UnmarshalText refuses what separates nothing.
+func (d *fieldDelimiter) UnmarshalText(text []byte) error {
+	*d = fieldDelimiter(text)
+	_, err := importer.ParseDelimiter(string(text))
+	return err
+}
+
 func oneOf(value string, known []string) error {
 	if !slices.Contains(known, value) {
 		return fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))

@@ -50,6 +50,7 @@ func (p *persisted) has(id string) bool {
 
 // changing are options whose processes are given up soon.
 func changing(t *testing.T) Options {
+	t.Helper()
 	opts := options(t)
 	opts.Heartbeat = time.Second
 	return opts

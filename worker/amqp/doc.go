@@ -23,6 +23,9 @@
 // aside after 20 deliveries, or drops it, and takes no message above 16 MiB;
 // the queues say their own limit, and maxBody is that bound.
 //
+// The number of partitions belongs to the queues. ChangePartitions changes it while
+// they are used.
+//
 // # Invariants
 //
 //   - The queue keeps the contract of package worker: TestQueueContract.
@@ -33,6 +36,14 @@
 //     message that no queue has taken is not confirmed:
 //     TestMessageWithoutAQueueIsNotConfirmed. Queues that are gone are made
 //     again: TestConsumerWithoutAQueueDeclaresItAgain.
+//   - The number of partitions changes without the loss of anything that was
+//     confirmed, and at no moment do two processes use different ones (gate.go):
+//     TestChangeOfPartitionsLosesNothingThatWasConfirmed,
+//     TestChangeOfPartitionsIsRefusedWhileAPublisherStays,
+//     TestChangeOfPartitionsThatWasKilledIsCompleted,
+//     TestChangeOfPartitionsThatFailsLeavesTheOldNumber,
+//     TestChangeOfPartitionsFindsWhatLiesInUnusedQueues. Dead letters stay:
+//     TestChangeOfPartitionsKeepsDeadLetters.
 //   - A delivery of a lost connection settles nothing, in particular no other
 //     delivery: TestStaleDeliverySettlesNothing.
 //   - I6 Degrade, and say so: no call hangs on a broker that is away, silent or
