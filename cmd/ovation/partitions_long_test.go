@@ -1,0 +1,170 @@
+//go:build long
+
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/balance"
+)
+
+// fleet is two nodes behind a balancer, and two workers.
+type fleet struct {
+	site           *site
+	balancer       *balance.Balancer
+	through        *server
+	nodes, workers [2]*server
+}
+
+// newFleet starts a fleet with a number of partitions.
+func newFleet(t *testing.T, partitions int) *fleet {
+	t.Helper()
+	f := &fleet{site: newSite(t), balancer: balance.New(slog.New(slog.DiscardHandler))}
+	f.site.variables["OVATION_DRAIN"] = stackDrain.String() // which is for this balancer
+	f.site.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
+	front := httptest.NewServer(f.balancer)
+	t.Cleanup(func() {
+		front.Close()
+		f.balancer.Close()
+	})
+	f.through = &server{url: front.URL, as: as}
+	for i := range f.nodes {
+		f.workers[i] = f.site.start(t, "work")
+		f.startNode(t, i)
+	}
+	return f
+}
+
+func (f *fleet) startNode(t *testing.T, i int) {
+	t.Helper()
+	f.nodes[i] = f.site.start(t, "serve")
+	must(t, f.balancer.Add(f.nodes[i].url))
+	eventually(t, "the balancer knows the new node", func() bool { return f.balancer.Ready() > i })
+}
+
+// repartition changes the number of partitions as docs/operations.md says.
+func (f *fleet) repartition(t *testing.T, from, to int) {
+	t.Helper()
+	f.site.run(t, "partitions", strconv.Itoa(to)).wants(t, 0, fmt.Sprintf("There are %d partitions now", to))
+	f.site.run(t, "work", "--addr=127.0.0.1:0").wants(t, exitFailed, fmt.Sprintf("use %d, or change it by ovation partitions %d", to, from))
+	f.site.variables["OVATION_PARTITIONS"] = strconv.Itoa(to)
+	for i := range f.workers {
+		stopped(t, "work", f.workers[i])
+		f.workers[i] = f.site.start(t, "work")
+	}
+	for i := range f.nodes {
+		stopped(t, "serve", f.nodes[i])
+		f.startNode(t, i)
+		eventually(t, "the balancer knows both nodes", func() bool { return f.balancer.Ready() == len(f.nodes) })
+	}
+	f.site.run(t, "partitions", strconv.Itoa(to)).wants(t, 0, fmt.Sprintf("There are %d partitions already", to))
+}
+
+// fan likes one video after the other and reads the same film after each, through
+// the balancer. What is UNAVAILABLE is sent again: a like counts once, and of a
+// read it is not known.
+type fan struct {
+	name           string
+	likes          int
+	reads, unknown int64
+}
+
+func (f *fan) act(through *server) error {
+	like := fmt.Sprintf(`mutation { like(input: {biz: "video", bizId: "%d"}) { durability } }`, f.likes)
+	for {
+		err := through.graphQL(f.name, like, nil)
+		if err == nil {
+			break
+		}
+		if !strings.Contains(err.Error(), "UNAVAILABLE") {
+			return err
+		}
+	}
+	f.likes++
+	err := through.graphQL(f.name, `mutation { read(input: {biz: "video", bizId: "film"}) { durability } }`, nil)
+	switch {
+	case err == nil:
+		f.reads++
+	case strings.Contains(err.Error(), "UNAVAILABLE"):
+		f.unknown++
+	default:
+		return err
+	}
+	return nil
+}
+
+// cheer has fans act until the function returns.
+func cheer(t *testing.T, through *server, during func()) []*fan {
+	t.Helper()
+	var all sync.WaitGroup
+	defer all.Wait()
+	done := make(chan struct{})
+	defer close(done)
+	fans := make([]*fan, 24)
+	for i := range fans {
+		f := &fan{name: fmt.Sprintf("fan-%d", i)}
+		fans[i] = f
+		all.Go(func() {
+			for !isClosed(done) {
+				if err := f.act(through); err != nil {
+					t.Errorf("%s: %v", f.name, err)
+					return
+				}
+			}
+		})
+	}
+	during()
+	return fans
+}
+
+// TestLongPartitionsChangeUnderLoad has the number of partitions changed while users
+// act. No request fails but with UNAVAILABLE, and what was acknowledged is stored
+// once: likes, and reads, which add up.
+func TestLongPartitionsChangeUnderLoad(t *testing.T) {
+	f := newFleet(t, 8)
+	fans := cheer(t, f.through, func() {
+		f.repartition(t, 8, 12)
+		f.repartition(t, 12, 4)
+	})
+	var likes int
+	var reads, unknown int64
+	for _, fan := range fans {
+		likes, reads, unknown = likes+fan.likes, reads+fan.reads, unknown+fan.unknown
+	}
+	t.Logf("%d likes, %d reads, %d reads of which it is not known", likes, reads, unknown)
+	eventually(t, "every like is stored", func() bool { return f.site.likes(t) >= likes })
+	eventually(t, "every read is stored", func() bool { return f.site.reads(t, "film") >= reads })
+	if n := f.site.likes(t); n > likes+len(fans) { // each may have one under way
+		t.Errorf("%d likes are stored of %d", n, likes)
+	}
+	if n := f.site.reads(t, "film"); n > reads+unknown {
+		t.Errorf("%d reads are stored of %d, and %d of which it is not known", n, reads, unknown)
+	}
+	stored := f.site.stored(t)
+	for _, fan := range fans {
+		for i := range fan.likes {
+			if !stored[fan.name][strconv.Itoa(i)].liked {
+				t.Errorf("like %d of %s was acknowledged and is not stored", i, fan.name)
+			}
+		}
+	}
+	f.site.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
+}
+
+// reads counts the reads that the database has of a subject.
+func (s *site) reads(t *testing.T, subject string) (n int64) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])
+	must(t, err)
+	defer c.Close(t.Context())
+	must(t, c.QueryRow(t.Context(), "SELECT coalesce(sum(read_count), 0) FROM interactive WHERE biz_id = $1", subject).Scan(&n))
+	return n
+}
