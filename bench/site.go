@@ -194,7 +194,7 @@ func (s *site) broker(do func(*amqp091.Channel) error) error {
 
 func (s *site) dropQueues(context.Context) error {
 	return s.broker(func(channel *amqp091.Channel) error {
-		for _, name := range append(s.queues(), s.prefix+".partitions", s.prefix+".publishers", s.prefix+".workers") {
+		for _, name := range append(s.queues(), s.prefix+".partitions", s.prefix+".open", s.prefix+".publishers", s.prefix+".workers") {
 			if _, err := channel.QueueDelete(name, false, false, false); err != nil {
 				return fmt.Errorf("delete queue %s: %w", name, err)
 			}

@@ -88,7 +88,7 @@ func deleteQueues(b *testing.B, at, prefix string, partitions int) {
 	defer connection.Close()
 	channel, err := connection.Channel()
 	must(b, err)
-	names := []string{"dead", "partitions", "publishers", "workers"}
+	names := []string{"dead", "partitions", "open", "publishers", "workers"}
 	for i := range partitions {
 		names = append(names, strconv.Itoa(i))
 	}

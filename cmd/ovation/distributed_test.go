@@ -85,7 +85,7 @@ func (s *site) clean(tb testing.TB) {
 	s.sql(tb, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
 	s.forget(tb)
 	s.withQueues(tb, func(channel *amqp091.Channel) error {
-		names := []string{"dead", "partitions", "publishers", "workers"}
+		names := []string{"dead", "partitions", "open", "publishers", "workers"}
 		for partition := range mostPartitions {
 			names = append(names, strconv.Itoa(partition))
 		}

@@ -14,7 +14,7 @@ import (
 
 // Changed is what ChangePartitions did.
 type Changed struct {
-	// From is how many partitions there were; 0 if a run before was killed.
+	// From is how many partitions there were.
 	From int
 	// Kept is how many partition queues are left that are not used any more. They
 	// are empty.
@@ -33,8 +33,8 @@ type Drain func(context.Context, worker.Consumer) error
 // No queue that has ever held a message is deleted: AMQP cannot tell whether the
 // broker still moves a dead letter out of a queue that looks empty.
 //
-// Where it fails, the old number holds again, or, if it is killed or RabbitMQ
-// fails, nobody can use the queues until it has run again. Errors:
+// Where it fails, the old number holds again; where it is killed or RabbitMQ fails,
+// nobody can use the queues until it has run again. Errors:
 // storage.ErrUnavailable; those of Open; a publisher or worker that does not leave.
 func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, error) {
 	c := &change{given: opts, opts: opts.withDefaults(), drain: drain}
@@ -73,16 +73,10 @@ func (c *change) run(ctx context.Context) (changed Changed, err error) {
 	if err != nil || idle {
 		return changed, unlessEnded(ctx, err)
 	}
-	for done := false; !done && err == nil; {
-		if err = c.close(ctx); err == nil {
-			err = c.empty(ctx)
+	for _, step := range []func(context.Context) error{c.close, c.empty, c.open} {
+		if err := step(ctx); err != nil {
+			return changed, errors.Join(unlessEnded(ctx, err), c.restore(ctx))
 		}
-		if err == nil {
-			done, err = c.open(ctx)
-		}
-	}
-	if err != nil {
-		return changed, errors.Join(unlessEnded(ctx, err), c.restore(ctx))
 	}
 	return changed, nil
 }
@@ -104,23 +98,11 @@ func (c *change) examine() error {
 	if err := c.session.within(func() error { return c.session.expect(c.opts) }); err != nil {
 		return err
 	}
-	lock := c.opts.Prefix + ".change" // goes with the connection
-	err := c.request(func(channel *amqp091.Channel) error {
-		_, err := channel.QueueDeclare(lock, false, true, true, false, nil)
-		return err
-	})
-	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.ResourceLocked {
-		return errors.New("another run does that at this moment")
-	}
-	if err != nil {
-		return fmt.Errorf("take the lock: %w", c.opts.explain(lock, err))
+	if err := c.session.within(func() error { return c.session.lock(c.opts) }); err != nil {
+		return fmt.Errorf("take the lock: %w", c.opts.explain(c.opts.lock(), err))
 	}
 	for partition := range maxPartitions {
-		lacks := true
-		err := c.session.within(func() (err error) {
-			lacks, err = c.session.lacks(c.opts.queue(partition))
-			return err
-		})
+		lacks, err := c.lacks(c.opts.queue(partition))
 		if err != nil {
 			return fmt.Errorf("look for partition %d: %w", partition, err)
 		}
@@ -131,18 +113,19 @@ func (c *change) examine() error {
 	return c.findOld()
 }
 
-// findOld finds the old number, by asking for the new one: the broker refuses it and
-// tells what there is.
-func (c *change) findOld() error {
-	closed := false
-	err := c.session.within(func() (err error) {
-		closed, err = c.session.gateClosed(c.opts)
+func (c *change) lacks(queue string) (lacks bool, err error) {
+	err = c.session.within(func() (err error) {
+		lacks, err = c.session.lacks(queue)
 		return err
 	})
-	if err != nil || closed {
-		return err
-	}
-	err = c.declareMarker(c.opts)
+	return lacks, err
+}
+
+// findOld finds the old number by asking for the new one: the broker refuses it and
+// tells what there is. Where there is no marker, a run before was killed that was
+// about to make it, and there is no old number to keep.
+func (c *change) findOld() error {
+	err := c.make(markerOf(c.opts))
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
 		if c.from = partitionsIn(refused); c.from == 0 {
 			return fmt.Errorf("the number that there is cannot be read: %w", err)
@@ -153,15 +136,23 @@ func (c *change) findOld() error {
 	return err
 }
 
-func (c *change) declareMarker(o Options) error {
-	return c.request(func(channel *amqp091.Channel) error { return declareAll(channel, o, []declaration{markerOf(o)}) })
+func (c *change) make(queues ...declaration) error {
+	return c.session.within(func() error { return c.session.make(c.opts, queues...) })
 }
 
-// unchanged reports whether there is nothing to do: the number is the new one, and
-// nothing lies in queues that are not used.
+func (c *change) remove(queue string) error {
+	return c.request(func(channel *amqp091.Channel) error {
+		_, err := channel.QueueDelete(queue, false, false, false)
+		return err
+	})
+}
+
+// unchanged reports whether there is nothing to do: the number is the new one, the
+// gate is open and nothing lies in queues that are not used.
 func (c *change) unchanged() (bool, error) {
-	if c.from != c.opts.Partitions {
-		return false, nil
+	closed, err := c.lacks(c.opts.gate())
+	if err != nil || closed || c.from != c.opts.Partitions {
+		return false, err
 	}
 	unused, err := c.depth(c.partitions(c.opts.Partitions))
 	return unused.Messages == 0, err
@@ -169,11 +160,7 @@ func (c *change) unchanged() (bool, error) {
 
 // close closes the gate and waits until every publisher and worker has left.
 func (c *change) close(ctx context.Context) error {
-	err := c.request(func(channel *amqp091.Channel) error {
-		_, err := channel.QueueDelete(c.opts.marker(), false, false, false)
-		return err
-	})
-	if err != nil {
+	if err := c.remove(c.opts.gate()); err != nil {
 		return fmt.Errorf("close the gate: %w", err)
 	}
 	c.opts.Logger.Info("publishers and workers are shut out; nodes persist straight to Postgres")
@@ -281,48 +268,70 @@ func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 	return total, nil
 }
 
-// open makes the queues that the new number needs and opens the gate. It returns
-// false where somebody has opened it with another number in between.
-func (c *change) open(ctx context.Context) (bool, error) {
+// open makes the queues that the new number needs, and opens the gate.
+func (c *change) open(ctx context.Context) error {
 	opts := c.opts
-	opts.draining = true // the marker comes last
-	err := c.session.within(func() error {
-		_, err := c.session.declare(opts)
+	opts.draining = true
+	if err := c.make(opts.used()...); err != nil {
 		return err
-	})
-	if err != nil {
-		return false, err
 	}
 	// New queues must outlive a crash before anything is confirmed.
 	if err := newLink("change partitions", c.opts, nil).settle(ctx); err != nil {
-		return false, err
+		return err
 	}
-	err = c.declareMarker(c.opts)
-	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
-		return false, nil
-	}
-	return err == nil, err
+	return c.reopen(ctx, c.opts.Partitions)
 }
 
-// restore opens the gate with the old number, where that is known.
-func (c *change) restore(ctx context.Context) error {
-	const closed = "the queues can be used again when this has been run to its end; meanwhile nodes persist straight to Postgres"
-	if c.from == 0 {
-		return errors.New(closed)
+// reopen replaces the marker and makes the gate. A session that saw the gate open
+// and looks at the marker only now may make it in between, with its own number; it
+// is not let in.
+func (c *change) reopen(ctx context.Context, partitions int) error {
+	opts := c.opts
+	opts.Partitions = partitions
+	for {
+		err := c.make(markerOf(opts))
+		if refused, is := errors.AsType[*amqp091.Error](err); !is || refused.Code != amqp091.PreconditionFailed {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		if err := errors.Join(ctx.Err(), c.remove(opts.marker())); err != nil {
+			return err
+		}
 	}
+	return c.make(holdsNothing(opts.gate()))
+}
+
+// restore opens the gate with the old number, over a connection of its own: the other
+// one may be lost.
+func (c *change) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.IOTimeout)
 	defer cancel()
-	c.session.close() // it may be lost, and holds the lock
-	again, err := dial(ctx, c.opts, "change partitions")
-	if err != nil {
-		return fmt.Errorf("%s (%w)", closed, err)
-	}
-	defer again.close()
-	c.session = again
-	old := c.opts
-	old.Partitions = c.from
-	if err := c.declareMarker(old); err != nil {
-		return fmt.Errorf("%s (%w)", closed, err)
+	c.session.close()
+	if err := c.restoreOver(ctx); err != nil {
+		return fmt.Errorf("the queues can be used again when this has been run to its end; meanwhile nodes persist straight to Postgres (%w)", err)
 	}
 	return fmt.Errorf("there are %d partitions, as before, and nothing is lost", c.from)
+}
+
+func (c *change) restoreOver(ctx context.Context) (err error) {
+	if c.session, err = dial(ctx, c.opts, "change partitions"); err != nil {
+		return err
+	}
+	defer c.session.close()
+	for {
+		err := c.session.within(func() error { return c.session.lock(c.opts) })
+		if err == nil {
+			return c.reopen(ctx, c.from)
+		}
+		if !errors.Is(err, errLocked) { // as it is until the broker has closed the other connection
+			return err
+		}
+		select {
+		case <-time.After(lockEvery):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }

@@ -123,7 +123,7 @@ func feed(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *at
 	prefix := round.Add(1)
 	for caller := range 4 {
 		feeding.Go(func() {
-			for i := 0; ; i++ {
+			for i := 0; t.Context().Err() == nil; i++ {
 				id := fmt.Sprintf("%d-%d-%d", prefix, caller, i)
 				ctx, cancel := context.WithTimeout(context.Background(), patience)
 				_, err := publisher.Publish(ctx, i%publisher.Partitions(), message(id))
@@ -214,7 +214,7 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 	s := dialed(t, opts)
 	defer s.close()
 	err := s.with(func(ch *amqp091.Channel) error {
-		_, err := ch.QueueDelete(q.opts.marker(), false, false, false)
+		_, err := ch.QueueDelete(q.opts.gate(), false, false, false)
 		return err
 	})
 	if err != nil {
@@ -223,7 +223,7 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 	refuses(t, opts, 3, "run it again")
 	eventually(t, "the publisher is shut out", func() bool { return !q.Up() })
 	var got persisted
-	if changed := changeTo(t, opts, 2, got.drain); changed != (Changed{Kept: 1}) {
+	if changed := changeTo(t, opts, 2, got.drain); changed != (Changed{From: 3, Kept: 1}) {
 		t.Errorf("changed %+v", changed)
 	}
 	if !got.has("queued") {
@@ -294,7 +294,7 @@ func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
 	to.Partitions = 4
 	changeTo(t, opts, 2, func(ctx context.Context, from worker.Consumer) error {
 		_, err := ChangePartitions(ctx, to, func(context.Context, worker.Consumer) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), "another run") {
+		if err == nil || !strings.Contains(err.Error(), "another process is making the queues or changes") {
 			t.Errorf("a change within a change returned %v", err)
 		}
 		return new(persisted).drain(ctx, from)
@@ -306,5 +306,31 @@ func TestChangeOfPartitionsNeedsQueues(t *testing.T) {
 	_, err := ChangePartitions(t.Context(), options(t), nil)
 	if err == nil || !strings.Contains(err.Error(), "is it the right one, and the right prefix?") {
 		t.Errorf("without queues the error is %v", err)
+	}
+}
+
+func TestProcessesThatBeginAtOnceAgreeOnTheQueues(t *testing.T) {
+	opts := options(t)
+	var all sync.WaitGroup
+	var opened [2]atomic.Int64 // with 3 and 4 partitions
+	for i := range 8 {
+		all.Go(func() {
+			mine := opts
+			mine.Partitions = 3 + i%2
+			q, err := Open(t.Context(), mine)
+			switch {
+			case err == nil:
+				opened[i%2].Add(1)
+				if err := q.Close(); err != nil {
+					t.Error(err)
+				}
+			case !strings.Contains(err.Error(), fmt.Sprintf("use %d, or change it", 4-i%2)):
+				t.Errorf("with %d partitions Open returned %v", mine.Partitions, err)
+			}
+		})
+	}
+	all.Wait()
+	if a, b := opened[0].Load(), opened[1].Load(); a+b != 4 || a*b != 0 {
+		t.Errorf("%d were opened with 3 partitions and %d with 4", a, b)
 	}
 }

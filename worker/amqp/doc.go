@@ -38,6 +38,7 @@
 //     again: TestConsumerWithoutAQueueDeclaresItAgain.
 //   - The number of partitions changes without the loss of anything that was
 //     confirmed, and at no moment do two processes use different ones (gate.go):
+//     TestProcessesThatBeginAtOnceAgreeOnTheQueues,
 //     TestChangeOfPartitionsLosesNothingThatWasConfirmed,
 //     TestChangeOfPartitionsIsRefusedWhileAPublisherStays,
 //     TestChangeOfPartitionsThatWasKilledIsCompleted,

@@ -5,30 +5,33 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/rabbitmq/amqp091-go"
 )
 
 // The gate makes the number of partitions one that all processes agree on at
-// every moment. The broker holds it, as the bound of the marker queue:
+// every moment, also while it changes:
 //
+//   - The number is the bound of the queue PREFIX.partitions, the marker. The broker
+//     refuses a declaration with another one.
+//   - The gate is open while there is a queue PREFIX.open.
 //   - A session that publishes or consumes first registers, by consuming from
-//     PREFIX.publishers or PREFIX.workers; then subscribes to the marker; and
-//     last checks that the marker has its own number.
-//   - ovation partitions closes the gate by deleting the marker. The broker
-//     cancels every subscription to it, upon which sessions end, and no session
-//     begins: a missing marker beside a dead-letter queue is a closed gate.
-//   - Once no session is registered and the queues are drained, it opens the gate
-//     by declaring the marker with the new number.
+//     PREFIX.publishers or PREFIX.workers; then subscribes to PREFIX.open; and last
+//     checks that the marker has its own number.
+//   - ovation partitions closes the gate by deleting PREFIX.open. The broker cancels
+//     every subscription to it, upon which sessions end. Once none is registered, and
+//     the queues are drained, it replaces the marker and makes PREFIX.open again.
 //
-// A session with another number than the marker's therefore checked it before the
-// gate was closed, was registered by then, and has ended before the drain: what it
-// was confirmed lies in a queue that is drained. The registration of a publisher
-// and its messages share a channel, so that the one does not end before the others
-// are taken.
+// Sessions never make PREFIX.open: the first one of all does, and the command, each
+// under a lock that ends with its connection. A session with the old number therefore
+// subscribed to the queue that the command deleted, was registered by then, and has
+// ended before the drain: what it was confirmed lies in a queue that is drained. The
+// registration of a publisher and its messages share a channel, so that the one does
+// not end before the others are taken.
 
 // errClosedGate is why a session cannot begin, or ends.
-var errClosedGate = errors.New("the number of partitions is being changed; where ovation partitions has been killed, run it again")
+var errClosedGate = errors.New("the number of partitions is being changed; where ovation partitions was killed, run it again")
 
 // enter registers a channel, has expelled called when the gate closes, and checks
 // the number of partitions. Nothing may be published or consumed before.
@@ -42,7 +45,7 @@ func (s *session) enter(channel *amqp091.Channel, o Options, register string, ex
 	if err := channel.Qos(1, 0, false); err != nil { // what a stranger puts there is not drained
 		return fmt.Errorf("bound the prefetch: %w", err)
 	}
-	subscriptions := []string{register, o.marker()}
+	subscriptions := []string{register, o.gate()}
 	if o.draining {
 		subscriptions = subscriptions[:1]
 	}
@@ -54,36 +57,93 @@ func (s *session) enter(channel *amqp091.Channel, o Options, register string, ex
 	if o.draining {
 		return nil
 	}
-	return s.agree(o)
+	return s.make(o, markerOf(o))
 }
 
-// agree returns an error unless the gate is open and the marker has the number of
-// partitions of the options.
-func (s *session) agree(o Options) error {
-	closed, err := s.lacks(o.marker())
-	if err == nil && closed {
-		return errClosedGate
+// gateState is what a session finds.
+type gateState int
+
+const (
+	gateOpen gateState = iota
+	gateClosed
+	gateMissing // there are no queues
+)
+
+func (s *session) gateState(o Options) (gateState, error) {
+	lacksGate, err := s.lacks(o.gate())
+	if err != nil || !lacksGate {
+		return gateOpen, err
 	}
-	if err != nil {
-		return fmt.Errorf("look for queue %s: %w", o.marker(), err)
+	lacksDead, err := s.lacks(o.dead())
+	if err != nil || !lacksDead {
+		return gateClosed, err
 	}
-	// Where the gate is closed just now this makes a marker of the old number,
-	// which ovation partitions finds and deletes again.
-	return s.with(func(channel *amqp091.Channel) error { return declareAll(channel, o, []declaration{markerOf(o)}) })
+	return gateMissing, nil
 }
 
-// gateClosed reports whether there are queues and no marker.
-func (s *session) gateClosed(o Options) (bool, error) {
-	for _, missing := range []struct {
-		queue string
-		want  bool
-	}{{o.marker(), true}, {o.dead(), false}} {
-		is, err := s.lacks(missing.queue)
-		if err != nil || is != missing.want {
-			return false, err
+// errLocked: another process makes the queues, or changes their number.
+var errLocked = errors.New("another process is making the queues or changes the number of partitions at this moment")
+
+// lock excludes other processes until the connection ends or unlock. Errors:
+// errLocked.
+func (s *session) lock(o Options) error {
+	err := s.with(func(channel *amqp091.Channel) error {
+		_, err := channel.QueueDeclare(o.lock(), false, true, true, false, nil)
+		return err
+	})
+	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.ResourceLocked {
+		return errLocked
+	}
+	return err
+}
+
+func (s *session) unlock(o Options) error {
+	return s.with(func(channel *amqp091.Channel) error {
+		_, err := channel.QueueDelete(o.lock(), false, false, false)
+		return err
+	})
+}
+
+// lockEvery is the time between two tries to lock.
+const lockEvery = 50 * time.Millisecond
+
+// setUp makes the queues where there are none. Those of the topology come last that
+// say that there are some. Its caller bounds how long it waits for another process
+// that does the same.
+func (s *session) setUp(o Options) error {
+	for {
+		state, err := s.gateState(o)
+		switch {
+		case err != nil:
+			return err
+		case state == gateClosed:
+			return errClosedGate
+		case state == gateOpen:
+			return nil
 		}
+		if err := s.lock(o); err == nil {
+			break
+		} else if !errors.Is(err, errLocked) {
+			return err
+		}
+		time.Sleep(lockEvery)
 	}
-	return true, nil
+	if state, err := s.gateState(o); err != nil || state != gateMissing { // by now
+		return errors.Join(err, s.unlock(o))
+	}
+	return errors.Join(s.make(o, topology(o)...), s.unlock(o))
+}
+
+// make declares queues.
+func (s *session) make(o Options, queues ...declaration) error {
+	return s.with(func(channel *amqp091.Channel) error {
+		for _, queue := range queues {
+			if _, err := channel.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
+				return fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
+			}
+		}
+		return nil
+	})
 }
 
 // with runs requests on a channel of their own.

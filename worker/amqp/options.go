@@ -157,6 +157,12 @@ func (o Options) dead() string { return o.Prefix + ".dead" }
 // marker is the name of the queue whose bound is the number of partitions.
 func (o Options) marker() string { return o.Prefix + ".partitions" }
 
+// gate is the name of the queue that is there while the others may be used.
+func (o Options) gate() string { return o.Prefix + ".open" }
+
+// lock is the name of the queue that one connection has while it changes that.
+func (o Options) lock() string { return o.Prefix + ".lock" }
+
 // publishers and workers are the names of the queues in which sessions register.
 func (o Options) publishers() string { return o.Prefix + ".publishers" }
 func (o Options) workers() string    { return o.Prefix + ".workers" }

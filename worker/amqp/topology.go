@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,32 +17,24 @@ type declaration struct {
 	args amqp091.Table
 }
 
-// topology returns every queue, in the order in which they are declared.
+// topology returns every queue, in the order in which they are made at first.
 //
 //   - PREFIX.partitions, the marker, holds nothing. Its bound is the number of
 //     partitions: the broker itself refuses, at one point and without a race,
-//     any process that would use another number. See gate.go.
-//   - PREFIX.dead takes dead letters.
+//     any process that would use another number.
 //   - PREFIX.publishers and PREFIX.workers hold nothing. Their consumers are the
 //     sessions that publish and those that consume.
 //   - PREFIX.0 … are the partitions.
+//   - PREFIX.open holds nothing. While it is there, the queues may be used: see
+//     gate.go.
+//   - PREFIX.dead takes dead letters.
 //
 // All are quorum queues, so that they outlive the loss of a node of a cluster.
 // Messages reach them by name through the default exchange: there are no
 // bindings that could be missing.
 func topology(o Options) []declaration {
-	queues := make([]declaration, 0, 4+o.Partitions)
-	queues = append(queues,
-		markerOf(o),
-		declaration{o.dead(), amqp091.Table{
-			amqp091.QueueTypeArg: amqp091.QueueTypeQuorum,
-			// To look at a message is to have it delivered; newer brokers drop
-			// it after twenty times where nothing is said.
-			"x-delivery-limit": 1_000_000_000,
-		}},
-		declaration{o.publishers(), amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}},
-		declaration{o.workers(), amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}},
-	)
+	queues := make([]declaration, 0, 5+o.Partitions)
+	queues = append(queues, markerOf(o), holdsNothing(o.publishers()), holdsNothing(o.workers()))
 	for partition := range o.Partitions {
 		queues = append(queues, declaration{o.queue(partition), amqp091.Table{
 			amqp091.QueueTypeArg:            amqp091.QueueTypeQuorum,
@@ -53,7 +46,16 @@ func topology(o Options) []declaration {
 			amqp091.QueueOverflowArg:        amqp091.QueueOverflowRejectPublish, // which at-least-once needs
 		}})
 	}
-	return queues
+	return append(queues, holdsNothing(o.gate()), declaration{o.dead(), amqp091.Table{
+		amqp091.QueueTypeArg: amqp091.QueueTypeQuorum,
+		// To look at a message is to have it delivered; newer brokers drop
+		// it after twenty times where nothing is said.
+		"x-delivery-limit": 1_000_000_000,
+	}})
+}
+
+func holdsNothing(queue string) declaration {
+	return declaration{queue, amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}}
 }
 
 func markerOf(o Options) declaration {
@@ -64,40 +66,28 @@ func markerOf(o Options) declaration {
 }
 
 // declare makes sure that all queues are there and as they must be. It reports
-// whether it made the last of them, at least. Errors: errClosedGate.
+// whether it made the last partition, at least. Errors: errClosedGate.
 func (s *session) declare(o Options) (made bool, err error) {
-	queues := topology(o)
-	if o.draining {
-		queues = queues[1:] // the gate stays closed
-	} else if closed, err := s.gateClosed(o); err != nil || closed {
-		return false, errors.Join(err, closedIf(closed))
-	}
-	made, err = s.lacks(queues[len(queues)-1].name)
-	if err != nil {
+	if made, err = s.lacks(o.queue(o.Partitions - 1)); err != nil {
 		return false, err
 	}
-	return made, s.with(func(channel *amqp091.Channel) error {
-		if err := o.probe(channel); err != nil {
-			return fmt.Errorf("check the permissions: %w", err)
+	if err := s.with(o.probe); err != nil {
+		return false, fmt.Errorf("check the permissions: %w", err)
+	}
+	if !o.draining {
+		if err := s.setUp(o); err != nil {
+			return false, err
 		}
-		return declareAll(channel, o, queues)
+	}
+	return made, s.make(o, o.used()...)
+}
+
+// used is what a session declares again whenever it begins: all but the gate and,
+// while that is closed, the marker.
+func (o Options) used() []declaration {
+	return slices.DeleteFunc(topology(o), func(d declaration) bool {
+		return d.name == o.gate() || d.name == o.marker() && o.draining
 	})
-}
-
-func closedIf(closed bool) error {
-	if closed {
-		return errClosedGate
-	}
-	return nil
-}
-
-func declareAll(channel *amqp091.Channel, o Options, queues []declaration) error {
-	for _, queue := range queues {
-		if _, err := channel.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
-			return fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
-		}
-	}
-	return nil
 }
 
 // expect returns an error where the queue of what is put aside is not there.
