@@ -47,6 +47,7 @@ try {
     // What does not depend on the way to run.
     await visit('somebody else', light, somebodyElseLooks);
     await visit('refusals', light, refusalsAreTakenBack, gone);
+    await visit('unconfirmed', light, whatIsNotConfirmedIsReadAgain);
     await visit('doubts', light, doubtsAreShown);
     await visit('offline', light, offlineIsTold, gone);
     await visit('light', light, (page) => looks(page, 'light'));
@@ -278,25 +279,57 @@ async function answerWith(page, operation, change) {
   });
 }
 
+// refused is an answer to a like that says why it was not done.
+function refused(code) {
+  return { json: { data: null, errors: [{ message: 'not now', path: ['like'], extensions: { code } }] } };
+}
+
 async function refusalsAreTakenBack(page) {
   await open(page, ada);
   const before = await count(page);
   const seen = await record(page);
-  let refused = 0;
-  await answerWith(page, 'Like', (route) =>
-    refused++ === 0
-      ? route.fulfill({ json: { data: null, errors: [{ message: 'not now', path: ['like'], extensions: { code: 'UNAVAILABLE' } }] } })
-      : route.fallback(),
-  );
+  let asked = 0;
+  await answerWith(page, 'Like', (route) => (asked++ === 0 ? route.fulfill(refused('RATE_LIMITED')) : route.fallback()));
   await button(page, 'Like').click();
   const notices = page.getByRole('region', { name: 'Notices' });
-  await notices.getByText('The service cannot keep this right now.').waitFor();
+  await notices.getByText('Could not like').waitFor();
+  await notices.getByText('That was a lot at once.').waitFor();
   await until('the like is taken back', async () => !(await isPressed(page)));
   assert.equal(await count(page), before);
   await shoot(page, 'refusal');
   await notices.getByRole('button', { name: 'Try again' }).click();
   await until('the second try holds', async () => (await truth(ada)).liked?.reaction === 'LIKE');
   assert.deepEqual(await seen.jsonValue(), [`${before} false`, `${before + 1} true`, `${before} false`, `${before + 1} true`]);
+  await button(page, 'Like').click();
+  await until('it is as before', async () => (await truth(ada)).liked === null);
+}
+
+// whatIsNotConfirmedIsReadAgain has the server do a like and answer that it does
+// not know.
+async function whatIsNotConfirmedIsReadAgain(page) {
+  await open(page, ada);
+  const before = await count(page);
+  const seen = await record(page);
+  let readAgain = 0;
+  await answerWith(page, 'Like', async (route) => {
+    await route.fetch();
+    // Nothing but the page's own question tells it of the like.
+    await answerWith(page, 'Feed', (question) => {
+      readAgain++;
+      return question.fallback();
+    });
+    return route.fulfill(refused('UNAVAILABLE'));
+  });
+  await button(page, 'Like').click();
+  const notices = page.getByRole('region', { name: 'Notices' });
+  await notices.getByText('Tried to like').waitFor();
+  await notices.getByText('It may have been done all the same').waitFor();
+  assert.equal(await page.getByText('Nothing was changed').count(), 0);
+  await until('what was done shows', async () => (await isPressed(page)) && (await count(page)) === before + 1);
+  assert.ok(readAgain > 0, 'it is not read again');
+  assert.equal((await seen.jsonValue()).at(-1), `${before + 1} true`);
+  await shoot(page, 'unconfirmed');
+  await page.unroute('**/graphql');
   await button(page, 'Like').click();
   await until('it is as before', async () => (await truth(ada)).liked === null);
 }
@@ -482,7 +515,7 @@ async function offlineIsTold(page) {
   await linkIs(page, 'Offline');
   await button(page, 'Like').click();
   const notices = page.getByRole('region', { name: 'Notices' });
-  await notices.getByText('You are offline. Nothing was changed').waitFor();
+  await notices.getByText('You are offline. It is not known whether this was done').waitFor();
   assert.equal(await count(page), before);
   await shoot(page, 'offline');
   await page.context().setOffline(false);

@@ -3,8 +3,9 @@
 // whatever order: npm run test.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Client, makeErrorResult, makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
+import { Client, CombinedError, makeErrorResult, makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
 import { filter, makeSubject, pipe, subscribe } from 'wonka';
+import { advise, unconfirmed } from '../demo/api/advice';
 import { apart } from '../demo/api/apart';
 import { normalisedCache } from '../demo/api/cache';
 import { newest } from '../demo/api/newest';
@@ -86,6 +87,15 @@ class Page {
     assert.notEqual(place, -1, `no ${name} was sent: ${this.sent.map(nameOf)}`);
     const [operation] = this.sent.splice(place, 1);
     this.receive(operation!, content);
+    await settled();
+  }
+
+  // refuse answers the oldest operation of a name with an error of the service.
+  async refuse(name: string, code: string): Promise<void> {
+    await settled();
+    const place = this.sent.findIndex((operation) => nameOf(operation) === name);
+    const [operation] = this.sent.splice(place, 1);
+    this.answers.next(makeResult(operation!, { data: null, errors: [{ message: 'no', extensions: { code } }] }));
     await settled();
   }
 
@@ -179,6 +189,35 @@ test('a click without an answer may have been done all the same', async () => {
   await page.answer('Like', new Error('the connection broke'));
   await page.answer('Feed', card(6, 11, 'LIKE'));
   assert.deepEqual(page.shown, ['10', '11 liked', '10', '11 liked']);
+});
+
+test('a click that the service could not confirm may have been done all the same', async () => {
+  const page = new Page();
+  await page.start(card(5, 10));
+  page.like();
+  await page.refuse('Like', 'UNAVAILABLE');
+  await page.answer('Feed', card(6, 11, 'LIKE'));
+  assert.deepEqual(page.shown, ['10', '11 liked', '10', '11 liked']);
+});
+
+test('a click that the service refuses was not done, and nothing is read again', async () => {
+  for (const code of ['RATE_LIMITED', 'BAD_USER_INPUT', 'UNAUTHENTICATED', 'NOT_FOUND', 'LIMIT_EXCEEDED']) {
+    const page = new Page();
+    await page.start(card(5, 10));
+    page.like();
+    await page.refuse('Like', code);
+    assert.deepEqual(page.shown, ['10', '11 liked', '10']);
+    assert.equal(page.waiting('Feed'), 0, code);
+  }
+});
+
+test('only what is known not to be done is said not to be done', () => {
+  for (const [code, is] of [['UNAVAILABLE', true], ['INTERNAL', true], [undefined, true], ['RATE_LIMITED', false], ['BAD_USER_INPUT', false]] as const) {
+    const error = new CombinedError({ graphQLErrors: [{ message: 'not now', extensions: { code } }] });
+    assert.equal(unconfirmed(error), is, code);
+    assert.doesNotMatch(advise(error).says, /nothing was changed/i);
+    assert.equal(/may have been done|not known whether/.test(advise(error).says), is, code);
+  }
 });
 
 test('clicks are sent one after another', async () => {

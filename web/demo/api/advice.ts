@@ -1,7 +1,7 @@
 import type { CombinedError } from '@urql/core';
 
-// Advice is an error in words for whoever sits before the page: what happened
-// and what to do about it.
+// Advice is an error in words for the person at the page: what happened and what
+// to do about it.
 export interface Advice {
   readonly says: string;
   readonly retry: boolean; // whether the same again may work
@@ -11,12 +11,22 @@ export interface Advice {
 const again = { retry: true, signIn: false };
 const final = { retry: false, signIn: false };
 
-// advise turns an error of the API, or of the way to it, into advice.
+// The codes of errors after which nothing was done.
+const refusals = new Set<unknown>(['UNAUTHENTICATED', 'RATE_LIMITED', 'LIMIT_EXCEEDED', 'NOT_FOUND', 'BAD_USER_INPUT']);
+
+// unconfirmed reports whether a mutation may have been done in spite of its
+// error: without an answer, and also where the service had sent the action on
+// and did not hear that it arrived.
+export function unconfirmed(error: CombinedError): boolean {
+  return error.networkError !== undefined || error.graphQLErrors.some(({ extensions }) => !refusals.has(extensions['code']));
+}
+
+// advise turns an error of a mutation, or of the way to the API, into advice.
 export function advise(error: CombinedError): Advice {
   if (error.networkError) {
     return navigator.onLine
       ? { says: 'The server did not answer. It is not known whether this was done; doing it again is safe.', ...again }
-      : { says: 'You are offline. Nothing was changed; try again when you are back.', ...again };
+      : { says: 'You are offline. It is not known whether this was done; doing it again is safe when you are back.', ...again };
   }
   const [first] = error.graphQLErrors;
   const message = sentence(first?.message ?? error.message);
@@ -24,7 +34,7 @@ export function advise(error: CombinedError): Advice {
     case 'UNAUTHENTICATED':
       return { says: `${message} Say who you are first.`, retry: false, signIn: true };
     case 'UNAVAILABLE':
-      return { says: 'The service cannot keep this right now. Nothing was changed; try again in a moment.', ...again };
+      return { says: 'The service could not confirm it. It may have been done all the same: the page reads it again, and doing it again is safe.', ...again };
     case 'RATE_LIMITED':
       return { says: 'That was a lot at once. Wait a few seconds, then try again.', ...again };
     case 'LIMIT_EXCEEDED':
@@ -34,7 +44,7 @@ export function advise(error: CombinedError): Advice {
     case 'BAD_USER_INPUT':
       return { says: message, ...final };
     default:
-      return { says: `Something is wrong on the server. ${message}`, ...again };
+      return { says: `Something is wrong on the server, and it is not known whether this was done. ${message}`, ...again };
   }
 }
 
@@ -43,4 +53,10 @@ function sentence(message: string): string {
   const text = message.replace(/^input\.(\w+)/, 'the $1');
   const capital = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(capital) ? capital : `${capital}.`;
+}
+
+// adviseReader turns an error of a query into words.
+export function adviseReader(error: CombinedError): string {
+  if (error.networkError) return 'The server cannot be reached.';
+  return unconfirmed(error) ? 'The service cannot answer this right now.' : advise(error).says;
 }

@@ -1,6 +1,7 @@
 import { createRequest, formatDocument, type Client, type Exchange, type Operation, type OperationResult } from '@urql/core';
 import { concat, empty, filter, fromPromise, fromValue, lazy, makeSubject, merge, mergeMap, pipe, share, type Source } from 'wonka';
 import { FeedDocument, type CardFragment, type FeedQuery } from '../operations';
+import { unconfirmed } from './advice';
 import { keyOf, type Subject } from './subject';
 
 // newest stands between the cache and the network and lets numbers go forwards
@@ -100,8 +101,7 @@ class Memory {
     const subject = subjectOf(result.operation);
     const key = keyOf(subject);
     const [card] = cardsIn(result.data);
-    // Without an answer it may have been done all the same.
-    if (result.error?.networkError) this.questions.refresh(subject);
+    if (result.error && unconfirmed(result.error)) this.questions.refresh(subject);
     if (card && card.version < (this.seen.get(key)?.version ?? 0)) {
       const now = await this.questions.ask(subject);
       if (now && now.version >= card.version) Object.assign(card, now);

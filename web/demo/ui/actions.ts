@@ -17,7 +17,8 @@ import { inFull } from './rolling-number';
 import { complain, tell } from './notices';
 
 // Actions is what a viewer can do with a subject. Each shows at once, and is
-// taken back with a notice where the server refuses it.
+// taken back with a notice if the server refuses it or does not confirm it; then
+// the subject is read again, too.
 export interface Actions {
   react(reaction: Reaction, on: boolean): void;
   collect(folder: { id: string; name: string }): void;
@@ -31,7 +32,7 @@ export function useActions({ biz, bizId }: Subject, title: string): Actions {
 
     async function act<Data, Input>(did: string, toDo: string, document: DocumentInput<Data, { input: Input }>, given: Input) {
       const { data, error } = await client.mutation(document, { input: given }).toPromise();
-      if (error) complain(`Could not ${toDo} “${title}”`, error, () => void act(did, toDo, document, given));
+      if (error) complain(`${toDo} “${title}”`, error, () => void act(did, toDo, document, given));
       else tell(`${did} ${title}. ${counts(data)}`);
     }
 

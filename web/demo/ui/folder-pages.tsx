@@ -1,3 +1,4 @@
+import type { Client } from '@urql/core';
 import type { ReactNode } from 'react';
 import { MyFoldersDocument, type MyFoldersQuery } from '../operations';
 import { Empty } from './empty';
@@ -18,6 +19,11 @@ export const defaultToBe: FolderNode = {
   itemCount: 0,
   items: { __typename: 'CollectedConnection', edges: [] },
 };
+
+// readFoldersAgain reads the first page of the viewer's folders into the cache.
+export function readFoldersAgain(client: Client): void {
+  void client.query(MyFoldersDocument, { first: atOnce, after: null }, { requestPolicy: 'network-only' }).toPromise();
+}
 
 // FolderPages lists the viewer's folders, page by page.
 export function FolderPages({ shape, render }: { shape: 'choice' | 'shelf'; render: (folder: FolderNode) => ReactNode }) {

@@ -1,10 +1,10 @@
 import { useState, type FormEvent } from 'react';
 import { useClient } from 'urql';
-import { advise } from '../api/advice';
+import { advise, unconfirmed } from '../api/advice';
 import { CreateFolderDocument, type FolderFragment } from '../operations';
 import type { Actions } from './actions';
 import { Dialog } from './dialog';
-import { FolderPages } from './folder-pages';
+import { FolderPages, readFoldersAgain } from './folder-pages';
 import { Icon } from './icons';
 
 interface Props {
@@ -77,6 +77,7 @@ export function NewFolder({ onMade }: { onMade: (folder: FolderFragment) => void
     setBusy(true);
     const { data, error } = await client.mutation(CreateFolderDocument, { input: { name: name.trim(), public: shared } }).toPromise();
     setBusy(false);
+    if (error && unconfirmed(error)) readFoldersAgain(client);
     if (error) return setProblem(advise(error).says);
     setName('');
     setProblem('');

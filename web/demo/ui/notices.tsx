@@ -1,6 +1,6 @@
 import { useEffect } from 'react';
 import type { CombinedError } from '@urql/core';
-import { advise } from '../api/advice';
+import { advise, unconfirmed } from '../api/advice';
 import { Store, useStore } from '../api/store';
 import { askWho } from './viewer-dialog';
 import { Icon } from './icons';
@@ -22,11 +22,11 @@ export function tell(text: string): void {
   said.set(text);
 }
 
-// complain shows an error with what to do about it. again does the same once
-// more.
-export function complain(what: string, error: CombinedError, again?: () => void): void {
+// complain shows the error of an attempt ("like “title”") with what to do about
+// it. again does the same once more.
+export function complain(attempt: string, error: CombinedError, again?: () => void): void {
   const advice = advise(error);
-  const says = `${what}. ${advice.says}`;
+  const says = `${unconfirmed(error) ? 'Tried to' : 'Could not'} ${attempt}. ${advice.says}`;
   const rest = shown.get().filter((notice) => notice.says !== says);
   const action = advice.signIn
     ? { label: 'Say who you are', run: () => askWho() }

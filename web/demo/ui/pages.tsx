@@ -1,7 +1,7 @@
 import type { AnyVariables, DocumentInput } from '@urql/core';
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useQuery } from 'urql';
-import { advise } from '../api/advice';
+import { adviseReader } from '../api/advice';
 import { useStore } from '../api/store';
 import { useSession } from '../session';
 import { Icon } from './icons';
@@ -72,10 +72,10 @@ export function useAgainWhenBack(failed: boolean, again: () => void): void {
 }
 
 // Failed stands in place of a page that could not be read.
-export function Failed({ error, onAgain }: { error: Parameters<typeof advise>[0]; onAgain: () => void }) {
+export function Failed({ error, onAgain }: { error: Parameters<typeof adviseReader>[0]; onAgain: () => void }) {
   return (
     <div className="failed" role="alert">
-      <p>{error.networkError ? 'The server cannot be reached.' : advise(error).says}</p>
+      <p>{adviseReader(error)}</p>
       <button type="button" className="button" onClick={onAgain}>
         Try again
       </button>
