@@ -70,6 +70,21 @@ var faults = []fault{
 	{"Redis and RabbitMQ are away", without(redis, rabbitmq), away(10*time.Second, redis, rabbitmq)},
 }
 
+// patienceOfAFault is how long a spare part is away.
+const patienceOfAFault = 8 * time.Second
+
+var failovers = []fault{
+	{"a node is killed", rules{hiccup: true}, killNode},
+	{"a worker is killed", rules{hiccup: true}, func(t *testing.T, s *site) {
+		t.Helper()
+		s.replaceWorker(t, s.random.IntN(2))
+	}},
+	{"a Redis master is killed", rules{hiccup: true}, redisFailsOver},
+	{"a RabbitMQ node is killed", rules{hiccup: true}, rabbitFailsOver},
+	{"Postgres fails over", rules{hiccup: true, away: []string{postgres}}, postgresFailsOver},
+	{"the standby is away", rules{hiccup: true, away: []string{postgres}}, standbyIsAway},
+}
+
 func TestMain(m *testing.M) {
 	code := m.Run()
 	visits.CloseIdleConnections()
@@ -94,7 +109,7 @@ func TestLongFaultsLoseNothing(t *testing.T) {
 	if len(chosen) == 0 {
 		t.Fatalf("OVATION_FAULTS is %q, which is part of the name of no fault", which)
 	}
-	underLoad(t, func(s *site) {
+	underLoad(t, startServers, func(s *site) {
 		s.random.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 		for _, f := range chosen {
 			s.inject(t, f)
@@ -105,10 +120,16 @@ func TestLongFaultsLoseNothing(t *testing.T) {
 
 // TestLongRandomFaults injects random faults, one about every eight seconds, for
 // the time that OVATION_FAULTS_TIME says (two minutes).
-func TestLongRandomFaults(t *testing.T) {
+func TestLongRandomFaults(t *testing.T) { randomFaults(t, startServers, faults) }
+
+// TestLongRandomFailovers does so where every part has a spare.
+func TestLongRandomFailovers(t *testing.T) { randomFaults(t, startCluster, failovers) }
+
+func randomFaults(t *testing.T, start func(*testing.T) *servers, faults []fault) {
+	t.Helper()
 	during, err := time.ParseDuration(cmp.Or(os.Getenv("OVATION_FAULTS_TIME"), "2m"))
 	must(t, err)
-	underLoad(t, func(s *site) {
+	underLoad(t, start, func(s *site) {
 		for end := time.Now().Add(during); time.Now().Before(end); {
 			next := time.After(8 * time.Second)
 			s.inject(t, faults[s.random.IntN(len(faults))])
@@ -119,9 +140,9 @@ func TestLongRandomFaults(t *testing.T) {
 
 // underLoad runs a site with 32 clients on two nodes, injects faults and checks
 // everything that was answered meanwhile and everything that is left.
-func underLoad(t *testing.T, inject func(*site)) {
+func underLoad(t *testing.T, start func(*testing.T) *servers, inject func(*site)) {
 	t.Helper()
-	s := newSite(t, seed.Of(t), 32)
+	s := newSite(t, seed.Of(t), 32, start)
 	t.Cleanup(func() { t.Log("\n" + s.record.table()) })
 	s.enter("quiet", rules{})
 	stop := sync.OnceFunc(s.load())

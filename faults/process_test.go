@@ -38,8 +38,12 @@ func (s *site) start(t *testing.T, command string) *process {
 	p.c = exec.Command(s.binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
 	p.c.Env = []string{"OVATION_JWT_SECRET=" + secret, "OVATION_PREFIX=" + prefix, "OVATION_DRAIN=0s"}
 	for _, name := range allServices {
-		p.links[name] = newLink(t, s.host(t, name))
-		p.c.Env = append(p.c.Env, variable(name)+"="+s.through(t, name, p.links[name]))
+		at := s.urls[name]
+		if s.cluster == nil { // whose members name each other to their clients
+			p.links[name] = newLink(t, s.host(t, name))
+			at = s.through(t, name, p.links[name])
+		}
+		p.c.Env = append(p.c.Env, variable(name)+"="+at)
 	}
 	log, err := os.Create(p.log)
 	must(t, err)

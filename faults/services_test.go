@@ -26,8 +26,9 @@ var allServices = []string{postgres, redis, rabbitmq}
 
 // servers are Postgres, Redis and RabbitMQ of this test's own.
 type servers struct {
-	folder string
-	urls   map[string]string
+	folder  string
+	urls    map[string]string
+	cluster *cluster // nil: one server of each kind
 }
 
 // startServers starts them, and removes them in the end.

@@ -51,7 +51,7 @@ func (s *site) both() []*process { return []*process{s.node(0), s.node(1)} }
 func (s *site) all() []*process  { return append(s.both(), s.workers[:]...) }
 
 // newSite starts everything but the load.
-func newSite(t *testing.T, seed uint64, clients int) *site {
+func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *servers) *site {
 	t.Helper()
 	s := &site{random: rand.New(rand.NewPCG(seed, 0)), record: record{wrongs: map[string][]string{}}}
 	var err error
@@ -67,7 +67,7 @@ func newSite(t *testing.T, seed uint64, clients int) *site {
 		}
 		built <- err
 	}()
-	s.servers = startServers(t)
+	s.servers = start(t)
 	must(t, <-built)
 	_, err = s.run("migrate")
 	must(t, err)
@@ -213,7 +213,7 @@ func folderOf(state string) set {
 // waiting is how many messages wait in a queue.
 func (s *site) waiting(t *testing.T, queues ...string) int {
 	t.Helper()
-	connection, err := amqp091.Dial(s.urls[rabbitmq])
+	connection, err := amqp091.Dial(s.broker())
 	must(t, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
@@ -225,6 +225,15 @@ func (s *site) waiting(t *testing.T, queues ...string) int {
 		n += q.Messages
 	}
 	return n
+}
+
+// broker is the URL of RabbitMQ, of the first node where there are several.
+func (s *site) broker() string {
+	userAndHosts, _, several := strings.Cut(s.urls[rabbitmq], ",")
+	if several {
+		return userAndHosts + "/"
+	}
+	return s.urls[rabbitmq]
 }
 
 func partitionQueues() []string {

@@ -1,0 +1,385 @@
+//go:build long
+
+package faults_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// cluster is the services with a spare for each part: a Redis Cluster of three
+// masters and three replicas, three RabbitMQ nodes, and a Postgres primary with a
+// synchronous standby. Processes connect to them without links.
+type cluster struct {
+	folder   string
+	postgres [2]*daemon
+	primary  int // in postgres
+	redis    [6]*daemon
+	rabbitmq [3]*daemon
+}
+
+// daemon is a server that can be killed and started again.
+type daemon struct {
+	port    int
+	folder  string
+	command func() *exec.Cmd
+	running *exec.Cmd
+}
+
+// start starts the server, as a user without rights where this process is root:
+// Postgres and RabbitMQ refuse root.
+func (d *daemon) start(t *testing.T) {
+	t.Helper()
+	d.running = d.command()
+	log, err := os.OpenFile(filepath.Join(d.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	must(t, err)
+	defer log.Close()
+	d.running.Dir, d.running.Stdout, d.running.Stderr = d.folder, log, log
+	d.running.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: unprivileged()}
+	must(t, d.running.Start())
+}
+
+// kill kills the server and all it has started. It may be called twice.
+func (d *daemon) kill() {
+	if d.running == nil {
+		return
+	}
+	_ = syscall.Kill(-d.running.Process.Pid, syscall.SIGKILL) // unless it has ended
+	_ = d.running.Wait()
+	d.running = nil
+}
+
+// unprivileged is the user nobody where this process is root.
+func unprivileged() *syscall.Credential {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: 65534, Gid: 65534}
+}
+
+// freePort is one that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// tool runs a program of a server, as the server's user.
+func (c *cluster) tool(name string, args ...string) (string, error) {
+	command := exec.Command(name, args...)
+	command.Env = c.environment()
+	command.Dir = c.folder
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged()}
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+func (c *cluster) environment(more ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.folder, "LANG=C.UTF-8"}, more...)
+}
+
+// startCluster starts all of it, and removes it in the end.
+func startCluster(t *testing.T) *servers {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "ovation-cluster-") //nolint:usetesting // nobody can enter a folder of the test's
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	must(t, os.Chmod(folder, 0o777)) //nolint:gosec // for nobody
+	c := &cluster{folder: folder}
+	s := &servers{folder: folder, urls: map[string]string{}, cluster: c}
+	var all sync.WaitGroup
+	all.Go(func() { s.urls[redis] = c.startRedis(t) })
+	rabbit, database := "", ""
+	all.Go(func() { rabbit = c.startRabbitMQ(t) })
+	all.Go(func() { database = c.startPostgres(t) })
+	all.Wait()
+	s.urls[rabbitmq], s.urls[postgres] = rabbit, database
+	if t.Failed() {
+		t.FailNow()
+	}
+	return s
+}
+
+func (c *cluster) daemon(t *testing.T, name string) *daemon {
+	t.Helper()
+	d := &daemon{port: freePort(t), folder: filepath.Join(c.folder, name)}
+	must(t, os.Mkdir(d.folder, 0o777))
+	must(t, os.Chmod(d.folder, 0o777)) //nolint:gosec // for nobody
+	t.Cleanup(d.kill)
+	return d
+}
+
+// --- Redis ---
+
+func (c *cluster) startRedis(t *testing.T) string {
+	t.Helper()
+	create := []string{"--cluster", "create"}
+	for i := range c.redis {
+		d := c.daemon(t, fmt.Sprintf("redis-%d", i))
+		bus := freePort(t)
+		d.command = func() *exec.Cmd {
+			command := exec.Command("redis-server", "--port", strconv.Itoa(d.port), "--bind", "127.0.0.1", "--save", "",
+				"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000")
+			command.Env = c.environment()
+			return command
+		}
+		c.redis[i] = d
+		d.start(t)
+		create = append(create, c.redisAt(i))
+	}
+	for i := range c.redis {
+		eventually(t, "Redis answers", patience, func() bool { return c.cli(i, "PING") == "PONG" })
+	}
+	_, err := c.tool("redis-cli", append(create, "--cluster-replicas", "1", "--cluster-yes")...)
+	must(t, err)
+	c.awaitRedis(t)
+	return "redis://" + c.redisAt(0) + "?addr=" + c.redisAt(1) + "&addr=" + c.redisAt(2)
+}
+
+func (c *cluster) redisAt(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.redis[i].port) }
+
+// cli asks a node of Redis, "" where it does not answer.
+func (c *cluster) cli(i int, words ...string) string {
+	out, _ := c.tool("redis-cli", append([]string{"-p", strconv.Itoa(c.redis[i].port)}, words...)...)
+	return strings.TrimSpace(out)
+}
+
+// awaitRedis waits until every master has a replica that follows it.
+func (c *cluster) awaitRedis(t *testing.T) {
+	t.Helper()
+	eventually(t, "the Redis Cluster is whole", patience, func() bool {
+		masters := 0
+		for i := range c.redis {
+			said := c.cli(i, "INFO", "replication")
+			if strings.Contains(said, "role:master") && strings.Contains(said, "connected_slaves:1") {
+				masters++
+			}
+			if !strings.Contains(c.cli(i, "CLUSTER", "INFO"), "cluster_state:ok") {
+				return false
+			}
+		}
+		return masters == 3
+	})
+}
+
+// redisFailsOver kills a master; its replica takes over, and it comes back empty
+// as the replica's replica.
+func redisFailsOver(t *testing.T, s *site) {
+	t.Helper()
+	c := s.cluster
+	master := s.random.IntN(len(c.redis))
+	for !strings.Contains(c.cli(master, "INFO", "replication"), "role:master") {
+		master = s.random.IntN(len(c.redis))
+	}
+	c.redis[master].kill()
+	other := (master + 1) % len(c.redis)
+	eventually(t, "a replica takes over", patience, func() bool {
+		for line := range strings.Lines(c.cli(other, "CLUSTER", "NODES")) {
+			if strings.Contains(line, fmt.Sprintf(":%d@", c.redis[master].port)) {
+				return strings.Contains(line, "fail") && strings.Contains(c.cli(other, "CLUSTER", "INFO"), "cluster_state:ok")
+			}
+		}
+		return false
+	})
+	c.redis[master].start(t)
+	c.awaitRedis(t)
+}
+
+// --- RabbitMQ ---
+
+func (c *cluster) startRabbitMQ(t *testing.T) string {
+	t.Helper()
+	server := "/usr/lib/rabbitmq/bin/rabbitmq-server"
+	if _, err := os.Stat(server); err != nil {
+		server = "rabbitmq-server"
+	}
+	epmd := freePort(t)
+	t.Cleanup(func() { _ = exec.Command("epmd", "-port", strconv.Itoa(epmd), "-kill").Run() }) // once its nodes have ended
+	must(t, os.WriteFile(filepath.Join(c.folder, ".erlang.cookie"), []byte("OVATIONFAULTS"), 0o400))
+	if u := unprivileged(); u != nil {
+		must(t, os.Chown(filepath.Join(c.folder, ".erlang.cookie"), int(u.Uid), int(u.Gid)))
+	}
+	var hosts []string
+	for i := range c.rabbitmq {
+		d := c.daemon(t, fmt.Sprintf("rabbitmq-%d", i))
+		distribution := freePort(t)
+		conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\ndefault_user = ovation\ndefault_pass = faults\n"+
+			"vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 64MB\nraft.wal_max_size_bytes = 67108864\n"+
+			"cluster_formation.peer_discovery_backend = classic_config\n", d.port)
+		for j := range c.rabbitmq {
+			conf += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = faults%d@localhost\n", j+1, j)
+		}
+		must(t, os.WriteFile(filepath.Join(d.folder, "rabbitmq.conf"), []byte(conf), 0o644))
+		must(t, os.WriteFile(filepath.Join(d.folder, "plugins"), []byte("[]."), 0o644))
+		d.command = func() *exec.Cmd {
+			command := exec.Command(server)
+			command.Env = c.environment("ERL_EPMD_PORT="+strconv.Itoa(epmd), "ERL_EPMD_ADDRESS=127.0.0.1",
+				fmt.Sprintf("RABBITMQ_NODENAME=faults%d@localhost", i), "RABBITMQ_DIST_PORT="+strconv.Itoa(distribution),
+				"RABBITMQ_CONF_ENV_FILE=/dev/null", "RABBITMQ_CONFIG_FILE="+filepath.Join(d.folder, "rabbitmq.conf"),
+				"RABBITMQ_ADVANCED_CONFIG_FILE="+filepath.Join(d.folder, "none.config"),
+				"RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(d.folder, "plugins"), "RABBITMQ_MNESIA_BASE="+filepath.Join(d.folder, "data"),
+				"RABBITMQ_GENERATED_CONFIG_DIR="+filepath.Join(d.folder, "generated"), "RABBITMQ_LOG_BASE="+d.folder, "RABBITMQ_LOGS=-",
+				"RUNNING_UNDER_SYSTEMD=true", "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}")
+			return command
+		}
+		c.rabbitmq[i] = d
+		d.start(t)
+		c.awaitRabbitMQ(t, i) // one after the other, so that they find each other
+		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", d.port))
+	}
+	return "amqp://ovation:faults@" + strings.Join(hosts, ",") + "/"
+}
+
+// awaitRabbitMQ waits until a node answers the header of the protocol.
+func (c *cluster) awaitRabbitMQ(t *testing.T, i int) {
+	t.Helper()
+	eventually(t, "a RabbitMQ node answers", patience, func() bool {
+		connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.rabbitmq[i].port))
+		if err != nil {
+			return false
+		}
+		defer connection.Close()
+		_, err = connection.Write([]byte("AMQP\x00\x00\x09\x01"))
+		answer := make([]byte, 1)
+		if err == nil {
+			_, err = connection.Read(answer)
+		}
+		return err == nil && bytes.Equal(answer, []byte{1})
+	})
+}
+
+// rabbitFailsOver kills a node of RabbitMQ for a while.
+func rabbitFailsOver(t *testing.T, s *site) {
+	t.Helper()
+	i := s.random.IntN(len(s.cluster.rabbitmq))
+	s.cluster.rabbitmq[i].kill()
+	s.during(patienceOfAFault)
+	s.cluster.rabbitmq[i].start(t)
+	s.cluster.awaitRabbitMQ(t, i)
+}
+
+// --- Postgres ---
+
+func programs(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
+	must(t, err)
+	if path, err := exec.LookPath("pg_basebackup"); err == nil && len(found) == 0 {
+		found = append(found, path)
+	}
+	if len(found) == 0 {
+		t.Fatal("pg_basebackup is not installed: install PostgreSQL")
+	}
+	return filepath.Dir(found[len(found)-1])
+}
+
+func (c *cluster) startPostgres(t *testing.T) string {
+	t.Helper()
+	bin := programs(t)
+	var hosts []string
+	for i := range c.postgres {
+		d := c.daemon(t, fmt.Sprintf("postgres-%d", i))
+		d.command = func() *exec.Cmd {
+			command := exec.Command(filepath.Join(bin, "postgres"), "-D", filepath.Join(d.folder, "data"), "-p", strconv.Itoa(d.port))
+			command.Env = c.environment()
+			return command
+		}
+		c.postgres[i] = d
+		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", d.port))
+	}
+	data := filepath.Join(c.postgres[0].folder, "data")
+	_, err := c.tool(filepath.Join(bin, "initdb"), "-D", data, "-U", "ovation", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	must(t, err)
+	file, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = file.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\ndynamic_shared_memory_type = mmap\nwal_keep_size = 256MB\n")
+	must(t, err)
+	must(t, file.Close())
+	c.postgres[0].start(t)
+	c.sql(t, 0, "CREATE DATABASE ovation", "ALTER SYSTEM SET synchronous_standby_names = '*'")
+	c.follow(t, 1)
+	c.sql(t, 0, "SELECT pg_reload_conf()")
+	return "postgres://ovation@" + strings.Join(hosts, ",") + "/ovation?sslmode=disable&target_session_attrs=read-write"
+}
+
+// sql runs statements on a server, once it answers.
+func (c *cluster) sql(t *testing.T, i int, statements ...string) {
+	t.Helper()
+	var connection *pgx.Conn
+	eventually(t, "Postgres answers", patience, func() (ok bool) {
+		var err error
+		connection, err = pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[i].port))
+		return err == nil
+	})
+	defer connection.Close(t.Context())
+	for _, statement := range statements {
+		_, err := connection.Exec(t.Context(), statement)
+		must(t, err)
+	}
+}
+
+// follow makes a server a synchronous standby of the other one, from nothing.
+func (c *cluster) follow(t *testing.T, i int) {
+	t.Helper()
+	d, primary := c.postgres[i], c.postgres[1-i]
+	must(t, os.RemoveAll(filepath.Join(d.folder, "data")))
+	_, err := c.tool(filepath.Join(programs(t), "pg_basebackup"), "-D", filepath.Join(d.folder, "data"), "-R", "-X", "stream", "-c", "fast", "--no-sync",
+		"-d", fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", primary.port))
+	must(t, err)
+	d.start(t)
+}
+
+// awaitStandby waits until commits of the primary wait for the standby.
+func (c *cluster) awaitStandby(t *testing.T) {
+	t.Helper()
+	eventually(t, "the standby is synchronous", patience, func() (synchronous bool) {
+		connection, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://ovation@127.0.0.1:%d/postgres?sslmode=disable", c.postgres[c.primary].port))
+		if err != nil {
+			return false
+		}
+		defer connection.Close(t.Context())
+		err = connection.QueryRow(t.Context(), `SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`).Scan(&synchronous)
+		return err == nil && synchronous
+	})
+}
+
+// postgresFailsOver kills the primary, promotes the standby and makes the old
+// primary the standby of the new one.
+func postgresFailsOver(t *testing.T, s *site) {
+	t.Helper()
+	c := s.cluster
+	c.awaitStandby(t)
+	c.postgres[c.primary].kill()
+	c.primary = 1 - c.primary
+	_, err := c.tool(filepath.Join(programs(t), "pg_ctl"), "promote", "-w", "-D", filepath.Join(c.postgres[c.primary].folder, "data"))
+	must(t, err)
+	c.follow(t, 1-c.primary)
+	c.awaitStandby(t)
+}
+
+// standbyIsAway kills the standby for a while: commits hang, and are cut short.
+func standbyIsAway(t *testing.T, s *site) {
+	t.Helper()
+	c := s.cluster
+	c.awaitStandby(t)
+	c.postgres[1-c.primary].kill()
+	s.during(patienceOfAFault)
+	c.postgres[1-c.primary].start(t)
+	c.awaitStandby(t)
+}
