@@ -30,6 +30,10 @@ const (
 	// freshAgain is how often it is looked whether what was told to a viewer as
 	// less fresh than it is to everybody is fresh again.
 	freshAgain = 10 * time.Second
+	// pendingAgain is how often a subject is read again that was sent with an
+	// action of the viewer that is not counted yet. Where a later action undoes
+	// it before either is persisted, its counts never change.
+	pendingAgain = time.Second
 )
 
 // Watcher lets subjects be watched. *live.Hub is one.
@@ -115,6 +119,14 @@ type telling struct {
 
 	told  bool // anything at all
 	fresh bool // everybody is told that it is LIVE
+	// counted is what everybody is told, without the viewer's pending actions.
+	counted storage.Counts
+}
+
+// pending reports whether an action of the viewer was told that the counts do not
+// include yet.
+func (one *telling) pending() bool {
+	return one.told && one.counted.Version == one.Version && one.counted != one.Counts
 }
 
 func tellings(subjects []storage.Subject) []telling {
@@ -297,16 +309,19 @@ func (s *subscription) changed(ctx context.Context) (subjects []storage.Subject,
 			subjects = make([]storage.Subject, n)
 			for i, event := range s.events[:n] {
 				subjects[i], s.events[i] = event.Subject, nil
-				s.of(event.Subject).fresh = event.Freshness == storage.Live
+				of := s.of(event.Subject)
+				of.fresh, of.counted = event.Freshness == storage.Live, event.Counts
 			}
 			return subjects, nil
 		case len(doubted) == 0:
 			s.again = time.Time{}
-		case s.again.IsZero():
-			s.again = time.Now().Add(freshAgain - rand.N(freshAgain/2)) //nolint:gosec // it spreads load, no more
-		case !time.Now().Before(s.again):
+		case !s.again.IsZero() && !time.Now().Before(s.again):
 			s.again = time.Time{}
 			return doubted, nil
+		default:
+			if again := time.Now().Add(s.lookAgain()); s.again.IsZero() || again.Before(s.again) {
+				s.again = again
+			}
 		}
 		s.moment, s.loaders = nil, nil
 		if parked = wait(ctx, s.await); parked != nil {
@@ -331,14 +346,28 @@ func (s *subscription) await(ready func()) {
 }
 
 // doubted are the subjects that everybody is told are LIVE, and the viewer was
-// not: something the viewer did may not be counted.
+// not: something the viewer did may not be counted. So are those that were told
+// with a pending action of the viewer.
 func (s *subscription) doubted() (subjects []storage.Subject) {
 	for i := range s.told {
-		if one := &s.told[i]; one.told && one.fresh && one.Freshness != storage.Live {
+		if one := &s.told[i]; one.told && one.fresh && one.Freshness != storage.Live || one.pending() {
 			subjects = append(subjects, one.Subject)
 		}
 	}
 	return subjects
+}
+
+// lookAgain is how long to wait before what is doubted is read again. It is
+// random, to spread load.
+func (s *subscription) lookAgain() time.Duration {
+	again := freshAgain
+	for i := range s.told {
+		if s.told[i].pending() {
+			again = pendingAgain
+			break
+		}
+	}
+	return again - rand.N(again/2) //nolint:gosec // it spreads load, no more
 }
 
 // read reads subjects, and what will be asked of them. While that fails it

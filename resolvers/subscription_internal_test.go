@@ -139,6 +139,48 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 	})
 }
 
+// undone answers a viewer with a like that is not counted yet, until it is undone.
+type undone struct {
+	table
+
+	gone atomic.Bool
+}
+
+func (u *undone) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	out, err := u.table.Interactives(ctx, viewer, subjects, kinds)
+	if !viewer.Anonymous() && !u.gone.Load() {
+		for i := range out {
+			out[i].Liked = &storage.Liked{User: viewer, Subject: subjects[i], Reaction: storage.Like, Version: 1}
+			out[i].LikeCount++
+		}
+	}
+	return out, err
+}
+
+// A like and an unlike that are persisted together change no count, so nobody is
+// notified. The viewer who was sent the like learns that it is gone.
+func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &undone{}
+		hub := live.New(store, live.Options{})
+		defer hub.Close()
+		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
+		s := &subscription{
+			Root: &Root{store: store}, facts: new(facts), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
+			told: tellings(subjects), watcher: hub.Watch(subjects),
+		}
+		ctx := withOperation(t)
+		if got, _ := s.nextOfViewer(ctx); got.Liked == nil || got.LikeCount != 1 {
+			t.Errorf("at first it is %+v", got)
+		}
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
+		if got, _ := s.nextOfViewer(ctx); got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingAgain {
+			t.Errorf("after %v it is %+v", time.Since(began), got)
+		}
+	})
+}
+
 // withOperation is the context of an operation that asks for nothing.
 func withOperation(t *testing.T) context.Context {
 	t.Helper()

@@ -149,7 +149,7 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	var acting errgroup.Group
 	for i, one := range actors {
 		hearing.Go(func() error { return one.hear(ctx, actors, ended) })
-		acting.Go(func() error { return one.act(a, 400, rand.New(rand.NewPCG(1, uint64(i)))) })
+		acting.Go(func() error { return one.act(a, 150, rand.New(rand.NewPCG(1, uint64(i)))) })
 	}
 	must(t, acting.Wait())
 	close(ended)
