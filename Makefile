@@ -36,7 +36,7 @@ build: web ## Build bin/ovation, the pages included
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ovation ./cmd/ovation
 
 .PHONY: test
-test: web chromium ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
+test: web ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
 	scripts/services run go test -race -timeout 15m $(GO_TEST_FLAGS) ./...
 
 # The packages that have tests of the long tier, which begin with TestLong or,
@@ -51,7 +51,7 @@ test-long: web chromium model ## Test at length: every fault, 1,000 clients, 100
 .PHONY: test-web
 test-web: web chromium ## Test the pages in headless Chromium, on both ways to run; SHOTS=folder keeps pictures
 	$(if $(SHOTS),mkdir -p $(SHOTS))
-	scripts/services run go test -count 1 -v -timeout 15m -run 'Browser|DemoPage' $(if $(SHOTS),-artifacts -outputdir $(abspath $(SHOTS))) ./cmd/ovation
+	scripts/services run go test -tags long -count 1 -v -timeout 15m -run 'Browser|DemoPage' $(if $(SHOTS),-artifacts -outputdir $(abspath $(SHOTS))) ./cmd/ovation
 
 .PHONY: chromium
 chromium: # what looks at the pages; CHROMIUM names another one

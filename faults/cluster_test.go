@@ -5,6 +5,7 @@ package faults_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -99,7 +100,13 @@ func startCluster(t *testing.T) *servers {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ovation-cluster-") //nolint:usetesting // nobody can enter a folder of the test's
 	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the logs of the servers are in %s", folder)
+		} else {
+			_ = os.RemoveAll(folder)
+		}
+	})
 	must(t, os.Chmod(folder, 0o777)) //nolint:gosec // for nobody
 	c := &cluster{folder: folder}
 	s := &servers{folder: folder, urls: map[string]string{}, cluster: c}
@@ -243,7 +250,64 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 		c.awaitRabbitMQ(t, i) // one after the other, so that they find each other
 		hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", d.port))
 	}
-	return "amqp://ovation:faults@" + strings.Join(hosts, ",") + "/"
+	return "amqp://ovation:faults@" + balance(t, hosts) + "/"
+}
+
+// balance passes each connection on to one of the hosts that accepts it, as a TCP
+// load balancer in front of RabbitMQ does, and returns its own address.
+func balance(t *testing.T, hosts []string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	var all sync.WaitGroup
+	open := make(map[net.Conn]bool)
+	var mu sync.Mutex
+	t.Cleanup(func() {
+		_ = listener.Close()
+		mu.Lock()
+		for connection := range open {
+			_ = connection.Close()
+		}
+		mu.Unlock()
+		all.Wait()
+	})
+	all.Go(func() {
+		for n := 0; ; n++ {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open[client] = true
+			mu.Unlock()
+			all.Go(func() {
+				pass(client, hosts, n)
+				mu.Lock()
+				delete(open, client)
+				mu.Unlock()
+			})
+		}
+	})
+	return listener.Addr().String()
+}
+
+// pass connects a client to the first host from the n-th on that answers, until
+// either ends.
+func pass(client net.Conn, hosts []string, n int) {
+	defer client.Close()
+	for i := range hosts {
+		server, err := net.Dial("tcp", hosts[(n+i)%len(hosts)])
+		if err != nil {
+			continue
+		}
+		defer server.Close()
+		var both sync.WaitGroup
+		both.Go(func() { _, _ = io.Copy(server, client); _ = server.Close() })
+		_, _ = io.Copy(client, server)
+		_ = client.Close()
+		both.Wait()
+		return
+	}
 }
 
 // awaitRabbitMQ waits until a node answers the header of the protocol.

@@ -213,7 +213,7 @@ func folderOf(state string) set {
 // waiting is how many messages wait in a queue.
 func (s *site) waiting(t *testing.T, queues ...string) int {
 	t.Helper()
-	connection, err := amqp091.Dial(s.broker())
+	connection, err := amqp091.Dial(s.urls[rabbitmq])
 	must(t, err)
 	defer connection.Close()
 	channel, err := connection.Channel()
@@ -225,15 +225,6 @@ func (s *site) waiting(t *testing.T, queues ...string) int {
 		n += q.Messages
 	}
 	return n
-}
-
-// broker is the URL of RabbitMQ, of the first node where there are several.
-func (s *site) broker() string {
-	userAndHosts, _, several := strings.Cut(s.urls[rabbitmq], ",")
-	if several {
-		return userAndHosts + "/"
-	}
-	return s.urls[rabbitmq]
 }
 
 func partitionQueues() []string {
