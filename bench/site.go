@@ -69,6 +69,9 @@ func newSite(ctx context.Context, binary string) (_ *site, err error) {
 	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET"} {
 		s.variables[limit] = "0" // few users ask for all
 	}
+	for _, limit := range []string{"OVATION_MAX_STREAMS_PER_ADDRESS", "OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"} {
+		s.variables[limit] = "50000" // and from one address
+	}
 	s.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
 	s.later(s.dropKeys)
 	s.later(s.dropQueues)

@@ -1,6 +1,7 @@
 package resolvers_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"ovation/resolvers/rate"
 	"ovation/storage"
+	"ovation/worker"
 )
 
 // isRateLimited checks an answer that says to wait.
@@ -203,4 +205,54 @@ func TestAStreamThatIsNotPaidForDoesNotBegin(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// stalled is a store that persists nothing before its gate is open.
+type stalled struct {
+	storage.Store
+
+	gate chan struct{}
+}
+
+func (s *stalled) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	select {
+	case <-s.gate:
+	case <-ctx.Done():
+		return storage.Outcome{}, ctx.Err()
+	}
+	return s.Store.Persist(ctx, messages, mark)
+}
+
+// TestAnonymousReadsAreRefusedWhileManyWait has more readers than there is room
+// for, of whom nothing is persisted for a while, and one who likes.
+func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
+	const room, readers = 10, 50
+	gate := make(chan struct{})
+	s := start(t,
+		over(func(store storage.Store) storage.Store { return &stalled{store, gate} }),
+		func(set *settings) { set.recorder = worker.RecorderOptions{MaxBacklog: 5 * room} })
+	answers := make(chan answer, readers)
+	for range readers {
+		go func() { answers <- s.ask(t, "", readIt) }()
+	}
+	for range readers - room {
+		got := <-answers // of an operation that was begun, as every error of a field is
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != 1.0 {
+			t.Errorf("a read too many: %+v", got)
+		}
+	}
+	liked := make(chan answer, 1)
+	go func() { liked <- s.ask(t, "alice", likeOne) }()
+	close(gate)
+	for range room {
+		if got := <-answers; len(got.Errors) > 0 {
+			t.Errorf("a read that there was room for: %+v", got)
+		}
+	}
+	if got := <-liked; len(got.Errors) > 0 {
+		t.Errorf("a like: %+v", got)
+	}
+	if n := dig(t, s.ok(t, "", countOne), "interactive", "readCount"); n != float64(room) {
+		t.Errorf("%v reads are counted, want %d", n, room)
+	}
 }

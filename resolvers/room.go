@@ -22,14 +22,17 @@ const (
 // room is what there is room for in the subscriptions of a process.
 type room struct {
 	maxSubjects, maxText int
+	anonymousPercent     int // of either, that anonymous users may take
 
 	mu             sync.Mutex
 	subjects, text int
+	anonymous      int                        // subjects of anonymous users
 	documents      map[*ast.QueryDocument]int // how many subscriptions have each
 }
 
 // kept is what a subscription keeps besides its subjects.
 type kept struct {
+	anonymous bool
 	document  *ast.QueryDocument
 	text      int // bytes of the document
 	variables int // bytes of text in those that are read again
@@ -43,10 +46,14 @@ func (r *room) take(one kept, subjects int) error {
 	if r.documents[one.document] == 0 {
 		text += one.text
 	}
+	maxText, maxAnonymous := r.maxText, r.maxSubjects*r.anonymousPercent/100
+	if one.anonymous { // and of text that they have in common with others
+		maxText = r.maxText * r.anonymousPercent / 100
+	}
 	switch {
-	case r.subjects+subjects > r.maxSubjects:
+	case r.subjects+subjects > r.maxSubjects, one.anonymous && r.anonymous+subjects > maxAnonymous:
 		return &problem{codeUnavailable, "this server watches as many subjects as it can; try again"}
-	case text > 0 && r.text+text > r.maxText:
+	case text > 0 && r.text+text > maxText:
 		return &problem{codeUnavailable, "the subscriptions of this server have as many different documents as it can keep: name subjects by a variable, or try again"}
 	}
 	if r.documents == nil {
@@ -54,6 +61,9 @@ func (r *room) take(one kept, subjects int) error {
 	}
 	r.documents[one.document]++
 	r.subjects, r.text = r.subjects+subjects, r.text+text
+	if one.anonymous {
+		r.anonymous += subjects
+	}
 	return nil
 }
 
@@ -62,6 +72,9 @@ func (r *room) give(one kept, subjects int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.subjects, r.text = r.subjects-subjects, r.text-one.variables
+	if one.anonymous {
+		r.anonymous -= subjects
+	}
 	if r.documents[one.document]--; r.documents[one.document] == 0 {
 		delete(r.documents, one.document)
 		r.text -= one.text

@@ -24,7 +24,7 @@ func (r *room) watched() int {
 
 func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	r := &room{maxSubjects: 1000, maxText: 100}
-	a, b, c := kept{&ast.QueryDocument{}, 60, 0}, kept{&ast.QueryDocument{}, 41, 0}, kept{&ast.QueryDocument{}, 30, 10}
+	a, b, c := kept{false, &ast.QueryDocument{}, 60, 0}, kept{false, &ast.QueryDocument{}, 41, 0}, kept{false, &ast.QueryDocument{}, 30, 10}
 	take := func(one kept, fits bool) {
 		t.Helper()
 		if err := r.take(one, 1); (err == nil) != fits {
@@ -46,6 +46,26 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	if r.text != 0 || r.subjects != 0 || len(r.documents) != 0 {
 		t.Errorf("in the end %d bytes, %d subjects and %d documents are left", r.text, r.subjects, len(r.documents))
 	}
+}
+
+func TestAnonymousSubscriptionsLeaveRoomForUsers(t *testing.T) {
+	r := &room{maxSubjects: 1000, maxText: 100, anonymousPercent: 75}
+	nobody := func(text int) kept { return kept{true, &ast.QueryDocument{}, text, 0} }
+	take := func(one kept, subjects int, fits bool) {
+		t.Helper()
+		if err := r.take(one, subjects); (err == nil) != fits {
+			t.Errorf("%d subjects and %d bytes beside %d and %d: %v", subjects, one.text, r.subjects, r.text, err)
+		}
+	}
+	first := nobody(1)
+	take(first, 700, true)
+	take(nobody(1), 51, false)
+	take(nobody(1), 50, true)
+	take(kept{false, &ast.QueryDocument{}, 1, 0}, 250, true)
+	r.give(first, 700)
+	take(nobody(74), 1, false)
+	take(nobody(73), 1, true)
+	take(kept{false, &ast.QueryDocument{}, 25, 0}, 1, true)
 }
 
 func TestTextInVariables(t *testing.T) {

@@ -121,7 +121,7 @@ func service(root *Root, cfg Config) http.Handler {
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
 		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now,
-		room:  room{maxSubjects: maxWatched, maxText: maxDocuments},
+		room:  room{maxSubjects: maxWatched, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
 		plain: graph.PlainSchema,
 	}
 }

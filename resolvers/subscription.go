@@ -157,7 +157,8 @@ func subscriptionOf(ctx context.Context) *subscription {
 
 // subscribe gives a subscription its state.
 func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next graphql.OperationHandler) graphql.ResponseHandler {
-	s := &subscription{Root: r, me: viewer.From(ctx), facts: r.factsOf(op), keeps: kept{document: op.Doc, text: len(op.RawQuery)}}
+	me := viewer.From(ctx)
+	s := &subscription{Root: r, me: me, facts: r.factsOf(op), keeps: kept{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery)}}
 	varies := variesBelowRoot(op.Operation)
 	if varies {
 		s.keeps.variables = textIn(op.Variables)

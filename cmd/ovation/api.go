@@ -77,6 +77,8 @@ func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHead
 	}
 	out.streams = transport.NewStreams(transport.StreamOptions{
 		MaxStreams: int(f.MaxStreams), MaxStreamsPerUser: int(f.MaxStreamsPerUser),
+		MaxStreamsPerAddress: int(f.MaxStreamsPerAddress), MaxSubscriptionsPerAddress: int(f.MaxSubscriptionsPerAddress),
+		AnonymousPercent: int(f.AnonymousPercent),
 		MaxSubscriptions: int(f.MaxSubscriptions), MaxPerSocket: int(f.MaxPerSocket), Registry: cfg.Registry,
 	})
 	cfg.Auth, cfg.Streams = auth, out.streams

@@ -18,7 +18,9 @@
 //     TestOperationNamesAreBounded.
 //   - Streams are bounded, in all, for a user, and before they say whose they
 //     are, and nobody is kept out by those who say nothing:
-//     TestStreamsAreBounded, TestSocketsThatNeverInitialise.
+//     TestStreamsAreBounded, TestSocketsThatNeverInitialise. A share is reserved
+//     for signed-in users, and anonymous ones of one address have a bound of
+//     their own: TestAnonymousSocketsLeaveRoomForUsers, TestOneAddressTakesNoShare.
 //   - Who sends what is no message, or nothing, or takes nothing, or whose
 //     token expires, is closed with the protocol's code or cut off, and
 //     disturbs nobody: TestCloseCodes, TestFramesThatAreNone,
@@ -33,7 +35,7 @@
 //   - A panic shows the client an id and the log its stack:
 //     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
-// This package knows resolvers/viewer, resolvers/persisted and storage's words.
+// This package knows resolvers/viewer, resolvers/rate, resolvers/persisted and storage's words.
 package transport
 
 // The codes in extensions.code that requests can meet before they are

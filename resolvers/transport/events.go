@@ -16,22 +16,26 @@ func (h HTTP) takesEvents(r *http.Request) bool {
 	return h.Streams != nil && r.Method != http.MethodHead && namesEvents(r.Header)
 }
 
-// stream answers with an event stream. What is wrong with the operation is an
-// event, too: a browser shows its page nothing of an answer with an error's
-// status.
+// stream answers with an event stream, or with an error's status where there is
+// no room for it. What is wrong with the operation is an event: a browser shows
+// its page nothing of an answer with an error's status.
 func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor, operation *graphql.OperationContext, errs gqlerror.List) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	rec := recordOf(ctx)
-	entered, refused := h.Streams.begin(kindEvents, func(ending) { cancel() })
-	if refused == nil {
-		defer entered.end()
-		refused = entered.identify(rec.User)
-	}
+	entered, refused := h.Streams.begin(kindEvents, rec.User, rec.client.Address, func(ending) { cancel() })
 	if refused != nil {
-		w.Header().Set("Retry-After", "1")
-		WriteError(w, r, refused.status, refused.code, refused.message)
+		refused.writeTo(w, r)
 		return
+	}
+	defer entered.end()
+	watches := errs == nil && operation.Operation.Operation == ast.Subscription
+	if watches {
+		if refused := entered.subscribe(); refused != nil {
+			refused.writeTo(w, r)
+			return
+		}
+		defer entered.unsubscribe()
 	}
 	defer rec.OnRevoked(cancel)()
 	if !rec.Until.IsZero() {
@@ -43,13 +47,10 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 	switch {
 	case errs != nil:
 		out.last(rec, &graphql.Response{Errors: coded(errs)})
-	case operation.Operation.Operation != ast.Subscription:
-		run(ctx, exec, operation, func(response *graphql.Response) bool { return out.last(rec, response) })
-	case !h.Streams.subscribe():
-		out.last(rec, tooManySubscriptions())
-	default:
-		defer h.Streams.unsubscribe()
+	case watches:
 		h.follow(ctx, exec, operation, out)
+	default:
+		run(ctx, exec, operation, func(response *graphql.Response) bool { return out.last(rec, response) })
 	}
 }
 
@@ -141,9 +142,4 @@ func (s *eventStream) write(text []byte) bool {
 		err = s.control.Flush()
 	}
 	return err == nil
-}
-
-// tooManySubscriptions is the answer where there is no room for another one.
-func tooManySubscriptions() *graphql.Response {
-	return failure(codeUnavailable, "this server holds as many subscriptions as it can; try again")
 }

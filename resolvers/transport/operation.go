@@ -118,9 +118,11 @@ func (o *operation) prepare(params *graphql.RawParams) bool {
 		o.give(&graphql.Response{Errors: errs})
 	case operation.Operation.Operation != ast.Subscription:
 		run(o.ctx, o.s.exec, operation, o.give)
-	case !o.s.watches(o):
-		o.give(tooManySubscriptions())
 	default:
+		if refused := o.s.watches(o); refused != nil {
+			o.give(failure(refused.code, refused.message))
+			return false
+		}
 		o.responses, o.ctx = o.s.exec.DispatchOperation(o.ctx, operation)
 		return true
 	}
@@ -129,9 +131,9 @@ func (o *operation) prepare(params *graphql.RawParams) bool {
 
 // watches makes room for a subscription, unless there is none. It is not waited
 // for when the server stops.
-func (s *socket) watches(o *operation) bool {
-	if !s.streams.subscribe() {
-		return false
+func (s *socket) watches(o *operation) *refusal {
+	if refused := s.stream.subscribe(); refused != nil {
+		return refused
 	}
 	o.rec.metrics.watching(1)
 	s.mu.Lock()
@@ -140,7 +142,7 @@ func (s *socket) watches(o *operation) bool {
 	if s.over {
 		o.cancel()
 	}
-	return true
+	return nil
 }
 
 // follow sends the responses of a subscription. When there is none for now it
@@ -210,7 +212,7 @@ func (o *operation) finish() {
 	}
 	o.cancel()
 	if o.subscription {
-		s.streams.unsubscribe()
+		s.stream.unsubscribe()
 		o.rec.metrics.watching(-1)
 	}
 	o.rec.end(o.ctx, slog.Int("responses", o.sent))

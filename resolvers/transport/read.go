@@ -43,6 +43,12 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status, codeBadUserInput, fmt.Sprintf(format, args...)}
 }
 
+// writeTo answers a request that may be sent again in a second.
+func (refused *refusal) writeTo(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", "1")
+	WriteError(w, r, refused.status, refused.code, refused.message)
+}
+
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func release(buffer *bytes.Buffer) {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ import (
 
 	"ovation/graph"
 	"ovation/resolvers/limits"
+	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -74,7 +76,7 @@ func newSite(tb testing.TB, options siteOptions) *site {
 	srv.AddTransport(transport.WebSocket{Streams: s.streams, AllowedOrigins: options.origins})
 	srv.AddTransport(transport.HTTP{Streams: s.streams})
 	limits.Install(srv, limits.Config{Introspection: true})
-	cfg := transport.Config{Auth: auth, AllowedOrigins: options.origins, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger(), AccessLog: true}
+	cfg := transport.Config{Auth: auth, AllowedOrigins: options.origins, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger(), Limiter: rate.New(rate.Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), AccessLog: true}
 	s.Handler = transport.Handler(srv, cfg)
 	on := httptest.NewServer(s.Handler)
 	s.url = on.URL

@@ -27,7 +27,7 @@ func newStreamMetrics(reg prometheus.Registerer) *streamMetrics {
 		}, []string{"kind"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_streams_refused_total",
-			Help: "Connections and subscriptions refused because a bound was reached (full, user, subscriptions) or the server was stopping.",
+			Help: "Connections and subscriptions refused because a bound was reached (full, user, address, anonymous, subscriptions) or the server was stopping.",
 		}, []string{"reason"}),
 		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_websocket_closes_total",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -25,14 +26,24 @@ type StreamOptions struct {
 	MaxStreams int
 	// MaxStreamsPerUser is how many of them a signed-in user has. 50.
 	MaxStreamsPerUser int
+	// MaxStreamsPerAddress is how many of them anonymous users of one address
+	// have. 1,000.
+	MaxStreamsPerAddress int
 	// MaxSubscriptions is how many subscriptions a process holds. 50,000.
 	MaxSubscriptions int
+	// MaxSubscriptionsPerAddress is how many of them anonymous users of one
+	// address have. 5,000.
+	MaxSubscriptionsPerAddress int
+	// AnonymousPercent is how much of MaxStreams and of MaxSubscriptions
+	// anonymous users may take. The rest is reserved for signed-in users. 75.
+	AnonymousPercent int
 	// MaxPerSocket is how many operations go on at the same time on one
 	// WebSocket, subscriptions among them. 100.
 	MaxPerSocket int
 	// MaxPending is how many WebSockets may be open that have not said
-	// connection_init. One more, and the one that is open the longest is
-	// closed. Half of MaxStreams: all clients may come back at once.
+	// connection_init. One more, or one of another client while there is no room
+	// otherwise, and the one that is open the longest is closed. Half of
+	// MaxStreams: all clients may come back at once.
 	MaxPending int
 	// InitTimeout is how long a client may take to say connection_init. 5 s.
 	InitTimeout time.Duration
@@ -55,7 +66,10 @@ type StreamOptions struct {
 func (o StreamOptions) withDefaults() StreamOptions {
 	o.MaxStreams = cmp.Or(o.MaxStreams, 20_000)
 	o.MaxStreamsPerUser = cmp.Or(o.MaxStreamsPerUser, 50)
+	o.MaxStreamsPerAddress = cmp.Or(o.MaxStreamsPerAddress, 1_000)
 	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, 50_000)
+	o.MaxSubscriptionsPerAddress = cmp.Or(o.MaxSubscriptionsPerAddress, 5_000)
+	o.AnonymousPercent = cmp.Or(o.AnonymousPercent, 75)
 	o.MaxPerSocket = cmp.Or(o.MaxPerSocket, 100)
 	o.MaxPending = cmp.Or(o.MaxPending, (o.MaxStreams+1)/2)
 	o.InitTimeout = cmp.Or(o.InitTimeout, 5*time.Second)
@@ -79,8 +93,13 @@ type Streams struct {
 	open          map[*stream]struct{}
 	pending       list.List // of *stream: WebSockets before connection_init, the oldest first
 	perUser       map[storage.User]int
+	perAddress    map[netip.Addr]held // of anonymous users
+	anonymous     held                // by all of them
 	subscriptions int
 }
+
+// held is how many streams and subscriptions somebody has.
+type held struct{ streams, subscriptions int }
 
 // stream is one connection that stays open.
 type stream struct {
@@ -90,7 +109,9 @@ type stream struct {
 
 	// Guarded by Streams.mu.
 	pending *list.Element
-	user    storage.User // counted, unless it is anonymous
+	counted bool         // for the user or, where that is anonymous, the address
+	user    storage.User // known once it is counted
+	address netip.Addr
 }
 
 // The kinds of streams.
@@ -104,7 +125,7 @@ const (
 func NewStreams(options StreamOptions) *Streams {
 	return &Streams{
 		opts: options.withDefaults(), metrics: newStreamMetrics(options.Registry),
-		open: map[*stream]struct{}{}, perUser: map[storage.User]int{},
+		open: map[*stream]struct{}{}, perUser: map[storage.User]int{}, perAddress: map[netip.Addr]held{},
 	}
 }
 
@@ -144,24 +165,34 @@ func (s *Streams) Close(ctx context.Context) error {
 	}
 }
 
-// begin lets a stream in. A WebSocket is pending until it is identified; an
-// older one may have to go for it.
-func (s *Streams) begin(kind string, stop func(ending)) (*stream, *refusal) {
+// begin lets in a stream of a user at an address. A WebSocket is pending, and of
+// nobody yet, until it is identified. An older one that is pending may have to go
+// for a stream: clients that do not say who they are keep nobody out. While those
+// close, there may be MaxPending more.
+func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop func(ending)) (*stream, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closing:
+	if s.closing {
 		return nil, s.refuse("stopping", "this server is stopping; connect again")
-	case len(s.open) >= s.opts.MaxStreams:
+	}
+	one := &stream{of: s, kind: kind, stop: stop, address: from}
+	if kind == kindEvents {
+		if refused := one.fits(user); refused != nil {
+			return nil, refused
+		}
+	}
+	full := len(s.open) >= s.opts.MaxStreams
+	if full && (s.pending.Len() == 0 || len(s.open) >= s.opts.MaxStreams+s.opts.MaxPending) {
 		return nil, s.refuse("full", "this server holds as many connections as it can; try again")
 	}
-	one := &stream{of: s, kind: kind, stop: stop}
-	if kind == kindSocket {
-		if s.pending.Len() >= s.opts.MaxPending {
-			oldest, _ := s.pending.Remove(s.pending.Front()).(*stream)
-			oldest.pending = nil
-			oldest.stop(initTimeout)
-		}
+	if full || kind == kindSocket && s.pending.Len() >= s.opts.MaxPending {
+		oldest, _ := s.pending.Remove(s.pending.Front()).(*stream)
+		oldest.pending = nil
+		oldest.stop(initTimeout)
+	}
+	if kind == kindEvents {
+		one.count(user)
+	} else {
 		one.pending = s.pending.PushBack(one)
 	}
 	s.open[one] = struct{}{}
@@ -175,7 +206,13 @@ func (s *Streams) refuse(reason, message string) *refusal {
 	return &refusal{http.StatusServiceUnavailable, codeUnavailable, message}
 }
 
-// identify says whose the stream is. It fails where that user has too many.
+// limited is a refusal that concerns one user or address, and no others.
+func (s *Streams) limited(reason, format string, most int) *refusal {
+	s.metrics.refuse(reason)
+	return &refusal{http.StatusTooManyRequests, codeRateLimited, fmt.Sprintf(format, most)}
+}
+
+// identify says whose a WebSocket is.
 func (one *stream) identify(user storage.User) *refusal {
 	s := one.of
 	s.mu.Lock()
@@ -184,20 +221,54 @@ func (one *stream) identify(user storage.User) *refusal {
 		s.pending.Remove(one.pending)
 		one.pending = nil
 	}
-	if user.Anonymous() {
-		return nil
+	refused := one.fits(user)
+	if refused == nil {
+		one.count(user)
 	}
-	if s.perUser[user] >= s.opts.MaxStreamsPerUser {
-		s.metrics.refuse("user")
-		return &refusal{
-			http.StatusTooManyRequests, codeLimitExceeded,
-			fmt.Sprintf("you have %d connections open, which is the most", s.opts.MaxStreamsPerUser),
+	return refused
+}
+
+// fits refuses a stream of a user where that user, the address of an anonymous
+// one, or all anonymous ones together have too many. The lock is held.
+func (one *stream) fits(user storage.User) *refusal {
+	s := one.of
+	switch {
+	case !user.Anonymous():
+		if s.perUser[user] >= s.opts.MaxStreamsPerUser {
+			return s.limited("user", "you have %d connections open, which is the most", s.opts.MaxStreamsPerUser)
 		}
+	case s.perAddress[one.address].streams >= s.opts.MaxStreamsPerAddress:
+		return s.limited("address", "anonymous visitors have %d connections open from your address, which is the most", s.opts.MaxStreamsPerAddress)
+	case s.anonymous.streams >= s.share(s.opts.MaxStreams):
+		return s.refuse("anonymous", "this server holds as many connections of anonymous visitors as it can; try again, or sign in")
 	}
-	one.user = user
-	s.perUser[user]++
 	return nil
 }
+
+// count counts a stream for its user or address. The lock is held.
+func (one *stream) count(user storage.User) {
+	s := one.of
+	one.user, one.counted = user, true
+	if !user.Anonymous() {
+		s.perUser[user]++
+		return
+	}
+	s.anonymous.streams++
+	at := s.perAddress[one.address]
+	at.streams++
+	s.perAddress[one.address] = at
+}
+
+// AnonymousPercent is how much of all there is room for anonymous users may take.
+func (s *Streams) AnonymousPercent() int {
+	if s == nil {
+		return 100
+	}
+	return s.opts.AnonymousPercent
+}
+
+// share is how much of something anonymous users may take, rounded up.
+func (s *Streams) share(of int) int { return (of*s.opts.AnonymousPercent + 99) / 100 }
 
 // end says that the stream has ended.
 func (one *stream) end() {
@@ -207,7 +278,12 @@ func (one *stream) end() {
 	if one.pending != nil {
 		s.pending.Remove(one.pending)
 	}
-	if !one.user.Anonymous() {
+	switch {
+	case !one.counted:
+	case one.user.Anonymous():
+		s.anonymous.streams--
+		s.release(one.address, held{streams: 1})
+	default:
 		if s.perUser[one.user]--; s.perUser[one.user] == 0 {
 			delete(s.perUser, one.user)
 		}
@@ -217,22 +293,48 @@ func (one *stream) end() {
 	s.running.Done()
 }
 
+// release gives back what an address has.
+func (s *Streams) release(address netip.Addr, part held) {
+	at := s.perAddress[address]
+	at.streams -= part.streams
+	at.subscriptions -= part.subscriptions
+	if s.perAddress[address] = at; at == (held{}) {
+		delete(s.perAddress, address)
+	}
+}
+
 // subscribe makes room for a subscription; unsubscribe gives it back.
-func (s *Streams) subscribe() bool {
+func (one *stream) subscribe() *refusal {
+	s := one.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.subscriptions >= s.opts.MaxSubscriptions {
-		s.metrics.refuse("subscriptions")
-		return false
+	at := s.perAddress[one.address]
+	switch {
+	case s.subscriptions >= s.opts.MaxSubscriptions:
+		return s.refuse("subscriptions", "this server holds as many subscriptions as it can; try again")
+	case !one.user.Anonymous():
+	case at.subscriptions >= s.opts.MaxSubscriptionsPerAddress:
+		return s.limited("address", "anonymous visitors have %d subscriptions from your address, which is the most", s.opts.MaxSubscriptionsPerAddress)
+	case s.anonymous.subscriptions >= s.share(s.opts.MaxSubscriptions):
+		return s.refuse("anonymous", "this server holds as many subscriptions of anonymous visitors as it can; try again, or sign in")
+	default:
+		s.anonymous.subscriptions++
+		at.subscriptions++
+		s.perAddress[one.address] = at
 	}
 	s.subscriptions++
 	s.metrics.subscribed(1)
-	return true
+	return nil
 }
 
-func (s *Streams) unsubscribe() {
+func (one *stream) unsubscribe() {
+	s := one.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if one.user.Anonymous() {
+		s.anonymous.subscriptions--
+		s.release(one.address, held{subscriptions: 1})
+	}
 	s.subscriptions--
 	s.metrics.subscribed(-1)
 }

@@ -52,7 +52,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		third := s.dial(t, alice...)
 		third.say(`{"type":"connection_init"}`)
 		third.isClosed(websocket.StatusTryAgainLater, "you have 2 connections open")
-		if got := s.events(t, query(watching("wait", "1")), alice...); got.status != 429 || got.code() != "LIMIT_EXCEEDED" {
+		if got := s.events(t, query(watching("wait", "1")), alice...); got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") != "1" {
 			t.Errorf("an event stream is answered %d %s", got.status, got.body)
 		}
 		for range 5 {
@@ -73,7 +73,8 @@ func TestStreamsAreBounded(t *testing.T) {
 		if got := s.events(t, query(watching("wait", "1"))); got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") == "" {
 			t.Errorf("an event stream is answered %d %s", got.status, got.body)
 		}
-		s.is(t, "ovation_streams_refused_total full", 2)
+		s.is(t, "ovation_streams_refused_total full", 1)
+		s.is(t, "ovation_streams_refused_total anonymous", 1)
 	})
 }
 

@@ -42,10 +42,9 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		return
 	}
 	s := newSocket(exec, t.Streams, rec, distrust(rec.auth, r, named))
-	entered, refused := t.Streams.begin(kindSocket, s.stop)
+	entered, refused := t.Streams.begin(kindSocket, rec.User, rec.client.Address, s.stop)
 	if refused != nil {
-		w.Header().Set("Retry-After", "1")
-		WriteError(w, r, refused.status, refused.code, refused.message)
+		refused.writeTo(w, r)
 		return
 	}
 	hijacker := &leanHijacker{ResponseWriter: w, patience: t.Streams.opts.WriteTimeout}

@@ -1,0 +1,111 @@
+package transport_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"ovation/resolvers/transport"
+)
+
+// from is the header of a proxy for a client at an address.
+func from(i int) []string {
+	return []string{"X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", i/250, i%250)}
+}
+
+// asAlice connects as a browser does: the token comes with connection_init.
+func (s *site) asAlice(t *testing.T) *client {
+	t.Helper()
+	c := s.dial(t)
+	c.say(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":"Bearer %s"}}`, token(t, time.Minute)))
+	c.hears(`{"type":"connection_ack"}`)
+	return c
+}
+
+// TestAnonymousSocketsLeaveRoomForUsers has anonymous clients of many addresses
+// take all that they can, first of the subscriptions, then of the streams, while
+// others open sockets and say nothing. Users are not kept out.
+func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
+	const most, share = 80, 60
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{
+		MaxStreams: most, MaxSubscriptions: most, MaxSubscriptionsPerAddress: 50, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond,
+	}})
+	for i := range 3 { // 100 subscriptions of each
+		c := s.ready(t, from(i)...)
+		for id := range 100 {
+			c.say(subscribe(fmt.Sprint(id), watching("wait", fmt.Sprint(id))))
+		}
+		if i == 0 {
+			s.is(t, "ovation_streams_refused_total address", 50)
+		}
+	}
+	s.is(t, "ovation_streams_refused_total anonymous", 300-50-share)
+	s.is(t, "ovation_subscriptions", share)
+	got := s.events(t, query(watching("wait", "1")), from(3)...)
+	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") != "1" {
+		t.Errorf("an event stream is answered %d %s", got.status, got.body)
+	}
+	got = s.events(t, query(watching("wait", "1")), from(0)...)
+	if got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") != "1" {
+		t.Errorf("an event stream of an address that has enough is answered %d %s", got.status, got.body)
+	}
+
+	for i := range share - 3 {
+		s.ready(t, from(i)...)
+	}
+	for i := range 10 {
+		c := s.dial(t, from(i)...)
+		c.say(`{"type":"connection_init"}`)
+		c.isClosed(websocket.StatusTryAgainLater, "this server holds as many connections of anonymous visitors as it can")
+	}
+	var idle []net.Conn
+	for range most / 2 { // twice as many as there is room for
+		idle = append(idle, s.raw(t))
+	}
+	for i := range 10 {
+		alice := s.asAlice(t)
+		alice.say(subscribe("1", watching("count", "1")), subscribe("2", watching("wait", fmt.Sprint(i))))
+		if got, err := alice.next(); err != nil || !strings.HasPrefix(got, `{"type":"next","id":"1"`) {
+			t.Fatalf("alice hears %s, %v", got, err)
+		}
+	}
+	for _, c := range idle {
+		must(t, c.Close())
+	}
+}
+
+// TestOneAddressTakesNoShare has the clients of one address take all that they
+// can, and give it back.
+func TestOneAddressTakesNoShare(t *testing.T) {
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreamsPerAddress: 3, MaxSubscriptionsPerAddress: 2}})
+	var open []*client
+	for range 3 {
+		open = append(open, s.ready(t, from(1)...))
+	}
+	refused := s.dial(t, from(1)...)
+	refused.say(`{"type":"connection_init"}`)
+	refused.isClosed(websocket.StatusTryAgainLater, "anonymous visitors have 3 connections open from your address")
+	if got := s.events(t, query(watching("wait", "1")), from(1)...); got.status != 429 || got.code() != "RATE_LIMITED" {
+		t.Errorf("an event stream is answered %d %s", got.status, got.body)
+	}
+	s.ready(t, from(2)...)
+	s.ready(t, append(from(1), "Authorization", "Bearer "+token(t, time.Hour))...) // who signs in does not count
+
+	for i, c := range open {
+		c.say(subscribe("1", watching("wait", "1")))
+		if i == 2 {
+			c.hears(`{"type":"error","id":"1","payload":[{"message":"anonymous visitors have 2 subscriptions from your address, which is the most","extensions":{"code":"RATE_LIMITED","retryAfter":1}}]}`)
+		} else {
+			s.is(t, "ovation_subscriptions", float64(i+1))
+		}
+	}
+	must(t, open[0].Close(websocket.StatusNormalClosure, ""))
+	s.is(t, "ovation_subscriptions", 1)
+	s.is(t, "ovation_streams websocket", 4)
+	s.ready(t, from(1)...).say(subscribe("1", watching("wait", "1")))
+	s.is(t, "ovation_subscriptions", 2)
+}
