@@ -26,6 +26,7 @@ type broker struct {
 	bin     string
 	env     []string
 	port    int
+	node    string
 	server  *exec.Cmd
 	stopped chan error
 }
@@ -44,26 +45,41 @@ func startBroker(t *testing.T) *broker {
 		}
 		t.Skip("rabbitmq-server is not installed: these tests hurt one of their own")
 	}
-	folder, ports := t.TempDir(), freePorts(t, 3)
-	b := &broker{bin: filepath.Dir(found[0]), port: ports[0]}
-	b.env = append(os.Environ(),
-		"HOME="+folder, // of the cookie
-		"RABBITMQ_NODENAME=test"+strconv.Itoa(ports[0])+"@localhost",
-		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", "RABBITMQ_NODE_PORT="+strconv.Itoa(ports[0]),
-		"RABBITMQ_DIST_PORT="+strconv.Itoa(ports[1]),
-		"ERL_EPMD_PORT="+strconv.Itoa(ports[2]), "ERL_EPMD_ADDRESS=127.0.0.1",
-		"RABBITMQ_MNESIA_BASE="+folder+"/data", "RABBITMQ_LOG_BASE="+folder+"/log",
-		"RABBITMQ_PID_FILE="+folder+"/pid",
-		"RABBITMQ_ENABLED_PLUGINS_FILE="+folder+"/plugins", "RABBITMQ_CONFIG_FILE="+folder+"/none",
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1",
-	)
-	names := exec.Command("epmd", "-address", "127.0.0.1", "-port", strconv.Itoa(ports[2])) // else it starts one that outlives it
+	b := newBroker(filepath.Dir(found[0]), t.TempDir(), startNames(t), freePorts(t, 2))
+	b.start(t)
+	t.Cleanup(func() { b.kill(t) })
+	return b
+}
+
+// startNames starts a name server for nodes, and returns its port. A node would
+// otherwise start one that outlives it.
+func startNames(t *testing.T) int {
+	t.Helper()
+	port := freePorts(t, 1)[0]
+	names := exec.Command("epmd", "-address", "127.0.0.1", "-port", strconv.Itoa(port))
 	if err := names.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = names.Process.Kill(), names.Wait() })
-	b.start(t)
-	t.Cleanup(func() { b.kill(t) })
+	return port
+}
+
+// newBroker makes a node that keeps everything in a folder, which nodes of a
+// cluster share.
+func newBroker(bin, folder string, names int, ports []int) *broker {
+	b := &broker{bin: bin, port: ports[0], node: "test" + strconv.Itoa(ports[0]) + "@localhost"}
+	own := folder + "/" + strconv.Itoa(ports[0])
+	b.env = append(os.Environ(),
+		"HOME="+folder, // of the cookie
+		"RABBITMQ_NODENAME="+b.node,
+		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", "RABBITMQ_NODE_PORT="+strconv.Itoa(ports[0]),
+		"RABBITMQ_DIST_PORT="+strconv.Itoa(ports[1]),
+		"ERL_EPMD_PORT="+strconv.Itoa(names), "ERL_EPMD_ADDRESS=127.0.0.1",
+		"RABBITMQ_MNESIA_BASE="+own+"/data", "RABBITMQ_LOG_BASE="+own+"/log",
+		"RABBITMQ_PID_FILE="+own+"/pid",
+		"RABBITMQ_ENABLED_PLUGINS_FILE="+folder+"/plugins", "RABBITMQ_CONFIG_FILE="+folder+"/rabbitmq",
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1",
+	)
 	return b
 }
 
@@ -121,13 +137,16 @@ func (b *broker) kill(t *testing.T) {
 
 func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", b.port) }
 
-func (b *broker) ctl(t *testing.T, args ...string) {
+// ctl runs rabbitmqctl and returns what it prints.
+func (b *broker) ctl(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(b.bin, "rabbitmqctl"), args...)
+	cmd := exec.Command(filepath.Join(b.bin, "rabbitmqctl"), append([]string{"--silent"}, args...)...)
 	cmd.Env = b.env
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("rabbitmqctl %v: %v\n%s", args, err, out)
 	}
+	return string(out)
 }
 
 func TestBrokerInTrouble(t *testing.T) {

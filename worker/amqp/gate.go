@@ -134,18 +134,6 @@ func (s *session) setUp(o Options) error {
 	return errors.Join(s.make(o, topology(o)...), s.unlock(o))
 }
 
-// make declares queues.
-func (s *session) make(o Options, queues ...declaration) error {
-	return s.with(func(channel *amqp091.Channel) error {
-		for _, queue := range queues {
-			if _, err := channel.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
-				return fmt.Errorf("declare queue %s: %w", queue.name, o.explain(queue.name, err))
-			}
-		}
-		return nil
-	})
-}
-
 // with runs requests on a channel of their own.
 func (s *session) with(requests func(*amqp091.Channel) error) error {
 	channel, err := s.conn.Channel()

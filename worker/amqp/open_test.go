@@ -3,6 +3,7 @@ package amqp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -103,6 +104,33 @@ func TestOldBrokerIsRefused(t *testing.T) {
 		err := tooOld(amqp091.Table{"product": "RabbitMQ", "version": version})
 		if (err != nil) != old {
 			t.Errorf("RabbitMQ %q: %v", version, err)
+		}
+	}
+}
+
+// Queues that an earlier release has made lack an argument, and are used as they
+// are.
+func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
+	opts := options(t)
+	s := dialed(t, opts)
+	defer s.close()
+	ch, err := s.conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, queue := range topology(opts) {
+		if queue.name == opts.queue(opts.Partitions-1) { // it is lost, and made anew
+			continue
+		}
+		delete(queue.args, leaderLocator)
+		if _, err := ch.QueueDeclare(queue.name, true, false, false, false, queue.args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		q := open(t, opts)
+		for partition := range opts.Partitions {
+			publish(t, q, partition, fmt.Sprint("message-", partition))
 		}
 	}
 }

@@ -142,6 +142,23 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 	})
 }
 
+// A broker that does not answer may be paused: that is no reason to delete what
+// it holds.
+func TestSilentBrokerIsNotSaidToHaveLostItsData(t *testing.T) {
+	p, opts := through(t, options(t))
+	s := dialed(t, opts)
+	defer s.close()
+	s.timeout = 50 * time.Millisecond
+	p.stall()
+	err := s.within(func() error {
+		_, err := s.declare(opts.withDefaults())
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "no answer") || strings.Contains(err.Error(), "delete") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 func TestCloseEndsOverAStalledConnection(t *testing.T) {
 	p, opts := through(t, options(t))
 	opts.IOTimeout = time.Second

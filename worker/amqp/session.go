@@ -110,7 +110,7 @@ func (s *session) within(request func() error) error {
 	timer := time.AfterFunc(s.timeout, s.abort)
 	err := request()
 	if inTime := timer.Stop(); err != nil && !inTime {
-		return fmt.Errorf("no answer within %v (a queue that never answers has lost its data and must be deleted): %w", s.timeout, err)
+		return fmt.Errorf("no answer within %v; the broker, or the node of its cluster that leads the queue, may be down or paused: %w", s.timeout, err)
 	}
 	return err
 }

@@ -30,6 +30,8 @@ type declaration struct {
 //   - PREFIX.dead takes dead letters.
 //
 // All are quorum queues, so that they outlive the loss of a node of a cluster.
+// The broker places the leaders of the partitions where the fewest are: all
+// would otherwise be on the node that the first process happened to reach.
 // Messages reach them by name through the default exchange: there are no
 // bindings that could be missing.
 func topology(o Options) []declaration {
@@ -38,6 +40,7 @@ func topology(o Options) []declaration {
 	for partition := range o.Partitions {
 		queues = append(queues, declaration{o.queue(partition), amqp091.Table{
 			amqp091.QueueTypeArg:            amqp091.QueueTypeQuorum,
+			leaderLocator:                   "balanced",
 			amqp091.SingleActiveConsumerArg: true,
 			"x-delivery-limit":              o.DeliveryLimit,
 			"x-dead-letter-exchange":        "",

@@ -1,0 +1,77 @@
+//go:build long
+
+package amqp
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// startCluster starts nodes that find each other.
+func startCluster(t *testing.T, n int) []*broker {
+	t.Helper()
+	brokerURL(t) // skips or fails where there are no servers
+	bin, err := filepath.Glob("/usr/lib/rabbitmq/bin/rabbitmq-server")
+	if err != nil || len(bin) == 0 {
+		t.Fatal("rabbitmq-server is not installed")
+	}
+	folder, names := t.TempDir(), startNames(t)
+	config := "cluster_formation.peer_discovery_backend = classic_config\n"
+	var nodes []*broker
+	for i := range n {
+		nodes = append(nodes, newBroker(filepath.Dir(bin[0]), folder, names, freePorts(t, 2)))
+		config += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s\n", i+1, nodes[i].node)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "rabbitmq.conf"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, ".erlang.cookie"), []byte("OVATIONTESTS"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	var starting sync.WaitGroup
+	for _, b := range nodes {
+		starting.Go(func() { b.start(t) })
+	}
+	starting.Wait()
+	for _, b := range nodes {
+		t.Cleanup(func() { b.kill(t) })
+	}
+	eventually(t, "the nodes are a cluster", func() bool {
+		var status struct {
+			Running []string `json:"running_nodes"`
+		}
+		err := json.Unmarshal([]byte(nodes[0].ctl(t, "cluster_status", "--formatter", "json")), &status)
+		return err == nil && len(status.Running) == n
+	})
+	return nodes
+}
+
+// The leaders of the partitions are spread over the nodes of a cluster, whichever
+// node the first process has reached.
+func TestLongLeadersAreSpreadOverTheNodes(t *testing.T) {
+	const partitions = 6
+	nodes := startCluster(t, 3)
+	q := open(t, Options{URL: nodes[0].url(), Prefix: "spread", Partitions: partitions})
+	for partition := range partitions {
+		publish(t, q, partition, fmt.Sprint("message-", partition))
+	}
+	leads := map[string]int{}
+	for line := range strings.Lines(nodes[0].ctl(t, "list_queues", "name", "leader")) {
+		name, leader, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		var partition int
+		if n, _ := fmt.Sscanf(name, "spread.%d", &partition); n == 1 {
+			leads[leader]++
+		}
+	}
+	for _, b := range nodes {
+		if leads[b.node] < 1 || leads[b.node] > partitions/2 {
+			t.Errorf("the nodes lead %v partitions of %d", leads, partitions)
+			break
+		}
+	}
+}
