@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,40 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 		_ = reader.poll(t.Context()) // it fails until everyone knows who has taken over
 		return got.Freshness == storage.Live && reader.epoch.Load().number > begun.number
 	})
+}
+
+// A cluster that was away is said to be back once all of it is, though what
+// answers is used before.
+func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
+	url, masters := startCluster(t)
+	for _, one := range masters {
+		must(t, one.command("CONFIG", "SET", "cluster-require-full-coverage", "no").Error())
+	}
+	log := new(logged)
+	s := open(t, Options{
+		URL: url, Database: openDatabase(t), RedisTimeout: short, Doubt: short, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	slot, err := masters[0].command("CLUSTER", "KEYSLOT", s.epoch.Load().sentinel()).AsInt64()
+	must(t, err)
+	other := (int(slot)*3/16384 + 1) % len(masters) // a master that does not have the sentinel
+	for _, one := range masters {
+		one.hang()
+	}
+	eventually(t, "Redis is away", func() bool {
+		see(t, s, alice, movie)
+		return len(log.about("Redis is away")) > 0
+	})
+	for i, one := range masters {
+		if i != other {
+			one.resume()
+		}
+	}
+	eventually(t, "what answers is used", s.redis.healthy)
+	if back, part := log.about("Redis is back\""), log.about("Redis is back in part"); len(back) > 0 || len(part) != 1 {
+		t.Errorf("while one master hangs: %q, %q", back, part)
+	}
+	masters[other].resume()
+	eventually(t, "it is said to be back", func() bool { return len(log.about("Redis is back\"")) == 1 })
 }
 
 func TestCluster(t *testing.T) {

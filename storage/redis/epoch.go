@@ -259,9 +259,12 @@ func (s *Store) alive(ctx context.Context, at *epoch) (alive bool, err error) {
 		runs, gap, err = s.runs(ctx) // last: one that hangs takes all the time there is
 		known := strings.Fields(written)
 		alive = err == nil && !slices.ContainsFunc(runs, func(run string) bool { return !slices.Contains(known, run) })
+		if alive && gap != nil {
+			return errPartial
+		}
 		return err
 	})
-	if err == nil && alive && gap != nil {
+	if errors.Is(err, errPartial) {
 		return false, fmt.Errorf("look for the masters: %w: %w", storage.ErrUnavailable, gap)
 	}
 	return alive, err
@@ -312,10 +315,11 @@ func (s *Store) probe(ctx context.Context) error {
 // within calls Redis also while it is away.
 func (s *Store) within(ctx context.Context, what string, f func(context.Context) error) error {
 	return s.redis.try(ctx, min(s.opts.RedisTimeout, pollLimit), func(ctx context.Context) error {
-		if err := f(ctx); err != nil {
-			return fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)
+		err := f(ctx)
+		if err != nil && !errors.Is(err, errPartial) {
+			err = fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)
 		}
-		return nil
+		return err
 	})
 }
 

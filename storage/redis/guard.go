@@ -28,9 +28,14 @@ type part struct {
 	mu       sync.Mutex
 	failures int       // since the last success
 	success  time.Time // the last
+	partial  bool      // it was away, and some servers still are
+	lost     time.Time // the last success before it went away
 	here     context.Context
 	leave    context.CancelFunc // ends here; nil while the part is away
 }
+
+// errPartial: some servers do not answer. The others are used.
+var errPartial = errors.New("some servers do not answer")
 
 const (
 	tripFailures = 5           // so many in a row, or one that was a time-out,
@@ -74,7 +79,7 @@ func (p *part) admit() (here context.Context, timeout time.Duration, err error) 
 func (p *part) do(ctx context.Context, what string, f func(context.Context) error) error {
 	here, timeout, err := p.admit()
 	if err == nil {
-		err = p.call(ctx, here, timeout, f)
+		err = p.call(ctx, here, timeout, false, f)
 	}
 	if err == nil || errors.Is(err, errCached) {
 		return nil
@@ -84,10 +89,10 @@ func (p *part) do(ctx context.Context, what string, f func(context.Context) erro
 
 // try calls f also while the part is away, and learns whether it still is.
 func (p *part) try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
-	return p.call(ctx, context.Background(), timeout, f)
+	return p.call(ctx, context.Background(), timeout, true, f)
 }
 
-func (p *part) call(ctx, here context.Context, timeout time.Duration, f func(context.Context) error) error {
+func (p *part) call(ctx, here context.Context, timeout time.Duration, trial bool, f func(context.Context) error) error {
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer context.AfterFunc(here, cancel)()
@@ -99,32 +104,52 @@ func (p *part) call(ctx, here context.Context, timeout time.Duration, f func(con
 	case err == nil:
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%w: %w", errGone, ctx.Err())
-	case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable):
+	case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, errPartial):
 		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
-	p.learn(began, err, ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded))
+	p.learn(began, err, ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded), trial)
 	return err
 }
 
-// learn notes how a call ended, and whether it took all its time.
-func (p *part) learn(began time.Time, err error, tooLong bool) {
+// learn notes how a call ended, and whether it took all its time. Only a trial
+// finds out that the part is back: a call that began before it went away may have
+// reached a server that never was.
+func (p *part) learn(began time.Time, err error, tooLong, trial bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	if !errors.Is(err, storage.ErrUnavailable) {
-		if p.leave == nil {
-			p.here, p.leave = context.WithCancel(context.Background())
-			p.logger.Info(p.name+" is back", "after_ms", now.Sub(p.success).Milliseconds())
+		if trial {
+			p.answered(err)
 		}
-		p.failures, p.success = 0, now
+		if p.leave != nil {
+			p.failures, p.success = 0, now
+		}
 		return
 	}
 	p.failures++
 	tooLong = tooLong && p.success.Before(began)
 	if p.leave != nil && (tooLong || p.failures >= tripFailures) && now.Sub(p.success) >= tripTime {
 		p.leave()
-		p.leave = nil
+		p.leave, p.lost = nil, p.success
 		p.logger.Warn(p.name+" is away", "error", err)
+	}
+}
+
+// answered notes that a trial was answered, with errPartial where some servers
+// are still away.
+func (p *part) answered(err error) {
+	away, partial := p.leave == nil, errors.Is(err, errPartial)
+	if away {
+		p.here, p.leave = context.WithCancel(context.Background())
+	}
+	switch after := time.Since(p.lost).Milliseconds(); {
+	case away && partial:
+		p.logger.Warn(p.name+" is back in part", "after_ms", after, "error", err)
+		p.partial = true
+	case !partial && (away || p.partial):
+		p.logger.Info(p.name+" is back", "after_ms", after)
+		p.partial = false
 	}
 }
 
