@@ -137,8 +137,10 @@ func (b *broker) kill(t *testing.T) {
 
 func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", b.port) }
 
-// ctl runs rabbitmqctl and returns what it prints.
-func (b *broker) ctl(t *testing.T, args ...string) string {
+func (b *broker) ctl(t *testing.T, args ...string) { _ = b.tell(t, args...) }
+
+// tell runs rabbitmqctl and returns what it prints.
+func (b *broker) tell(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(b.bin, "rabbitmqctl"), append([]string{"--silent"}, args...)...)
 	cmd.Env = b.env
@@ -146,7 +148,7 @@ func (b *broker) ctl(t *testing.T, args ...string) string {
 	if err != nil {
 		t.Fatalf("rabbitmqctl %v: %v\n%s", args, err, out)
 	}
-	return string(out)
+	return out
 }
 
 func TestBrokerInTrouble(t *testing.T) {

@@ -45,7 +45,7 @@ func startCluster(t *testing.T, n int) []*broker {
 		var status struct {
 			Running []string `json:"running_nodes"`
 		}
-		err := json.Unmarshal([]byte(nodes[0].ctl(t, "cluster_status", "--formatter", "json")), &status)
+		err := json.Unmarshal(nodes[0].tell(t, "cluster_status", "--formatter", "json"), &status)
 		return err == nil && len(status.Running) == n
 	})
 	return nodes
@@ -61,7 +61,7 @@ func TestLongLeadersAreSpreadOverTheNodes(t *testing.T) {
 		publish(t, q, partition, fmt.Sprint("message-", partition))
 	}
 	leads := map[string]int{}
-	for line := range strings.Lines(nodes[0].ctl(t, "list_queues", "name", "leader")) {
+	for line := range strings.Lines(string(nodes[0].tell(t, "list_queues", "name", "leader"))) {
 		name, leader, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		var partition int
 		if n, _ := fmt.Sscanf(name, "spread.%d", &partition); n == 1 {
