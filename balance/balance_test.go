@@ -133,6 +133,26 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 	}
 }
 
+// TestForwardedAddressesAreThoseOfTheConnections sends addresses that are made
+// up: nodes that trust the balancer must not see them.
+func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
+	_, s := front(t, newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%q %q", r.Header["X-Forwarded-For"], r.Header["Forwarded"])
+	}))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql", nil)
+	must(t, err)
+	request.Header["X-Forwarded-For"] = []string{"198.51.100.7", "203.0.113.9"}
+	request.Header.Set("Forwarded", "for=198.51.100.7")
+	response, err := s.Client().Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	must(t, err)
+	if string(said) != `["127.0.0.1"] []` {
+		t.Errorf("the node sees %s", said)
+	}
+}
+
 func TestRefusedRequestsAreLoggedAsOneOutage(t *testing.T) {
 	var log strings.Builder // no request is answered before it is logged
 	b := balance.New(slog.New(slog.NewTextHandler(&log, nil)))
