@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ovation/storage"
@@ -63,8 +64,21 @@ func conceal(text string, u *url.URL) string {
 	return text
 }
 
-// name is what messages call the database.
-func name(cfg *pgxpool.Config) string {
-	c := cfg.ConnConfig
-	return fmt.Sprintf("%q of user %q at %s:%d", c.Database, c.User, c.Host, c.Port)
+// name is what messages call the database: by the server of a connection or,
+// where there is none, by all that the URL names.
+func name(cfg *pgx.ConnConfig, c *pgx.Conn) string {
+	var servers []string
+	if c != nil {
+		servers = []string{address(c)}
+	} else {
+		servers = []string{server(cfg.Host, cfg.Port)}
+		for _, other := range cfg.Fallbacks { // a server may be tried with TLS and without
+			if at := server(other.Host, other.Port); at != servers[len(servers)-1] {
+				servers = append(servers, at)
+			}
+		}
+	}
+	return fmt.Sprintf("%q of user %q at %s", cfg.Database, cfg.User, strings.Join(servers, ", "))
 }
+
+func server(host string, port uint16) string { return fmt.Sprintf("%s:%d", host, port) }

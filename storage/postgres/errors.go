@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"ovation/storage"
@@ -57,8 +58,10 @@ var advice = map[string]string{
 }
 
 // fault finds the error of package storage, or of the context, that an error
-// of the driver amounts to. closed tells that the connection is lost with it.
-func fault(ctx context.Context, err error, closed bool) error {
+// of the driver amounts to. c is the connection that it comes from, nil where
+// there is none: a URL may name several servers, and the error says which of them
+// has answered.
+func fault(ctx context.Context, err error, c *pgx.Conn) error {
 	if err == nil {
 		return nil
 	}
@@ -73,19 +76,30 @@ func fault(ctx context.Context, err error, closed bool) error {
 		case !passing[e.Code[:2]]:
 			return err
 		case todo != "":
-			return fmt.Errorf("%w: %w: %s", storage.ErrUnavailable, err, todo)
+			return fmt.Errorf("%w: %s%w: %s", storage.ErrUnavailable, by(c), err, todo)
 		}
-		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, by(c), err)
 	}
 	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return fmt.Errorf("%w: %s; see that a PostgreSQL server runs there and that host, port and sslmode in the URL are right",
 			storage.ErrUnavailable, oneLine(e.Error()))
 	}
-	if closed || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
-		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	if c == nil || c.IsClosed() || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
+		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, by(c), err)
 	}
 	return err
 }
+
+// by says which server an error comes from.
+func by(c *pgx.Conn) string {
+	if c == nil {
+		return ""
+	}
+	return "PostgreSQL at " + address(c) + ": "
+}
+
+// address is that of the server of a connection.
+func address(c *pgx.Conn) string { return c.PgConn().Conn().RemoteAddr().String() }
 
 // oneLine joins the lines of a text and leaves out what repeats: the driver
 // tells of each way it tried to connect.

@@ -40,7 +40,7 @@ func Migrate(ctx context.Context, url string) error {
 		}
 	}
 	if err := migrate(ctx, cfg.ConnConfig); err != nil {
-		return fmt.Errorf("migrate database %s: %w", name(cfg), err)
+		return fmt.Errorf("migrate database %w", err)
 	}
 	return nil
 }
@@ -52,15 +52,20 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
 	}
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return fault(ctx, err, true)
+		return fmt.Errorf("%s: %w", name(cfg, nil), fault(ctx, err, nil))
 	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name(cfg, c), err)
+		}
+	}()
 	current, err := func() (current int64, err error) {
 		defer func() { _ = c.Close(context.WithoutCancel(ctx)) }() // nothing is lost
 		if err := suits(c); err != nil {
 			return 0, err
 		}
 		if current, err = schemaVersion(ctx, c); err != nil {
-			return 0, fault(ctx, err, c.IsClosed())
+			return 0, fault(ctx, err, c)
 		}
 		if current < known {
 			err = mayMigrate(ctx, c)
@@ -82,7 +87,7 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
 		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fault(ctx, err, false)
+		return fault(ctx, err, c)
 	}
 	return nil
 }

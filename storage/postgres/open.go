@@ -66,10 +66,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	what := "open database " + name(cfg)
 	needed, err := inspect(ctx, cfg.ConnConfig)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("open database %w", err)
 	}
 	maps.Copy(cfg.ConnConfig.RuntimeParams, needed)
 	cfg.ConnConfig.OnNotice = noteWarning
@@ -83,7 +82,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, fault(ctx, err, true))
+		return nil, fmt.Errorf("open database %s: %w", name(cfg.ConnConfig, nil), fault(ctx, err, nil))
 	}
 	s := &Store{pool: pool, now: options.Now, logger: cmp.Or(options.Logger, slog.Default())}
 	s.commits = newCommits(s.logger)
@@ -105,13 +104,18 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // inspect connects once and returns the settings that this database needs.
-// Errors say why this release cannot work with it.
+// Errors say why this release cannot work with it, and name it.
 func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string, err error) {
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, fault(ctx, err, true)
+		return nil, fmt.Errorf("%s: %w", name(cfg, nil), fault(ctx, err, nil))
 	}
-	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }() // nothing is lost
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name(cfg, c), err)
+		}
+		_ = c.Close(context.WithoutCancel(ctx)) // nothing is lost
+	}()
 	if err := suits(c); err != nil {
 		return nil, err
 	}
@@ -120,7 +124,7 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string
 	}
 	current, err := schemaVersion(ctx, c)
 	if err != nil {
-		return nil, fault(ctx, err, c.IsClosed())
+		return nil, fault(ctx, err, c)
 	}
 	known, err := knownVersion()
 	switch {
@@ -138,7 +142,7 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string
 	var commit, messages string
 	if err := c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('client_min_messages')`).
 		Scan(&commit, &messages); err != nil {
-		return nil, fault(ctx, err, c.IsClosed())
+		return nil, fault(ctx, err, c)
 	}
 	needed = make(map[string]string)
 	if commit == "off" { // a commit must be on the disk when it returns

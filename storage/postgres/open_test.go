@@ -3,7 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -159,5 +162,45 @@ func TestSettingsOfConnections(t *testing.T) {
 	}
 	if n := s.pool.Config().MaxConns; n != minMaxConns {
 		t.Errorf("%d connections, want %d", n, minMaxConns)
+	}
+}
+
+// A URL may name several servers. An error names the one that has answered, or
+// all where none has.
+func TestErrorsNameTheServerThatAnswered(t *testing.T) {
+	at := database(t)
+	u, err := url.Parse(at)
+	fatal(t, err)
+	answers, silent := u.Host, fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	u.Host = silent + "," + answers
+	both := u.String()
+	for what, c := range map[string]struct {
+		fail         func() error
+		names, never string
+	}{
+		"it refuses to open": {func() error {
+			_, err := Open(t.Context(), Options{URL: with(t, both, "search_path", "nowhere")})
+			return err
+		}, answers, silent},
+		"it refuses to migrate": {func() error { return Migrate(t.Context(), with(t, both, "search_path", "nowhere")) }, answers, silent},
+		"it refuses to persist": {func() error {
+			s := openAt(t, Options{URL: both, Logger: slog.New(slog.DiscardHandler)})
+			refuse(t, at, "53100")
+			_, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 1)}, nil)
+			return err
+		}, answers, silent},
+		"none answers": {func() error {
+			u.Host = silent + "," + fmt.Sprintf("127.0.0.1:%d", freePort(t))
+			_, err := Open(t.Context(), Options{URL: u.String()})
+			return err
+		}, silent, answers},
+	} {
+		t.Run(what, func(t *testing.T) {
+			err := c.fail()
+			t.Log(err)
+			if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), c.never) {
+				t.Errorf("it should name %s, and not %s: %v", c.names, c.never, err)
+			}
+		})
 	}
 }

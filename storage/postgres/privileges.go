@@ -22,7 +22,7 @@ WHERE NOT (has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'IN
 func mayWrite(ctx context.Context, c *pgx.Conn) error {
 	var user, schema, forbidden string
 	if err := c.QueryRow(ctx, selectForbidden, tables).Scan(&user, &schema, &forbidden); err != nil {
-		return fault(ctx, err, c.IsClosed())
+		return fault(ctx, err, c)
 	}
 	if forbidden == "" {
 		return nil
@@ -41,7 +41,7 @@ SELECT current_user, coalesce(current_schema, ''), current_setting('search_path'
 func schemaIn(ctx context.Context, c *pgx.Conn) (user, schema string, mayCreate bool, err error) {
 	var path string
 	if err := c.QueryRow(ctx, selectSchema).Scan(&user, &schema, &path, &mayCreate); err != nil {
-		return "", "", false, fault(ctx, err, c.IsClosed())
+		return "", "", false, fault(ctx, err, c)
 	}
 	if schema == "" {
 		return "", "", false, fmt.Errorf("%w: no schema of search_path (%s) exists that the user %q may use; "+

@@ -39,7 +39,7 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, row fu
 		err = each(row)(rows)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, fault(ctx, err, c.Conn().IsClosed()))
+		return fmt.Errorf("%s: %w", what, fault(ctx, err, c.Conn()))
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func each(row func(pgx.Rows) error) func(pgx.Rows) error {
 func (s *Store) connection(ctx context.Context) (*pgxpool.Conn, error) {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, fault(ctx, err, true)
+		return nil, fault(ctx, err, nil)
 	}
 	return c, nil
 }
@@ -128,7 +128,7 @@ func (t *tx) send(b *pgx.Batch) error {
 	if t.begun == nil {
 		t.begun = results.Tx()
 	}
-	return fault(t.ctx, results.Close(), t.conn.IsClosed())
+	return fault(t.ctx, results.Close(), t.conn)
 }
 
 // commit is not cut short by the end of the context: whether it took place
@@ -141,7 +141,7 @@ func (t *tx) commit(ctx context.Context) error {
 	defer cancel()
 	standby := t.conn.PgConn().CustomData()
 	delete(standby, notReplicated)
-	err := fault(ctx, t.begun.Commit(ctx), t.conn.IsClosed())
+	err := fault(ctx, t.begun.Commit(ctx), t.conn)
 	if err == nil && standby[notReplicated] != nil {
 		return errNotReplicated
 	}

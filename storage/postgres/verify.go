@@ -96,7 +96,7 @@ func (t *tx) stream(query string, row func(pgx.Rows) error) error {
 	if ours != nil {
 		return ours
 	}
-	return fault(t.ctx, err, t.conn.IsClosed())
+	return fault(t.ctx, err, t.conn)
 }
 
 const recountSubjects = `

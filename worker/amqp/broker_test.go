@@ -137,7 +137,10 @@ func (b *broker) kill(t *testing.T) {
 
 func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", b.port) }
 
-func (b *broker) ctl(t *testing.T, args ...string) { _ = b.tell(t, args...) }
+func (b *broker) ctl(t *testing.T, args ...string) {
+	t.Helper()
+	b.tell(t, args...)
+}
 
 // tell runs rabbitmqctl and returns what it prints.
 func (b *broker) tell(t *testing.T, args ...string) []byte {
