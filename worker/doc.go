@@ -46,7 +46,8 @@
 //     be told: TestRedeliveryAfterPruningCountsOnce.
 //   - What a transaction may have marked that was rolled back is forgotten
 //     before anything of it is persisted: TestAllThatIsRedeliveredIsForgottenFirst,
-//     TestMarksOfAFailedTryAreForgottenBeforeTheNext.
+//     TestMarksOfAFailedTryAreForgottenBeforeTheNext. So are the marks of a
+//     commit that hangs: TestMarksOfACommitThatHangsAreForgotten.
 //   - All together, with failing stores and dying workers:
 //     TestEveryUserEndsWithTheLastAcknowledgedAction.
 //

@@ -66,15 +66,19 @@ func (h *hand) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome
 		actions += len(messages[i].Actions)
 	}
 	begun, marked := time.Now(), time.Time{}
-	outcome, err := h.persister.Persist(ctx, messages, func(ctx context.Context, outcome storage.Outcome) error {
+	stop := func() {}
+	outcome, err := h.persister.Persist(ctx, messages, func(inTime context.Context, outcome storage.Outcome) error {
+		stop() // it is tried again
 		doubt(batch, true)
-		if err := h.mirror.Mark(ctx, outcome); err != nil {
+		if err := h.mirror.Mark(inTime, outcome); err != nil {
 			h.opts.Metrics.mirrorFailed()
 			return fmt.Errorf("mark: %w: %w", storage.ErrUnavailable, err)
 		}
 		marked = time.Now() // nothing is left but the commit
+		stop = h.forgetWhileHung(ctx, messages)
 		return nil
 	})
+	stop()
 	if took = time.Since(start); !marked.IsZero() {
 		took = marked.Sub(start)
 	}

@@ -362,6 +362,40 @@ func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 	})
 }
 
+// While a commit hangs nobody relies on its marks, and once it has returned they
+// are left alone.
+func TestMarksOfACommitThatHangsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		var begun time.Time
+		var forgotten []time.Duration
+		var of []int
+		startWorker(t, queue, &hooks{Persister: store, after: func() error {
+			time.Sleep(15 * time.Second) // no time at all in a bubble
+			return nil
+		}}, &spy{
+			Mirror: local.Mirror{Reader: store},
+			mark:   func(storage.Outcome) error { begun = time.Now(); return nil },
+			forget: func(actions []storage.Action) error {
+				forgotten, of = append(forgotten, time.Since(begun)), append(of, len(actions))
+				if len(forgotten) == 2 {
+					return storage.ErrUnavailable
+				}
+				return nil
+			},
+		}, worker.Options{})
+		wantAcked(t, publishAll(t, queue, 1))
+		time.Sleep(time.Minute)
+		const every = storage.MarkTime
+		if want := []time.Duration{every, 2 * every, 2*every + 2*time.Second, 3*every + 2*time.Second}; !slices.Equal(forgotten, want) {
+			t.Errorf("marks were forgotten %v after they were made, want %v", forgotten, want)
+		}
+		if want := []int{1, 1, 1, 1}; !slices.Equal(of, want) {
+			t.Errorf("they were those of %v actions, want %v", of, want)
+		}
+	})
+}
+
 func TestBatchThatTakesTooLongIsHalved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
