@@ -1645,8 +1645,8 @@ input DeleteFolderInput {
 
 "What a read did."
 type ReadPayload {
-  "Always true: each read counts."
-  changed: Boolean!
+  "Always true: each read counts. Nullable like the field of the other payloads."
+  changed: Boolean
   "Where the read is."
   durability: Durability!
   "The subject afterwards; its ` + "`" + `read` + "`" + ` and ` + "`" + `readCount` + "`" + ` may not include this read yet."
@@ -1655,8 +1655,8 @@ type ReadPayload {
 
 "What a like did."
 type LikePayload {
-  "False where the viewer liked it already."
-  changed: Boolean!
+  "False where the viewer liked it already. Null where that was not known: the like is durable, and whether it changed anything could not be determined in time."
+  changed: Boolean
   "Where the like is."
   durability: Durability!
   "The subject afterwards."
@@ -1665,8 +1665,8 @@ type LikePayload {
 
 "What taking a like back did."
 type UnlikePayload {
-  "False where the viewer did not like it."
-  changed: Boolean!
+  "False where the viewer did not like it. Null where that was not known: a like is then removed, and a dislike stays."
+  changed: Boolean
   "Where the action is."
   durability: Durability!
   "The subject afterwards."
@@ -1675,8 +1675,8 @@ type UnlikePayload {
 
 "What a dislike did."
 type DislikePayload {
-  "False where the viewer disliked it already."
-  changed: Boolean!
+  "False where the viewer disliked it already. Null where that was not known: the dislike is durable, and whether it changed anything could not be determined in time."
+  changed: Boolean
   "Where the dislike is."
   durability: Durability!
   "The subject afterwards."
@@ -1685,8 +1685,8 @@ type DislikePayload {
 
 "What taking a dislike back did."
 type UndislikePayload {
-  "False where the viewer did not dislike it."
-  changed: Boolean!
+  "False where the viewer did not dislike it. Null where that was not known: a dislike is then removed, and a like stays."
+  changed: Boolean
   "Where the action is."
   durability: Durability!
   "The subject afterwards."
@@ -1695,8 +1695,8 @@ type UndislikePayload {
 
 "What collecting did."
 type CollectPayload {
-  "False where it lay in that folder already."
-  changed: Boolean!
+  "False where it lay in that folder already. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time."
+  changed: Boolean
   "Where the action is."
   durability: Durability!
   "The subject afterwards."
@@ -1705,8 +1705,8 @@ type CollectPayload {
 
 "What taking a subject out of its folder did."
 type UncollectPayload {
-  "False where it lay in none."
-  changed: Boolean!
+  "False where it lay in none. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time."
+  changed: Boolean
   "Where the action is."
   durability: Durability!
   "The subject afterwards."
@@ -2626,11 +2626,11 @@ func (ec *executionContext) _CollectPayload_changed(ctx context.Context, field g
 			return obj.Changed, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_CollectPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -3011,11 +3011,11 @@ func (ec *executionContext) _DislikePayload_changed(ctx context.Context, field g
 			return obj.Changed, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_DislikePayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -3847,11 +3847,11 @@ func (ec *executionContext) _LikePayload_changed(ctx context.Context, field grap
 			return obj.Changed, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_LikePayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5324,11 +5324,11 @@ func (ec *executionContext) _ReadPayload_changed(ctx context.Context, field grap
 			return obj.Changed, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_ReadPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5446,11 +5446,11 @@ func (ec *executionContext) _UncollectPayload_changed(ctx context.Context, field
 			return obj.Changed, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UncollectPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5524,11 +5524,11 @@ func (ec *executionContext) _UndislikePayload_changed(ctx context.Context, field
 			return obj.Changed, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UndislikePayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -5602,11 +5602,11 @@ func (ec *executionContext) _UnlikePayload_changed(ctx context.Context, field gr
 			return obj.Changed, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_UnlikePayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -7414,7 +7414,7 @@ func (ec *executionContext) _CollectPayload(ctx context.Context, sel ast.Selecti
 			out.Values[i] = graphql.MarshalString("CollectPayload")
 		case "changed":
 			out.Values[i] = ec._CollectPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "durability":
@@ -7715,7 +7715,7 @@ func (ec *executionContext) _DislikePayload(ctx context.Context, sel ast.Selecti
 			out.Values[i] = graphql.MarshalString("DislikePayload")
 		case "changed":
 			out.Values[i] = ec._DislikePayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "durability":
@@ -8134,7 +8134,7 @@ func (ec *executionContext) _LikePayload(ctx context.Context, sel ast.SelectionS
 			out.Values[i] = graphql.MarshalString("LikePayload")
 		case "changed":
 			out.Values[i] = ec._LikePayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "durability":
@@ -8909,7 +8909,7 @@ func (ec *executionContext) _ReadPayload(ctx context.Context, sel ast.SelectionS
 			out.Values[i] = graphql.MarshalString("ReadPayload")
 		case "changed":
 			out.Values[i] = ec._ReadPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "durability":
@@ -8977,7 +8977,7 @@ func (ec *executionContext) _UncollectPayload(ctx context.Context, sel ast.Selec
 			out.Values[i] = graphql.MarshalString("UncollectPayload")
 		case "changed":
 			out.Values[i] = ec._UncollectPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "durability":
@@ -9025,7 +9025,7 @@ func (ec *executionContext) _UndislikePayload(ctx context.Context, sel ast.Selec
 			out.Values[i] = graphql.MarshalString("UndislikePayload")
 		case "changed":
 			out.Values[i] = ec._UndislikePayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "durability":
@@ -9073,7 +9073,7 @@ func (ec *executionContext) _UnlikePayload(ctx context.Context, sel ast.Selectio
 			out.Values[i] = graphql.MarshalString("UnlikePayload")
 		case "changed":
 			out.Values[i] = ec._UnlikePayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "durability":

@@ -18,8 +18,8 @@ type CollectInput struct {
 
 // What collecting did.
 type CollectPayload struct {
-	// False where it lay in that folder already.
-	Changed bool `json:"changed"`
+	// False where it lay in that folder already. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time.
+	Changed *bool `json:"changed,omitempty"`
 	// Where the action is.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
@@ -78,8 +78,8 @@ type DislikeInput struct {
 
 // What a dislike did.
 type DislikePayload struct {
-	// False where the viewer disliked it already.
-	Changed bool `json:"changed"`
+	// False where the viewer disliked it already. Null where that was not known: the dislike is durable, and whether it changed anything could not be determined in time.
+	Changed *bool `json:"changed,omitempty"`
 	// Where the dislike is.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
@@ -118,8 +118,8 @@ type LikeInput struct {
 
 // What a like did.
 type LikePayload struct {
-	// False where the viewer liked it already.
-	Changed bool `json:"changed"`
+	// False where the viewer liked it already. Null where that was not known: the like is durable, and whether it changed anything could not be determined in time.
+	Changed *bool `json:"changed,omitempty"`
 	// Where the like is.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
@@ -192,8 +192,8 @@ type ReadInput struct {
 
 // What a read did.
 type ReadPayload struct {
-	// Always true: each read counts.
-	Changed bool `json:"changed"`
+	// Always true: each read counts. Nullable like the field of the other payloads.
+	Changed *bool `json:"changed,omitempty"`
 	// Where the read is.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards; its `read` and `readCount` may not include this read yet.
@@ -222,8 +222,8 @@ type UncollectInput struct {
 
 // What taking a subject out of its folder did.
 type UncollectPayload struct {
-	// False where it lay in none.
-	Changed bool `json:"changed"`
+	// False where it lay in none. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time.
+	Changed *bool `json:"changed,omitempty"`
 	// Where the action is.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
@@ -240,8 +240,8 @@ type UndislikeInput struct {
 
 // What taking a dislike back did.
 type UndislikePayload struct {
-	// False where the viewer did not dislike it.
-	Changed bool `json:"changed"`
+	// False where the viewer did not dislike it. Null where that was not known: a dislike is then removed, and a like stays.
+	Changed *bool `json:"changed,omitempty"`
 	// Where the action is.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
@@ -258,8 +258,8 @@ type UnlikeInput struct {
 
 // What taking a like back did.
 type UnlikePayload struct {
-	// False where the viewer did not like it.
-	Changed bool `json:"changed"`
+	// False where the viewer did not like it. Null where that was not known: a like is then removed, and a dislike stays.
+	Changed *bool `json:"changed,omitempty"`
 	// Where the action is.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.

@@ -757,7 +757,11 @@ func (w *PlainWriter) writeCollectPayload(fields []plain.Field, obj *CollectPayl
 		case plain.Typename:
 			w.String("CollectPayload")
 		case 1: // changed
-			w.Bool(obj.Changed)
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
@@ -881,7 +885,11 @@ func (w *PlainWriter) writeDislikePayload(fields []plain.Field, obj *DislikePayl
 		case plain.Typename:
 			w.String("DislikePayload")
 		case 1: // changed
-			w.Bool(obj.Changed)
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
@@ -1050,7 +1058,11 @@ func (w *PlainWriter) writeLikePayload(fields []plain.Field, obj *LikePayload) {
 		case plain.Typename:
 			w.String("LikePayload")
 		case 1: // changed
-			w.Bool(obj.Changed)
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
@@ -1258,7 +1270,11 @@ func (w *PlainWriter) writeReadPayload(fields []plain.Field, obj *ReadPayload) {
 		case plain.Typename:
 			w.String("ReadPayload")
 		case 1: // changed
-			w.Bool(obj.Changed)
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
@@ -1279,7 +1295,11 @@ func (w *PlainWriter) writeUncollectPayload(fields []plain.Field, obj *Uncollect
 		case plain.Typename:
 			w.String("UncollectPayload")
 		case 1: // changed
-			w.Bool(obj.Changed)
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
@@ -1300,7 +1320,11 @@ func (w *PlainWriter) writeUndislikePayload(fields []plain.Field, obj *Undislike
 		case plain.Typename:
 			w.String("UndislikePayload")
 		case 1: // changed
-			w.Bool(obj.Changed)
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
@@ -1321,7 +1345,11 @@ func (w *PlainWriter) writeUnlikePayload(fields []plain.Field, obj *UnlikePayloa
 		case plain.Typename:
 			w.String("UnlikePayload")
 		case 1: // changed
-			w.Bool(obj.Changed)
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive

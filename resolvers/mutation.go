@@ -13,7 +13,7 @@ import (
 
 // The payloads of all actions are the same but for their names.
 type payload struct {
-	Changed     bool
+	Changed     *bool // nil where it is not known
 	Durability  storage.Durability
 	Interactive storage.Interactive
 }
@@ -24,22 +24,22 @@ func (r mutationResolver) Read(ctx context.Context, in graph.ReadInput) (*graph.
 }
 
 func (r mutationResolver) Like(ctx context.Context, in graph.LikeInput) (*graph.LikePayload, error) {
-	p, err := r.react(ctx, in.Biz, in.BizID, storage.Like)
+	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, Reaction: storage.Like})
 	return (*graph.LikePayload)(p), err
 }
 
 func (r mutationResolver) Unlike(ctx context.Context, in graph.UnlikeInput) (*graph.UnlikePayload, error) {
-	p, err := r.unreact(ctx, in.Biz, in.BizID, storage.Like)
+	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, If: storage.Like})
 	return (*graph.UnlikePayload)(p), err
 }
 
 func (r mutationResolver) Dislike(ctx context.Context, in graph.DislikeInput) (*graph.DislikePayload, error) {
-	p, err := r.react(ctx, in.Biz, in.BizID, storage.Dislike)
+	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, Reaction: storage.Dislike})
 	return (*graph.DislikePayload)(p), err
 }
 
 func (r mutationResolver) Undislike(ctx context.Context, in graph.UndislikeInput) (*graph.UndislikePayload, error) {
-	p, err := r.unreact(ctx, in.Biz, in.BizID, storage.Dislike)
+	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, If: storage.Dislike})
 	return (*graph.UndislikePayload)(p), err
 }
 
@@ -67,28 +67,12 @@ func (r mutationResolver) Uncollect(ctx context.Context, in graph.UncollectInput
 	return (*graph.UncollectPayload)(p), err
 }
 
-func (r mutationResolver) react(ctx context.Context, biz, bizID string, reaction storage.Reaction) (*payload, error) {
+func (r mutationResolver) react(ctx context.Context, biz, bizID string, action storage.Action) (*payload, error) {
 	me, err := authenticated(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return r.record(ctx, me, biz, bizID, storage.Action{Kind: storage.KindReaction, Reaction: reaction})
-}
-
-func (r mutationResolver) unreact(ctx context.Context, biz, bizID string, reaction storage.Reaction) (*payload, error) {
-	me, err := authenticated(ctx)
-	if err != nil {
-		return nil, err
-	}
-	subject, err := subjectOf(ctx, biz, bizID)
-	if err != nil {
-		return nil, at("input.", err)
-	}
-	recorded, err := r.recorder.Unreact(ctx, me, subject, reaction)
-	if err != nil {
-		return nil, err
-	}
-	return r.answer(ctx, subject, recorded)
+	return r.record(ctx, me, biz, bizID, action)
 }
 
 // record makes an action of the user durable. Its version is the recorder's
@@ -108,7 +92,10 @@ func (r mutationResolver) record(ctx context.Context, user storage.User, biz, bi
 
 // answer is the payload. The subject is read only where it is asked for.
 func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, recorded worker.Recorded) (*payload, error) {
-	out := &payload{Changed: recorded.Changed, Durability: recorded.Durability}
+	out := &payload{Durability: recorded.Durability}
+	if recorded.Known {
+		out.Changed = &recorded.Changed
+	}
 	l := loaders.From(ctx)
 	l.Forget()
 	sets := selectionsOf(ctx, "interactive")

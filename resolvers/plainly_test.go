@@ -239,20 +239,19 @@ type unchanging struct {
 
 func (u *unchanging) start(trouble int64) { u.trouble, u.times = trouble, 0 }
 
-func (u *unchanging) Record(context.Context, storage.Action) (worker.Recorded, error) {
+func (u *unchanging) Record(_ context.Context, a storage.Action) (worker.Recorded, error) {
 	u.times++
 	switch {
+	case a.If == storage.Like:
+		return worker.Recorded{Known: true, Changed: true, Durability: storage.Persisted}, nil
+	case a.If == storage.Dislike:
+		return worker.Recorded{Changed: true, Durability: storage.Queued}, nil
 	case u.trouble == 5 && u.times%2 == 1:
 		return worker.Recorded{}, fmt.Errorf("%w: the queue is full", storage.ErrUnavailable)
 	case u.trouble == 6:
 		panic("no actions today")
 	}
-	return worker.Recorded{Durability: storage.Queued}, nil
-}
-
-func (u *unchanging) Unreact(context.Context, storage.User, storage.Subject, storage.Reaction) (worker.Recorded, error) {
-	u.times++
-	return worker.Recorded{Changed: true, Durability: storage.Persisted}, nil
+	return worker.Recorded{Known: true, Durability: storage.Queued}, nil
 }
 
 // oddIDs are bizIds, some of which need an escape.

@@ -14,8 +14,6 @@ import (
 // Recorder makes actions durable. *worker.Recorder is one.
 type Recorder interface {
 	Record(ctx context.Context, action storage.Action) (worker.Recorded, error)
-	// Unreact takes the user's reaction back if it is the one named.
-	Unreact(ctx context.Context, user storage.User, subject storage.Subject, reaction storage.Reaction) (worker.Recorded, error)
 }
 
 // FolderRemover deletes folders with whatever they hold. *worker.Folders is

@@ -18,6 +18,10 @@
 //     company it is persisted, and of two actions on one state the one with
 //     the higher version wins: RedeliveredMessageCountsOnce,
 //     LatestVersionWins, Model.
+//   - I4a A clear is conditional. A clear of a like removes a like and nothing
+//     else, a clear of a dislike a dislike, in whatever order actions arrive:
+//     ClearsAreConditional, ReactionsMergeInAnyOrder,
+//     TestRegisterIsWhatActionsMakeInOrderOfVersion.
 //   - I5 Never backwards. The version of a subject's counts rises with every
 //     change and never falls: CountVersionsOnlyRise.
 //   - I7 Bounded. Every method that takes many keys answers them in one call,

@@ -51,10 +51,11 @@ func TestRegisterIsWhatActionsMakeInOrderOfVersion(t *testing.T) {
 		var want storage.Reaction
 		var since int64
 		for _, a := range slices.SortedFunc(slices.Values(actions), func(a, b storage.Action) int { return cmp.Compare(a.Version, b.Version) }) {
-			switch a.If {
-			case storage.NoReaction:
+			if a.If == storage.NoReaction {
 				want, since = a.Reaction, a.Version
-			case want:
+				continue
+			}
+			if a.If == want {
 				want = storage.NoReaction
 			}
 		}

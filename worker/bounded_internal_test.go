@@ -76,16 +76,18 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 func TestDoubtsAreBounded(t *testing.T) {
 	d := newDoubts()
 	for i := range maxDoubts + 10 {
-		d.add(idOf(like(i)), 7)
+		d.add(idOf(like(i)), storage.Register{Value: storage.Like, Set: 7})
 	}
-	if len(d.versions) != maxDoubts {
-		t.Errorf("%d states are in doubt, at most %d may be", len(d.versions), maxDoubts)
+	if len(d.actions) != maxDoubts {
+		t.Errorf("%d states are in doubt, at most %d may be", len(d.actions), maxDoubts)
 	}
 	last := idOf(like(maxDoubts + 9))
-	if got := d.above(last, 6); got != 7 {
-		t.Errorf("the doubt is %d, want 7", got)
+	for _, below := range []storage.Register{{Set: 6}, {Set: 6, Clears: storage.Clears{8, 0}}} {
+		if got := d.beyond(last, below); got != 7 {
+			t.Errorf("beyond %+v the doubt is %d, want 7", below, got)
+		}
 	}
-	if got := d.above(last, 7); got != 0 || len(d.versions) != maxDoubts-1 {
+	if got := d.beyond(last, storage.Register{Set: 7}); got != 0 || len(d.actions) != maxDoubts-1 {
 		t.Errorf("a doubt that was overtaken is still there: %d", got)
 	}
 }

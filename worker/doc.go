@@ -40,7 +40,8 @@
 //     TestVersionRisesAboveWhatWasSeen.
 //   - An action that failed without anyone knowing its fate loses to the next
 //     one on its state, even if it lands after all:
-//     TestActionInDoubtDoesNotOutliveTheNext.
+//     TestActionInDoubtDoesNotOutliveTheNext,
+//     TestClearLeavesTheOtherReactionInDoubt.
 //   - A redelivered message counts once: TestRedeliveredMessageCountsOnce. One
 //     that comes again after its id was forgotten is rejected where that cannot
 //     be told: TestRedeliveryAfterPruningCountsOnce.
@@ -55,6 +56,9 @@
 // else is, and marks are made before the commit: TestReplyComesAfterTheShow,
 // TestHangUpStillShowsAndPersists, TestNothingIsShownThatIsNotConfirmed,
 // TestMarksComeBeforeTheCommitAndTheAckAfterIt.
+//
+// I4a A clear is conditional, whatever is known of the state before it, also
+// past the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
 //
 // I6 Degrade, and say so:
 //

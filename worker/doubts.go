@@ -12,40 +12,40 @@ const maxDoubts = 100_000
 
 // doubts remember the actions of which nobody knows whether they will be
 // persisted: their publishing failed, and yet a worker may have them. Until
-// such an action is in the database, or one above it, what the mirror says of
-// its state may change by itself.
+// such an action is in the database, or one that makes up for it, what the mirror
+// says of its state may change by itself.
 type doubts struct {
-	mu       sync.Mutex
-	versions map[stateID]int64 // of the latest action in doubt
+	mu      sync.Mutex
+	actions map[stateID]storage.Register // those in doubt
 }
 
-func newDoubts() *doubts { return &doubts{versions: make(map[stateID]int64)} }
+func newDoubts() *doubts { return &doubts{actions: make(map[stateID]storage.Register)} }
 
 // add notes an action.
-func (d *doubts) add(id stateID, version int64) {
+func (d *doubts) add(id stateID, action storage.Register) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, known := d.versions[id]; !known && len(d.versions) >= maxDoubts {
-		for other := range d.versions {
-			delete(d.versions, other)
+	if _, known := d.actions[id]; !known && len(d.actions) >= maxDoubts {
+		for other := range d.actions {
+			delete(d.actions, other)
 			break
 		}
 	}
-	d.versions[id] = max(d.versions[id], version)
+	d.actions[id] = action.Join(d.actions[id])
 }
 
-// above returns the version in doubt if it is above the one that is known to
-// be reached, and otherwise forgets it and returns 0.
-func (d *doubts) above(id stateID, reached int64) int64 {
+// beyond returns the latest version in doubt if what is known to be reached does
+// not cover it, and otherwise forgets it and returns 0.
+func (d *doubts) beyond(id stateID, reached storage.Register) int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.versions) == 0 { // as it should be
+	if len(d.actions) == 0 { // as it should be
 		return 0
 	}
-	if version := d.versions[id]; version > reached {
-		return version
+	if action := d.actions[id]; !reached.Covers(action) {
+		return action.Version()
 	}
-	delete(d.versions, id)
+	delete(d.actions, id)
 	return 0
 }
 

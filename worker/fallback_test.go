@@ -44,7 +44,7 @@ func TestQueueThatIsAwayIsBypassed(t *testing.T) {
 		f := newFallback(queue, store, worker.FallbackOptions{PublishTimeout: 10 * time.Millisecond})
 		r := newRecorder(t, f, local.Mirror{Reader: store}, worker.RecorderOptions{})
 		got := record(t, r, react(user(i), movie, storage.Like))
-		if got != (worker.Recorded{Changed: true, Durability: storage.Persisted}) {
+		if got != (worker.Recorded{Known: true, Changed: true, Durability: storage.Persisted}) {
 			t.Errorf("recorded is %+v", got)
 		}
 		if counts := countsOf(t, store, movie); counts.LikeCount != int64(i+1) {

@@ -77,7 +77,7 @@ func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
 	return m
 }
 
-func (m *Metrics) action(kind storage.Kind, changed bool, err error) {
+func (m *Metrics) action(kind storage.Kind, recorded Recorded, err error) {
 	if m == nil {
 		return
 	}
@@ -85,7 +85,9 @@ func (m *Metrics) action(kind storage.Kind, changed bool, err error) {
 	switch {
 	case err != nil:
 		outcome = "failed"
-	case changed:
+	case !recorded.Known:
+		outcome = "unknown"
+	case recorded.Changed:
 		outcome = "changed"
 	}
 	m.recorded.WithLabelValues(kindName(kind), outcome).Inc()

@@ -102,8 +102,13 @@ func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand)
 	changed := true
 	switch a.Kind {
 	case storage.KindReaction:
-		a.Reaction = storage.Reaction(random.IntN(3))
-		want.reaction, changed = a.Reaction, a.Reaction != l.reaction
+		if a.Reaction = storage.Reaction(random.IntN(3)); random.IntN(3) == 0 {
+			a.Reaction, a.If = storage.NoReaction, storage.Reaction(1+random.IntN(2))
+		}
+		if want.reaction = a.Reaction; a.If != storage.NoReaction && a.If != l.reaction {
+			want.reaction = l.reaction
+		}
+		changed = want.reaction != l.reaction
 	case storage.KindCollection:
 		if random.IntN(2) == 0 {
 			a.FolderID = storage.DefaultFolderID

@@ -65,8 +65,11 @@ type Recorder struct {
 
 // Recorded is what became of an action.
 type Recorded struct {
-	// Changed is false where the user had done just that already, and nothing
-	// was published. It is true where the action was published.
+	// Known is false where the state before was not known (see Mirror.Look). The
+	// action was then published, and Changed says nothing.
+	Known bool
+	// Changed is false where the action had nothing to change, and nothing was
+	// published.
 	Changed bool
 	// Durability is where the action is or, where nothing changed, the one
 	// that had done it.
@@ -82,7 +85,7 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 	return r
 }
 
-// Record returns when the action is durable and shown, or changes nothing. It
+// Record returns when the action is durable and shown, or is known to change nothing. It
 // sets the action's Version and, of a read, First; a read without Times is one.
 //
 // Actions on one state (user, subject and kind, reads excepted) take turns, in
@@ -95,15 +98,9 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 // ErrRejected; ErrBusy, where the user is anonymous and nothing was published;
 // ErrClosed after Close; context.Canceled.
 func (r *Recorder) Record(ctx context.Context, action storage.Action) (Recorded, error) {
-	return r.measured(ctx, action, func(s storage.States) bool { return changes(action, s) })
-}
-
-// Unreact clears the reaction of a user to a subject if it is the given one,
-// and leaves the other one as it is. It is otherwise as Record. Where the
-// present reaction cannot be known (see Mirror.Look) it is cleared.
-func (r *Recorder) Unreact(ctx context.Context, user storage.User, subject storage.Subject, reaction storage.Reaction) (Recorded, error) {
-	action := storage.Action{User: user, Subject: subject, Kind: storage.KindReaction, Reaction: storage.NoReaction}
-	return r.measured(ctx, action, func(s storage.States) bool { return reactionOf(s) == reaction })
+	recorded, err := r.record(ctx, action)
+	r.opts.Metrics.action(action.Kind, recorded, err)
+	return recorded, err
 }
 
 // Close refuses new actions with ErrClosed, publishes and shows every accepted
@@ -111,13 +108,7 @@ func (r *Recorder) Unreact(ctx context.Context, user storage.User, subject stora
 // It may be called twice.
 func (r *Recorder) Close(ctx context.Context) error { return r.batcher.close(ctx) }
 
-func (r *Recorder) measured(ctx context.Context, action storage.Action, changes func(storage.States) bool) (Recorded, error) {
-	recorded, err := r.record(ctx, action, changes)
-	r.opts.Metrics.action(action.Kind, recorded.Changed, err)
-	return recorded, err
-}
-
-func (r *Recorder) record(ctx context.Context, action storage.Action, changes func(storage.States) bool) (Recorded, error) {
+func (r *Recorder) record(ctx context.Context, action storage.Action) (Recorded, error) {
 	action.Version = storage.Micros(r.opts.Now())
 	if action.Kind == storage.KindRead {
 		action.First, action.Times = action.Version, max(action.Times, 1)
@@ -125,25 +116,27 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, changes fu
 	if err := action.Validate(); err != nil {
 		return Recorded{}, err
 	}
+	known := true
 	if action.Kind != storage.KindRead {
 		id := idOf(action)
 		if err := r.turns.take(ctx, id); err != nil {
 			return Recorded{}, err
 		}
-		states, known, err := r.look(ctx, action)
-		seen := versionOf(action, states)
-		doubt := r.doubts.above(id, seen)
-		if err != nil || known != "" && doubt == 0 && !changes(states) {
+		states, where, err := r.look(ctx, action)
+		seen := registerOf(action, states)
+		doubt := r.doubts.beyond(id, seen)
+		known = where != "" && doubt == 0
+		if err != nil || known && !changes(action, states) {
 			r.turns.release(id)
-			return Recorded{Durability: known}, err
+			return Recorded{Known: true, Durability: where}, err
 		}
-		action.Version = max(storage.Micros(r.opts.Now()), seen+1, doubt+1)
+		action.Version = max(storage.Micros(r.opts.Now()), seen.Version()+1, doubt+1)
 	}
 	durability, err := r.batcher.do(ctx, action)
 	if err != nil {
 		return Recorded{}, err
 	}
-	return Recorded{Changed: true, Durability: durability}, nil
+	return Recorded{Known: known, Changed: true, Durability: durability}, nil
 }
 
 // settle learns what became of an action: it is confirmed, was not sent or
@@ -156,10 +149,10 @@ func (r *Recorder) settle(a *storage.Action, err error) {
 	id := idOf(*a)
 	switch {
 	case err == nil:
-		r.doubts.above(id, a.Version)
+		r.doubts.beyond(id, saidBy(a))
 	case errors.Is(err, errNotSent), errors.Is(err, ErrRejected):
 	default:
-		r.doubts.add(id, a.Version)
+		r.doubts.add(id, saidBy(a))
 	}
 	r.turns.release(id)
 }
@@ -182,7 +175,10 @@ func (r *Recorder) look(ctx context.Context, a storage.Action) (storage.States, 
 
 // changes reports whether the action makes the states anything else.
 func changes(a storage.Action, s storage.States) bool {
-	if a.Kind == storage.KindReaction {
+	switch {
+	case a.If != storage.NoReaction:
+		return reactionOf(s) == a.If
+	case a.Kind == storage.KindReaction:
 		return reactionOf(s) != a.Reaction
 	}
 	folder := ""
@@ -199,11 +195,21 @@ func reactionOf(s storage.States) storage.Reaction {
 	return s.Liked.Reaction
 }
 
-func versionOf(a storage.Action, s storage.States) int64 {
+// registerOf returns what is known of the state that an action is on. Of a
+// collection the version is enough.
+func registerOf(a storage.Action, s storage.States) storage.Register {
 	if a.Kind == storage.KindReaction {
-		return s.Reaction.Version()
+		return s.Reaction
 	}
-	return s.CollectionVersion
+	return storage.Register{Set: s.CollectionVersion}
+}
+
+// saidBy is registerOf where nothing but the action is known.
+func saidBy(a *storage.Action) storage.Register {
+	if a.Kind == storage.KindReaction {
+		return storage.RegisterOf(a)
+	}
+	return storage.Register{Set: a.Version}
 }
 
 // ended tells that the context ended while something was done. A deadline that

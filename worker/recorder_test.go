@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestAcknowledgedActionIsInTheStore(t *testing.T) {
 		{User: alice, Subject: movie, Kind: storage.KindRead, Times: 4},
 		{User: storage.User{Tenant: alice.Tenant}, Subject: movie, Kind: storage.KindRead},
 	} {
-		if got := record(t, r, a); got != (worker.Recorded{Changed: true, Durability: storage.Persisted}) {
+		if got := record(t, r, a); got != (worker.Recorded{Known: true, Changed: true, Durability: storage.Persisted}) {
 			t.Errorf("%+v was answered %+v", a, got)
 		}
 	}
@@ -55,9 +56,13 @@ func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
 		changed bool
 	}{
 		{"clear no reaction", react(alice, movie, storage.NoReaction), false},
+		{"clear no like", unreact(alice, movie, storage.Like), false},
 		{"uncollect what is not collected", collect(alice, movie, ""), false},
 		{"like", react(alice, movie, storage.Like), true},
 		{"like again", react(alice, movie, storage.Like), false},
+		{"clear another reaction", unreact(alice, movie, storage.Dislike), false},
+		{"clear the like", unreact(alice, movie, storage.Like), true},
+		{"clear the like again", unreact(alice, movie, storage.Like), false},
 		{"dislike", react(alice, movie, storage.Dislike), true},
 		{"dislike again", react(alice, movie, storage.Dislike), false},
 		{"clear the reaction", react(alice, movie, storage.NoReaction), true},
@@ -70,7 +75,7 @@ func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
 	} {
 		before := len(watched.seen())
 		got := record(t, r, step.action)
-		if got.Changed != step.changed || got.Durability != storage.Persisted {
+		if got != (worker.Recorded{Known: true, Changed: step.changed, Durability: storage.Persisted}) {
 			t.Errorf("%s: answered %+v", step.name, got)
 		}
 		if published := len(watched.seen()) - before; (published == 1) != step.changed {
@@ -79,24 +84,113 @@ func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
 	}
 }
 
-func TestUnreactClearsOnlyTheReactionNamed(t *testing.T) {
-	store, queue := openStore(t), newQueue(t)
-	mirror := local.Mirror{Reader: store}
-	startWorker(t, queue, store, mirror, worker.Options{})
-	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
-
-	record(t, r, react(alice, movie, storage.Dislike))
-	for _, step := range []struct {
-		clears  storage.Reaction
-		changed bool
-	}{{storage.Like, false}, {storage.Dislike, true}, {storage.Dislike, false}} {
-		got, err := r.Unreact(t.Context(), alice, movie, step.clears)
-		if err != nil || got.Changed != step.changed || got.Durability != storage.Persisted {
-			t.Errorf("taking back reaction %d was answered %+v, %v", step.clears, got, err)
+// A clear of a like or a dislike removes that and nothing else, whatever is known
+// of the state before it.
+func TestClearsAreConditional(t *testing.T) {
+	type step struct {
+		action storage.Action
+		leaves storage.Reaction
+	}
+	like, dislike := react(alice, movie, storage.Like), react(alice, movie, storage.Dislike)
+	unlike, undislike := unreact(alice, movie, storage.Like), unreact(alice, movie, storage.Dislike)
+	steps := []step{
+		{unlike, storage.NoReaction},
+		{dislike, storage.Dislike},
+		{unlike, storage.Dislike},
+		{undislike, storage.NoReaction},
+		{undislike, storage.NoReaction},
+		{like, storage.Like},
+		{undislike, storage.Like},
+		{unlike, storage.NoReaction},
+		{dislike, storage.Dislike},
+		{like, storage.Like},
+		{undislike, storage.Like},
+	}
+	for name, look := range map[string]func() (storage.Durability, error){
+		"known":       nil,
+		"not sure":    func() (storage.Durability, error) { return "", nil },
+		"unavailable": func() (storage.Durability, error) { return "", storage.ErrUnavailable },
+	} {
+		for way, away := range map[string]bool{"through the queue": false, "past the queue": true} {
+			t.Run(name+", "+way, func(t *testing.T) {
+				store, queue := openStore(t), newQueue(t)
+				mirror := &spy{Mirror: local.Mirror{Reader: store}, look: look}
+				startWorker(t, queue, store, mirror, worker.Options{})
+				var publisher worker.Publisher = queue
+				if away {
+					unreachable := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
+					publisher = newFallback(unreachable, store, worker.FallbackOptions{})
+				}
+				r := newRecorder(t, publisher, mirror, worker.RecorderOptions{})
+				before := storage.NoReaction
+				for i, s := range steps {
+					want := worker.Recorded{Durability: storage.Persisted, Changed: true}
+					if look == nil {
+						want.Known, want.Changed = true, before != s.leaves
+					}
+					if got := record(t, r, s.action); got != want {
+						t.Errorf("step %d was answered %+v, want %+v", i, got, want)
+					}
+					wantReaction(t, store, fmt.Sprintf("after step %d", i), s.leaves)
+					before = s.leaves
+				}
+			})
 		}
 	}
+}
+
+func wantReaction(t *testing.T, store storage.Reader, when string, want storage.Reaction) {
+	t.Helper()
+	var got storage.Reaction
 	if s := statesOf(t, store, alice, movie); s.Liked != nil {
-		t.Errorf("the reaction is %+v, want none", s.Liked)
+		got = s.Liked.Reaction
+	}
+	c := countsOf(t, store, movie)
+	likes, dislikes := map[storage.Reaction]int64{storage.Like: 1}, map[storage.Reaction]int64{storage.Dislike: 1}
+	if got != want || c.LikeCount != likes[want] || c.DislikeCount != dislikes[want] {
+		t.Errorf("%s: the reaction is %d, want %d; the counts are %+v", when, got, want, c)
+	}
+}
+
+// A node persists a clear past the queue while an earlier action of the same
+// user is queued: what the clear is meant for does not come back, and nothing
+// else is lost.
+func TestClearPastTheQueueIsConditional(t *testing.T) {
+	for name, c := range map[string]struct{ queued, clears, leaves storage.Reaction }{
+		"a like that is queued is removed":      {storage.Like, storage.Like, storage.NoReaction},
+		"a dislike that is queued stays":        {storage.Dislike, storage.Like, storage.Dislike},
+		"a dislike that is queued is removed":   {storage.Dislike, storage.Dislike, storage.NoReaction},
+		"a like that is queued stays":           {storage.Like, storage.Dislike, storage.Like},
+		"nothing comes back after nothing else": {storage.NoReaction, storage.Like, storage.NoReaction},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := openStore(t)
+			mirror := &spy{Mirror: local.Mirror{Reader: store}, look: func() (storage.Durability, error) { return "", nil }}
+			var queued []storage.Message
+			up := true
+			queue := publishFunc(func(_ context.Context, m storage.Message) (storage.Durability, error) {
+				if !up {
+					return "", storage.ErrUnavailable
+				}
+				queued = append(queued, m)
+				return storage.Queued, nil
+			})
+			r := newRecorder(t, newFallback(queue, store, worker.FallbackOptions{}), mirror, worker.RecorderOptions{})
+			record(t, r, react(alice, movie, c.queued))
+			up = false
+			if got := record(t, r, unreact(alice, movie, c.clears)); got.Durability != storage.Persisted || got.Known {
+				t.Fatalf("the clear was answered %+v", got)
+			}
+			if len(queued) != 1 {
+				t.Fatalf("%d messages are queued", len(queued))
+			}
+			for range 2 { // and again
+				if _, err := store.Persist(t.Context(), queued, nil); err != nil {
+					t.Fatal(err)
+				}
+				wantReaction(t, store, "in the end", c.leaves)
+			}
+		})
 	}
 }
 
@@ -112,7 +206,7 @@ func TestWhatCannotBeKnownIsPublished(t *testing.T) {
 			watched := &tap{Publisher: queue}
 			r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
 			for range 2 {
-				if got := record(t, r, react(alice, movie, storage.Like)); !got.Changed {
+				if got := record(t, r, react(alice, movie, storage.Like)); !got.Changed || got.Known {
 					t.Errorf("answered %+v", got)
 				}
 			}
@@ -234,36 +328,80 @@ func TestHangUpStillShowsAndPersists(t *testing.T) {
 	})
 }
 
-// A like fails without anyone knowing whether it will be persisted, and the
-// user takes it back: the like that lands after all must not win.
+// An action fails without anyone knowing whether it will be persisted, and the
+// user takes it back: where it lands after all, it must not win.
 func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
-		mirror := local.Mirror{Reader: store}
-		stuck := make(chan struct{})
-		startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
-			<-stuck
-			return nil
-		}}, mirror, worker.Options{})
-		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	for name, c := range map[string]struct {
+		doubtful, next storage.Action
+		leaves         storage.Reaction
+	}{
+		"a clear":              {react(alice, movie, storage.Like), react(alice, movie, storage.NoReaction), storage.NoReaction},
+		"an unlike":            {react(alice, movie, storage.Like), unreact(alice, movie, storage.Like), storage.NoReaction},
+		"a like":               {unreact(alice, movie, storage.Like), react(alice, movie, storage.Like), storage.Like},
+		"not what it is about": {react(alice, movie, storage.Dislike), unreact(alice, movie, storage.Like), storage.Dislike},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, queue := openStore(t), newQueue(t)
+				mirror := &spy{Mirror: local.Mirror{Reader: store}}
+				stuck := make(chan struct{})
+				startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+					<-stuck
+					return nil
+				}}, mirror, worker.Options{})
+				r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 
-		if _, err := r.Record(t.Context(), react(alice, movie, storage.Like)); !errors.Is(err, storage.ErrUnavailable) {
-			t.Fatalf("the like was answered %v", err)
+				unknown := func() (storage.Durability, error) { return "", nil }
+				mirror.look = unknown // so that it is published
+				if _, err := r.Record(t.Context(), c.doubtful); !errors.Is(err, storage.ErrUnavailable) {
+					t.Fatalf("it was answered %v", err)
+				}
+				mirror.look = nil
+				back := background(r, t.Context(), c.next)
+				synctest.Wait()
+				close(stuck)
+				if got := <-back; got.err != nil || !got.Changed || got.Known {
+					t.Errorf("the next one was answered %+v", got)
+				}
+				wantReaction(t, store, "in the end", c.leaves)
+				// Nothing is in doubt any more.
+				if got := record(t, r, c.next); got.Changed || !got.Known {
+					t.Error("doing it again was published")
+				}
+			})
+		})
+	}
+}
+
+// A clear of a like leaves a dislike in doubt that may yet land.
+func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
+	store := openStore(t)
+	mirror := local.Mirror{Reader: store}
+	var lost storage.Message
+	queue := publishFunc(func(ctx context.Context, m storage.Message) (storage.Durability, error) {
+		if lost.ID == "" {
+			lost = m
+			return "", storage.ErrUnavailable
 		}
-		back := background(r, t.Context(), react(alice, movie, storage.NoReaction))
-		synctest.Wait()
-		close(stuck)
-		if got := <-back; got.err != nil || !got.Changed {
-			t.Errorf("taking it back was answered %+v", got)
-		}
-		if s := statesOf(t, store, alice, movie); s.Liked != nil {
-			t.Errorf("the reaction is %+v, want none", s.Liked)
-		}
-		// Nothing is in doubt any more.
-		if got := record(t, r, react(alice, movie, storage.NoReaction)); got.Changed {
-			t.Error("doing it again was published")
-		}
+		_, err := store.Persist(ctx, []storage.Message{m}, nil)
+		return storage.Persisted, err
 	})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	if _, err := r.Record(t.Context(), react(alice, movie, storage.Dislike)); !errors.Is(err, storage.ErrUnavailable) {
+		t.Fatalf("the dislike was answered %v", err)
+	}
+	for range 2 {
+		if got := record(t, r, unreact(alice, movie, storage.Like)); got.Known {
+			t.Errorf("the clear was answered %+v", got)
+		}
+	}
+	if _, err := store.Persist(t.Context(), []storage.Message{lost}, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantReaction(t, store, "in the end", storage.Dislike)
+	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || got.Changed {
+		t.Errorf("once it has landed the clear was answered %+v", got)
+	}
 }
 
 func TestReplyComesAfterTheShow(t *testing.T) {

@@ -211,6 +211,10 @@ func react(u storage.User, s storage.Subject, r storage.Reaction) storage.Action
 	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, Reaction: r}
 }
 
+func unreact(u storage.User, s storage.Subject, r storage.Reaction) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, If: r}
+}
+
 func collect(u storage.User, s storage.Subject, folder string) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder}
 }

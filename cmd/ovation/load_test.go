@@ -60,7 +60,6 @@ func (c *clicker) click() error {
 		twice.Go(func() {
 			var got struct {
 				Did struct {
-					Changed     bool
 					Durability  string
 					Interactive state
 				}

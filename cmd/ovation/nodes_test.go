@@ -23,11 +23,14 @@ const likeMovie = `mutation { like(input: {biz: "video", bizId: "movie"}) { chan
 // liking is the answer to it.
 type liking struct {
 	Like struct {
-		Changed     bool
+		Changed     *bool
 		Durability  string
 		Interactive struct{ LikeCount int }
 	}
 }
+
+// unchanged reports whether a mutation is known to have changed nothing.
+func unchanged(changed *bool) bool { return changed != nil && !*changed }
 
 const seeMovie = `{ interactive(biz: "video", bizId: "movie") { likeCount freshness liked { reaction } } }`
 
@@ -52,7 +55,7 @@ func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
 		var seen seeing
 		must(t, b.graphQL(user, seeMovie, &seen))
 		live := seen.Interactive.Freshness == "LIVE" // a node that is late to poll says STALE
-		if !got.Like.Changed || live && seen.Interactive.Liked == nil {
+		if unchanged(got.Like.Changed) || live && seen.Interactive.Liked == nil {
 			t.Fatalf("%s liked %+v and sees %+v", user, got, seen)
 		}
 		answeredLive = answeredLive || live
@@ -211,7 +214,7 @@ func queueAway(t *testing.T, bound time.Duration) {
 		must(t, a.graphQL(user, likeMovie, &got))
 		took = time.Since(began)
 		must(t, b.graphQL(user, seeMovie, &seen))
-		if !got.Like.Changed || seen.Interactive.Liked == nil || got.Like.Durability == "PERSISTED" && seen.Interactive.LikeCount != users {
+		if unchanged(got.Like.Changed) || seen.Interactive.Liked == nil || got.Like.Durability == "PERSISTED" && seen.Interactive.LikeCount != users {
 			t.Fatalf("%s liked %+v and sees %+v", user, got, seen)
 		}
 		return got.Like.Durability, took
@@ -268,7 +271,7 @@ func TestStopGoesInStages(t *testing.T) {
 	eventually(t, "the node says that it is stopping", func() bool { return node.ready() == 503 })
 	var got liking
 	must(t, node.graphQL("alice", likeMovie, &got)) // it goes on nevertheless
-	if !got.Like.Changed {
+	if unchanged(got.Like.Changed) {
 		t.Error("the like changed nothing")
 	}
 	<-node.ended

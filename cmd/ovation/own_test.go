@@ -195,7 +195,7 @@ func (v *loner) mutate(node *server, subject int) error {
 	}
 	var got struct {
 		Did struct {
-			Changed     bool
+			Changed     *bool // null where it is not known
 			Interactive reply
 		}
 	}
@@ -216,8 +216,8 @@ func (v *loner) mutate(node *server, subject int) error {
 	if err := v.check(node, asked, subject, &got.Did.Interactive); err != nil {
 		return fmt.Errorf("%s: %w", mutation, err)
 	}
-	if live := got.Did.Interactive.Freshness == "LIVE"; live && got.Did.Changed != (next != before || mutation == "read") {
-		return fmt.Errorf("%s of %+v says that changed is %t", mutation, before, got.Did.Changed)
+	if changed := got.Did.Changed; changed != nil && *changed != (next != before || mutation == "read") {
+		return fmt.Errorf("%s of %+v says that changed is %t", mutation, before, *changed)
 	}
 	return nil
 }

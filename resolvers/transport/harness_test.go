@@ -114,7 +114,7 @@ func (queries) Viewer(ctx context.Context) (*storage.User, error) {
 }
 
 func (mutations) Read(_ context.Context, in graph.ReadInput) (*graph.ReadPayload, error) {
-	return &graph.ReadPayload{Changed: true, Durability: storage.Persisted, Interactive: storage.Interactive{
+	return &graph.ReadPayload{Changed: new(true), Durability: storage.Persisted, Interactive: storage.Interactive{
 		Subject: storage.Subject{Tenant: "default", Biz: in.Biz, BizID: in.BizID},
 	}}, nil
 }

@@ -266,6 +266,9 @@ func (s *Store) compareWindow(
 			case fields["~f"] != "1":
 				continue
 			}
+			if !e.known { // the database tells
+				continue
+			}
 			n++
 			if state, ahead := e.state, e; state != there.state && (!e.shown || ahead.merge(&there, k)) {
 				stale(name, e.describe(), there.describe())

@@ -97,6 +97,10 @@
 //     TestNodesThatHaveNotPolledSeeWhatOthersConfirm,
 //     TestCommitThatOutlastsTheGuard, TestDroppedIsTakenBack,
 //     TestDroppedIsLaidOverNothing. Reads follow: TestReadIsSeenOnceItIsPersisted.
+//   - I4a: scripts, overlay and database merge reactions in the same way:
+//     TestReactionsMergeInAnyOrder, TestClearsAreConditionalWithoutRedis,
+//     TestClearOfWhatTheWindowLacks, TestDroppedClearIsTakenBack,
+//     TestInterleavingsWithLosses.
 //   - I5: TestCountsNeverGoBack. What is near is what the client's cache would
 //     answer: TestWhatIsNearIsWhatWasReadUnlessItHasChangedSince,
 //     TestWhatIsNearGoesWithTheClientsCache, and TestInterleavings.

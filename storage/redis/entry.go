@@ -75,6 +75,9 @@ func (h history) at(version int64) (share byte, known bool) {
 	return share, known
 }
 
+// clearsAlone is the reaction of an entry of which only clears are known.
+const clearsAlone = "0?"
+
 // parseEntry reads an entry as the scripts write it: version, q or m, when it
 // was touched, state, history.
 func parseEntry(text string) (e entry, err error) {
@@ -94,6 +97,10 @@ func parseEntry(text string) (e entry, err error) {
 	if e.state = value; merged {
 		if _, err := fmt.Sscanf(versions, "%d:%d:%d", &e.set, &e.clears[0], &e.clears[1]); err != nil {
 			return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+		}
+		e.known = value != clearsAlone
+		if !e.known || value == "0" {
+			e.state = none
 		}
 	}
 	if pairs == "-" {

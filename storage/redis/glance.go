@@ -150,7 +150,7 @@ func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) err
 		return err
 	}
 	if g.entry, err = parseEntry(text); err == nil { // else the script replaces it
-		g.found = time.Since(touched(text)) < min(renewAge, guard)
+		g.found = g.entry.known && time.Since(touched(text)) < min(renewAge, guard)
 	}
 	return nil
 }

@@ -151,7 +151,12 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	want := in.acked[u]
 	if chance(in.random, 0.7) {
 		a.Reaction = storage.Reaction(in.random.IntN(3))
-		want.reaction = a.Reaction
+		if a.Reaction == storage.NoReaction && chance(in.random, 0.7) {
+			a.If = storage.Reaction(1 + in.random.IntN(2))
+		}
+		if a.If == storage.NoReaction || a.If == want.reaction {
+			want.reaction = a.Reaction
+		}
 	} else {
 		a.Kind = storage.KindCollection
 		if want.collected = chance(in.random, 0.5); want.collected {
@@ -164,7 +169,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		return
 	}
 	before, is := states[0], wordOf(states[0].Liked, states[0].Collected)
-	changes := is.reaction != want.reaction
+	changes := is.reaction != a.Reaction && (a.If == storage.NoReaction || a.If == is.reaction)
 	version := before.Reaction.Version()
 	if a.Kind == storage.KindCollection {
 		changes, version = is.collected != want.collected, before.CollectionVersion

@@ -75,12 +75,13 @@ func reactionState(r storage.Reaction) string {
 
 // registerState writes a reaction as the state of an entry: the reaction alone or,
 // where conditional clears concern it, reaction:set:unlike:undislike, the
-// versions of the latest unconditional action and of the latest clears.
+// versions of the latest unconditional action and of the latest clears. The
+// reaction is then a number, also where it is none.
 func registerState(r storage.Register) string {
 	if r.Clears == (storage.Clears{}) {
 		return reactionState(r.Value)
 	}
-	return strings.Join([]string{reactionState(r.Value), text(r.Set), text(r.Clears[0]), text(r.Clears[1])}, ":")
+	return strings.Join([]string{text(int64(r.Value)), text(r.Set), text(r.Clears[0]), text(r.Clears[1])}, ":")
 }
 
 // collectionState writes a folder as the state of an entry. A folder's id may
@@ -96,7 +97,7 @@ func collectionState(folderID string) string {
 // or 2 for a dislike.
 func share(state string) byte {
 	switch {
-	case state == "" || state[:1] == none:
+	case state == none || state == "":
 		return 0
 	case state[0] == '=':
 		return 1

@@ -164,8 +164,9 @@ func (w *window) lacks(out []entries) bool {
 func (w *window) knowNone(out []entries) {
 	for _, i := range w.asked {
 		for kind := range windowKinds {
-			if !out[i][kind].known {
-				out[i][kind] = knownNone
+			if e := &out[i][kind]; !e.known {
+				e.merge(&knownNone, kind)
+				e.known, e.history = true, knownNone.history
 			}
 		}
 	}
@@ -367,10 +368,11 @@ func (es *entries) learn(states *storage.States, settled bool) {
 		}
 		before := e.version
 		covered := e.merge(&inDatabase, i)
-		if !e.known || covered && before < inDatabase.version {
+		if covered && before < inDatabase.version {
 			*e = inDatabase
 			continue
 		}
+		e.known = true
 		if len(e.history) == 0 {
 			e.history = inDatabase.history
 		}

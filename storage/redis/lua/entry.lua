@@ -10,7 +10,8 @@
 --   state    as the user sees it. A reaction that conditional clears concern is
 --            reaction:set:unlike:undislike: also the versions of the latest
 --            unconditional action and of the latest clear of each reaction, 0
---            where none is above that. version is the highest of them
+--            where none is above that. version is the highest of them. The
+--            reaction is then 0 for none, or 0? where nothing but clears is known
 --   history  V:share,V:share…, oldest first: what the counts of version V and
 --            later include of it; -: not known: ask the database
 --
@@ -58,9 +59,9 @@ local function newer(a, b) return tonumber(a) > tonumber(b) end
 
 -- parts are those of a state: the reaction or folder, set, unlike and undislike.
 local function parts(version, state)
-  local value, set, unlike, undislike = state:match('^(.):(%d+):(%d+):(%d+)$')
+  local value, set, unlike, undislike = state:match('^([012]%??):(%d+):(%d+):(%d+)$')
   if value then return value, set, unlike, undislike end
-  return state, version, '0', '0'
+  return state == '-' and '0' or state, version, '0', '0'
 end
 
 local function latest(a, b) return newer(b, a) and b or a end
@@ -82,8 +83,8 @@ local function join(e, version, state, ties)
   unlike, undislike = latest(unlike, its_unlike), latest(undislike, its_undislike)
   if not newer(unlike, set) then unlike = '0' end
   if not newer(undislike, set) then undislike = '0' end
-  if value == '1' and unlike ~= '0' or value == '2' and undislike ~= '0' then value = '-' end
-  e.version, e.state = set, value
+  if value == '1' and unlike ~= '0' or value == '2' and undislike ~= '0' then value = '0' end
+  e.version, e.state = set, value == '0' and '-' or value
   if unlike ~= '0' or undislike ~= '0' then
     e.version = latest(set, latest(unlike, undislike))
     e.state = table.concat({value, set, unlike, undislike}, ':')

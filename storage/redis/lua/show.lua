@@ -13,7 +13,7 @@ local changed = 0
 for i = 5, #ARGV, 3 do
   local e = entry(ARGV[i])
   if not e and ARGV[4] == 'q' then
-    e = known_none() or {version = '0', shown = '-', touched = '0', state = '-', history = '-'}
+    e = known_none() or {version = '0', shown = '-', touched = '0', state = '0?', history = '-'}
   end
   if e then
     local differs, covered = join(e, ARGV[i + 1], ARGV[i + 2])

@@ -114,42 +114,42 @@ export type LikeMutationVariables = Exact<{
 }>;
 
 
-export type LikeMutation = { __typename: 'Mutation', like: { __typename: 'LikePayload', changed: boolean, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
+export type LikeMutation = { __typename: 'Mutation', like: { __typename: 'LikePayload', changed: boolean | null, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
 
 export type UnlikeMutationVariables = Exact<{
   input: UnlikeInput;
 }>;
 
 
-export type UnlikeMutation = { __typename: 'Mutation', unlike: { __typename: 'UnlikePayload', changed: boolean, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
+export type UnlikeMutation = { __typename: 'Mutation', unlike: { __typename: 'UnlikePayload', changed: boolean | null, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
 
 export type DislikeMutationVariables = Exact<{
   input: DislikeInput;
 }>;
 
 
-export type DislikeMutation = { __typename: 'Mutation', dislike: { __typename: 'DislikePayload', changed: boolean, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
+export type DislikeMutation = { __typename: 'Mutation', dislike: { __typename: 'DislikePayload', changed: boolean | null, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
 
 export type UndislikeMutationVariables = Exact<{
   input: UndislikeInput;
 }>;
 
 
-export type UndislikeMutation = { __typename: 'Mutation', undislike: { __typename: 'UndislikePayload', changed: boolean, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
+export type UndislikeMutation = { __typename: 'Mutation', undislike: { __typename: 'UndislikePayload', changed: boolean | null, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
 
 export type CollectMutationVariables = Exact<{
   input: CollectInput;
 }>;
 
 
-export type CollectMutation = { __typename: 'Mutation', collect: { __typename: 'CollectPayload', changed: boolean, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
+export type CollectMutation = { __typename: 'Mutation', collect: { __typename: 'CollectPayload', changed: boolean | null, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
 
 export type UncollectMutationVariables = Exact<{
   input: UncollectInput;
 }>;
 
 
-export type UncollectMutation = { __typename: 'Mutation', uncollect: { __typename: 'UncollectPayload', changed: boolean, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
+export type UncollectMutation = { __typename: 'Mutation', uncollect: { __typename: 'UncollectPayload', changed: boolean | null, durability: Durability, interactive: { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null } } };
 
 export type CardFragment = { __typename: 'Interactive', biz: string, bizId: string, readCount: number, likeCount: number, dislikeCount: number, collectCount: number, version: number, freshness: Freshness, liked: { __typename: 'Liked', id: string, reaction: Reaction, at: string } | null, collected: { __typename: 'Collected', id: string, at: string, folder: { __typename: 'Folder', id: string, name: string } } | null };
 

@@ -1,0 +1,173 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+)
+
+func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, If: r, Version: version}
+}
+
+// The scripts, the overlay of a process and the database merge actions in the
+// same way: in whatever order they are shown, marked, laid over, forgotten and
+// filled in, what is seen is what the actions make of it in their own order.
+func TestReactionsMergeInAnyOrder(t *testing.T) {
+	db := openDatabase(t)
+	m := &merging{TB: t, db: db, s: open(t, Options{URL: startServer(t).url(), Database: db})}
+	rapid.Check(t, func(t *rapid.T) {
+		for range 10 {
+			m.user()
+			if rapid.Bool().Draw(t, "loaded") {
+				look(m, m.s, m.viewer, movie)
+			}
+			ways := rapid.SampledFrom([][]string{
+				{"show"}, {"show", "lay over"}, {"show", "persist"}, {"show", "persist", "persist directly", "lay over"},
+			}).Draw(t, "ways")
+			for _, v := range rapid.Permutation([]int64{10, 20, 30, 40, 50}).Draw(t, "versions") {
+				m.act(t, anyReaction(t, m.viewer, v), rapid.SampledFrom(ways).Draw(t, "way"))
+			}
+		}
+	})
+}
+
+// merging is a store, and beside it what it must show of a user's reaction.
+type merging struct {
+	testing.TB
+
+	db     storage.Database
+	s      *Store
+	users  int
+	viewer storage.User
+	want   storage.Register
+}
+
+// user begins with another user.
+func (m *merging) user() {
+	m.users++
+	m.viewer, m.want = storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", m.users)}, storage.Register{}
+}
+
+func anyReaction(t *rapid.T, u storage.User, version int64) storage.Action {
+	return rapid.SampledFrom([]storage.Action{
+		react(u, movie, storage.Like, version), react(u, movie, storage.Dislike, version), react(u, movie, storage.NoReaction, version),
+		clearIf(u, movie, storage.Like, version), clearIf(u, movie, storage.Dislike, version),
+	}).Draw(t, "action")
+}
+
+func (m *merging) act(t *rapid.T, a storage.Action, way string) {
+	ctx, actions := context.Background(), []storage.Action{a}
+	m.want = m.want.Join(storage.RegisterOf(&a))
+	switch way {
+	case "show":
+		must(m, m.s.Show(ctx, actions, storage.Queued))
+		if rapid.Bool().Draw(t, "again") {
+			must(m, m.s.Show(ctx, actions, storage.Queued))
+		}
+	case "persist":
+		persist(m, m.db, m.s, a)
+	case "persist directly":
+		_, err := m.s.Persist(ctx, message(a), nil)
+		must(m, err)
+		must(m, m.s.Show(ctx, actions, storage.Persisted))
+	case "lay over":
+		m.s.unshown.add(actions)
+	}
+	if rapid.IntRange(0, 4).Draw(t, "forget") == 0 {
+		must(m, m.s.Forget(ctx, actions))
+	}
+	if states, _ := look(m, m.s, m.viewer, movie); states.Reaction != m.want {
+		t.Fatalf("after %s of %+v it is %+v, want %+v", way, a, states.Reaction, m.want)
+	}
+	key := storage.StateKey{User: m.viewer, Subject: movie}
+	if got, want := see(m, m.s, m.viewer, movie).Liked, m.want.Liked(key); !reflect.DeepEqual(got, want) {
+		t.Fatalf("after %s of %+v the viewer sees %+v, want %+v", way, a, got, want)
+	}
+}
+
+// While Redis is down, or what it holds is not known to be all, a clear of a like
+// leaves a dislike and the viewer goes on seeing it.
+func TestClearsAreConditionalWithoutRedis(t *testing.T) {
+	for name, fails := range map[string]func(server *server, db *hooked){
+		"Redis is down":              func(server *server, _ *hooked) { server.kill() },
+		"Redis was lost":             func(server *server, _ *hooked) { server.command("FLUSHALL") },
+		"the epoch cannot be read":   func(_ *server, db *hooked) { f := unreadable; db.fail.Store(&f) },
+		"Redis is down and was lost": func(server *server, _ *hooked) { server.command("FLUSHALL"); server.kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, db := startServer(t), &hooked{Store: openDatabase(t)}
+			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+			look(t, s, alice, movie) // so that Redis holds what follows
+			persist(t, db.Store, s, react(alice, movie, storage.Dislike, 10))
+			if got := see(t, s, alice, movie); got.Liked == nil {
+				t.Fatalf("before: %+v", got)
+			}
+			fails(server, db)
+			eventually(t, "the state is not known", func() bool {
+				_, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, windowStates)
+				return where == "" && (err == nil || errors.Is(err, storage.ErrUnavailable))
+			})
+			unlike := clearIf(alice, movie, storage.Like, 20)
+			_ = s.Show(t.Context(), []storage.Action{unlike}, storage.Queued)
+			if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Reaction != storage.Dislike || got.Liked.Version != 10 || got.DislikeCount != 1 {
+				t.Errorf("after the unlike: %+v of %+v", got.Liked, got)
+			}
+			undislike := clearIf(alice, movie, storage.Dislike, 30)
+			_ = s.Show(t.Context(), []storage.Action{undislike}, storage.Queued)
+			if got := see(t, s, alice, movie); got.Liked != nil {
+				t.Errorf("after the undislike: %+v", got.Liked)
+			}
+			_ = s.Drop(t.Context(), []storage.Action{undislike}) // it could not be persisted
+		})
+	}
+}
+
+var unreadable = func(context.Context) error { return storage.ErrUnavailable }
+
+// A window that does not hold all lacks the state that a clear is about: it is
+// looked up, and the clear applies to it.
+func TestClearOfWhatTheWindowLacks(t *testing.T) {
+	db := openDatabase(t)
+	_, err := db.Persist(t.Context(), message(
+		react(alice, movie, storage.Dislike, 10), react(alice, video("a"), storage.Like, 10), react(alice, video("b"), storage.Like, 10)), nil)
+	must(t, err)
+	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 2})
+	look(t, s, alice, video("c"))
+	for _, c := range []struct {
+		clears, leaves storage.Reaction
+		version        int64
+	}{{storage.Like, storage.Dislike, 20}, {storage.Dislike, storage.NoReaction, 30}} {
+		must(t, s.Show(t.Context(), []storage.Action{clearIf(alice, movie, c.clears, c.version)}, storage.Queued))
+		states, _, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
+		must(t, err)
+		if got := states[0].Reaction; got.Value != c.leaves || got.Version() != c.version {
+			t.Errorf("a clear of %d leaves %+v", c.clears, got)
+		}
+		if got := see(t, s, alice, movie); (got.Liked != nil) != (c.leaves != storage.NoReaction) || got.DislikeCount != int64(c.leaves/storage.Dislike) {
+			t.Errorf("a clear of %d shows %+v", c.clears, got)
+		}
+	}
+}
+
+// A clear that is dropped takes nothing with it that is still queued.
+func TestDroppedClearIsTakenBack(t *testing.T) {
+	db := openDatabase(t)
+	s := open(t, Options{URL: startServer(t).url(), Database: db})
+	persist(t, db, s, react(alice, movie, storage.Dislike, 10))
+	undislike, unlike := clearIf(alice, movie, storage.Dislike, 20), clearIf(alice, movie, storage.Like, 30)
+	must(t, s.Show(t.Context(), []storage.Action{undislike, unlike}, storage.Queued))
+	if states, _ := look(t, s, alice, movie); states.Liked != nil || states.Reaction.Version() != 30 {
+		t.Fatalf("before: %+v", states)
+	}
+	must(t, s.Drop(t.Context(), []storage.Action{undislike}))
+	if states, _ := look(t, s, alice, movie); states.Liked == nil || states.Liked.Reaction != storage.Dislike {
+		t.Errorf("after: %+v", states)
+	}
+}
