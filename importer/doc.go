@@ -9,12 +9,15 @@
 //   - I3 Once. The same file changes nothing the second time, an import that
 //     was killed goes on where it stopped, and of a file that has grown only
 //     the new rows are imported: TestImportsOnceWhateverHappens,
+//     TestBlockThatWasBegunIsCompleted,
 //     TestGrownFileImportsOnlyItsNewRows, TestWhatLiesBehindAGapIsNotAskedFor.
 //   - Of two actions on one state with the same time, the one further down in
 //     the file wins: TestLaterRowWinsATie.
 //   - Of a packed file that is cut off or damaged nothing is imported:
 //     TestUnreadableFilesSayWhereAndWhy. Of a stream, what came before is, and
 //     the error says so: TestDamageOfAStreamIsToldWhereItIsMet.
+//   - Random keys are written in order, a block at a time:
+//     TestABlockIsWrittenInTheOrderOfItsKeys.
 //   - Memory is bounded whatever the file holds: TestEndlessRowsAreRefused.
 //
 // # How once is kept
@@ -25,14 +28,19 @@
 // the file is packed, the order of its columns, and rows that are skipped or
 // bad do not enter.
 //
-// Actions are persisted in groups, each a storage.Message that carries the
-// prefix id of its last action and is remembered forever. A group never
-// crosses a boundary of blockActions, counted from the start of the file.
+// Actions are read in blocks of blockActions, counted from the start of the file, and
+// a block is written in the order of its keys, in groups: rows with random keys would
+// else touch a page of every table and index for nearly each row. The last group of a
+// block carries the prefix id of its last action, and each other one an id that says
+// how far it went (see part). All are remembered forever.
+//
 // Before a block is written, the store is asked which of the block's prefix
 // ids it has seen. The last seen one tells how many of the block's actions are
-// there already, in whatever groups they came, and only the others are
-// written. Groups are committed in the order of the file, so that nothing behind
-// them is there either, and the store is not asked again. A group's rows are
+// there already; whether those behind it were begun is asked by one more id, and
+// how far they were written by further ones. Only the others are
+// written. Groups are committed one after the other, and blocks in the order of the
+// file, so that nothing behind them is there either, and the store is not asked
+// again. A group's rows are
 // written while the one before is marked and committed, when that one needs no
 // more locks and is not tried again: TestAGroupIsCommittedAfterTheOneBefore.
 //

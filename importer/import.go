@@ -23,9 +23,11 @@ type Options struct {
 	Tenant  string // storage.DefaultTenant where empty
 	// Strict stops at the first bad row, with a *RowError.
 	Strict bool
-	// Progress, if set, is told after each block that was written, or was there
-	// already. It is called on the goroutine of Import.
+	// Progress, if set, is told after each group that was written, and each block that
+	// was there already. It is called on the goroutine of Import.
 	Progress func(Progress)
+
+	block int // actions in a block, of tests; blockActions if 0
 }
 
 // Progress is how far an import is.
@@ -84,7 +86,7 @@ func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (
 	if err != nil {
 		return Result{}, err
 	}
-	w := &writer{to: to, group: parser.size, progress: o.Progress}
+	w := &writer{to: to, group: groupActions, progress: o.Progress}
 	err = pipe(ctx, parser, w)
 
 	result := Result{
@@ -105,7 +107,7 @@ func pipe(ctx context.Context, p *parser, w *writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, p.stop)()
-	blocks := make(chan block, 1)
+	blocks := make(chan block) // one is written and one read
 	var reader errgroup.Group
 	reader.Go(func() error {
 		defer close(blocks)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -150,13 +151,14 @@ func TestGrownFileImportsOnlyItsNewRows(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString(header)
 	total := int64(0)
-	for _, size := range []int{0, 1, 700, blockActions - 1, blockActions, blockActions + 1, 2*blockActions + 30} {
+	const block = 5000
+	for _, size := range []int{0, 1, 700, block - 1, block, block + 1, 2*block + 30} {
 		for total < int64(size) {
 			fmt.Fprintf(&rows, "ann,%d,read,1500000000\n", total%7)
 			total++
 		}
 		before := total
-		result, err := importText(t, store, Options{Mapping: testMapping()}, rows.String())
+		result, err := importText(t, store, Options{Mapping: testMapping(), block: block}, rows.String())
 		must(t, err)
 		var imported int64
 		for _, done := range result.Imported {
@@ -283,6 +285,35 @@ func TestImportsOnceWhateverHappens(t *testing.T) {
 	}
 }
 
+// An import that died within a block goes on there, with groups of another size and
+// in a file that has grown, wherever it died.
+func TestBlockThatWasBegunIsCompleted(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	lines := make([]line, 70)
+	for i := range lines {
+		lines[i] = line{strconv.Itoa(random.IntN(12)), strconv.Itoa(random.IntN(4)), "read", 1500000000 + int64(i)}
+	}
+	store, tenants := openStore(t), 0
+	for _, first := range []int{35, 40, 70} {
+		for lives := range 7 {
+			for _, after := range []bool{false, true} {
+				tenants++
+				tenant := fmt.Sprintf("t%d", tenants)
+				for i, upTo := range []int{first, first, 70} {
+					k := &killed{Persister: store, lives: lives, after: after}
+					if err := importLines(t, k, tenant, lines[:upTo], 40, 7+2*i); err != nil && !errors.Is(err, errKilled) {
+						t.Fatal(err)
+					}
+				}
+				must(t, importLines(t, store, tenant, lines, 40, 5))
+				if got := readsOf(t, store, tenant); got != int64(len(lines)) {
+					t.Errorf("of %d rows at first, died at transaction %d, after it %v: there are %d reads, want %d", first, lives, after, got, len(lines))
+				}
+			}
+		}
+	}
+}
+
 // asked is a store that counts how often it is asked what it has seen.
 type asked struct {
 	storage.Persister
@@ -295,7 +326,8 @@ func (a *asked) Seen(ctx context.Context, ids []string) ([]bool, error) {
 }
 
 // A file of four blocks, of which two and a half were imported, is asked for
-// three times: nothing can be there behind what is missing.
+// three times, and once for a part that was begun: nothing can be there behind what
+// is missing.
 func TestWhatLiesBehindAGapIsNotAskedFor(t *testing.T) {
 	store := openStore(t)
 	lines := make([]line, 40)
@@ -305,8 +337,8 @@ func TestWhatLiesBehindAGapIsNotAskedFor(t *testing.T) {
 	must(t, importLines(t, store, storage.DefaultTenant, lines[:25], 10, 10))
 	again := &asked{Persister: store}
 	must(t, importLines(t, again, storage.DefaultTenant, lines, 10, 10))
-	if again.times != 3 {
-		t.Errorf("the store was asked %d times, want 3", again.times)
+	if again.times != 4 {
+		t.Errorf("the store was asked %d times, want 4", again.times)
 	}
 	if got := readsOf(t, store, storage.DefaultTenant); got != int64(len(lines)) {
 		t.Errorf("there are %d reads, want %d", got, len(lines))

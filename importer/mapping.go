@@ -207,6 +207,18 @@ func (a action) String() string {
 	return [actionEnd]string{"", "read", "like", "dislike", "clear", "collect", "uncollect"}[a]
 }
 
+// kind is that of the state it is on.
+func (a action) kind() storage.Kind {
+	switch a {
+	case actionRead:
+		return storage.KindRead
+	case actionCollect, actionUncollect:
+		return storage.KindCollection
+	case actionLike, actionDislike, actionClear, actionEnd:
+	}
+	return storage.KindReaction
+}
+
 // apply makes it what the row does at the time, in microseconds.
 func (a action) apply(to *storage.Action, at int64) {
 	to.Version = at

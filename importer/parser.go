@@ -1,10 +1,10 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"io"
 	"slices"
@@ -12,27 +12,6 @@ import (
 
 	"ovation/storage"
 )
-
-// blockActions is how many actions are asked for and written together. The ids
-// of groups that stores remember hang on it: they end at multiples of 5,000, of
-// older releases, and of this. It may become a multiple of what it is and
-// nothing else. More saves little and holds locks for longer.
-const blockActions = 40_000
-
-// parsed is one action of the file.
-type parsed struct {
-	storage.Action
-	does   action
-	prefix string // the id of all actions up to this one
-}
-
-// block is what follows the block before it in the file.
-type block struct {
-	actions []parsed
-	merged  []storage.Action // the same, as storage.Coalesce leaves them
-	rows    int64            // read so far, of every sort
-	bytes   int64            // read so far of the packed file
-}
 
 // parser turns rows into blocks.
 type parser struct {
@@ -46,7 +25,7 @@ type parser struct {
 	where   func() int64
 	stop    func() // makes a read that waits fail
 
-	chain   [sha256.Size]byte
+	chain   chained
 	scratch []byte
 	ties    ties
 
@@ -62,7 +41,7 @@ func newParser(src *Source, o Options) (*parser, error) {
 		return nil, err
 	}
 	p := &parser{
-		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, size: blockActions, where: src.read.Load, stop: src.stop,
+		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, size: cmp.Or(o.block, blockActions), where: src.read.Load, stop: src.stop,
 		does: make(map[string]action, len(o.Mapping.Events)), all: actionNames[o.Mapping.All],
 		chain:   sha256.Sum256([]byte("ovation import 1")),
 		skipped: make(map[Skipped]int64),
@@ -94,44 +73,32 @@ func (p *parser) run(ctx context.Context, to chan<- block) error {
 
 // block reads the next one. It is short only together with an error.
 func (p *parser) block() (block, error) {
-	b := block{actions: make([]parsed, 0, p.size)}
+	b := newBlockBuilder(p.tenant, p.size)
 	var err error
 	for len(b.actions) < p.size && err == nil {
-		var a parsed
-		if a, err = p.next(); err == nil && a.does != 0 {
-			b.actions = append(b.actions, a)
-		}
+		err = p.next(b)
 	}
 	b.rows, b.bytes = p.read, p.where()
-	b.merged = storage.Coalesce(actionsOf(b.actions)) // here, where nobody waits for it
-	return b, err
+	return b.finish(), err
 }
 
-func actionsOf(all []parsed) []storage.Action {
-	out := make([]storage.Action, len(all))
-	for i := range all {
-		out[i] = all[i].Action
-	}
-	return out
-}
-
-// next reads a row. Of a skipped or bad one it returns nothing.
-func (p *parser) next() (parsed, error) {
+// next reads a row and adds what it does to the block, which of a skipped or bad one
+// is nothing.
+func (p *parser) next(b *blockBuilder) error {
 	var r row
 	err := p.rows.next(&r)
 	if err == nil {
 		p.read++
-		var a parsed
-		if a, err = p.parse(&r); err == nil {
-			return a, nil
+		if err = p.parse(&r, b); err != nil {
+			return p.reject(RowError{p.rows.line(), err.Error()})
 		}
-		return parsed{}, p.reject(RowError{p.rows.line(), err.Error()})
+		return nil
 	}
 	if bad, is := errors.AsType[*RowError](err); is {
 		p.read++
-		return parsed{}, p.reject(*bad)
+		return p.reject(*bad)
 	}
-	return parsed{}, err
+	return err
 }
 
 // reject notes a bad row, or stops at it.
@@ -146,39 +113,35 @@ func (p *parser) reject(bad RowError) error {
 	return nil
 }
 
-func (p *parser) parse(r *row) (parsed, error) {
+func (p *parser) parse(r *row, b *blockBuilder) error {
 	does := p.all
 	if does == 0 {
 		var mapped bool
 		if does, mapped = p.does[r[colEvent]]; does == 0 {
 			p.skip(r[colEvent], mapped)
-			return parsed{}, nil
+			return nil
 		}
 	}
 	at, err := parseTime(r[colTime], p.mapping.TimeUnit)
 	if err != nil {
-		return parsed{}, err
+		return err
 	}
 	biz := p.mapping.Biz
 	if biz == "" {
 		biz = r[colBiz]
 	}
-	a := parsed{does: does}
+	var a storage.Action
 	a.User = storage.User{Tenant: p.tenant, UserID: r[colUser]}
 	a.Subject = storage.Subject{Tenant: p.tenant, Biz: biz, BizID: r[colSubject]}
-	does.apply(&a.Action, at)
+	does.apply(&a, at)
 	if err := a.Validate(); err != nil {
-		return parsed{}, err
+		return err
 	}
-	// Values may share memory with a row that is much longer than they are.
-	a.User.UserID = strings.Clone(a.User.UserID)
-	a.Subject.Biz = strings.Clone(a.Subject.Biz)
-	a.Subject.BizID = strings.Clone(a.Subject.BizID)
 	if a.Kind != storage.KindRead {
-		a.Version = p.ties.resolve(&a.Action)
+		a.Version = p.ties.resolve(&a)
 	}
-	a.prefix = p.extend(&a)
-	return a, nil
+	b.add(&a, does, p.extend(&a, does))
+	return nil
 }
 
 // skip counts a row that has no action, under at most maxSkipped names.
@@ -197,18 +160,17 @@ func (p *parser) skip(event string, mapped bool) {
 }
 
 // extend makes the id of all actions up to this one.
-func (p *parser) extend(a *parsed) string {
+func (p *parser) extend(a *storage.Action, does action) prefix {
 	b := p.scratch[:0]
 	b = append(b, p.chain[:]...)
 	for _, s := range []string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}
-	b = append(b, byte(a.does))
+	b = append(b, byte(does))
 	b = binary.AppendUvarint(b, uint64(a.Version))
 	p.scratch, p.chain = b, sha256.Sum256(b)
-	const enough = 24 // bytes, for no two files ever to meet
-	return "import-" + hex.EncodeToString(p.chain[:enough])
+	return p.chain.prefix()
 }
 
 // ties gives actions on one state with the same time different versions, in
@@ -238,8 +200,10 @@ func (t *ties) resolve(a *storage.Action) int64 {
 	if len(t.young) >= rememberedTies || t.young == nil {
 		t.old, t.young = t.young, make(map[tie]int64)
 	}
+	kept := *a // without the memory of its row
+	kept.User.UserID, kept.Subject.Biz, kept.Subject.BizID = strings.Clone(a.User.UserID), strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)
 	for _, at := range []int64{a.Version, version} {
-		t.young[tieOf(a, at)] = version + 1
+		t.young[tieOf(&kept, at)] = version + 1
 	}
 	return version
 }

@@ -151,9 +151,9 @@ func FuzzRows(f *testing.F) {
 		if err != nil {
 			return
 		}
-		line := 0
+		line, b := 0, newBlockBuilder("default", 0)
 		for {
-			a, err := p.next()
+			err := p.next(b)
 			if errors.Is(err, io.EOF) {
 				break
 			}
@@ -165,7 +165,8 @@ func FuzzRows(f *testing.F) {
 			} else {
 				line = now
 			}
-			if a.does != 0 {
+			if n := len(b.actions); n > 0 {
+				a := b.action(int32(n - 1))
 				must(t, a.Validate())
 			}
 		}

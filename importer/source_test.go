@@ -106,7 +106,7 @@ func TestStandardInput(t *testing.T) {
 // TestUnreadableFilesSayWhereAndWhy also looks that what was read before is
 // imported.
 func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
-	long := header + strings.Repeat("ann,1,read,1500000000\n", 3*blockActions)
+	long := header + strings.Repeat("ann,1,read,1500000000\n", 100_000)
 	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
 	damaged := []byte(gzipped(t, plain))
 	binary.LittleEndian.PutUint32(damaged[len(damaged)-8:], 1)
@@ -208,10 +208,11 @@ func (w waiting) Read(p []byte) (int, error) {
 func TestFailingStoreDoesNotWaitForTheStream(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
-	enough := header + strings.Repeat("ann,1,read,1500000000\n", blockActions)
+	const block = 1000
+	enough := header + strings.Repeat("ann,1,read,1500000000\n", block)
 	src, err := Open(t.Context(), "-", io.MultiReader(strings.NewReader(enough), r), "")
 	must(t, err)
-	_, err = Import(t.Context(), &killed{Persister: openStore(t)}, src, Options{Mapping: testMapping()})
+	_, err = Import(t.Context(), &killed{Persister: openStore(t)}, src, Options{Mapping: testMapping(), block: block})
 	if !errors.Is(err, errKilled) {
 		t.Fatalf("got %v, want that of the store", err)
 	}

@@ -8,6 +8,10 @@ import (
 	"ovation/storage"
 )
 
+// groupActions is how many actions are written in one transaction. More saves little
+// and holds locks for longer.
+const groupActions = 40_000
+
 // writer persists blocks in groups, one after the other. The statements of a
 // group run while the one before is being marked and committed, and it is marked
 // and committed only after that.
@@ -18,14 +22,15 @@ type writer struct {
 	beyond   bool // what earlier imports have written
 	already  int64
 	done     [actionEnd]int64
-	latest   *group // that is being written
+	told     Progress // of what is accounted for
+	latest   *group   // that is being written
 }
 
 // group is a transaction under way.
 type group struct {
-	actions []parsed
-	merged  []storage.Action
-	told    *Progress // when it is written, if it ends a block
+	messages []storage.Message
+	done     [actionEnd]int64 // rows
+	told     Progress         // when it is written
 
 	written chan struct{} // closed when its rows are written and the one before is committed
 	ended   chan struct{}
@@ -44,7 +49,7 @@ func (w *writer) writeAll(ctx context.Context, blocks <-chan block) (err error) 
 			if !more {
 				return w.finish()
 			}
-			err = w.write(ctx, b)
+			err = w.write(ctx, &b)
 		case <-ended: // whoever reads may wait for long
 			err = w.finish()
 		}
@@ -53,58 +58,59 @@ func (w *writer) writeAll(ctx context.Context, blocks <-chan block) (err error) 
 	return err
 }
 
-func (w *writer) write(ctx context.Context, b block) error {
-	left, err := w.fresh(ctx, b.actions)
-	if err != nil {
-		return err
-	}
-	w.already += int64(len(b.actions) - len(left))
-	if len(left) == 0 { // it was there before, or is the end of the file
-		err = w.finish()
-		w.tell(&Progress{Rows: b.rows, Bytes: b.bytes})
-		return err
-	}
-	for len(left) > 0 {
-		n := min(w.group, len(left))
-		g := &group{actions: left[:n], merged: b.merged}
-		if n < len(b.actions) {
-			g.merged = actionsOf(left[:n])
-		}
-		if left = left[n:]; len(left) == 0 {
-			g.told = &Progress{Rows: b.rows, Bytes: b.bytes}
-		}
-		if err := w.begin(ctx, g); err != nil {
+func (w *writer) write(ctx context.Context, b *block) error {
+	parts := []*part{newPart(b, 0, len(b.actions))}
+	there := 0
+	switch {
+	case len(b.actions) == 0: // the end of the file
+		parts = nil
+	case !w.beyond:
+		var err error
+		if parts, there, err = missing(ctx, w.to, b); err != nil {
 			return err
+		}
+	}
+	w.already += int64(there)
+	if len(parts) == 0 { // it was there before
+		err := w.finish()
+		w.tell(Progress{b.rows, b.bytes})
+		return err
+	}
+	// Groups are written in the order of the blocks: where one is missing, so are
+	// all blocks behind it.
+	w.beyond = true
+	before, left := w.told, len(b.actions)-there
+	if w.latest != nil {
+		before = w.latest.told
+	}
+	for _, p := range parts {
+		for p.written < len(p.order) {
+			g := p.next(w.group)
+			left -= g.rows()
+			g.told = before.towards(b, left)
+			if err := w.begin(ctx, g); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// fresh returns the actions of a block that were not persisted before: those
-// behind the last one whose id was seen.
-func (w *writer) fresh(ctx context.Context, actions []parsed) ([]parsed, error) {
-	if len(actions) == 0 || w.beyond {
-		return actions, nil
+// rows is how many rows of the file the group stands for.
+func (g *group) rows() (n int) {
+	for _, rows := range g.done {
+		n += int(rows)
 	}
-	ids := make([]string, len(actions))
-	for i := range actions {
-		ids[i] = actions[i].prefix
+	return n
+}
+
+// towards is the progress when so many actions of a block are left to write.
+func (p Progress) towards(b *block, left int) Progress {
+	share := float64(left) / float64(len(b.actions))
+	return Progress{
+		Rows:  b.rows - int64(share*float64(b.rows-p.Rows)),
+		Bytes: b.bytes - int64(share*float64(b.bytes-p.Bytes)),
 	}
-	seen, err := w.to.Seen(ctx, ids)
-	if err != nil {
-		return nil, fmt.Errorf("ask for %d actions imported before: %w", len(ids), err)
-	}
-	left := actions
-	for i := len(seen); i > 0; i-- {
-		if seen[i-1] {
-			left = actions[i:]
-			break
-		}
-	}
-	// Groups are written in the order of the file: where one is missing, so are
-	// all behind it.
-	w.beyond = len(left) > 0
-	return left, nil
 }
 
 // begin has a group written. It returns when the next one may begin, with the
@@ -135,16 +141,17 @@ func (w *writer) account(g *group) error {
 	if g.err != nil {
 		return g.err
 	}
-	for i := range g.actions {
-		w.done[g.actions[i].does]++
+	for does, rows := range g.done {
+		w.done[does] += rows
 	}
 	w.tell(g.told)
 	return nil
 }
 
-func (w *writer) tell(p *Progress) {
-	if w.progress != nil && p != nil {
-		w.progress(*p)
+func (w *writer) tell(p Progress) {
+	w.told = p
+	if w.progress != nil {
+		w.progress(p)
 	}
 }
 
@@ -158,7 +165,6 @@ const patience = storage.MarkTime / 2
 // and hold what it needs.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {
 	defer close(g.ended)
-	message := []storage.Message{{ID: g.actions[len(g.actions)-1].prefix, Actions: g.merged, Forever: true}}
 	written := false
 	mark := func(ctx context.Context, _ storage.Outcome) error {
 		if err := before.await(ctx); err != nil || written {
@@ -168,13 +174,13 @@ func (g *group) persist(ctx context.Context, to storage.Persister, before *group
 		close(g.written)
 		return nil
 	}
-	_, err := to.Persist(ctx, message, mark)
+	_, err := to.Persist(ctx, g.messages, mark)
 	if before != nil && !written && errors.Is(err, storage.ErrUnavailable) {
 		<-before.ended
-		_, err = to.Persist(ctx, message, mark)
+		_, err = to.Persist(ctx, g.messages, mark)
 	}
 	if err != nil {
-		g.err = fmt.Errorf("persist %d actions: %w", len(g.actions), err)
+		g.err = fmt.Errorf("persist %d actions: %w", g.rows(), err)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,6 +105,47 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 	}
 }
 
+// ordered is a store that checks in which order states come.
+type ordered struct {
+	storage.Persister
+
+	t    *testing.T
+	last storage.Action
+	rows int
+}
+
+func (o *ordered) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	for _, m := range messages {
+		for _, a := range m.Actions {
+			if o.rows > 0 && cmp.Or(strings.Compare(o.last.User.UserID, a.User.UserID), strings.Compare(o.last.Subject.BizID, a.Subject.BizID)) >= 0 {
+				o.t.Errorf("%s, %s comes after %s, %s", a.User.UserID, a.Subject.BizID, o.last.User.UserID, o.last.Subject.BizID)
+			}
+			o.last = a
+			o.rows++
+		}
+	}
+	return o.Persister.Persist(ctx, messages, mark)
+}
+
+// Random keys of a file are written in order: a page of a table or index is written
+// once for a block and not once for a group.
+func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	lines := make([]line, 500)
+	for i := range lines {
+		lines[i] = line{fmt.Sprintf("user-%03d", random.IntN(100)), strconv.Itoa(random.IntN(10)), "read", 1500000000 + int64(i)}
+	}
+	store := openStore(t)
+	o := &ordered{Persister: store, t: t}
+	must(t, importLines(t, o, storage.DefaultTenant, lines, len(lines), 20))
+	if o.rows < 300 {
+		t.Errorf("only %d states were written", o.rows)
+	}
+	if got := readsOf(t, store, storage.DefaultTenant); got != int64(len(lines)) {
+		t.Errorf("there are %d reads, want %d", got, len(lines))
+	}
+}
+
 // Progress is told of rows that are there already, too.
 func TestProgressIsToldOfWhatIsThere(t *testing.T) {
 	store := openStore(t)
@@ -120,19 +164,20 @@ func TestProgressIsToldOfWhatIsThere(t *testing.T) {
 func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
 	told := make(chan Progress, 10)
 	later, end := io.Pipe()
-	rows := strings.NewReader(header + strings.Repeat("ann,1,read,1500000000\n", blockActions))
+	const block = 1000
+	rows := strings.NewReader(header + strings.Repeat("ann,1,read,1500000000\n", block))
 	src, err := Open(t.Context(), "-", io.MultiReader(rows, later), "csv")
 	must(t, err)
 	store := openStore(t)
 	result := make(chan error, 1)
 	go func() {
-		_, err := Import(t.Context(), store, src, Options{Mapping: testMapping(), Progress: func(p Progress) { told <- p }})
+		_, err := Import(t.Context(), store, src, Options{Mapping: testMapping(), block: block, Progress: func(p Progress) { told <- p }})
 		result <- err
 	}()
 	select {
 	case p := <-told:
-		if p.Rows != blockActions {
-			t.Errorf("%d rows are told of, want %d", p.Rows, blockActions)
+		if p.Rows != block {
+			t.Errorf("%d rows are told of, want %d", p.Rows, block)
 		}
 	case <-time.After(time.Minute):
 		t.Error("nothing is told")

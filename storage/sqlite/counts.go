@@ -61,7 +61,7 @@ const (
 	upsertCounts = `
 INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, ?2
-FROM json_each(?1) WHERE true
+FROM jsonb_each(?1) WHERE true
 ON CONFLICT DO UPDATE SET
     read_count = i.read_count + excluded.read_count,
     like_count = i.like_count + excluded.like_count,
@@ -71,7 +71,7 @@ ON CONFLICT DO UPDATE SET
 RETURNING tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version`
 
 	updateItemCounts = `
-UPDATE folder SET item_count = item_count + (k.value ->> 3) FROM json_each(?) k
+UPDATE folder SET item_count = item_count + (k.value ->> 3) FROM jsonb_each(?) k
 WHERE tenant = k.value ->> 0 AND user_id = k.value ->> 1 AND folder_id = k.value ->> 2`
 )
 

@@ -7,11 +7,11 @@ import (
 )
 
 const selectExisting = `
-SELECT k.key FROM json_each(?) k CROSS JOIN folder f
+SELECT k.key FROM jsonb_each(?) k CROSS JOIN folder f
 WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.folder_id = k.value ->> 2`
 
 const selectDeleted = `
-SELECT k.key, d.moved_to, d.version FROM json_each(?) k CROSS JOIN deleted_folder d
+SELECT k.key, d.moved_to, d.version FROM jsonb_each(?) k CROSS JOIN deleted_folder d
 WHERE d.tenant = k.value ->> 0 AND d.user_id = k.value ->> 1 AND d.folder_id = k.value ->> 2`
 
 // place directs collections into folders that do not exist to where the items
@@ -107,7 +107,7 @@ SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (
         CASE WHEN EXISTS (SELECT 1 FROM folder f
             WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.name_key = ?4)
         THEN ?5 ELSE '' END AS suffix
-    FROM json_each(?1) k)
+    FROM jsonb_each(?1) k)
 WHERE true
 ON CONFLICT (tenant, user_id, folder_id) DO NOTHING`
 

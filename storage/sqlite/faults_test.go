@@ -237,7 +237,7 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 		var got, next string
 		var number int
 		err := s.read(t.Context(), "echo", func(x tx) error {
-			return x.query(`SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`, []any{rows.json()},
+			return x.query(`SELECT value ->> 0, value ->> 1, value ->> 2 FROM jsonb_each(?)`, []any{rows.json()},
 				func(scan func(...any) error) error { return scan(&got, &next, &number) })
 		})
 		if err != nil || got != text || next != "next" || number != 7 {

@@ -5,7 +5,7 @@ import (
 )
 
 // tuples is the argument of a statement that takes many rows and reads them
-// by json_each: a JSON array of arrays under construction.
+// by jsonb_each: a JSON array of arrays under construction.
 type tuples struct{ buf []byte }
 
 // add appends a row of texts followed by numbers.

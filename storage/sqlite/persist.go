@@ -50,7 +50,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 
 const insertInbox = `
 INSERT INTO inbox (id, persisted)
-SELECT value ->> 0, nullif(value ->> 1, 0) FROM json_each(?) WHERE true
+SELECT value ->> 0, nullif(value ->> 1, 0) FROM jsonb_each(?) WHERE true
 ON CONFLICT DO NOTHING RETURNING id`
 
 // receive puts the messages into the inbox and returns the actions of those
@@ -150,7 +150,7 @@ func cut(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action
 }
 
 const selectSeen = `
-SELECT k.key FROM json_each(?) k CROSS JOIN inbox i WHERE i.id = k.value ->> 0`
+SELECT k.key FROM jsonb_each(?) k CROSS JOIN inbox i WHERE i.id = k.value ->> 0`
 
 // Seen looks the ids up in the inbox.
 func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {

@@ -57,7 +57,7 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 
 const selectCounts = `
 SELECT k.key, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.version
-FROM json_each(?) k CROSS JOIN interactive i
+FROM jsonb_each(?) k CROSS JOIN interactive i
 WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
 
 // counts fills in the counts of each.
@@ -78,19 +78,19 @@ func (t tx) counts(of []storage.Interactive) error {
 const (
 	selectReactions = `
 SELECT k.key, s.state, s.version, s.unlike, s.undislike, coalesce(i.version, 0)
-FROM json_each(?) k CROSS JOIN user_reaction s
+FROM jsonb_each(?) k CROSS JOIN user_reaction s
 LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 
 	selectCollections = `
 SELECT k.key, s.state, s.version, coalesce(i.version, 0)
-FROM json_each(?) k CROSS JOIN user_collection s
+FROM jsonb_each(?) k CROSS JOIN user_collection s
 LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 
 	selectReads = `
 SELECT k.key, s.times, s.first_read, s.version, coalesce(i.version, 0)
-FROM json_each(?) k CROSS JOIN user_read s
+FROM jsonb_each(?) k CROSS JOIN user_read s
 LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 )
@@ -157,7 +157,7 @@ func stateKeys(of []storage.StateKey) string {
 
 const selectFoldersByKey = `
 SELECT k.key, f.name, f.description, f.public, f.item_count, f.created, f.updated
-FROM json_each(?) k CROSS JOIN folder f
+FROM jsonb_each(?) k CROSS JOIN folder f
 WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.folder_id = k.value ->> 2`
 
 // FoldersOf looks up folders as of one moment.

@@ -11,7 +11,7 @@ import (
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, unlike, undislike)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, value ->> 5, value ->> 6, value ->> 7
-FROM json_each(?) WHERE true
+FROM jsonb_each(?) WHERE true
 ON CONFLICT DO UPDATE SET prev_state = s.state,
     state = CASE WHEN s.version < excluded.version
         THEN CASE excluded.state
@@ -47,7 +47,7 @@ func registerFields(r *storage.Register) []any {
 
 const upsertCollections = `
 INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, '', value ->> 5 FROM json_each(?) WHERE true
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, '', value ->> 5 FROM jsonb_each(?) WHERE true
 ON CONFLICT DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
 WHERE s.version < excluded.version
 RETURNING tenant, user_id, biz, biz_id, prev_state, state, version`
@@ -123,7 +123,7 @@ func found(change *storage.StateChange, scanned storage.StateChange) {
 
 const upsertReads = `
 INSERT INTO user_read AS s (tenant, user_id, biz, biz_id, times, first_read, version)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM json_each(?) WHERE true
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 FROM jsonb_each(?) WHERE true
 ON CONFLICT DO UPDATE SET times = s.times + excluded.times,
     first_read = min(s.first_read, excluded.first_read), version = max(s.version, excluded.version)`
 

@@ -176,7 +176,7 @@ func (v *verification) flush() error {
 }
 
 const rehouseItems = `
-UPDATE user_collection AS s SET prev_state = s.state, state = ?2, version = s.version + 1 FROM json_each(?1) k
+UPDATE user_collection AS s SET prev_state = s.state, state = ?2, version = s.version + 1 FROM jsonb_each(?1) k
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.state = k.value ->> 2 AND s.state <> ''`
 
 // repair moves homeless items into the default folders and sets the counts

@@ -1,0 +1,147 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"ovation/storage"
+)
+
+// part is the actions of a block that are not there yet, or some of them: those from
+// one place on to another. They are written in the order of their keys, in groups,
+// of which each leaves an id that says how far it went. So a part that was begun is
+// found again, also by a release with larger groups:
+//
+//	import-FIRST-part       FIRST is the prefix id of its first action: a part begins there
+//	import-LAST-end         LAST is the prefix id of its last action
+//	import-LAST-N           so many of its actions, in the order of their keys, are there
+//	import-LAST             all of it is there, and all before it in the file
+//
+// A part of one group leaves the last one only.
+type part struct {
+	block    *block
+	from, to int
+	order    []int32
+	written  int // actions, in that order, that are there
+}
+
+func (p *part) first() string { return p.block.prefixes[p.from].String() + "-part" }
+
+func (p *part) id() string { return p.block.prefixes[p.to-1].String() }
+
+// end is the id of a part that ends before a place.
+func (b *block) end(to int) string { return b.prefixes[to-1].String() + "-end" }
+
+func (p *part) reached(n int) string { return p.id() + "-" + strconv.Itoa(n) }
+
+// newPart returns the actions of a block from one place on to another as a part.
+func newPart(b *block, from, to int) *part {
+	p := &part{block: b, from: from, to: to, order: b.order}
+	if from > 0 || to < len(b.actions) {
+		p.order = b.sorted(from, to)
+	}
+	return p
+}
+
+// next takes the next group out of the part: so many actions, and those on the state
+// of the last one. They come as the messages to persist.
+func (p *part) next(size int) *group {
+	start := p.written
+	n := min(start+size, len(p.order))
+	for n < len(p.order) && p.block.sameState(p.order[n-1], p.order[n]) {
+		n++
+	}
+	p.written = n
+	g := &group{}
+	actions := make([]storage.Action, 0, n-start)
+	for i, place := range p.order[start:n] {
+		does := p.block.actions[place].does
+		g.done[does]++
+		a := p.block.action(place)
+		if i > 0 && does == actionRead && p.block.sameState(p.order[start+i-1], place) {
+			last := &actions[len(actions)-1] // there may be very many
+			last.Times++
+			last.First, last.Version = min(last.First, a.First), max(last.Version, a.Version)
+			continue
+		}
+		actions = append(actions, a)
+	}
+	actions = storage.Coalesce(actions)
+	whole := n == len(p.order)
+	if start == 0 && whole {
+		g.messages = []storage.Message{{ID: p.id(), Actions: actions, Forever: true}}
+		return g
+	}
+	g.messages = []storage.Message{{ID: p.reached(n), Actions: actions, Forever: true}}
+	if start == 0 {
+		g.remember(p.first(), p.block.end(p.to))
+	}
+	if whole {
+		g.remember(p.id())
+	}
+	return g
+}
+
+// remember adds ids that are remembered with the group.
+func (g *group) remember(ids ...string) {
+	for _, id := range ids {
+		g.messages = append(g.messages, storage.Message{ID: id, Forever: true})
+	}
+}
+
+// askAtOnce is how many ids a store is asked for in one call.
+const askAtOnce = 40_000
+
+// lastSeen returns the last of so many ids that the store has seen, -1 if none.
+func lastSeen(ctx context.Context, to storage.Persister, n int, id func(int) string) (int, error) {
+	last := -1
+	for start := 0; start < n; start += askAtOnce {
+		ids := make([]string, min(askAtOnce, n-start))
+		for i := range ids {
+			ids[i] = id(start + i)
+		}
+		seen, err := to.Seen(ctx, ids)
+		if err != nil {
+			return 0, fmt.Errorf("ask for %d actions imported before: %w", len(ids), err)
+		}
+		for i := range seen {
+			if seen[i] {
+				last = start + i
+			}
+		}
+	}
+	return last, nil
+}
+
+// missing returns the parts of a block that are not there, and how many of its
+// actions are.
+func missing(ctx context.Context, to storage.Persister, b *block) (parts []*part, there int, err error) {
+	n := len(b.actions)
+	last, err := lastSeen(ctx, to, n, func(i int) string { return b.prefixes[i].String() })
+	if err != nil || last == n-1 {
+		return nil, n, err
+	}
+	there = last + 1
+	rest := newPart(b, there, n)
+	begun, err := lastSeen(ctx, to, 1, func(int) string { return rest.first() })
+	if err != nil || begun < 0 {
+		return []*part{rest}, there, err
+	}
+	// It may have ended elsewhere than the block does now: the file has grown.
+	end, err := lastSeen(ctx, to, n-there, func(i int) string { return b.end(there + i + 1) })
+	if err != nil || end < 0 {
+		return []*part{rest}, there, err
+	}
+	old := newPart(b, there, there+end+1)
+	reached, err := lastSeen(ctx, to, len(old.order), func(i int) string { return old.reached(i + 1) })
+	if err != nil {
+		return nil, 0, err
+	}
+	old.written = reached + 1
+	parts = []*part{old}
+	if old.to < n {
+		parts = append(parts, newPart(b, old.to, n))
+	}
+	return parts, there + old.written, nil
+}
