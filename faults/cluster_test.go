@@ -107,7 +107,7 @@ func startCluster(t *testing.T) *servers {
 			_ = os.RemoveAll(folder)
 		}
 	})
-	must(t, os.Chmod(folder, 0o777)) //nolint:gosec // for nobody
+	must(t, os.Chmod(folder, 0o777))
 	c := &cluster{folder: folder}
 	s := &servers{folder: folder, urls: map[string]string{}, cluster: c}
 	var all sync.WaitGroup
@@ -127,7 +127,7 @@ func (c *cluster) daemon(t *testing.T, name string) *daemon {
 	t.Helper()
 	d := &daemon{port: freePort(t), folder: filepath.Join(c.folder, name)}
 	must(t, os.Mkdir(d.folder, 0o777))
-	must(t, os.Chmod(d.folder, 0o777)) //nolint:gosec // for nobody
+	must(t, os.Chmod(d.folder, 0o777))
 	t.Cleanup(d.kill)
 	return d
 }
