@@ -84,7 +84,7 @@ func TestEndlessRowsAreRefused(t *testing.T) {
 	}
 }
 
-func TestLongLineOfNDJSONIsABadRow(t *testing.T) {
+func TestHugeLineOfNDJSONIsABadRow(t *testing.T) {
 	long := `{"user":"` + strings.Repeat("x", 3*maxRowBytes) + "\"}\n"
 	result, err := importFile(t, openStore(t), Options{Mapping: testMapping()}, writeFile(t, "a.ndjson", long+asNDJSON+"\n"+long))
 	must(t, err)

@@ -50,7 +50,7 @@
 //     subject a second, the first at once: AtMostTwentyASecond,
 //     TestFirstChangeIsToldAtOnceAndTheOthersSpaced.
 //   - What is told to many is encoded once, and of one event 2 KiB are kept at
-//     most: TestPayloadIsEncodedOnceForEachKey, TestLongPayloadsAreNotKept.
+//     most: TestPayloadIsEncodedOnceForEachKey, TestLargePayloadsAreNotKept.
 //   - A watcher that does not look has the latest event and nothing before it,
 //     and keeps nobody waiting: LatestWins, SlowWatcherHarmsNobody. One that was
 //     closed leaves nothing: ClosedWatchersLeaveNothing.

@@ -316,7 +316,7 @@ func TestPayloadIsEncodedOnceForEachKey(t *testing.T) {
 	}
 }
 
-func TestLongPayloadsAreNotKept(t *testing.T) {
+func TestLargePayloadsAreNotKept(t *testing.T) {
 	event, n := &Event{}, 0
 	for range 2 {
 		for key, size := range []int{maxPayloadBytes - 10, 11, 10, maxPayloadBytes + 1} {

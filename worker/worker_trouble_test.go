@@ -300,7 +300,7 @@ func (p poisoned) Persist(ctx context.Context, messages []storage.Message, mark 
 	})
 }
 
-func TestLongOutageIsLoggedTwice(t *testing.T) {
+func TestLastingOutageIsLoggedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 1)

@@ -29,6 +29,9 @@ func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags 
 	})
 	n := &server{as: as, ended: over, log: stderr.String, signal: cancel}
 	eventually(t, command+" listens", func() bool {
+		if isClosed(over) {
+			t.Fatalf("%s has ended: %s", command, stderr)
+		}
 		n.url = serves.FindString(stdout.String())
 		return n.url != ""
 	})

@@ -24,7 +24,7 @@
 //   - Who sends what is no message, or nothing, or takes nothing, or whose
 //     token expires, is closed with the protocol's code or cut off, and
 //     disturbs nobody: TestCloseCodes, TestFramesThatAreNone,
-//     TestLongMessagesAreNotKept, TestAReaderThatStopsReading,
+//     TestHugeMessagesAreNotKept, TestAReaderThatStopsReading,
 //     TestATokenThatExpiresEndsItsStreams, TestAKeyThatIsRemovedEndsItsStreams.
 //     Messages may come in pieces: TestFramesInPieces.
 //   - A subscriber costs little: a goroutine for each WebSocket, none for a

@@ -16,7 +16,7 @@
 //   - Every list reads its index and neither sorts nor scans:
 //     TestListsUseTheirIndex.
 //   - Lists have their own connections, and a time-out: reads by key do not wait
-//     for them: TestLongListsLeaveReadsTheirConnections.
+//     for them: TestSlowListsLeaveReadsTheirConnections.
 //   - A failed call leaves nothing half-written and the connection fit for
 //     the next: TestFailedCallsLeaveNothing, TestKilledProcessLosesNothing.
 //   - Counts and states of one answer are of one moment:

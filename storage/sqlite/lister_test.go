@@ -35,7 +35,7 @@ func holdLists(t *testing.T, s *Store) (release func()) {
 
 // Lists that take long use the connections of lists. Reads by key go on, other
 // lists are given up after a while.
-func TestLongListsLeaveReadsTheirConnections(t *testing.T) {
+func TestSlowListsLeaveReadsTheirConnections(t *testing.T) {
 	s := open(t)
 	s.listTimeout = time.Minute
 	release := holdLists(t, s)
