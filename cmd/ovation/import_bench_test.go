@@ -5,6 +5,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +71,7 @@ func BenchmarkImport(b *testing.B) {
 		best := 0.0
 		for b.Loop() {
 			data := b.TempDir()
-			best = max(best, importInto(b, file, rows, "OVATION_DATA="+data))
+			best = max(best, importInto(b, file, rows, "OVATION_IMPORT_MAP=deskdrop", "OVATION_DATA="+data))
 			if got, want := sums(b, data, "biz = 'article'"), [4]int64{61086 * copies, 5670 * copies, 0, 2202 * copies}; got != want {
 				b.Errorf("there are %v reads, likes, dislikes and collects, want %v", got, want)
 			}
@@ -81,7 +83,7 @@ func BenchmarkImport(b *testing.B) {
 			best := 0.0
 			for b.Loop() {
 				s := newSite(b)
-				environment := []string{"OVATION_PREFIX=" + s.prefix, "OVATION_POSTGRES_URL=" + s.variables["OVATION_POSTGRES_URL"]}
+				environment := []string{"OVATION_IMPORT_MAP=deskdrop", "OVATION_PREFIX=" + s.prefix, "OVATION_POSTGRES_URL=" + s.variables["OVATION_POSTGRES_URL"]}
 				if strings.Contains(name, "redis") {
 					environment = append(environment, "OVATION_REDIS_URL="+s.variables["OVATION_REDIS_URL"])
 				}
@@ -94,6 +96,66 @@ func BenchmarkImport(b *testing.B) {
 			b.ReportMetric(best, "rows/s-at-best")
 		})
 	}
+}
+
+// The shape of a month of clicks on a news site: many users who come a few times
+// each, in the order of time, so that the keys are random.
+const (
+	clickRows     = 3_000_000
+	clickUsers    = 322_897
+	clickArticles = 46_033
+)
+
+// clicks writes a click log and returns its file.
+func clicks(tb testing.TB) string {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "clicks.tsv")
+	out, err := os.Create(file)
+	must(tb, err)
+	defer out.Close()
+	w := bufio.NewWriterSize(out, 1<<20)
+	random := rand.New(rand.NewPCG(1, 2))
+	articles := rand.NewZipf(random, 1.07, 20, clickArticles-1)
+	fmt.Fprintln(w, "user_id\tclick_article_id\tclick_timestamp")
+	at := int64(1506826800000)
+	for range clickRows {
+		at += random.Int64N(1000)
+		fmt.Fprintf(w, "%d\t%d\t%d\n", random.IntN(clickUsers), articles.Uint64(), at)
+	}
+	must(tb, w.Flush())
+	return file
+}
+
+// BenchmarkImportClicks imports a click log with the built command, and checks that
+// every read is counted.
+func BenchmarkImportClicks(b *testing.B) {
+	file := clicks(b)
+	flags := []string{
+		"OVATION_IMPORT_BIZ=article", "OVATION_IMPORT_ALL=read", "OVATION_IMPORT_USER=user_id",
+		"OVATION_IMPORT_SUBJECT=click_article_id", "OVATION_IMPORT_TIME=click_timestamp", "OVATION_IMPORT_TIME_UNIT=ms",
+	}
+	b.Run("sqlite", func(b *testing.B) {
+		best := 0.0
+		for b.Loop() {
+			data := b.TempDir()
+			best = max(best, importInto(b, file, clickRows, append(flags, "OVATION_DATA="+data)...))
+			if got := sums(b, data, "biz = 'article'"); got != [4]int64{clickRows} {
+				b.Errorf("there are %v reads, likes, dislikes and collects", got)
+			}
+		}
+		b.ReportMetric(best, "rows/s-at-best")
+	})
+	b.Run("postgres", func(b *testing.B) {
+		best := 0.0
+		for b.Loop() {
+			s := newSite(b)
+			best = max(best, importInto(b, file, clickRows, append(flags, "OVATION_POSTGRES_URL="+s.variables["OVATION_POSTGRES_URL"])...))
+			if got := s.totals(b); got != [3]int64{clickRows} {
+				b.Errorf("there are %v reads, likes and collects", got)
+			}
+		}
+		b.ReportMetric(best, "rows/s-at-best")
+	})
 }
 
 // importInto imports into the store that the environment names, verifies it,
@@ -111,7 +173,7 @@ func importInto(b *testing.B, file string, rows int, environment ...string) floa
 	}
 	load, err := os.ReadFile("/proc/loadavg")
 	must(b, err)
-	said := ovation("import", "--map=deskdrop", file)
+	said := ovation("import", file)
 	b.Logf("load before %s%s", load, said)
 	took := imported.FindStringSubmatch(said)
 	if took == nil {
