@@ -253,8 +253,29 @@ type Epoch struct {
 	// Wait is how long nothing is committed yet: until EpochGrace has passed
 	// since an open epoch ended. It is 0 or less after that.
 	Wait time.Duration
+	// Holder says which mirror the epoch belongs to, as its processes named it in
+	// NextEpoch; for messages.
+	Holder string
+	// Silence is how long ago the last process said that it uses that mirror
+	// (Epochs.Hold).
+	Silence time.Duration
+	// History names the line of commits that the database is on. It is another one
+	// once the database was restored, or a replica was promoted.
+	History string
+	// Rewound is true where the epoch began on another History: what was committed
+	// in it, and what the mirror holds of that, may be lost. Nothing is committed
+	// until the epoch is closed or the next one begins.
+	Rewound bool
 	// Clock is a reading of the database's clock. Epochs.Epoch fills it in.
 	Clock ClockReading
+}
+
+// NewEpoch is what begins.
+type NewEpoch struct {
+	// Number is higher than that of the epoch before, and was never used: not
+	// even on a History that the database has left.
+	Number int64
+	Holder string // see Epoch.Holder
 }
 
 // ClockReading is one reading of another clock: it showed Time at some moment
@@ -269,6 +290,8 @@ type ClockReading struct {
 // believed.
 func (e Epoch) Enter() (int64, error) {
 	switch {
+	case e.Rewound:
+		return 0, fmt.Errorf("%w: the database was restored or failed over, and what the mirror holds is being given up", ErrUnavailable)
 	case e.Wait > 0:
 		return 0, fmt.Errorf("%w: what the mirror holds is being given up; try again in %v", ErrUnavailable, e.Wait)
 	case e.Open:
@@ -280,6 +303,9 @@ func (e Epoch) Enter() (int64, error) {
 // EpochGrace is how long after the end of an epoch nothing is committed: by
 // then everybody has stopped believing the mirror.
 const EpochGrace = 3 * time.Second
+
+// HoldTime is how often it is noted that a mirror is used.
+const HoldTime = 250 * time.Millisecond
 
 // Database is a store that a mirror stands before.
 type Database interface {
@@ -297,13 +323,17 @@ type Epochs interface {
 	// CloseEpoch closes the epoch of this number if it is open and returns the
 	// present one, which is another where somebody else was first. For
 	// EpochGrace every transaction is ErrUnavailable, later ones have
-	// Outcome.Epoch 0.
+	// Outcome.Epoch 0. An epoch that is Rewound is closed again where it is closed.
 	CloseEpoch(ctx context.Context, number int64) (Epoch, error)
 	// NextEpoch begins the epoch after the one of this number, closed or not,
 	// and returns the present one, which is another where somebody else was
-	// first. Where the epoch before was open, every transaction is
+	// first. Where the epoch before was open, or Rewound, every transaction is
 	// ErrUnavailable for EpochGrace.
-	NextEpoch(ctx context.Context, number int64) (Epoch, error)
+	NextEpoch(ctx context.Context, number int64, next NewEpoch) (Epoch, error)
+	// Hold says that this process uses the mirror of the epoch of this number. It
+	// does nothing where that is not the present one, or where another process has
+	// said so within HoldTime. It may be lost when the database crashes.
+	Hold(ctx context.Context, number int64) error
 }
 
 // Persister makes actions durable.

@@ -256,7 +256,7 @@ func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	mirror, err := c.openRedis(p.ctx, redis.Options{Database: database, Prefix: string(c.Prefix), Logger: quietly, RedisTimeout: bulkTimeout})
+	mirror, err := c.openRedis(p.ctx, redis.Options{Database: database, Prefix: string(c.Prefix), Logger: quietly, RedisTimeout: bulkTimeout, Passive: true})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

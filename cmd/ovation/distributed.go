@@ -180,6 +180,9 @@ func (f redisFlag) openRedis(ctx context.Context, options redis.Options) (*redis
 	if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
 		err = fmt.Errorf("%w; see that Redis 6 or newer runs there and that user, password, database and redis:// or rediss:// in the URL are right", err)
 	}
+	if errors.Is(err, redis.ErrStranger) {
+		return nil, usage("%w", err)
+	}
 	return store, blame("--redis-url or OVATION_REDIS_URL", err)
 }
 
@@ -233,7 +236,7 @@ func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error
 	if f.RedisURL == "" {
 		return unmirrored{database}, nil
 	}
-	copied, err := f.openRedis(ctx, redis.Options{Database: database, Prefix: string(f.Prefix), Logger: log, RedisTimeout: bulkTimeout})
+	copied, err := f.openRedis(ctx, redis.Options{Database: database, Prefix: string(f.Prefix), Logger: log, RedisTimeout: bulkTimeout, Passive: true})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

@@ -291,7 +291,7 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: quietly}), consumer)
+		supervise(ctx, worker.New(consumer, store, local.Mirror{Reader: store}, worker.Options{Logger: quietly}), consumer, func() error { return nil })
 	})
 	eventually(t, "the queue is there again after the second loss", func() bool { return strings.Count(said.String(), "has the queue again") == 2 })
 	stop()

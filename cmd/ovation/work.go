@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/metered"
 	"ovation/storage/postgres"
+	"ovation/storage/redis"
 	"ovation/worker"
 	"ovation/worker/amqp"
 )
@@ -69,7 +71,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { probe(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		err := c.tooFar(behind.copied.ClockSkew())
+		err := cmp.Or(c.tooFar(behind.copied.ClockSkew()), behind.copied.Stranger())
 		if err == nil {
 			err = c.ready(r.Context(), p, consumer, behind.database, working)
 		}
@@ -86,7 +88,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	defer cancel()
 	running.Go(func() {
 		defer stop()
-		supervise(ctx, working, consumer)
+		supervise(ctx, working, consumer, behind.copied.Stranger)
 	})
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
@@ -121,19 +123,20 @@ func probe(w http.ResponseWriter, err error) {
 }
 
 // supervise has the worker run until ctx ends, again whenever it has lost the
-// queue. The log is told of each loss once.
-func supervise(ctx context.Context, w *worker.Worker, consumer *watched) {
+// queue, and while the mirror is the database's. The log is told of each loss
+// once.
+func supervise(ctx context.Context, w *worker.Worker, consumer *watched, stranger func() error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
 	for {
-		err := w.Run(ctx)
+		err := whileOurs(ctx, stranger, w.Run)
 		if consumer.consumes.Swap(false) {
 			wait.Reset()
 		}
 		if err == nil {
 			return
 		}
-		if !consumer.lost.Swap(true) {
+		if !errors.Is(err, redis.ErrStranger) && !consumer.lost.Swap(true) {
 			consumer.log.Warn("the worker has lost the queue; trying on", "error", err)
 		}
 		select {
@@ -142,6 +145,40 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watched) {
 			return
 		}
 	}
+}
+
+// whileOurs calls run with a context that ends when the mirror is another one
+// than the database's: what this process persisted could not be marked, and its
+// messages would wait for it. The error is then that of stranger, which is
+// redis.Store.Stranger.
+func whileOurs(ctx context.Context, stranger func() error, run func(context.Context) error) error {
+	if err := stranger(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() {
+		tick := time.NewTicker(time.Second / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if err := stranger(); err != nil {
+				cancel(err)
+			}
+		}
+	})
+	err := run(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, redis.ErrStranger) {
+		err = cause
+	}
+	cancel(nil)
+	return err
 }
 
 // watched is a consumer that knows whether it is given messages.

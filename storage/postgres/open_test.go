@@ -85,7 +85,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"an older server":          {fake("9.6.24", "UTF8", ""), `PostgreSQL "9.6.24"; version 14 or newer`, nil},
 		"another encoding":         {fake("15.0", "LATIN1", ""), "ENCODING 'UTF8'", nil},
 		"tables not made":          {emptySchema(t), "run: ovation migrate", ErrNotMigrated},
-		"tables of a newer schema": {newer, "version 99, this release knows versions up to 3; run the release that made it", storage.ErrNewerSchema},
+		"tables of a newer schema": {newer, "version 99, this release knows versions up to ", storage.ErrNewerSchema},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, opened := Open(t.Context(), Options{URL: c.url})

@@ -215,7 +215,11 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at, counts := s.epochOf(outcome.Epoch), outcome.Counts
+	at, err := s.ours(ctx, outcome.Epoch)
+	if err != nil {
+		return s.unpublished(ctx, at, err)
+	}
+	counts := outcome.Counts
 	late := time.Duration(0)
 	if !outcome.At.IsZero() {
 		late = time.Since(outcome.At)
@@ -226,7 +230,6 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 		}
 	}
 	if late > freshTime {
-		var err error
 		if counts, err = s.presentCounts(ctx, counts); err != nil {
 			return err
 		}

@@ -117,6 +117,8 @@
 //     TestCutOffNodeDoesNotWaitInVain, TestOneStallOpensNoBreaker,
 //     TestCallerWhoGoesAwayBlamesNobody, TestWorkersThatPublishGoOnWithoutRedis,
 //     TestFullRedisCommitsNothingUnmarked.
+//   - One mirror belongs to a database: TestStrangerWaitsUntilTheMirrorIsFree,
+//     TestPassiveStoreTakesNoPartInEpochs, TestMirrorIsTakenUpWhereEverythingWasLost.
 //   - Versions come from one clock, that of the database:
 //     TestClockFollowsTheMostExactReading, TestStoreHasTheTimeOfItsDatabase.
 //   - Whoever watches counts is told of every change, also of what changed while

@@ -35,7 +35,13 @@ type epoch struct {
 	learnt time.Time // when this store was told of it
 	sureAt time.Time // when the last poll began that found everything in place
 	prefix string    // of the keys
-	ended  *epoch    // the one that ended as this one began or was closed, as it was then; nil if it is not known
+	// rewound: it began before the database was restored or failed over.
+	rewound bool
+	history string        // of the database
+	holder  string        // the mirror that it belongs to
+	silence time.Duration // of those that use it
+	wait    time.Duration // until something is committed
+	ended   *epoch        // the one that ended as this one began or was closed, as it was then; nil if it is not known
 }
 
 func (s *Store) epochOf(number int64) *epoch {
@@ -84,10 +90,13 @@ func (s *Store) doubted(at *epoch) bool {
 		evicted > 0 && time.Since(s.began)-time.Duration(evicted) < s.opts.Doubt
 }
 
+// distrust has Redis left alone until a poll has found everything in place.
+func (s *Store) distrust() { s.suspected.Store(int64(time.Since(s.began))) }
+
 // suspect has the epoch polled at once: a connection was lost, or all keys
 // were. Until that is done it is not sure.
 func (s *Store) suspect() {
-	s.suspected.Store(int64(time.Since(s.began)))
+	s.distrust()
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -120,43 +129,52 @@ func (s *Store) poll(ctx context.Context) error {
 		if !s.redis.healthy() { // it may be back all the same
 			err = errors.Join(err, s.probe(ctx))
 		}
+		s.steady.note(false) // who uses the mirror could not be heard
 		return err
 	}
-	if now.open && s.marks.failing() {
+	if held, lost, _ := s.claim.held(now.number); now.open && held && !lost && s.marks.failing() && !s.opts.Passive {
 		if now, err = s.change(ctx, now, s.opts.Database.CloseEpoch); err != nil {
 			return err
 		}
 	}
-	alive := false
+	var found finding
 	if now.open {
-		alive, err = s.alive(ctx, now)
+		found, err = s.find(ctx, now)
 	} else {
 		err = s.probe(ctx)
 	}
+	s.claim.note(now, found, err)
 	if s.steady.note(err == nil); err != nil {
+		s.hold(ctx, now)
 		return err
 	}
-	over := !now.open && (now.number < firstEpoch || time.Since(now.begun) >= closedTime && s.steady.since() >= steadyTime)
-	if over || now.open && !alive {
-		if err := s.announce(ctx, now.number+1); err != nil {
-			return err
+	if found.is != intact || now.rewound {
+		s.distrust()
+		if !s.mayBegin(now) {
+			s.noteStranger(now)
+			s.hold(ctx, now)
+			return nil
 		}
 		began = time.Now()
-		if now, err = s.change(ctx, now, s.opts.Database.NextEpoch); err != nil {
+		if now, err = s.begin(ctx, now); err != nil {
 			return err
 		}
-		if alive, err = s.alive(ctx, now); err != nil {
+		if found, err = s.find(ctx, now); err != nil {
 			return err
 		}
+		s.claim.note(now, found, nil)
 	}
-	if now.open && alive {
-		away := s.present() == nil
-		now.sureAt = began
-		s.epoch.Store(now)
-		if away {
-			s.back()
-		}
+	s.noteStranger(now)
+	if !now.open || found.is != intact {
+		return nil
 	}
+	away := s.present() == nil
+	now.sureAt = began
+	s.epoch.Store(now)
+	if away {
+		s.back()
+	}
+	s.hold(ctx, now)
 	return nil
 }
 
@@ -194,6 +212,11 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 	before := s.epoch.Load()
 	now := s.epochOf(found.Number)
 	now.open, now.begun, now.learnt = found.Open, at.Add(-found.Age), time.Now()
+	now.rewound, now.history, now.holder, now.silence = found.Rewound, found.History, found.Holder, found.Silence
+	now.wait = found.Wait
+	if before.history != "" && before.history != now.history {
+		s.rewind()
+	}
 	if before.number == now.number && before.open == now.open {
 		now.begun, now.learnt, now.sureAt, now.ended = before.begun, before.learnt, before.sureAt, before.ended
 	} else {
@@ -239,35 +262,37 @@ func (s *Store) runs(ctx context.Context) (out []string, gap, err error) {
 
 func (e *epoch) sentinel() string { return e.prefix + ":alive" }
 
-// alive reports whether Redis still holds all that was written in the epoch: it
-// has the sentinel, every key has a master that answers, and none of these has
-// started since the sentinel was written. A cluster of which a part does not
-// answer is storage.ErrUnavailable, and yet is used: the rest answers.
-func (s *Store) alive(ctx context.Context, at *epoch) (alive bool, err error) {
+// find looks for the epoch in Redis: it is intact where the sentinel is there,
+// every key has a master that answers, and none of these has started since the
+// sentinel was written. A cluster of which a part does not answer is
+// storage.ErrUnavailable, and yet is used: the rest answers.
+func (s *Store) find(ctx context.Context, at *epoch) (found finding, err error) {
 	var gap error
 	err = s.within(ctx, "look for the sentinel", func(ctx context.Context) error {
 		replies := s.client.DoMulti(ctx, s.client.B().Get().Key(at.sentinel()).Build(),
 			s.client.B().Pexpire().Key(at.sentinel()).Milliseconds(s.opts.ShownLife.Milliseconds()).Build())
 		written, err := replies[0].ToString()
-		if rueidis.IsRedisNil(err) {
-			return nil
+		none := rueidis.IsRedisNil(err)
+		if !none {
+			if err = cmp.Or(err, replies[1].Error()); err != nil {
+				return err
+			}
+			found.is = restarted
 		}
-		if err = cmp.Or(err, replies[1].Error()); err != nil {
-			return err
-		}
-		var runs []string
-		runs, gap, err = s.runs(ctx) // last: one that hangs takes all the time there is
+		found.runs, gap, err = s.runs(ctx) // last: one that hangs takes all the time there is
 		known := strings.Fields(written)
-		alive = err == nil && !slices.ContainsFunc(runs, func(run string) bool { return !slices.Contains(known, run) })
-		if alive && gap != nil {
+		if !none && !slices.ContainsFunc(found.runs, func(run string) bool { return !slices.Contains(known, run) }) {
+			found.is = intact
+		}
+		if err == nil && found.is == intact && gap != nil {
 			return errPartial
 		}
 		return err
 	})
 	if errors.Is(err, errPartial) {
-		return false, fmt.Errorf("look for the masters: %w: %w", storage.ErrUnavailable, gap)
+		return found, fmt.Errorf("look for the masters: %w: %w", storage.ErrUnavailable, gap)
 	}
-	return alive, err
+	return found, err
 }
 
 // announce writes the sentinel of an epoch that is to begin. It is written

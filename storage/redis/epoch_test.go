@@ -42,7 +42,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 			t.Errorf("with Redis again: %+v", got)
 		}
 	}
-	if e := s.epoch.Load(); e.number != firstEpoch+1 {
+	if e := s.epoch.Load(); e.number <= firstEpoch {
 		t.Errorf("it is epoch %d", e.number)
 	}
 	persist(t, db, s, react(alice, movie, storage.Like, 30))

@@ -61,3 +61,11 @@ func (f *floors) above(subject storage.Subject, version int64) (counts storage.C
 	}
 	return one.Counts, version < one.Version
 }
+
+// forget forgets all of them.
+func (f *floors) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of = nil
+	f.some.Store(false)
+}

@@ -20,6 +20,8 @@ func (s *Store) Collectors() []prometheus.Collector {
 			func() float64 { return float64(s.epoch.Load().number) }),
 		gauge("ovation_mirror_open", "1 while Redis is used, 0 while replies come from the database because it is away or may have lost data.", nil,
 			func() float64 { return number(s.present() != nil) }),
+		gauge("ovation_mirror_foreign", "1 while the database belongs to another Redis, or another prefix, than this process's.", nil,
+			func() float64 { return number(s.Stranger() != nil) }),
 		gauge("ovation_clock_skew_seconds", "How far this machine's clock is ahead of the database's; negative where it is behind.", nil,
 			func() float64 { return s.ClockSkew().Seconds() }),
 	}

@@ -121,7 +121,11 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at, versions := s.epochOf(outcome.Epoch), make(map[storage.Subject]int64, len(outcome.Counts))
+	at, err := s.ours(ctx, outcome.Epoch)
+	if err != nil {
+		return s.marks.note(err)
+	}
+	versions := make(map[storage.Subject]int64, len(outcome.Counts))
 	for i := range outcome.Counts {
 		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
 	}
@@ -156,7 +160,10 @@ func (s *Store) Forget(ctx context.Context, actions []storage.Action) error {
 }
 
 func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Action) error {
-	at := s.epochOf(epoch)
+	at, err := s.ours(ctx, epoch)
+	if err != nil {
+		return s.marks.note(err)
+	}
 	g := s.forgetting(at)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
@@ -179,7 +186,10 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have taken it
 		return a.Validate() != nil || a.Version > latest
 	})
-	at := s.epochOf(now.Number)
+	at, err := s.ours(ctx, now.Number)
+	if err != nil {
+		return s.marks.note(err)
+	}
 	g := s.forgetting(at)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {

@@ -61,6 +61,10 @@ type Options struct {
 	// Redis may have lost data; 1 minute if 0. It should be longer than an
 	// action stays queued.
 	Doubt time.Duration
+	// Passive is for a process that ends soon. It neither begins nor closes epochs
+	// that others use, and does not take the mirror's place: Open returns
+	// ErrStranger where the mirror of the database is another one.
+	Passive bool
 	// Now is the local clock, from which Store.Now follows the database's;
 	// time.Now if nil. It must be the clock of the database's store.
 	Now func() time.Time
@@ -134,6 +138,8 @@ type Store struct {
 	evictions evictions      // of the polls
 	asking    sync.WaitGroup // those who ask servers, some of which may hang
 	clock     clock
+	claim     claim
+	name      string        // of the mirror, for messages
 	wake      chan struct{} // has the epoch polled at once
 	marks     marks
 	steady    streak // of a Redis that answers polls
@@ -145,7 +151,8 @@ type Store struct {
 var _ storage.Store = (*Store)(nil)
 
 // Open connects to Redis. Errors: storage.ErrUnavailable where it cannot be
-// reached or refuses; storage.ErrInvalid for an option that cannot be used.
+// reached or refuses; storage.ErrInvalid for an option that cannot be used;
+// ErrStranger.
 // None holds the password. The database stays open after an error.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	o, err := options.withDefaults()
@@ -179,6 +186,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		}
 		s.invalidated(keys)
 	}
+	s.name = fmt.Sprintf("prefix %q in Redis at %s", o.Prefix, strings.Join(client.InitAddress, ", "))
 	where := "open Redis at " + strings.Join(client.InitAddress, ", ")
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
@@ -186,6 +194,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.most = togetherAt(s.client)
 	if err = s.probe(ctx); err == nil {
 		err = s.poll(ctx)
+	}
+	if err == nil && o.Passive {
+		err = s.attach(ctx)
 	}
 	if err != nil {
 		s.client.Close()

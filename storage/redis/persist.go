@@ -49,7 +49,10 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 		if outcome.Epoch == 0 {
 			return nil
 		}
-		at := s.epochOf(outcome.Epoch)
+		at, err := s.ours(ctx, outcome.Epoch)
+		if err != nil {
+			return s.marks.note(err)
+		}
 		fences, guard := make([]call, len(outcome.Counts)), []string{text(s.opts.Guard.Milliseconds())}
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]

@@ -8,16 +8,19 @@ import (
 )
 
 const (
-	selectEpoch = `SELECT epoch, open, changed_at, free_at FROM mirror`
+	selectEpoch = `SELECT epoch, open, changed_at, free_at, holder, held_at FROM mirror`
 	closeEpoch  = `UPDATE mirror SET open = FALSE, changed_at = ?2, free_at = ?2 + ?3 WHERE epoch = ?1 AND open`
 	nextEpoch   = `
-UPDATE mirror SET epoch = epoch + 1, open = TRUE, changed_at = ?2, free_at = iif(open, ?2 + ?3, free_at) WHERE epoch = ?1`
+UPDATE mirror SET epoch = ?4, open = TRUE, changed_at = ?2, free_at = iif(open, ?2 + ?3, free_at), holder = ?5, held_at = ?2
+WHERE epoch = ?1`
+	hold = `UPDATE mirror SET held_at = ?2 WHERE epoch = ?1 AND held_at < ?2 - ?3`
 )
 
 func (t tx) epoch(now time.Time) (e storage.Epoch, err error) {
 	err = t.query(selectEpoch, nil, func(scan func(...any) error) error {
-		var changed, free int64
-		err := scan(&e.Number, &e.Open, &changed, &free)
+		var changed, free, held int64
+		err := scan(&e.Number, &e.Open, &changed, &free, &e.Holder, &held)
+		e.Silence = now.Sub(storage.Time(held))
 		e.Age, e.Wait = now.Sub(storage.Time(changed)), storage.Time(free).Sub(now)
 		return err
 	})
@@ -41,14 +44,24 @@ func (s *Store) CloseEpoch(ctx context.Context, number int64) (storage.Epoch, er
 }
 
 // NextEpoch begins an epoch.
-func (s *Store) NextEpoch(ctx context.Context, number int64) (storage.Epoch, error) {
-	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number)
+func (s *Store) NextEpoch(ctx context.Context, number int64, next storage.NewEpoch) (storage.Epoch, error) {
+	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number, next.Number, next.Holder)
+}
+
+// Hold notes that the mirror is used, unless another transaction keeps it waiting.
+func (s *Store) Hold(ctx context.Context, number int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	return s.write(ctx, "hold the epoch", func(t tx) error {
+		_, err := t.exec(hold, number, storage.Micros(s.now()), storage.HoldTime.Microseconds())
+		return err
+	})
 }
 
 // changeEpoch waits for the transaction under way: one writes at a time.
-func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64) (epoch storage.Epoch, err error) {
+func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch storage.Epoch, err error) {
 	err = s.write(ctx, what, func(t tx) (err error) {
-		if _, err := t.exec(update, number, storage.Micros(s.now()), storage.EpochGrace.Microseconds()); err != nil {
+		if _, err := t.exec(update, append([]any{number, storage.Micros(s.now()), storage.EpochGrace.Microseconds()}, more...)...); err != nil {
 			return err
 		}
 		epoch, err = t.epoch(s.now())

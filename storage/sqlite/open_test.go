@@ -59,7 +59,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"a folder":          {folder, "is a directory", storage.ErrUnavailable},
 		"in a file":         {filepath.Join(write("file", nil), "x.db"), "not a directory", storage.ErrUnavailable},
 		"no database":       {write("text.db", bytes.Repeat([]byte("no database "), 1000)), "not a database", nil},
-		"of a newer schema": {newer, "version 99, this release knows versions up to 3; run the release that made it", storage.ErrNewerSchema},
+		"of a newer schema": {newer, "version 99, this release knows versions up to ", storage.ErrNewerSchema},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(t.Context(), Options{Path: c.path})

@@ -39,6 +39,54 @@ func (w *world) outlastGrace() {
 	w.db.Edit(w.T, `UPDATE mirror SET changed_at = changed_at - `+grace+`, free_at = free_at - `+grace)
 }
 
+// next begins the epoch of the next number.
+func next(db storage.Epochs) func(context.Context, int64) (storage.Epoch, error) {
+	return func(ctx context.Context, number int64) (storage.Epoch, error) {
+		return db.NextEpoch(ctx, number, storage.NewEpoch{Number: number + 1, Holder: "a mirror"})
+	}
+}
+
+// Processes see which mirror an epoch belongs to, and whether it is used.
+func epochsAreHeld(w *world) {
+	db, ctx := w.database(), w.Context()
+	e, err := db.NextEpoch(ctx, 1, storage.NewEpoch{Number: 20, Holder: "one"})
+	w.wantEpoch("begun", e, err, 20, true)
+	e, err = db.NextEpoch(ctx, 1, storage.NewEpoch{Number: 30, Holder: "another"})
+	w.wantEpoch("begun by who comes late", e, err, 20, true)
+	w.equal("its mirror", e.Holder, "one")
+	w.outlastHold()
+	before, err := db.Epoch(ctx)
+	w.wantEpoch("used by nobody", before, err, 20, true)
+	if before.Silence < storage.EpochGrace {
+		w.Errorf("used by nobody it is silent for %v", before.Silence)
+	}
+	w.must(db.Hold(ctx, 19))
+	e, err = db.Epoch(ctx)
+	w.wantEpoch("another one is used", e, err, 20, true)
+	if e.Silence < before.Silence {
+		w.Errorf("used by nobody it is silent for %v", e.Silence)
+	}
+	w.must(db.Hold(ctx, 20))
+	e, err = db.Epoch(ctx)
+	w.wantEpoch("used", e, err, 20, true)
+	if e.Silence >= before.Silence || e.Silence < 0 || e.Rewound {
+		w.Errorf("used it is %+v", e)
+	}
+	w.outlastHold()
+	e, err = db.NextEpoch(ctx, 20, storage.NewEpoch{Number: 31, Holder: "another"})
+	w.wantEpoch("the next one", e, err, 31, true)
+	if e.Holder != "another" || e.Silence >= before.Silence {
+		w.Errorf("the next one is %+v", e)
+	}
+}
+
+// outlastHold lets it have been said storage.EpochGrace earlier that the mirror
+// is used.
+func (w *world) outlastHold() {
+	w.Helper()
+	w.db.Edit(w.T, `UPDATE mirror SET held_at = held_at - `+strconv.FormatInt(storage.EpochGrace.Microseconds(), 10))
+}
+
 func epochsRise(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.Epoch(ctx)
@@ -49,16 +97,16 @@ func epochsRise(w *world) {
 	w.equal("of a transaction", w.persist(like(user("alice"), video("0"), 1)).Epoch, int64(0))
 	e, err = db.CloseEpoch(ctx, 1)
 	w.wantEpoch("closed before it was open", e, err, 1, false)
-	e, err = db.NextEpoch(ctx, 1)
+	e, err = next(db)(ctx, 1)
 	w.wantEpoch("the first one open", e, err, 2, true)
 	w.equal("of a transaction at once", w.persist(like(user("alice"), video("1"), 1)).Epoch, int64(2))
 
-	e, err = db.NextEpoch(ctx, 2)
+	e, err = next(db)(ctx, 2)
 	w.wantEpoch("the next of an open one", e, err, 3, true)
 	if e.Age >= storage.EpochGrace || e.Wait <= 0 || e.Wait > storage.EpochGrace {
 		w.Errorf("the next is %v old, and nothing is committed for %v", e.Age, e.Wait)
 	}
-	e, err = db.NextEpoch(ctx, 2)
+	e, err = next(db)(ctx, 2)
 	w.wantEpoch("the next of one that is over", e, err, 3, true)
 	e, err = db.CloseEpoch(ctx, 2)
 	w.wantEpoch("one that is over is closed", e, err, 3, true)
@@ -72,7 +120,7 @@ func epochsRise(w *world) {
 	if before.Age < storage.EpochGrace || e.Age < before.Age || e.Wait > 0 {
 		w.Errorf("closed again the epoch is %v old, after %v", e.Age, before.Age)
 	}
-	e, err = db.NextEpoch(ctx, 3)
+	e, err = next(db)(ctx, 3)
 	w.wantEpoch("the next of a closed one", e, err, 4, true)
 	if e.Age >= storage.EpochGrace || e.Wait > 0 {
 		w.Errorf("a new epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
@@ -87,9 +135,9 @@ func epochsRise(w *world) {
 	var group sync.WaitGroup
 	for n := range 4 {
 		group.Go(func() {
-			change := db.NextEpoch
+			change := next(db)
 			if n%2 == 0 {
-				change = w.database().NextEpoch
+				change = next(w.database())
 			}
 			e, err := change(ctx, 4)
 			if err != nil || e.Number != 5 || !e.Open {
@@ -105,7 +153,7 @@ func endedEpochRefusesThenGoesOn(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
 	w.persist(collect(alice, s, storage.DefaultFolderID, 1), collect(alice, video("2"), storage.DefaultFolderID, 1))
-	_, err := db.NextEpoch(ctx, 1)
+	_, err := next(db)(ctx, 1)
 	w.must(err)
 	for _, step := range []struct {
 		name   string
@@ -114,13 +162,13 @@ func endedEpochRefusesThenGoesOn(w *world) {
 		want   int64
 	}{
 		{"closed", db.CloseEpoch, 2, 0},
-		{"begun after a closed one", db.NextEpoch, 2, 3},
-		{"begun after an open one", db.NextEpoch, 3, 4},
+		{"begun after a closed one", next(db), 2, 3},
+		{"begun after an open one", next(db), 3, 4},
 		{"closed and begun at once", func(ctx context.Context, number int64) (storage.Epoch, error) {
 			if e, err := db.CloseEpoch(ctx, number); err != nil {
 				return e, err
 			}
-			return db.NextEpoch(ctx, number)
+			return next(db)(ctx, number)
 		}, 4, 5},
 	} {
 		w.Log(step.name)
@@ -167,12 +215,12 @@ func epochChangeWaitsForTransactions(w *world) {
 	alice, s := user("alice"), video("1")
 	other, _ := w.open().(storage.Database)
 	w.persist(like(user("bob"), s, 1), collect(alice, s, storage.DefaultFolderID, 1))
-	_, err := other.NextEpoch(w.Context(), 1)
+	_, err := next(other)(w.Context(), 1)
 	w.must(err)
 	number := int64(2)
 	var found chan storage.Counts
 	change := func() {
-		if _, err := other.NextEpoch(w.Context(), number); err != nil {
+		if _, err := next(other)(w.Context(), number); err != nil {
 			w.Error(err)
 		}
 		found <- w.counts(s)
@@ -259,7 +307,7 @@ func noTransactionStraddlesEpochs(w *world) {
 	for range committed {
 		grace.Lock()
 		number := begun.Load()
-		e, err := w.database().NextEpoch(w.Context(), number)
+		e, err := next(w.database())(w.Context(), number)
 		w.wantEpoch("begun", e, err, number+1, true)
 		begun.Store(e.Number)
 		w.outlastGrace()

@@ -96,6 +96,7 @@ func RunDatabase(t *testing.T, newDatabase func(t *testing.T) Database) {
 		{"WindowsHoldAllOrSayThatTheyDoNot", windowsHoldAllOrSayThatTheyDoNot},
 		{"StatesTellTheVersionOfTheirCounts", statesTellTheVersionOfTheirCounts},
 		{"EpochsRise", epochsRise},
+		{"EpochsAreHeld", epochsAreHeld},
 		{"EndedEpochRefusesThenGoesOn", endedEpochRefusesThenGoesOn},
 		{"EpochChangeWaitsForTransactions", epochChangeWaitsForTransactions},
 		{"NoTransactionStraddlesEpochs", noTransactionStraddlesEpochs},

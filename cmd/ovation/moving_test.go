@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"testing"
+)
+
+// Redis is replaced by another one while users act: first the nodes are started
+// anew with its URL, then the workers.
+func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
+	s, _ := siteOnOwnRedis(t)
+	moved := *s
+	moved.variables = maps.Clone(s.variables)
+	moved.variables["OVATION_REDIS_URL"] = newOwnRedis(t).url()
+	nodes, workers := []*server{s.start(t, "serve"), s.start(t, "serve")}, []*server{s.start(t, "work"), s.start(t, "work")}
+	users := 0
+	like := func(through *server, freshness ...string) {
+		t.Helper()
+		users++
+		var got liking
+		var seen seeing
+		user := fmt.Sprintf("user-%d", users)
+		must(t, through.graphQL(user, likeMovie, &got))
+		if got.Like.Changed != nil && !*got.Like.Changed {
+			t.Errorf("the like of %s changed nothing", user)
+		}
+		must(t, through.graphQL(user, seeMovie, &seen))
+		if seen.Interactive.Liked == nil {
+			t.Errorf("%s does not see the own like: %+v", user, seen)
+		}
+		for _, want := range freshness {
+			if seen.Interactive.Freshness != want {
+				t.Errorf("%s is answered %s, want %s", user, seen.Interactive.Freshness, want)
+			}
+		}
+	}
+	counted := func() {
+		t.Helper()
+		eventually(t, "all likes are persisted", func() bool { return s.likes(t) == users })
+	}
+	like(nodes[0], "LIVE")
+	counted()
+	begun := s.number(t, "SELECT epoch FROM mirror")
+	for i := range nodes {
+		replacement := moved.start(t, "serve") // it is ready before one of the old ones stops
+		like(replacement, "STALE")
+		counted() // without a restart of anything else
+		nodes[i].stop()
+		nodes[i] = replacement
+	}
+	if epoch := s.number(t, "SELECT epoch FROM mirror"); epoch != begun {
+		t.Errorf("an epoch began while the workers are still in the old Redis: %d after %d", epoch, begun)
+	}
+	waiting := moved.startAt(t, 0, "work")
+	waiting.unready(t, "belongs to this database", "prefix")
+	like(nodes[0])
+	counted()
+	for _, old := range workers {
+		old.stop()
+	}
+	like(nodes[1])
+	eventually(t, "the new worker takes over", func() bool { return waiting.ready() == http.StatusOK })
+	counted()
+	eventually(t, "the new Redis is used", func() bool {
+		var seen seeing
+		must(t, nodes[0].graphQL("", seeMovie, &seen))
+		return seen.Interactive.Freshness == "LIVE" && seen.Interactive.LikeCount == users
+	})
+	moved.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
+}
+
+// A variable that was forgotten leads a command to another mirror than that of the
+// nodes.
+func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
+	s := newSite(t)
+	node := s.start(t, "serve")
+	begun := s.number(t, "SELECT epoch FROM mirror")
+	for _, args := range [][]string{
+		{"import", "--biz=video", "--time-unit=s", rowsOf(t)}, {"verify"}, {"verify", "--repair"}, {"dead", "drop", "one"},
+	} {
+		call(t, s.getenv("OVATION_PREFIX", ""), args...).wants(t, exitUsage, `prefix "`+s.prefix+`"`, `this one uses prefix "ovation"`, "check OVATION_PREFIX and OVATION_REDIS_URL")
+	}
+	if epoch := s.number(t, "SELECT epoch FROM mirror"); epoch != begun || s.likes(t) != 0 {
+		t.Errorf("commands that were refused have begun epoch %d after %d, or persisted likes", epoch, begun)
+	}
+	var seen seeing
+	must(t, node.graphQL("", seeMovie, &seen))
+	if seen.Interactive.Freshness != "LIVE" {
+		t.Errorf("the site answers %+v", seen)
+	}
+}

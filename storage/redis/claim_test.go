@@ -1,0 +1,123 @@
+package redis
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// A process with another Redis, or another prefix, joins a site. It reads from the
+// database, marks nothing, and waits until nobody uses the mirror of before.
+func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
+	before, after := startServer(t), startServer(t)
+	for name, options := range map[string]Options{
+		"another Redis": {URL: after.url(), Doubt: short}, "another prefix": {URL: before.url(), Prefix: prefix(), Doubt: short},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openDatabase(t)
+			ours := Options{URL: before.url(), Database: db, Prefix: prefix()}
+			s := open(t, ours)
+			persist(t, db, s, react(alice, movie, storage.Like, 10))
+			begun := s.epoch.Load().number
+			log := new(logged)
+			options.Database, options.Logger = openAgain(t, db), slog.New(slog.NewTextHandler(log, nil))
+			other := open(t, options)
+			if err := other.Stranger(); !errors.Is(err, ErrStranger) || !strings.Contains(err.Error(), ours.Prefix) {
+				t.Errorf("the other is no stranger: %v", err)
+			}
+			for range 20 { // polls of both, more than the processes themselves make
+				must(t, other.poll(t.Context()))
+				must(t, s.poll(t.Context()))
+			}
+			if e, err := db.Epoch(t.Context()); err != nil || e.Number != begun || !e.Open {
+				t.Errorf("beside a stranger the epoch %d became %+v, %v", begun, e, err)
+			}
+			if got := see(t, other, alice, movie); got.LikeCount != 1 || got.Freshness != storage.Stale {
+				t.Errorf("a stranger sees %+v", got)
+			}
+			if _, err := other.opts.Database.Persist(t.Context(), message(react(bob, movie, storage.Like, 10)), other.Mark); !errors.Is(err, storage.ErrUnavailable) {
+				t.Errorf("a stranger persists what it cannot mark: %v", err)
+			}
+			persist(t, db, s, react(bob, movie, storage.Like, 10))
+			wantLikes(t, "beside a stranger", see(t, s, alice, movie), 2, true)
+			if said := log.about("belongs to other processes"); len(said) != 1 {
+				t.Errorf("it was said %d times: %q", len(said), said)
+			}
+
+			s.halt() // it ends, and leaves the database open
+			eventually(t, "the other takes over", func() bool { return other.Stranger() == nil && live(t, other).LikeCount == 2 })
+			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
+			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
+				t.Errorf("after it took over: %+v", got)
+			}
+			must(t, s.poll(t.Context())) // it has come back, late
+			if err := s.Stranger(); !errors.Is(err, ErrStranger) {
+				t.Errorf("the one of before is no stranger: %v", err)
+			}
+		})
+	}
+}
+
+// A command that ends soon begins no epoch, and is refused by the mirror of others.
+func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	ours := prefix()
+	passive := func(prefix string) (*Store, error) {
+		return Open(t.Context(), Options{
+			URL: server.url(), Database: openAgain(t, db), Prefix: prefix, Passive: true, Logger: quiet, RedisTimeout: 10 * time.Second,
+		})
+	}
+	epochIs := func(when string, number int64, isOpen bool) {
+		t.Helper()
+		if e, err := db.Epoch(t.Context()); err != nil || e.Number != number || e.Open != isOpen {
+			t.Errorf("%s: the epoch is %+v, %v", when, e, err)
+		}
+	}
+	first, err := passive(ours)
+	must(t, err)
+	persist(t, db, first, react(alice, movie, storage.Like, 10))
+	must(t, first.Close())
+	epochIs("where none was begun", 1, false)
+
+	s := open(t, Options{URL: server.url(), Database: db, Prefix: ours})
+	wantLikes(t, "at first", see(t, s, alice, movie), 1, true)
+	number := s.epoch.Load().number
+	same, err := passive(ours)
+	must(t, err)
+	persist(t, db, same, react(bob, movie, storage.Like, 10))
+	wantLikes(t, "beside the processes of the mirror", see(t, s, alice, movie), 2, true)
+	must(t, same.Close())
+	if other, err := passive(prefix()); !errors.Is(err, ErrStranger) || !strings.Contains(err.Error(), ours) {
+		t.Errorf("with another prefix: %v, %v", other, err)
+	}
+	epochIs("after another was refused", number, true)
+
+	s.halt() // all processes have ended
+	last, err := passive(prefix())
+	must(t, err)
+	epochIs("where nobody uses it", number, false)
+	persist(t, db, last, react(alice, movie, storage.NoReaction, 20))
+	must(t, last.Close())
+	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours, Doubt: short})
+	if got := live(t, next); got.LikeCount != 1 || got.Liked != nil {
+		t.Errorf("in the end: %+v", got)
+	}
+}
+
+// All processes of a mirror were stopped, and its Redis has lost everything.
+func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	s.halt()
+	server.kill()
+	server.start()
+	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Doubt: short})
+	if got := live(t, next); got.LikeCount != 1 || got.Liked == nil {
+		t.Errorf("in the end: %+v", got)
+	}
+}
