@@ -48,14 +48,6 @@ func (p *persisted) has(id string) bool {
 	return p.ids[id] > 0
 }
 
-// changing are options whose processes are given up soon.
-func changing(t *testing.T) Options {
-	t.Helper()
-	opts := options(t)
-	opts.Heartbeat = time.Second
-	return opts
-}
-
 func changeTo(t *testing.T, opts Options, to int, drain Drain) Changed {
 	t.Helper()
 	opts.Partitions = to
@@ -81,7 +73,7 @@ func refuses(t *testing.T, opts Options, partitions int, says string) {
 // TestChangeOfPartitionsLosesNothingThatWasConfirmed changes the number while
 // publishers go on and while a worker holds messages that it never settles.
 func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
-	opts := changing(t)
+	opts := options(t)
 	var got persisted
 	var confirmed sync.Map
 	var round atomic.Int64
@@ -139,7 +131,7 @@ func feed(t *testing.T, publisher, holder *Queue, confirmed *sync.Map, round *at
 }
 
 func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
-	opts := changing(t)
+	opts := options(t)
 	q := open(t, opts)
 	bury(t, q, "a", "b")
 	var got persisted
@@ -182,7 +174,8 @@ func stray(t *testing.T, opts Options) (leave func()) {
 }
 
 func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
-	opts := changing(t)
+	opts := options(t)
+	opts.Heartbeat = time.Second // it waits for six of them
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
 	leave := stray(t, opts)
@@ -208,7 +201,7 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 }
 
 func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
-	opts := changing(t)
+	opts := options(t)
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
 	s := dialed(t, opts)
@@ -235,7 +228,7 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 // TestChangeOfPartitionsThatFailsLeavesTheOldNumber has the drain fail, and has it
 // stopped half-way.
 func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
-	opts := changing(t)
+	opts := options(t)
 	q := open(t, opts)
 	publish(t, q, 0, "queued")
 	to := opts
@@ -263,7 +256,7 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 // TestChangeOfPartitionsFindsWhatLiesInUnusedQueues, as when a publisher that knows
 // nothing of the gate had the old number.
 func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
-	opts := changing(t)
+	opts := options(t)
 	open(t, opts)
 	var got persisted
 	changeTo(t, opts, 1, got.drain)
@@ -288,7 +281,7 @@ func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
 }
 
 func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
-	opts := changing(t)
+	opts := options(t)
 	open(t, opts)
 	to := opts
 	to.Partitions = 4
