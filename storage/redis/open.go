@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
@@ -74,9 +75,10 @@ type Options struct {
 }
 
 const (
-	hastyTimeout = time.Second     // of the database while reads fail
-	refreshTime  = 5 * time.Second // between two looks at what belongs to a cluster
-	localCache   = 32 << 20        // bytes of the client's cache, for each connection
+	hastyTimeout = time.Second      // of the database while reads fail
+	refreshTime  = 5 * time.Second  // between two looks at what belongs to a cluster
+	localCache   = 32 << 20         // bytes of the client's cache, for each connection
+	startTime    = 10 * time.Second // that the first poll may be tried
 	localLife    = 10 * time.Minute
 	unknownLife  = time.Minute // of the zero counts of a subject nobody has touched
 )
@@ -192,9 +194,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
 	s.most = togetherAt(s.client)
-	if err = s.probe(ctx); err == nil {
-		err = s.poll(ctx)
-	}
+	err = s.firstPoll(ctx)
 	if err == nil && o.Passive {
 		err = s.attach(ctx)
 	}
@@ -220,6 +220,22 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return s.Store.Close()
 	})
 	return s, nil
+}
+
+// firstPoll polls, and again where that takes too long: while it starts, a process
+// on a busy machine is slower than calls are allowed to be later.
+func (s *Store) firstPoll(ctx context.Context) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := s.probe(ctx)
+		if err == nil {
+			err = s.poll(ctx)
+		}
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(startTime))
+	return err
 }
 
 // Close closes the connections and the database behind.
