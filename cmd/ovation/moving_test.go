@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"sync"
 	"testing"
 )
 
@@ -77,11 +78,15 @@ func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	s := newSite(t)
 	node := s.start(t, "serve")
 	begun := s.number(t, "SELECT epoch FROM mirror")
+	var all sync.WaitGroup // each waits a while for the site
 	for _, args := range [][]string{
 		{"import", "--biz=video", "--time-unit=s", rowsOf(t)}, {"verify"}, {"verify", "--repair"}, {"dead", "drop", "one"},
 	} {
-		call(t, s.getenv("OVATION_PREFIX", ""), args...).wants(t, exitUsage, `prefix "`+s.prefix+`"`, `this one uses prefix "ovation"`, "check OVATION_PREFIX and OVATION_REDIS_URL")
+		all.Go(func() {
+			call(t, s.getenv("OVATION_PREFIX", ""), args...).wants(t, exitUsage, `prefix "`+s.prefix+`"`, `this one uses prefix "ovation"`, "check OVATION_PREFIX and OVATION_REDIS_URL")
+		})
 	}
+	all.Wait()
 	if epoch := s.number(t, "SELECT epoch FROM mirror"); epoch != begun || s.likes(t) != 0 {
 		t.Errorf("commands that were refused have begun epoch %d after %d, or persisted likes", epoch, begun)
 	}
