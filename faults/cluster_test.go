@@ -51,12 +51,25 @@ func (d *daemon) start(t *testing.T) {
 	must(t, d.running.Start())
 }
 
-// kill kills the server and all it has started. It may be called twice.
+// kill kills the server and all it has started, as the loss of its machine does. It
+// may be called twice.
+//
+// The processes of Postgres are groups of their own, and commit what waits for a
+// standby where they find that the first one has died: it is stopped until they
+// are gone.
 func (d *daemon) kill() {
 	if d.running == nil {
 		return
 	}
-	_ = syscall.Kill(-d.running.Process.Pid, syscall.SIGKILL) // unless it has ended
+	first := d.running.Process.Pid
+	_ = syscall.Kill(first, syscall.SIGSTOP)
+	children, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(first)).Output() // fails where there are none
+	for child := range strings.FieldsSeq(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	_ = syscall.Kill(-first, syscall.SIGKILL) // unless it has ended
 	_ = d.running.Wait()
 	d.running = nil
 }

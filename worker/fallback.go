@@ -130,10 +130,19 @@ func (f *Fallback) begin() bool {
 }
 
 // Close has nothing more persisted past the queue, and waits until what was
-// given up has ended. The queue stays open.
+// given up has ended, but no longer than twice the PersistTimeout: a commit that
+// hangs ends with the persister. The queue stays open.
 func (f *Fallback) Close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	f.running.Wait()
+	ended := make(chan struct{})
+	go func() {
+		f.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(2 * f.direct.timeout):
+	}
 }

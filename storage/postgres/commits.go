@@ -16,18 +16,22 @@ const slowCommit = 2 * time.Second
 // commits are those that the server has not answered yet. One that hangs mostly
 // waits for a synchronous standby; reads go on meanwhile.
 type commits struct {
-	log *outage.Log
+	log      *outage.Log
+	patience time.Duration // before it is asked what a commit waits for; callTimeout
+	most     int           // that may hang before no more are begun
 
 	mu    sync.Mutex
 	last  int64
 	began map[int64]time.Time
 }
 
-func newCommits(logger *slog.Logger) *commits {
+func newCommits(logger *slog.Logger, most int) *commits {
 	return &commits{
 		log: outage.New(logger, "commits hang: PostgreSQL waits for a synchronous standby (synchronous_standby_names) or for its disk; "+
 			"nothing is persisted until it answers, reads go on", "commits return again"),
-		began: make(map[int64]time.Time),
+		patience: callTimeout,
+		most:     most,
+		began:    make(map[int64]time.Time),
 	}
 }
 
@@ -57,6 +61,23 @@ func (c *commits) oldest() (age time.Duration) {
 		age = max(age, time.Since(began))
 	}
 	return age
+}
+
+// refuse returns storage.ErrUnavailable while so many commits hang that more of
+// them would leave no connections to those who read.
+func (c *commits) refuse() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hang := 0
+	for _, began := range c.began {
+		if time.Since(began) >= slowCommit {
+			hang++
+		}
+	}
+	if hang >= c.most {
+		return fmt.Errorf("%w: %d commits hang; is the synchronous standby up?", storage.ErrUnavailable, hang)
+	}
+	return nil
 }
 
 // Stalled returns storage.ErrUnavailable while a commit has been waiting for its

@@ -35,7 +35,7 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	}
 	f := folder
 	f.FolderID, f.ItemCount, f.Updated = id.String(), 0, folder.Created
-	err = s.write(ctx, "create folder", func(t *tx) error {
+	err = s.change(ctx, "create folder", func(t *tx) error {
 		b := t.batch()
 		// The default folder is the older one in every list.
 		guard(b, map[storage.User]int64{f.Owner: f.Created - 1})
@@ -93,7 +93,7 @@ func (s *Store) UpdateFolder(
 		return nil, storage.ErrNotFound
 	}
 	var f storage.Folder
-	err := s.write(ctx, "update folder", func(t *tx) error {
+	err := s.change(ctx, "update folder", func(t *tx) error {
 		f = storage.Folder{}
 		b := t.batch()
 		guard(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
@@ -142,7 +142,7 @@ func (s *Store) EmptyFolder(
 		return 0, storage.Outcome{}, errSameFolder
 	}
 	var outcome storage.Outcome
-	err := s.write(ctx, "empty folder", func(t *tx) (err error) {
+	err := s.change(ctx, "empty folder", func(t *tx) (err error) {
 		epoch, err := t.mustExist(key.Owner, at, key.FolderID, moveTo)
 		if err != nil {
 			return err
@@ -243,7 +243,7 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 	case validateOwner(key.Owner) != nil || !storable(key.FolderID) || !storable(moveTo):
 		return storage.ErrNotFound
 	}
-	return s.write(ctx, "delete folder", func(t *tx) error {
+	return s.change(ctx, "delete folder", func(t *tx) error {
 		var items, deleted int64
 		b := t.batch()
 		guard(b, map[storage.User]int64{key.Owner: storage.Micros(at)})

@@ -48,6 +48,8 @@ type Store struct {
 	now     func() time.Time
 	logger  *slog.Logger
 	commits *commits
+	closing context.Context //nolint:containedctx // ended by Close
+	close   context.CancelFunc
 }
 
 var _ storage.Database = (*Store)(nil)
@@ -85,7 +87,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open database %s: %w", name(cfg.ConnConfig, nil), fault(ctx, err, nil))
 	}
 	s := &Store{pool: pool, now: options.Now, logger: cmp.Or(options.Logger, slog.Default())}
-	s.commits = newCommits(s.logger)
+	s.commits = newCommits(s.logger, max(1, int(cfg.MaxConns)/4))
+	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -94,6 +97,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 
 // Close waits for the calls under way and closes every connection.
 func (s *Store) Close() error {
+	s.close()
 	s.pool.Close()
 	return nil
 }

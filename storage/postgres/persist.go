@@ -22,7 +22,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		}
 	}
 	var outcome storage.Outcome
-	err := s.write(ctx, "persist", func(t *tx) (err error) {
+	err := s.change(ctx, "persist", func(t *tx) (err error) {
 		outcome, err = t.persist(messages, s.now())
 		if err != nil {
 			return err
@@ -227,7 +227,7 @@ DELETE FROM deleted_folder WHERE (tenant, user_id, folder_id) IN (
 func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err error) {
 	for {
 		var n int64
-		err := s.write(ctx, "prune the inbox", func(t *tx) error {
+		err := s.change(ctx, "prune the inbox", func(t *tx) error {
 			b := t.batch()
 			b.Queue(deleteInbox, age.Microseconds(), pruneBatch).Exec(count(&n))
 			b.Queue(deleteDeleted, age.Microseconds(), pruneBatch)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -113,7 +114,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	fatal(t, Migrate(t.Context(), at))
 	standby := startStandby(t, primary)
 	var log bytes.Buffer
-	s := openAt(t, Options{URL: at, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := openAt(t, Options{URL: at, MaxConns: 4, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(s.Collectors()...)
 	if err := s.Stalled(); err != nil {
@@ -133,6 +134,12 @@ func TestHangingCommitIsReported(t *testing.T) {
 		t.Errorf("it is measured as %v s", wait)
 	}
 	fatal(t, s.Ping(t.Context()))
+	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("2", 10)}, nil); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("a second transaction, which would take a connection from those who read: %v", err)
+	}
+	if _, err := s.Epoch(t.Context()); err != nil {
+		t.Errorf("the epoch cannot be read: %v", err)
+	}
 	standby.start(t)
 	fatal(t, <-done)
 	if err := s.Stalled(); err != nil {
@@ -156,4 +163,61 @@ func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	}
 	t.Fatalf("there is no %s", name)
 	return 0
+}
+
+// A commit that waits for the standby is not given up, however long it takes, and
+// shows to nobody meanwhile.
+func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
+	primary := startServer(t)
+	at := primary.url(t, "127.0.0.1")
+	fatal(t, Migrate(t.Context(), at))
+	standby := startStandby(t, primary)
+	alice := storage.User{Tenant: "default", UserID: "alice"}
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+	version := int64(0)
+	hang := func() (*Store, context.CancelFunc, chan error) {
+		t.Helper()
+		caller, leave := context.WithCancel(t.Context())
+		t.Cleanup(leave)
+		s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
+		s.commits.patience = 10 * time.Millisecond
+		version++
+		like := storage.Action{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: version}
+		done := make(chan error, 1)
+		go func() {
+			outcome, err := s.Persist(caller, []storage.Message{{ID: rand.Text(), Actions: []storage.Action{like}}}, nil)
+			if outcome.Skipped > 0 {
+				err = errors.Join(err, errors.New("it was persisted twice"))
+			}
+			done <- err
+		}()
+		eventually(t, "the commit waits, and it was asked why", func() bool {
+			const asked = `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
+			return ask[bool](t, at, asked) && s.Stalled() != nil
+		})
+		return s, leave, done
+	}
+
+	standby.stop()
+	s, _, done := hang()
+	got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
+	fatal(t, err)
+	if got[0].LikeCount != 0 || got[0].Liked != nil || len(done) > 0 {
+		t.Errorf("while the commit waits: %+v, ended %v", got[0], len(done))
+	}
+	standby.start(t)
+	fatal(t, <-done)
+
+	standby.stop()
+	_, leave, done := hang()
+	leave()
+	if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("the caller left: %v", err)
+	}
+
+	_, _, done = hang()
+	primary.stop()
+	if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("the server died: %v", err)
+	}
 }

@@ -3,14 +3,10 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"ovation/storage"
 )
 
 const (
@@ -65,13 +61,22 @@ func (s *Store) connection(ctx context.Context) (*pgxpool.Conn, error) {
 	return c, nil
 }
 
+// change is write for what users and workers change. It begins nothing while many
+// commits hang.
+func (s *Store) change(ctx context.Context, what string, do func(*tx) error) error {
+	if err := s.commits.refuse(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return s.write(ctx, what, do)
+}
+
 // write runs do in a transaction and commits what it wrote unless it returns
 // an error. do may run several times; each time nothing of before is left.
-func (s *Store) write(ctx context.Context, what string, do func(*tx) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
+func (s *Store) write(caller context.Context, what string, do func(*tx) error) error {
+	ctx, cancel := context.WithTimeoutCause(caller, callTimeout, errNoAnswer)
 	defer cancel()
 	for try := 1; ; try++ {
-		err := s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, do)
+		err := s.transact(ctx, caller, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, do)
 		switch {
 		case err == nil:
 			return nil
@@ -85,7 +90,8 @@ func (s *Store) write(ctx context.Context, what string, do func(*tx) error) erro
 	}
 }
 
-func (s *Store) transact(ctx context.Context, options pgx.TxOptions, do func(*tx) error) error {
+// transact runs do within ctx. The commit heeds the caller's context alone.
+func (s *Store) transact(ctx, caller context.Context, options pgx.TxOptions, do func(*tx) error) error {
 	c, err := s.connection(ctx)
 	if err != nil {
 		return err
@@ -100,8 +106,10 @@ func (s *Store) transact(ctx context.Context, options pgx.TxOptions, do func(*tx
 		t.rollback(ctx)
 		return err
 	}
-	defer s.commits.begin()()
-	return t.commit(ctx)
+	if t.begun == nil {
+		return nil
+	}
+	return s.commit(caller, t)
 }
 
 // tx is a transaction under way. It begins with the first batch.
@@ -129,40 +137,6 @@ func (t *tx) send(b *pgx.Batch) error {
 		t.begun = results.Tx()
 	}
 	return fault(t.ctx, results.Close(), t.conn)
-}
-
-// commit is not cut short by the end of the context: whether it took place
-// would not be known.
-func (t *tx) commit(ctx context.Context) error {
-	if t.begun == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), callTimeout, errNoAnswer)
-	defer cancel()
-	standby := t.conn.PgConn().CustomData()
-	delete(standby, notReplicated)
-	err := fault(ctx, t.begun.Commit(ctx), t.conn)
-	if err == nil && standby[notReplicated] != nil {
-		return errNotReplicated
-	}
-	return err
-}
-
-// notReplicated marks a connection whose commit was told not to wait for the
-// synchronous standby any longer.
-const notReplicated = "ovation: not replicated"
-
-var errNotReplicated = fmt.Errorf("%w: the transaction is committed, but the wait for the synchronous standby was cancelled",
-	storage.ErrUnavailable)
-
-// noteWarning takes the messages of the server that are no errors. A commit
-// whose wait for the standby is cancelled succeeds with a warning. Its text may
-// be translated and its code is that of any warning: only where the server
-// raises it tells it from others.
-func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
-	if strings.HasSuffix(n.File, "syncrep.c") {
-		c.CustomData()[notReplicated] = true
-	}
 }
 
 func (t *tx) rollback(ctx context.Context) {

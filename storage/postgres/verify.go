@@ -30,7 +30,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	if repair {
 		v.mend = func(d *damage) error { return s.repair(ctx, d) }
 	}
-	err := s.transact(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(t *tx) error {
+	err := s.transact(ctx, ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(t *tx) error {
 		b := t.batch()
 		if repair {
 			// Before the first statement that reads, with which the snapshot
@@ -205,7 +205,7 @@ func (v *verification) flush() error {
 // repair sets the counts right and moves homeless items into the default
 // folders of their owners.
 func (s *Store) repair(ctx context.Context, d *damage) error {
-	err := s.write(ctx, "repair counts", func(t *tx) error {
+	err := s.change(ctx, "repair counts", func(t *tx) error {
 		if err := t.begin(d.owners); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (s *Store) repair(ctx context.Context, d *damage) error {
 	})
 	for _, key := range d.homeless {
 		for n := repairBatch; err == nil && n == repairBatch; {
-			err = s.write(ctx, "move items of a folder that does not exist", func(t *tx) error {
+			err = s.change(ctx, "move items of a folder that does not exist", func(t *tx) error {
 				if err := t.begin(map[storage.User]int64{key.Owner: storage.Micros(s.now())}); err != nil {
 					return err
 				}

@@ -1,0 +1,55 @@
+//go:build long
+
+package faults_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLongFailoverToAStandbyThatWasAway has commits hang for a while, and then
+// replaces the primary by the standby, which has none of them: what was acknowledged
+// must still be in the queues, and nobody may have seen what is lost.
+func TestLongFailoverToAStandbyThatWasAway(t *testing.T) {
+	underLoad(t, startCluster, func(s *site) {
+		s.inject(t, fault{"a standby that was away takes over", rules{hiccup: true, away: []string{postgres}}, failOverLate})
+	})
+}
+
+func failOverLate(t *testing.T, s *site) {
+	t.Helper()
+	c := s.cluster
+	c.awaitStandby(t)
+	standby := c.postgres[1-c.primary]
+	standby.kill()
+	eventually(t, "a worker is not ready while its commit hangs", patience, func() bool {
+		return s.workers[0].get("/readyz") == http.StatusServiceUnavailable || s.workers[1].get("/readyz") == http.StatusServiceUnavailable
+	})
+	eventually(t, "a worker says that its commit hangs", patience, func() bool { return s.logged(t, "commits hang") })
+	s.during(45 * time.Second) // longer than any other call may take
+	c.postgres[c.primary].kill()
+	c.primary = 1 - c.primary
+	standby.start(t)
+	c.sql(t, c.primary, "SELECT 1")
+	_, err := c.tool(filepath.Join(programs(t), "pg_ctl"), "promote", "-w", "-D", filepath.Join(standby.folder, "data"))
+	must(t, err)
+	c.follow(t, 1-c.primary)
+	c.awaitStandby(t)
+}
+
+// logged reports whether a worker has logged the words.
+func (s *site) logged(t *testing.T, words string) bool {
+	t.Helper()
+	for _, p := range s.workers {
+		text, err := os.ReadFile(p.log)
+		must(t, err)
+		if strings.Contains(string(text), words) {
+			return true
+		}
+	}
+	return false
+}
