@@ -37,7 +37,7 @@ build: web ## Build bin/ovation, the pages included
 
 .PHONY: test
 test: web ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
-	scripts/services run go test -race -timeout 15m $(GO_TEST_FLAGS) ./...
+	scripts/services run go test -race -timeout 30m $(GO_TEST_FLAGS) ./...
 
 # The packages that have tests of the long tier, which begin with TestLong or,
 # where they measure, TestFigure.

@@ -105,8 +105,8 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 
 func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
 	for found, c := range map[string]struct{ confirm, io time.Duration }{
-		"by a write that blocks":   {time.Hour, time.Second},
-		"by a confirm that is due": {time.Second, time.Hour},
+		"by a write that blocks":   {time.Hour, 5 * time.Second},
+		"by a confirm that is due": {5 * time.Second, time.Hour},
 	} {
 		t.Run(found, func(t *testing.T) { stalledConnection(t, c.confirm, c.io) })
 	}
@@ -161,7 +161,7 @@ func TestSilentBrokerIsNotSaidToHaveLostItsData(t *testing.T) {
 
 func TestCloseEndsOverAStalledConnection(t *testing.T) {
 	p, opts := through(t, options(t))
-	opts.IOTimeout = time.Second
+	opts.IOTimeout = 5 * time.Second
 	q := open(t, opts)
 	publish(t, q, 0, "held")
 	held := receive(t, consume(t, q))
