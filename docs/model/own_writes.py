@@ -9,7 +9,12 @@ database, Redis and acknowledgements agree. Without faults no reply may be STALE
 
 Reads of subjects move the counts without a state; at rest every acknowledged one is counted once.
 
+What is queued may be unknown after a loss of Redis or an eviction, until the worker has passed a barrier: see RULES.
+
 Not in it: tombstones of folders, a database that commits later than the guard lasts.
+
+Known: `direct` fails with seed 678 of 1,000, as the design does. A worker dies between its marks and the commit and no other
+comes for longer than MINUTE: what it has marked does not count as shown, and is trimmed before it is forgotten.
 
     ./own_writes.py [RUNS [FIRST]]       the design: 0 violations; RUNS runs of 6,000 steps of each profile (100)
     ./own_writes.py RUNS RULE...         without these rules
@@ -57,7 +62,12 @@ RULES = {  # each can be switched off
     "next_grace": "nor right after a next epoch",
     "validity": "an epoch is believed for a while only",
     "sure_at_end": "whether it is believed is asked at the end",
-    "doubt": "replies are STALE after a new epoch",
+    "doubt": "replies are STALE until the latest barrier is passed",
+    "evicted": "an eviction raises a barrier",
+    "barrier_late": "a barrier is published when nobody believes the epoch before any longer",
+    "barrier_fresh": "a barrier that is redelivered is not passed",
+    "barrier_stop": "nor one that is behind something that was given back",
+    "show_sure": "what was shown counts as shown only in an epoch that is sure",
     "show_both": "shown in the epoch before, too, while others may believe it",
     "show_closed": "and in one that is closed, while others may believe it",
     "sentinel": "every poll looks for the sentinel",
@@ -67,12 +77,14 @@ RULES = {  # each can be switched off
 PROFILES = {
     "calm": {},
     "evictions": dict(evict=1),
+    "shown": dict(evict=1, shown=1, crash=1, slow=1),
     "crashes": dict(evict=1, crash=1),
     "direct": dict(evict=1, crash=1, direct=1, slow=1),
     "away": dict(evict=1, away=1, slow=1),
     "closings": dict(away=1, close=1),
     "losses": dict(evict=1, crash=1, loss=1, slow=1),
-    "all": dict(evict=1, crash=1, direct=1, away=1, loss=1, slow=1),
+    "lags": dict(crash=1, loss=1, slow=1, lag=1, close=1),
+    "all": dict(evict=1, crash=1, direct=1, away=1, loss=1, slow=1, shown=1),
 }
 
 
@@ -85,12 +97,12 @@ class World:
         self.profile, self.now, self.clock, self.ids = PROFILES[profile], 0, 0, 0
         second = self.SECOND
         self.GUARD, self.GRACE, self.VALID, self.TX = 5 * second, 3 * second, 3 * second // 2, 4 * second
-        self.LAG, self.FLOOR, self.DOUBT, self.MINUTE = second, 2 * second, 15 * second, 10 * second
+        self.LAG, self.FLOOR, self.MINUTE = second, 2 * second, 10 * second
         self.FILL = second
         self.users, self.subjects = range(self.USERS), range(self.SUBJECTS)
         self.nodes, self.excused = [], {}
         self.db, self.redis = Database(self), Redis(self)
-        self.queue, self.queue_up = [], True
+        self.queue, self.queue_up, self.barrier = [], True, 0  # the latest that was published
         self.nodes = [Node(self, n) for n in range(self.NODES)]
         self.worker = Worker(self)
         self.parts = self.nodes + [self.worker]
@@ -98,7 +110,7 @@ class World:
         self.acks = collections.defaultdict(list)     # (user, subject) -> versions acknowledged, rising
         self.words = {}                               # (user, subject, version) -> state
         self.excused = {}                             # (user, subject, version) -> node that alone may know it, or None
-        self.lost, self.tainted = {}, {}              # what a loss may hide: version -> since; epoch -> since
+        self.tainted = {}                             # epoch -> when it was lost, or something in it
         keys = [(u, s) for u in self.users for s in self.subjects]
         self.reads_begun, self.reads_acked = {k: set() for k in keys}, {k: set() for k in keys}
         self.found, self.stale, self.live, self.done = [], 0, 0, 0
@@ -108,7 +120,7 @@ class World:
 
     def version(self, u, s, seen, known):
         """The version of the next action. Clocks alone tell what is later where the last one is not known."""
-        hidden = not known or any(k[:2] == (u, s) for d in (self.excused, self.lost) for k in d)
+        hidden = not known or any(k[:2] == (u, s) for k in self.excused)
         self.clock += self.rnd.randint(0, 2)
         high = self.high.get((u, s), 0)
         if hidden or (u, s, max(self.clock, seen + 1)) in self.words:
@@ -124,7 +136,6 @@ class World:
             for x in self.acks[u, s]:
                 if x <= v:
                     self.excused.pop((u, s, x), None)
-                    self.lost.pop((u, s, x), None)
 
     def ack(self, u, s, v, excuse=None):
         if v > max(self.acks[u, s], default=0):
@@ -135,10 +146,8 @@ class World:
     def needed(self, u, s, node, upto=None):
         """The version that a viewer must be shown at least."""
         for v in reversed(self.acks[u, s][:upto]):
-            key = (u, s, v)
-            if self.excused.get(key, node) is not node or self.now - self.lost.get(key, self.now) > self.DOUBT:
-                continue
-            return v
+            if self.excused.get((u, s, v), node) is node:
+                return v
         return 0
 
     def flag(self, kind, *what):
@@ -164,7 +173,8 @@ class World:
                 self.user_step(rnd.randrange(self.USERS))
             if not self.profile.get("away") or self.profile.get("close"):  # no poll is slow
                 for p in self.parts:
-                    if self.now - p.began > self.SECOND:
+                    lags = self.profile.get("lag") and (self.VALID if p is not self.worker else 0)
+                    if self.now - p.began > (self.SECOND if lags in (None, False) else lags):
                         p.poll_step()
         self.rest()
         return self.found
@@ -220,6 +230,12 @@ class World:
                         op.close()
                         del self.busy[u]
                 node.restart()
+        if p.get("lag"):
+            if rnd.random() < 0.1:
+                self.worker.crash()
+            if rnd.random() < 0.2:
+                away = rnd.choice(self.nodes).away
+                away["database"] = max(away["database"], self.now + rnd.choice((30, 150, 300)))
         if p.get("direct") and rnd.random() < 0.1:
             self.queue_up = not self.queue_up
         if p.get("away"):
@@ -237,21 +253,22 @@ class World:
         if p.get("loss") and rnd.random() < 0.01:
             part = rnd.choice(self.parts)  # believes in a loss, rightly or not
             part.alarm = True
-        if p.get("loss") and rnd.random() < 0.015:
+        if p.get("loss") and rnd.random() < (0.04 if p.get("lag") else 0.015):
             everything = rnd.random() < 0.6
             self.redis.lose(everything)
             if everything:
                 if rnd.random() < 0.3:
                     rnd.choice(self.nodes).restart()
-                self.tainted.setdefault(self.db.number, self.now)
-                self.hide()
+                self.taint()
+        if p.get("shown") and rnd.random() < 0.03:
+            before = self.redis.evicted
+            self.redis.evict_shown(rnd)
+            if self.redis.evicted > before:
+                self.taint()
 
-    def hide(self):
-        """Whatever is not committed may be unknown from now on, for who does not see it."""
-        for (u, s), versions in self.acks.items():
-            for v in versions:
-                if v > self.db.row(u, s)[1]:
-                    self.lost.setdefault((u, s, v), self.now)
+    def taint(self):
+        """Until everyone has polled, replies lack what is lost; also those in the epoch before, which some still believe."""
+        self.tainted[self.db.number] = self.tainted[self.db.number - 1] = self.now
 
     # At rest.
 
@@ -272,7 +289,7 @@ class World:
                 n.background()
             self.resolve()
             idle = not (self.busy or self.queue or self.zombies or self.ghosts or any(n.unshown for n in self.nodes))
-            idle = idle and self.db.open and all(p.number == self.db.number for p in self.parts) and not self.db.active
+            idle = idle and self.db.open and self.db.drained() and all(p.number == self.db.number for p in self.parts) and not self.db.active
             if not idle:
                 quiet_since = None
             elif quiet_since is None:

@@ -1,5 +1,5 @@
 """The processes of the model: nodes and the worker. What a process does is a generator; each yield ends a step."""
-from stores import NEVER, NONE, READ, Transaction
+from stores import BARRIER, NEVER, NONE, READ, Transaction
 
 
 def included(history, c, marked=True):
@@ -17,6 +17,7 @@ class Part:
     def __init__(self, world):
         self.w = world
         self.number, self.open, self.began, self.learned, self.closed = 1, True, 0, -NEVER, -NEVER
+        self.drained, self.evicted = True, world.redis.evicted
         self.fails, self.failing, self.probed, self.alarm = 0, None, None, False
         self.away = {"redis": 0, "database": 0}
         self.polling = self.poll()
@@ -50,7 +51,7 @@ class Part:
         return not self.open and self.w.now - self.closed <= self.w.VALID
 
     def doubts(self):
-        return self.w.now - self.learned <= self.w.DOUBT and self.w.on("doubt")
+        return not self.drained and self.w.on("doubt")
 
     def poll_step(self):
         next(self.polling)
@@ -62,17 +63,26 @@ class Part:
                 yield
             begin = w.now
             yield
-            number, is_open, since = db.number, db.open, db.since
+            number, is_open, since, drained = db.number, db.open, db.since, db.drained()
+            barrier, age = db.barrier, w.now - db.raised
             yield
             seen = False
             if is_open:
                 ok, alive = self.call(lambda: number in w.redis.alive)
+                if ok and w.redis.evicted > self.evicted and w.on("evicted"):
+                    evicted, self.drained, drained = w.redis.evicted, False, False
+                    yield
+                    if self.up("database"):
+                        db.doubt()
+                        self.evicted = evicted
                 seen = ok and (alive or not w.on("sentinel"))
                 if ok and (not seen or self.alarm):
                     self.alarm = False
                     yield from self.begin_next(number)
                     continue
-            self.learn(number, is_open, begin if seen or not is_open else self.began)
+            self.learn(number, is_open, begin if seen or not is_open else self.began, drained)
+            if not drained and (age > w.VALID or not w.on("barrier_late")):
+                yield from self.drain(barrier)
             if is_open and self.failing is not None and self.fails > 1 and w.now - self.failing >= 2 * second:
                 yield from self.change(number, False, False)
                 self.failing = None
@@ -88,12 +98,17 @@ class Part:
             while w.now < due:
                 yield
 
-    def learn(self, number, is_open, began):
+    def drain(self, barrier):
+        """Workers alone have it passed."""
+        return
+        yield
+
+    def learn(self, number, is_open, began, drained):
         if number != self.number:
             self.learned = self.w.now
         if self.open and not is_open:
             self.closed = self.w.now
-        self.number, self.open, self.began = number, is_open, began
+        self.number, self.open, self.began, self.drained = number, is_open, began, drained
 
     def begin_next(self, number):
         ok, _ = self.call(self.w.redis.alive.add, number + 1)
@@ -116,7 +131,8 @@ class Part:
             return
         db.fresh = is_open and db.open
         db.open, db.since, db.number = is_open, w.now, number + is_open
-        w.hide()
+        if is_open:
+            db.doubt()
 
     def transact(self, subjects, actions, before, direct):
         """Returns the transaction that was committed, None where it was not, as far as one knows."""
@@ -138,13 +154,20 @@ class Part:
             while db.locked & tx.subjects:
                 yield
             db.lock(tx)
-            changed = db.prepare(tx, *actions(), direct)
+            some, _ = actions()
+            for ahead, _, _, state, b in some:
+                if state == BARRIER:
+                    tx.barrier, tx.ahead = max(tx.barrier, b), tx.ahead | ahead
+            changed = db.prepare(tx, [a for a in some if a[3] != BARRIER], None, direct)
             yield
             if tx.epoch and not (yield from before(tx, changed)):
                 db.end(tx)
                 return None
             tx.ready = True
             yield
+            if w.profile.get("lag") and w.rnd.random() < 0.1:
+                db.end(tx)
+                return None
             if w.profile.get("crash") and w.rnd.random() < 0.02 or not self.up("database"):
                 w.zombies.append(tx)  # committed or not: nobody has told us
                 return None
@@ -178,23 +201,37 @@ class Part:
 
 class Message:
     def __init__(self, *action):
-        self.action = action  # id, user, subject, state, version
-        self.delivered = self.again = False
+        self.action = action  # id, user, subject, state, version; of a barrier also what is ahead of it
+        self.delivered = self.again = self.redelivered = False
+        self.behind = 0  # the latest barrier that was published before
+
+    def barrier(self):
+        return self.action[3] == BARRIER
 
 
 class Worker(Part):
-    PREFETCH = 6
-
     def __init__(self, world):
         super().__init__(world)
         self.turn = self.idle = 0
+        self.published = -NEVER  # the last barrier
         self.start()
 
     def start(self):
+        """What was delivered comes again, not always in the order in which it was published."""
         self.turn += 1
         for m in self.w.queue:
-            m.again = m.again or m.delivered
+            m.again, m.redelivered = m.again or m.delivered, m.redelivered or m.delivered
+        self.w.queue.sort(key=lambda m: not (m.redelivered and m.barrier()))
         self.working = self.work(self.turn)
+
+    def drain(self, barrier):
+        """A barrier goes the way of the actions: who passes it has passed all that was confirmed before."""
+        yield
+        if self.w.queue_up and self.w.now - self.published > self.w.SECOND:
+            self.published = self.w.now
+            ahead = {m.action[0] for m in self.w.queue if not m.barrier()}
+            self.w.queue.append(Message(ahead, None, None, BARRIER, barrier))
+            self.w.barrier = max(self.w.barrier, barrier)
 
     def step(self):
         if self.w.now >= self.idle:
@@ -211,10 +248,11 @@ class Worker(Part):
         self.start()
 
     def work(self, turn):
-        w, tried, size = self.w, [], 4
+        w, tried = self.w, []
+        size, prefetch = (12, 16) if w.profile.get("lag") else (4, 6)
         while turn == self.turn:
             yield
-            held = w.queue[:self.PREFETCH]
+            held = w.queue[:prefetch]
             if not held or turn != self.turn:
                 continue
             for m in held:
@@ -235,14 +273,29 @@ class Worker(Part):
             committed = yield from self.persist(turn, batch, tried)
             if committed is None:
                 tried = tried + [m for m in batch if m not in tried]
+                if turn == self.turn and w.profile.get("crash") and w.rnd.random() < 0.3:
+                    yield from self.stop(turn, batch[len(batch) // 2:], tried)
                 continue
             if not (yield from self.publish(committed, 0)):
                 continue
-            if turn == self.turn:
-                done = set(batch)
-                w.queue[:] = [m for m in w.queue if m not in done]
+            self.ack(turn, batch)
+            if w.profile.get("lag") and w.rnd.random() < (0.9 if committed.first else 0.01):
+                self.idle = w.now + 250
 
-    def persist(self, turn, batch, tried):
+    def ack(self, turn, batch):
+        if turn == self.turn:
+            done = set(batch)
+            self.w.queue[:] = [m for m in self.w.queue if m not in done]
+
+    def stop(self, turn, rest, tried):
+        """A worker that is told to stop gives back what it could not persist, and tries the rest of the batch."""
+        committed = yield from self.persist(turn, rest, tried, not self.w.on("barrier_stop"))
+        if committed and (yield from self.publish(committed, 0)):
+            self.ack(turn, rest)
+        self.start()
+        yield
+
+    def persist(self, turn, batch, tried, passing=True):
         w = self.w
 
         def before(tx, changed):
@@ -253,8 +306,9 @@ class Worker(Part):
                     return False
             return (yield from self.mark(tx, changed) if w.on("mark_first") else nothing())
 
-        actions = [m.action for m in batch]
-        tx = yield from self.transact({a[2] for a in actions}, lambda: (actions, None), before, False)
+        actions = [m.action for m in batch if not m.barrier()
+                   or passing and not (m.redelivered and w.on("barrier_fresh"))]
+        tx = yield from self.transact({m.action[2] for m in batch if not m.barrier()}, lambda: (actions, None), before, False)
         if tx and tx.epoch and not w.on("mark_first"):
             yield from self.mark(tx, {s for s in tx.subjects})
         return tx
@@ -262,7 +316,7 @@ class Worker(Part):
     def forget_all(self, messages, epoch, subjects):
         by = {}
         for m in messages:
-            if subjects is None or m.action[2] in subjects:
+            if not m.barrier() and (subjects is None or m.action[2] in subjects):
                 _, u, s, state, v = m.action
                 if state != READ:
                     by.setdefault(u, []).append(s)
@@ -314,21 +368,20 @@ class Node(Part):
             del self.stale[s]
         elif self.unshown and w.on("retry"):
             key = w.rnd.choice(list(self.unshown))
-            state, v, since = self.unshown[key]
-            if w.now - since > w.DOUBT:
-                self.shown(key, v, None)
-            elif self.open and self.call(w.redis.show, self.number, [(0,) + key + (state, v)])[0]:
-                if self.sure() and self.number == w.db.number:
-                    self.shown(key, v)
-                else:
-                    self.shown(key, v, self)
+            state, v = self.unshown[key]
+            if self.up("database") and w.db.row(*key)[1] >= v:
+                self.shown(key, v)
+            elif self.open and self.call(w.redis.show, self.number, [(0,) + key + (state, v)])[0] and self.shown_to_all():
+                self.shown(key, v)
 
-    def shown(self, key, v, excuse=False):
+    def shown_to_all(self):
+        """Whether what was just shown was shown in the epoch of everybody else."""
+        return self.sure() or not self.w.on("show_sure")
+
+    def shown(self, key, v):
         self.unshown.pop(key, None)
         for x in [x for x, node in self.w.excused.items() if x[:2] == key and x[2] <= v and node is self]:
-            self.w.excused[x] = excuse  # and what it has come in place of
-            if excuse is False:
-                del self.w.excused[x]
+            del self.w.excused[x]  # and what it has come in place of
 
     # Reading.
 
@@ -417,11 +470,9 @@ class Node(Part):
             yield
         for s in asked:
             if (u, s) in mine and w.on("overlay"):
-                state, v, _ = mine[u, s]
+                state, v = mine[u, s]
                 if v > out[s][0]:
                     out[s] = (v, True, state) + out[s][3:]
-                elif self.unshown.get((u, s)) == mine[u, s]:
-                    self.shown((u, s), v)
         return out
 
     def query(self, u):
@@ -547,6 +598,7 @@ class Node(Part):
         yield
         if w.queue_up:
             w.queue.append(m)
+            m.behind = w.barrier
             yield
             yield from self.show(e, m)
             return
@@ -566,19 +618,15 @@ class Node(Part):
             ok = self.call(w.redis.show, e - 1, [m.action])[0]
         if self.closing() and w.on("show_closed"):
             self.call(w.redis.show, e, [m.action])
-        if not ok:
-            self.unshown[u, s] = (state, v, w.now)
-        if ok and self.sure() and e == w.db.number:
+        if not ok or not self.shown_to_all():
+            self.unshown[u, s] = (state, v)
+        closed = not self.open and w.now - self.began <= w.VALID and (self.up("redis") or not self.closing())
+        if ok and self.sure() or closed:
             w.ack(u, s, v)
-        elif self.closing() and self.up("redis") and e == w.db.number and not w.db.open:
-            w.ack(u, s, v)
-            w.lost.setdefault((u, s, v), w.now)
+            if w.db.open and e != w.db.number and m.behind >= w.db.barrier:
+                w.flag("shown before a barrier", u, s, v, e, w.db.number)
         else:
-            w.ack(u, s, v, self)
-            if e != w.db.number:
-                w.lost.setdefault((u, s, v), w.now)
-        if e in w.tainted:
-            w.lost.setdefault((u, s, v), w.now)
+            w.ack(u, s, v, self)  # cut off from one of them
         yield
 
     def direct(self, subjects, actions):

@@ -3,6 +3,7 @@
 NEVER = float("inf")
 KEEP = 3  # marks a history remembers
 READ = "read"  # the state of an action that is a read
+BARRIER = "barrier"  # of what is no action, and whose version is the number of a barrier
 NONE = (0, False, 0, ((0, 0, "f"),), 0)  # the entry of what is absent from a window that holds all
 
 
@@ -15,6 +16,8 @@ class Transaction:
         self.reads = []  # (user, subject, version)
         self.ready = False  # marked: nothing is left but the commit
         self.deadline = NEVER
+        # A barrier that it passes, the messages that were ahead of it, and whether it is the first to pass it.
+        self.barrier, self.ahead, self.first = 0, set(), False
         self.holds = False
 
 
@@ -26,6 +29,7 @@ class Database:
         self.reads = {(u, s): set() for u in world.users for s in world.subjects}  # versions
         self.inbox = set()
         self.number, self.open, self.since, self.fresh = 1, True, -NEVER, False
+        self.barrier, self.raised, self.passed = 0, -NEVER, 0  # the latest, when it was raised; the latest that was passed
         self.locked, self.active, self.waiting = set(), set(), 0
         self.at = {s: {0: {}} for s in world.subjects}   # oracle: whose share each version includes
 
@@ -71,6 +75,9 @@ class Database:
         tx.at = self.world.now
         self.rows.update(tx.rows)
         self.inbox |= tx.inbox
+        if tx.barrier > self.passed and not tx.ahead <= self.inbox:
+            self.world.flag("barrier passed", tx.barrier)
+        self.passed, tx.first = max(self.passed, tx.barrier), tx.barrier > self.passed
         for u, s, v in tx.reads:
             self.reads[u, s].add(v)
         for s, c in tx.counts.items():
@@ -79,6 +86,13 @@ class Database:
         self.end(tx)
         self.world.committed(tx)
         return True
+
+    def doubt(self):
+        """What is queued now may not be shown: until the next barrier is passed, nobody knows."""
+        self.barrier, self.raised = self.barrier + 1, self.world.now
+
+    def drained(self):
+        return self.passed >= self.barrier
 
     def lock(self, tx):
         tx.holds = True
@@ -103,6 +117,7 @@ class Redis:
 
     def __init__(self, world):
         self.world, self.counts, self.windows, self.alive = world, {}, {}, {1}
+        self.evicted = 0  # windows that held something shown
 
     def _touch(self, s):
         for n in self.world.nodes:
@@ -246,6 +261,16 @@ class Redis:
             idle = all(not x[1] and self.world.now - x[4] > self.world.MINUTE for x in w.entries.values())
             if idle and self.world.now >= w.guard[0]:
                 del self.windows[key]
+
+    def evict_shown(self, rnd):
+        """A window that may hold something shown. That some were evicted can be seen."""
+        if self.windows:
+            key = rnd.choice(list(self.windows))
+            w = self.windows[key]
+            settled = all(self.world.now - x[4] > self.world.TX for x in w.entries.values())
+            if settled and self.world.now >= w.guard[0]:
+                del self.windows[key]
+                self.evicted += 1
 
     def trim(self, rnd):
         """One entry that nobody has touched for a while; a window that is to be loaded again."""
