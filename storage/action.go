@@ -135,6 +135,17 @@ type Message struct {
 	// Published is when the message was first put into a queue, in microseconds
 	// since 1970; 0 where its age does not matter (see Outcome.Expired).
 	Published int64
+	// Barrier makes the message a barrier instead, without actions.
+	Barrier Barrier
+}
+
+// Barrier is a mark in one partition of a queue. A store that persists it
+// records that the partition has passed Number, if it is the latest: every message
+// that was queued there before is persisted or rejected. The zero Barrier is none.
+type Barrier struct {
+	Number     int64 // see Epochs.RaiseBarrier
+	Partition  int   // from 0 to Partitions-1
+	Partitions int
 }
 
 // InboxAge is how long a store remembers the ids of messages that it has
@@ -174,12 +185,30 @@ func (m Message) Validate() error {
 		return &InvalidError{Field: "message id", Reason: fmt.Sprintf(
 			"must be 1 to %d printable characters of ASCII without a space", MaxMessageIDBytes)}
 	}
+	if b := m.Barrier; b != (Barrier{}) && (b.Number < 1 || b.Partition < 0 || b.Partition >= b.Partitions || len(m.Actions) > 0) {
+		return &InvalidError{Field: "barrier", Reason: "must have a number, one of its partitions and no actions"}
+	}
 	for _, a := range m.Actions {
 		if err := a.Validate(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// SplitBarriers returns the messages that are barriers, and the others. It does
+// not change the argument, and allocates only if there are any.
+func SplitBarriers(messages []Message) (barriers []Barrier, others []Message) {
+	isBarrier := func(m Message) bool { return m.Barrier != (Barrier{}) }
+	if !slices.ContainsFunc(messages, isBarrier) {
+		return nil, messages
+	}
+	for _, m := range messages {
+		if isBarrier(m) {
+			barriers = append(barriers, m.Barrier)
+		}
+	}
+	return barriers, slices.DeleteFunc(slices.Clone(messages), isBarrier)
 }
 
 // Micros is t as a version: microseconds since 1970.

@@ -266,6 +266,14 @@ type Epoch struct {
 	// in it, and what the mirror holds of that, may be lost. Nothing is committed
 	// until the epoch is closed or the next one begins.
 	Rewound bool
+	// Barrier is the number of the latest barrier, 0 if none was ever raised. It
+	// was raised BarrierAge ago, by the database's clock. Drained reports whether
+	// every partition of the queue has passed it: everything that was queued when
+	// it was raised is persisted or rejected. Outcomes and transactions do not
+	// need them: only the methods of Epochs fill them in.
+	Barrier    int64
+	BarrierAge time.Duration
+	Drained    bool
 	// Clock is a reading of the database's clock. Epochs.Epoch fills it in.
 	Clock ClockReading
 }
@@ -328,12 +336,18 @@ type Epochs interface {
 	// NextEpoch begins the epoch after the one of this number, closed or not,
 	// and returns the present one, which is another where somebody else was
 	// first. Where the epoch before was open, or Rewound, every transaction is
-	// ErrUnavailable for EpochGrace.
+	// ErrUnavailable for EpochGrace. It raises the barrier, unless the epoch is
+	// the first that was ever open: what is queued was shown in an epoch before,
+	// if at all.
 	NextEpoch(ctx context.Context, number int64, next NewEpoch) (Epoch, error)
 	// Hold says that this process uses the mirror of the epoch of this number. It
 	// does nothing where that is not the present one, or where another process has
 	// said so within HoldTime. It may be lost when the database crashes.
 	Hold(ctx context.Context, number int64) error
+	// RaiseBarrier raises the number of the barrier, for when the mirror may lack
+	// some of what is queued now, and returns the present epoch. A number is
+	// never used twice, not even by a database that was restored from a backup.
+	RaiseBarrier(ctx context.Context) (Epoch, error)
 }
 
 // Persister makes actions durable.
@@ -347,6 +361,10 @@ type Persister interface {
 	// uncollected, with the version that it has. Into any other folder that is
 	// not there it goes to the user's default folder, which is made if need be.
 	// The same call may be repeated at any time.
+	//
+	// A barrier is recorded as passed, in the same transaction, if it is the
+	// latest that was raised. It does not enter the inbox and is not counted as
+	// skipped.
 	//
 	// The actions are valid (Action.Validate); an invalid one is an
 	// *InvalidError and nothing is persisted. mark may be nil.

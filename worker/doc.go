@@ -60,6 +60,13 @@
 // I4a A clear is conditional, whatever is known of the state before it, also
 // past the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
 //
+// A barrier (Barriers) is passed only once everything that was confirmed before it
+// in its partition is persisted or rejected: TestBarrierIsPassedWithWhatIsBeforeIt,
+// TestBarrierIsNotPassedBehindWhatWasGivenBack, TestRedeliveredBarrierIsNotPassed.
+// It is published until it is passed, and is no dead letter:
+// TestBarriersArePublishedUntilTheyArePassed, TestBarriersWaitForTheQueue,
+// TestBarrierThatFailsIsNotRejected.
+//
 // I6 Degrade, and say so:
 //
 //   - A state that cannot be looked at does not keep an action from the queue,

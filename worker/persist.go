@@ -59,11 +59,13 @@ func (h *hand) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome
 	if err := h.forget(ctx, batch); err != nil {
 		return storage.Outcome{}, time.Since(start), err
 	}
-	messages := make([]storage.Message, len(batch))
+	messages := make([]storage.Message, 0, len(batch))
 	actions := 0
-	for i, t := range batch {
-		messages[i] = t.Message()
-		actions += len(messages[i].Actions)
+	for i := range batch {
+		if t := &batch[i]; !t.isBarrier() || h.passes(t) {
+			messages = append(messages, t.Message())
+			actions += len(t.Message().Actions)
+		}
 	}
 	begun, marked := time.Now(), time.Time{}
 	stop := func() {}
@@ -90,6 +92,15 @@ func (h *hand) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome
 	h.opts.Metrics.persisted(time.Since(begun), len(messages), actions)
 	return outcome, took, nil
 }
+
+// isBarrier reports whether the message is a barrier.
+func (t *task) isBarrier() bool { return t.Message().Barrier != (storage.Barrier{}) }
+
+// passes reports whether everything that was queued before a barrier is persisted
+// or rejected once its batch is persisted. That is so unless something was given
+// back that comes again behind it; and what is redelivered may overtake what was
+// given back before.
+func (h *hand) passes(barrier *task) bool { return !h.gaveBack && !barrier.Redelivered() }
 
 func doubt(batch []task, doubtful bool) {
 	for i := range batch {

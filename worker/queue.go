@@ -42,7 +42,8 @@ type Consumer interface {
 	// lost, then closes the channel. A message comes again, marked as
 	// redelivered, where it was requeued or its consumer went away before it
 	// settled it. Messages of one partition go to one consumer at a time, in
-	// the order they were published, but for redelivered ones. How many
+	// the order they were published, but for redelivered ones: those come before any
+	// that nobody has had (see Barriers), in any order. How many
 	// messages a consumer is given before it settles one is bounded.
 	// Errors: storage.ErrUnavailable, ErrClosed.
 	Consume(ctx context.Context) (<-chan Delivery, error)

@@ -13,7 +13,7 @@ import (
 func (h *hand) reject(ctx, working context.Context, t task, why error) {
 	message := t.Message()
 	if h.drop(ctx, working, message) != nil {
-		h.requeue([]task{t})
+		h.giveBack([]task{t})
 		return
 	}
 	h.opts.Metrics.rejected()

@@ -74,6 +74,7 @@ type hand struct {
 
 	deliveries <-chan Delivery
 	began      time.Time // the last batch
+	gaveBack   bool      // something, since Run began
 	failing    atomic.Pointer[error]
 }
 
@@ -114,6 +115,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("consume: %w", err)
 	}
 	pruner.Go(func() { w.prune(pruning) })
+	for _, h := range w.hands {
+		h.gaveBack = false
+	}
 	dealing, stopDealing := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -304,7 +308,7 @@ func (h *hand) workAll(ctx, working context.Context, batch []task) {
 			actions += len(batch[n].Message().Actions)
 		}
 		if stopped {
-			h.requeue(batch[:n])
+			h.giveBack(batch[:n])
 		} else {
 			h.work(ctx, working, batch[:n])
 		}
@@ -323,15 +327,18 @@ func (h *hand) work(ctx, working context.Context, batch []task) {
 		h.halved.Worked()
 		h.ack(h.rejectExpired(ctx, working, batch, outcome.Expired))
 	case err == nil: // persisted, but not told: whoever gets it again will tell
-		h.requeue(batch)
+		h.giveBack(batch)
 	case errors.Is(err, errStopped):
-		h.requeue(batch)
+		h.giveBack(batch)
 	case len(batch) > 1:
 		h.opts.Metrics.retried()
 		h.halved.Failed("messages", len(batch), "error", err)
 		half := len(batch) / 2
 		h.work(ctx, working, batch[:half])
 		h.work(ctx, working, batch[half:])
+	case batch[0].isBarrier(): // others follow it
+		h.opts.Logger.Error("barrier not passed", "barrier", batch[0].Message().Barrier.Number, "error", err)
+		h.ack(batch)
 	default:
 		h.reject(ctx, working, batch[0], err)
 	}
@@ -354,9 +361,10 @@ func (w *Worker) ack(batch []task) {
 	}
 }
 
-func (w *Worker) requeue(batch []task) {
+func (h *hand) giveBack(batch []task) {
+	h.gaveBack = true
 	for _, t := range batch {
-		w.settled("requeue", t.Requeue())
+		h.settled("requeue", t.Requeue())
 	}
 }
 

@@ -90,6 +90,7 @@ func (c *workCommand) Run(p *program) (err error) {
 		defer stop()
 		supervise(ctx, working, consumer, behind.copied.Stranger)
 	})
+	running.Go(func() { worker.NewBarriers(behind.queue, behind.copied.Barrier, options).Run(ctx) })
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
 

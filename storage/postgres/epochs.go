@@ -28,11 +28,29 @@ UPDATE mirror SET open = FALSE, changed_at = ` + clock + `, free_at = ` + clock 
 WHERE one AND epoch = $1 AND (open OR ` + rewound + `)`
 	nextEpoch = `
 UPDATE mirror SET epoch = $3, open = TRUE, changed_at = ` + clock + `, holder = $4, held_at = ` + clock + `, history = ` + history + `,
-    free_at = CASE WHEN open OR ` + rewound + ` THEN ` + clock + ` + $2 ELSE free_at END
+    free_at = CASE WHEN open OR ` + rewound + ` THEN ` + clock + ` + $2 ELSE free_at END,
+    barrier = CASE WHEN epoch = 1 THEN barrier ELSE ` + nextBarrier + ` END,
+    raised_at = CASE WHEN epoch = 1 THEN raised_at ELSE ` + clock + ` END
 WHERE one AND epoch = $1`
 	// The commit waits for no disk and no standby: nothing depends on it for long.
-	quickCommit = `SET LOCAL synchronous_commit = off`
-	hold        = `UPDATE mirror SET held_at = ` + clock + ` WHERE one AND epoch = $1 AND held_at < ` + clock + ` - $2`
+	quickCommit   = `SET LOCAL synchronous_commit = off`
+	hold          = `UPDATE mirror SET held_at = ` + clock + ` WHERE one AND epoch = $1 AND held_at < ` + clock + ` - $2`
+	selectBarrier = `
+SELECT barrier, ` + clock + ` - raised_at, barrier = 0 OR EXISTS (
+    SELECT FROM watermark w WHERE w.barrier = mirror.barrier GROUP BY w.partitions HAVING count(*) = w.partitions)
+FROM mirror WHERE one`
+	// A number tells when it was raised, so that a restored database does not use
+	// it again: a barrier of that number may still be queued.
+	nextBarrier  = `greatest(barrier + 1, ` + clock + `)`
+	raiseBarrier = `UPDATE mirror SET barrier = ` + nextBarrier + `, raised_at = ` + clock + ` WHERE one`
+	// Only the latest barrier counts: one of another number was raised before, maybe
+	// on a server whose clock was ahead and whose last commits are lost. Workers of
+	// different partitions may record theirs at once, in the order of the key.
+	recordWatermarks = `
+INSERT INTO watermark (partitions, partition, barrier)
+SELECT partitions, partition, max(b.barrier) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS b (partitions, partition, barrier)
+WHERE b.barrier = (SELECT barrier FROM mirror WHERE one) GROUP BY partitions, partition ORDER BY partitions, partition
+ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 )
 
 // readEpoch fills the epoch in once the batch is sent.
@@ -45,6 +63,28 @@ func readEpoch(b *pgx.Batch, to *storage.Epoch) {
 		to.Clock.Time = storage.Time(now)
 		return err
 	})
+}
+
+// readBarrier fills in what readEpoch leaves out.
+func readBarrier(b *pgx.Batch, to *storage.Epoch) {
+	b.Queue(selectBarrier).QueryRow(func(row pgx.Row) error {
+		var age int64
+		err := row.Scan(&to.Barrier, &age, &to.Drained)
+		to.BarrierAge = time.Duration(age) * time.Microsecond
+		return err
+	})
+}
+
+// pass records barriers as passed.
+func pass(b *pgx.Batch, barriers []storage.Barrier) {
+	if len(barriers) == 0 {
+		return
+	}
+	rows := newColumns(0, 3, len(barriers))
+	for _, barrier := range barriers {
+		rows.add(nil, int64(barrier.Partitions), int64(barrier.Partition), barrier.Number)
+	}
+	b.Queue(recordWatermarks, rows.args()...)
 }
 
 // enter keeps the epoch from changing until the transaction ends. The lock is
@@ -63,6 +103,7 @@ func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
 	err = s.write(ctx, "read the epoch", func(t *tx) error {
 		b := t.batch()
 		e := enter(b)
+		readBarrier(b, e)
 		e.Clock.Before = s.now()
 		err := t.send(b)
 		e.Clock.After = s.now()
@@ -93,6 +134,19 @@ func (s *Store) Hold(ctx context.Context, number int64) error {
 	})
 }
 
+// RaiseBarrier raises the barrier.
+func (s *Store) RaiseBarrier(ctx context.Context) (epoch storage.Epoch, err error) {
+	err = s.write(ctx, "raise the barrier", func(t *tx) error {
+		b := t.batch()
+		b.Queue(soonOrNever)
+		b.Queue(raiseBarrier)
+		readEpoch(b, &epoch)
+		readBarrier(b, &epoch)
+		return t.send(b)
+	})
+	return epoch, err
+}
+
 // All who write wait behind a change that waits for one of them: not for long,
 // since whoever wants it tries again.
 const soonOrNever = `SET LOCAL lock_timeout = '1s'`
@@ -104,6 +158,7 @@ func (s *Store) changeEpoch(ctx context.Context, what, update string, number int
 		b.Queue(seizeEpoch)
 		b.Queue(update, append([]any{number, storage.EpochGrace.Microseconds()}, more...)...)
 		readEpoch(b, &epoch)
+		readBarrier(b, &epoch)
 		return t.send(b)
 	})
 	return epoch, err

@@ -42,6 +42,8 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 	}
 	b := t.batch()
 	epoch := enter(b)
+	barriers, messages := storage.SplitBarriers(messages)
+	pass(b, barriers)
 	fresh := receive(b, messages)
 	folders := guardCollections(b, messages)
 	if err := t.send(b); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // tables are those that hold data.
-var tables = []string{"deleted_folder", "folder", "inbox", "interactive", "mirror", "secret", "user_collection", "user_reaction", "user_read"}
+var tables = []string{"deleted_folder", "folder", "inbox", "interactive", "mirror", "secret", "user_collection", "user_reaction", "user_read", "watermark"}
 
 const selectForbidden = `
 SELECT current_user, current_schema, coalesce(string_agg(name, ', '), '') FROM unnest($1::text[]) name

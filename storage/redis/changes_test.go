@@ -134,8 +134,8 @@ func TestWatchersOutliveRedis(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			server, db := startServer(t), openDatabase(t)
-			node := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
-			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short, Doubt: short})
+			node := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
 			hub := newHub(t, node)
 			w := hub.Watch([]storage.Subject{movie})
 			defer w.Close()

@@ -15,7 +15,7 @@ import (
 func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 	before, after := startServer(t), startServer(t)
 	for name, options := range map[string]Options{
-		"another Redis": {URL: after.url(), Doubt: short}, "another prefix": {URL: before.url(), Prefix: prefix(), Doubt: short},
+		"another Redis": {URL: after.url()}, "another prefix": {URL: before.url(), Prefix: prefix()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := openDatabase(t)
@@ -102,7 +102,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	epochIs("where nobody uses it", number, false)
 	persist(t, db, last, react(alice, movie, storage.NoReaction, 20))
 	must(t, last.Close())
-	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours, Doubt: short})
+	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Prefix: ours})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked != nil {
 		t.Errorf("in the end: %+v", got)
 	}
@@ -116,7 +116,7 @@ func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
 	s.halt()
 	server.kill()
 	server.start()
-	next := open(t, Options{URL: server.url(), Database: openAgain(t, db), Doubt: short})
+	next := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	if got := live(t, next); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("in the end: %+v", got)
 	}

@@ -95,7 +95,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 		must(t, one.command("CONFIG", "SET", "cluster-node-timeout", "600000").Error())
 	}
 	db := openDatabase(t)
-	writer := open(t, Options{URL: url, Database: db, RedisTimeout: short, Doubt: short})
+	writer := open(t, Options{URL: url, Database: db, RedisTimeout: short})
 	// The shard that fails is not the sentinel's, and holds the counts.
 	shardOf := func(key string) int {
 		slot, err := masters[0].command("CLUSTER", "KEYSLOT", key).AsInt64()
@@ -115,8 +115,8 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	})
 	masters[failing].cutOff()
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
-	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short, Doubt: short}) // which has cached nothing
-	reader.halt()                                                                                       // it polls when the test says so
+	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // which has cached nothing
+	reader.halt()                                                                         // it polls when the test says so
 	must(t, reader.poll(t.Context()))
 	if !reader.sure(reader.epoch.Load()) {
 		t.Fatal("the epoch is not sure")
@@ -130,6 +130,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	}
 	must(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
 	eventually(t, "the next epoch is live", func() bool {
+		passBarrier(t, reader, db)
 		got := see(t, reader, alice, subject)
 		if got.Freshness == storage.Live && (got.LikeCount != 2 || got.Liked == nil) {
 			t.Errorf("LIVE with %d likes, the own one %v", got.LikeCount, got.Liked)
@@ -148,7 +149,7 @@ func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 	}
 	log := new(logged)
 	s := open(t, Options{
-		URL: url, Database: openDatabase(t), RedisTimeout: short, Doubt: short, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		URL: url, Database: openDatabase(t), RedisTimeout: short, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	slot, err := masters[0].command("CLUSTER", "KEYSLOT", s.epoch.Load().sentinel()).AsInt64()
 	must(t, err)

@@ -19,6 +19,7 @@ func live(tb testing.TB, s *Store) storage.Interactive {
 	tb.Helper()
 	var got storage.Interactive
 	eventually(tb, "it is LIVE", func() bool {
+		passBarrier(tb, s, s.opts.Database)
 		got = see(tb, s, alice, movie)
 		return got.Freshness == storage.Live
 	})
@@ -27,7 +28,7 @@ func live(tb testing.TB, s *Store) storage.Interactive {
 
 func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: 5 * time.Second})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	see(t, s, alice, movie)
 	server.kill()
@@ -111,7 +112,7 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 
 func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	server, db := startServer(t), &hooked{Store: openDatabase(t)}
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	down := func(context.Context) error { return storage.ErrUnavailable }

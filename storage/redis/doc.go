@@ -76,10 +76,12 @@
 // are zeros and storage.Unavailable. Marks that fail for two seconds close the
 // epoch: workers go on without Redis once nobody believes it any more, and until
 // then what is confirmed is still shown in it. A Redis that
-// answers again begins the next epoch, as one that has lost data does. For a
-// while after that, a viewer's answers are stale, and Look says that it does
-// not know the latest word, so that every action is published. Breakers keep a
-// part that is down from costing every call its time-out.
+// answers again begins the next epoch, as one that has lost data does. What is
+// queued then may not be shown in it: until every partition of the queue has
+// passed a barrier that was published after that (Barrier), a viewer's answers are
+// stale, and Look says that it does not know the latest word, so that every action
+// is published. Breakers keep a part that is down from costing every call its
+// time-out.
 //
 // docs/decisions/0009 tells why.
 //
@@ -113,6 +115,9 @@
 //     TestWithoutTheDatabaseWhatIsWarmIsServed,
 //     TestWorkersGoOnWithoutRedis, TestUnshownIsLaidOver,
 //     TestLookKnowsNothingAfterALoss, TestEvictionsMakeDoubtful,
+//     TestAnswersAreStaleUntilTheBarrierIsPassed, TestLongBarriersPastTheQueueAreCaught,
+//     TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain, TestPersistedIsNotRemembered,
+//     TestWhatWasShownNeedsNoSecondShowInTheSameEpoch,
 //     TestHangingPartsCostLittle, TestHangingDatabaseIsLeftAlone,
 //     TestCutOffNodeDoesNotWaitInVain, TestOneStallOpensNoBreaker,
 //     TestCallerWhoGoesAwayBlamesNobody, TestWorkersThatPublishGoOnWithoutRedis,

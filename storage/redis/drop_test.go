@@ -101,8 +101,9 @@ func TestEvictionsMakeDoubtful(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			server, db, log := startServer(t), openDatabase(t), new(logged)
 			s := open(t, Options{
-				URL: server.url(), Database: db, Doubt: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil)),
+				URL: server.url(), Database: db, Logger: slog.New(slog.NewTextHandler(log, nil)),
 			})
+			first := s.epoch.Load()
 			persist(t, db, s, react(alice, movie, storage.Like, 10))
 			info, err := server.command("INFO", "memory").ToString()
 			must(t, err)
@@ -124,7 +125,19 @@ func TestEvictionsMakeDoubtful(t *testing.T) {
 				t.Errorf("logged: %q", lines)
 			}
 			must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
-			live(t, s)
+			later := open(t, Options{URL: server.url(), Database: openAgain(t, db)}) // which has seen no eviction
+			if got := see(t, later, alice, movie); (got.Freshness == storage.Stale) != doubtful {
+				t.Errorf("a process that starts later: %+v; doubtful should be %v", got, doubtful)
+			}
+			if now := s.epoch.Load(); (now.barrier > first.barrier) != doubtful { // the sentinel may be evicted, too
+				t.Errorf("barrier %d; before %d", now.barrier, first.barrier)
+			}
+			for _, store := range []*Store{s, later} {
+				live(t, store)
+				if now := store.epoch.Load(); !now.drained {
+					t.Errorf("LIVE before barrier %d is passed", now.barrier)
+				}
+			}
 		})
 	}
 }

@@ -42,6 +42,10 @@ type epoch struct {
 	silence time.Duration // of those that use it
 	wait    time.Duration // until something is committed
 	ended   *epoch        // the one that ended as this one began or was closed, as it was then; nil if it is not known
+
+	barrier int64     // number of the latest barrier
+	raised  time.Time // not before it was, by the local clock
+	drained bool      // every partition has passed it
 }
 
 func (s *Store) epochOf(number int64) *epoch {
@@ -82,12 +86,19 @@ func (e *epoch) lately() *epoch {
 	return e.ended
 }
 
-// doubted reports whether something may be queued that was shown in an earlier
-// epoch, or that Redis has evicted.
-func (s *Store) doubted(at *epoch) bool {
-	evicted := s.evicted.Load()
-	return at.number > firstEpoch && time.Since(at.begun) < s.opts.Doubt ||
-		evicted > 0 && time.Since(s.began)-time.Duration(evicted) < s.opts.Doubt
+// inDoubt reports whether something may be queued that this epoch does not show:
+// it was shown in an earlier one, or Redis has evicted it.
+func (s *Store) inDoubt(at *epoch) bool { return !at.drained || s.evicted.Load() }
+
+// Barrier returns the number of the barrier that the partitions of the queue have
+// to pass, 0 if none has to. What was shown only in the epoch before is queued by
+// then: no node is sure of that epoch any longer.
+func (s *Store) Barrier() int64 {
+	e := s.epoch.Load()
+	if e.drained || time.Since(e.raised) < sureTime {
+		return 0
+	}
+	return e.barrier
 }
 
 // distrust has Redis left alone until a poll has found everything in place.
@@ -159,6 +170,7 @@ func (s *Store) poll(ctx context.Context) error {
 		if now, err = s.begin(ctx, now); err != nil {
 			return err
 		}
+		s.evicted.Store(false) // which has raised the barrier
 		if found, err = s.find(ctx, now); err != nil {
 			return err
 		}
@@ -167,6 +179,18 @@ func (s *Store) poll(ctx context.Context) error {
 	s.noteStranger(now)
 	if !now.open || found.is != intact {
 		return nil
+	}
+	return s.believe(ctx, now, began)
+}
+
+// believe makes an epoch sure in which a poll has found everything in place, after
+// the barrier is raised for what Redis has evicted.
+func (s *Store) believe(ctx context.Context, now *epoch, began time.Time) (err error) {
+	if s.evicted.Load() {
+		number := now.number
+		if now, err = s.raiseBarrier(ctx); err != nil || now.number != number || !now.open {
+			return err // the next poll looks at the other epoch
+		}
 	}
 	away := s.present() == nil
 	now.sureAt = began
@@ -193,6 +217,19 @@ func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err 
 	return began, s.learn(found, began), nil
 }
 
+// raiseBarrier puts in doubt, for every process, what Redis has evicted.
+func (s *Store) raiseBarrier(ctx context.Context) (*epoch, error) {
+	ctx, cancel := context.WithTimeout(ctx, pollLimit)
+	defer cancel()
+	found, err := s.opts.Database.RaiseBarrier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := s.learn(found, time.Now())
+	s.evicted.Store(false)
+	return now, nil
+}
+
 // change closes the epoch or begins the next.
 func (s *Store) change(
 	ctx context.Context, now *epoch, change func(context.Context, int64) (storage.Epoch, error),
@@ -217,6 +254,7 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 	if before.history != "" && before.history != now.history {
 		s.rewind()
 	}
+	now.barrier, now.raised, now.drained = found.Barrier, now.learnt.Add(-found.BarrierAge), found.Drained
 	if before.number == now.number && before.open == now.open {
 		now.begun, now.learnt, now.sureAt, now.ended = before.begun, before.learnt, before.sureAt, before.ended
 	} else {
@@ -255,7 +293,7 @@ func (s *Store) runs(ctx context.Context) (out []string, gap, err error) {
 		out = append(out, one.run)
 	}
 	if s.evictions.note(masters, s.opts.Logger) {
-		s.evicted.Store(int64(time.Since(s.began)))
+		s.evicted.Store(true)
 	}
 	return out, gap, err
 }

@@ -13,8 +13,8 @@ import (
 // held before is believed when it is back.
 func TestWorkersGoOnWithoutRedis(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
-	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short, Doubt: short})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	wantLikes(t, "at first", see(t, other, alice, movie), 1, true)
 	server.hang()
@@ -99,7 +99,7 @@ func TestOneStallOpensNoBreaker(t *testing.T) {
 // epoch, too, and goes on.
 func TestWorkersThatPublishGoOnWithoutRedis(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short, Doubt: short})
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	see(t, s, alice, movie)
 	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), s.Mark)
 	must(t, err)

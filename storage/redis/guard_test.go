@@ -44,7 +44,7 @@ func (l *logged) about(words string) (out []string) {
 func TestOutageIsToldOnce(t *testing.T) {
 	server, log := startServer(t), new(logged)
 	s := open(t, Options{
-		URL: server.url(), Database: openDatabase(t), RedisTimeout: short, Doubt: short,
+		URL: server.url(), Database: openDatabase(t), RedisTimeout: short,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	see(t, s, alice, movie)

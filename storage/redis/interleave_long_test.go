@@ -35,3 +35,8 @@ func findSomething(t *testing.T, steps int, rules func(*interleaving)) {
 		t.Logf("after %d steps: %s", taken, found[0])
 	}
 }
+
+// A barrier that does not go the way of the messages.
+func TestLongBarriersPastTheQueueAreCaught(t *testing.T) {
+	findSomething(t, 400_000, func(in *interleaving) { in.lossy, in.hasty = true, true })
+}

@@ -134,6 +134,15 @@ func (in *interleaving) poll() {
 		}
 	}
 	in.worker.epoch.Store(now)
+	if !now.drained && now.barrier != in.barrier { // nobody believes the epoch before any longer
+		in.barrier = now.barrier
+		m := storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: now.barrier, Partitions: 1}}
+		if !in.hasty {
+			in.queue = append(in.queue, m)
+		} else if _, err := in.database.Persist(context.Background(), []storage.Message{m}, nil); err != nil {
+			in.reportf("barrier: %v", err)
+		}
+	}
 }
 
 // run takes the steps, and returns what went wrong.
@@ -202,7 +211,6 @@ func (in *interleaving) run(evict bool) []string {
 func (in *interleaving) atRest() {
 	ctx := context.Background()
 	in.poll()
-	in.worker.opts.Doubt = 0
 	for u, silent := range in.silent {
 		in.acked[u].reads += silent
 	}

@@ -41,8 +41,9 @@ type interleaving struct {
 	naive    bool // marks after the commit
 	direct   bool // some actions are persisted without the queue
 	careless bool // and without making Redis forget
+	hasty    bool // barriers are passed without going through the queue
 	trusting bool // what is redelivered is persisted without making Redis forget
-	lossy    bool // Redis loses everything now and then: only the end must be right
+	lossy    bool // Redis loses everything now and then: what is LIVE must be right, and the end
 
 	plain    rueidis.Client
 	database *sqlite.Store
@@ -52,6 +53,7 @@ type interleaving struct {
 	edits    *sql.DB // another connection of the database
 	base     *Store  // polls for all of them
 	writing  bool    // a transaction is under way
+	barrier  int64   // that was queued last
 	subject  storage.Subject
 	users    [interleavedUsers]storage.User
 
@@ -273,7 +275,7 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	if err != nil || got[0].Freshness != storage.Live && !in.lossy {
 		in.reportf("query: %v, %+v", err, got)
 	}
-	if err != nil || in.lossy {
+	if err != nil || got[0].Freshness != storage.Live {
 		return
 	}
 	is := wordOf(got[0].Liked, got[0].Collected)

@@ -2,7 +2,6 @@ package redis
 
 import (
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -30,7 +29,7 @@ func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 
 func TestMetricsTellWhatIsAway(t *testing.T) {
 	server := startServer(t)
-	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short, Doubt: 5 * time.Second})
+	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short})
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(s.Unshown())
 	reg.MustRegister(s.Collectors()...)
@@ -46,6 +45,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 	want("at first", map[string]float64{
 		"ovation_part_up redis": 1, "ovation_part_up database": 1, "ovation_mirror_epoch": firstEpoch,
 		"ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
+		"ovation_mirror_in_doubt_since_timestamp_seconds": 0,
 	})
 	server.kill()
 	_ = s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued)

@@ -62,7 +62,8 @@ const showTries = 3
 // correction of what is there.
 //
 // It does so in the present epoch, and in one that has just ended or was closed:
-// other nodes may not have heard of that.
+// other nodes may not have heard of that. Where the present epoch is not sure after
+// that, another may have begun: this process then shows them again once it is.
 //
 // What the queue has confirmed and Redis cannot be told of, this process
 // remembers, lays over its own replies and tells Redis as soon as it can. Other
@@ -78,11 +79,13 @@ func (s *Store) Show(ctx context.Context, actions []storage.Action, where storag
 		err = errors.Join(err, s.showHard(ctx, ended, actions, where))
 	}
 	switch {
-	case where == storage.Queued && (at == nil || err != nil):
-		s.unshown.add(actions)
-		s.awaitWorker(ctx, actions)
-	default:
+	case where != storage.Queued, at != nil && err == nil && s.sure(at):
 		s.unshown.remove(actions)
+	case at != nil && err == nil:
+		s.unshown.add(actions, at.number)
+	default:
+		s.unshown.add(actions, 0)
+		s.awaitWorker(ctx, actions)
 	}
 	return err
 }

@@ -58,10 +58,6 @@ type Options struct {
 	// what is absent from it, or has made Redis forget it; 10 s if 0. It must
 	// be longer than the commit of a transaction may take.
 	Guard time.Duration
-	// Doubt is how long states are not trusted to be the latest word after
-	// Redis may have lost data; 1 minute if 0. It should be longer than an
-	// action stays queued.
-	Doubt time.Duration
 	// Passive is for a process that ends soon. It neither begins nor closes epochs
 	// that others use, and does not take the mirror's place: Open returns
 	// ErrStranger where the mirror of the database is another one.
@@ -100,7 +96,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.Life = cmp.Or(o.Life, time.Hour)
 	o.ShownLife = cmp.Or(o.ShownLife, 7*24*time.Hour)
 	o.Guard = cmp.Or(o.Guard, 10*time.Second)
-	o.Doubt = cmp.Or(o.Doubt, time.Minute)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
@@ -136,7 +131,7 @@ type Store struct {
 	epoch     atomic.Pointer[epoch]
 	began     time.Time      // when the store was opened
 	suspected atomic.Int64   // when Redis may have lost data, in nanoseconds since it was opened
-	evicted   atomic.Int64   // when Redis was last seen to have evicted keys, likewise; 0: never
+	evicted   atomic.Bool    // Redis has evicted keys, and the barrier was not raised for it yet
 	evictions evictions      // of the polls
 	asking    sync.WaitGroup // those who ask servers, some of which may hang
 	clock     clock

@@ -33,7 +33,7 @@ func (s *Store) Interactives(
 	}
 	ctx = newLookup(ctx)
 	if at := s.present(); at != nil {
-		doubted := !viewer.Anonymous() && s.doubted(at)
+		doubted := !viewer.Anonymous() && s.inDoubt(at)
 		out, err := s.fromRedis(ctx, at, viewer, subjects, kinds)
 		if err == nil && (doubted || !s.sure(at)) {
 			age(out)
@@ -45,8 +45,8 @@ func (s *Store) Interactives(
 	return s.fromDatabase(ctx, viewer, subjects, kinds)
 }
 
-// age makes an answer of Redis storage.Stale: the epoch may be over, or
-// something the viewer did may have been shown in an earlier one. The latter is
+// age makes an answer of Redis storage.Stale: the epoch may be over, or the
+// answer may lack something that the viewer did and that is queued. The latter is
 // asked before Redis is, the former after.
 func age(out []storage.Interactive) {
 	for i := range out {
@@ -345,7 +345,7 @@ func (s *Store) lookAt(
 ) (storage.Durability, error) {
 	asked := pick(keys, named)
 	if at := s.present(); at != nil {
-		doubted := s.doubted(at)
+		doubted := s.inDoubt(at)
 		own, err := s.latest(ctx, at, asked, kinds, renew)
 		if err == nil {
 			where, err := lookedAt(own, asked, named, out, kinds)

@@ -78,7 +78,7 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 		must(m, err)
 		must(m, m.s.Show(ctx, actions, storage.Persisted))
 	case "lay over":
-		m.s.unshown.add(actions)
+		m.s.unshown.add(actions, 0)
 	}
 	if rapid.IntRange(0, 4).Draw(t, "forget") == 0 {
 		must(m, m.s.Forget(ctx, actions))

@@ -62,6 +62,19 @@ func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.A
 	must(tb, s.Publish(context.Background(), outcome))
 }
 
+// passBarrier does what workers do whose queue is empty, where a barrier is due.
+func passBarrier(tb testing.TB, s *Store, db storage.Persister) {
+	tb.Helper()
+	number := s.Barrier()
+	if number == 0 {
+		return
+	}
+	barrier := storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: number, Partitions: 1}}
+	if _, err := db.Persist(context.Background(), []storage.Message{barrier}, nil); !errors.Is(err, storage.ErrUnavailable) {
+		must(tb, err)
+	}
+}
+
 // see is one subject as the viewer sees it.
 func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) storage.Interactive {
 	tb.Helper()

@@ -35,7 +35,7 @@ func (s *Store) awaitWorker(ctx context.Context, actions []storage.Action) {
 			return
 		case <-wait.C:
 		}
-		left, err := s.unpersisted(ctx, actions)
+		_, left, err := s.persisted(ctx, actions)
 		if err != nil {
 			return
 		}
@@ -46,9 +46,12 @@ func (s *Store) awaitWorker(ctx context.Context, actions []storage.Action) {
 	}
 }
 
-// unpersisted returns those of the actions that the database has not, nor
-// anything newer.
-func (s *Store) unpersisted(ctx context.Context, actions []storage.Action) (left []storage.Action, err error) {
+// persisted splits actions into those that the database has, or something newer,
+// and the others.
+func (s *Store) persisted(ctx context.Context, actions []storage.Action) (done, left []storage.Action, err error) {
+	if len(actions) == 0 {
+		return nil, nil, nil
+	}
 	var kinds storage.Kinds
 	keys := make([]storage.StateKey, len(actions))
 	for i := range actions {
@@ -59,17 +62,19 @@ func (s *Store) unpersisted(ctx context.Context, actions []storage.Action) (left
 		return s.Store.States(ctx, keys, kinds)
 	})
 	for i := range found {
-		if persistedVersion(&found[i], actions[i].Kind) < actions[i].Version {
+		if included(&found[i], &actions[i]) {
+			done = append(done, actions[i])
+		} else {
 			left = append(left, actions[i])
 		}
 	}
-	return left, err
+	return done, left, err
 }
 
-// persistedVersion is that of the latest action of a kind.
-func persistedVersion(s *storage.States, kind storage.Kind) int64 {
-	if kind == storage.KindReaction {
-		return s.Reaction.Version()
+// included reports whether states include an action, or something newer.
+func included(states *storage.States, a *storage.Action) bool {
+	if a.Kind == storage.KindReaction {
+		return states.Reaction.Covers(storage.RegisterOf(a))
 	}
-	return s.CollectionVersion
+	return states.CollectionVersion >= a.Version
 }

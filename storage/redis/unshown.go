@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ const (
 
 // unshown are the states that the queue has confirmed to this process and that
 // Redis could not be told of. They are laid over what Redis and the
-// database say until it can, or they are too old.
+// database say until it can, or a worker has persisted them.
 type unshown struct {
 	mu   sync.Mutex
 	of   map[stateID]unshownState
@@ -34,10 +35,11 @@ type stateID struct {
 }
 
 // unshownState is what storage.Coalesce leaves of the actions on a state, in its
-// order, and when the last of them came.
+// order. They were shown in an epoch of which this process is not sure: in is its
+// number, 0 where some of them were not.
 type unshownState struct {
 	actions []storage.Action
-	since   time.Time
+	in      int64
 }
 
 // stateOfAction is the state that an action sets, of a kind that windows hold.
@@ -54,8 +56,9 @@ func stateOfAction(a *storage.Action) (id stateID, state string, ok bool) {
 	return id, "", false
 }
 
-// add remembers actions. Where there are too many, new ones are not taken.
-func (u *unshown) add(actions []storage.Action) {
+// add remembers actions, and in which epoch they were shown. Where there are too
+// many, new ones are not taken.
+func (u *unshown) add(actions []storage.Action, in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range actions {
@@ -63,7 +66,13 @@ func (u *unshown) add(actions []storage.Action) {
 		id, _, ok := stateOfAction(a)
 		there, known := u.of[id]
 		if ok && (known || len(u.of) < maxUnshown) {
-			u.of[id] = unshownState{storage.Coalesce(append(there.actions, *a)), time.Now()}
+			if known && there.in != in {
+				there.in = 0
+			} else {
+				there.in = in
+			}
+			there.actions = storage.Coalesce(append(there.actions, *a))
+			u.of[id] = there
 		}
 	}
 	select {
@@ -91,19 +100,25 @@ func (u *unshown) remove(actions []storage.Action) {
 	}
 }
 
-// some returns what is not too old, at most a pipeline of it.
-func (u *unshown) some(life time.Duration) []storage.Action {
+// some returns what has to be shown, at most a pipeline of it.
+func (u *unshown) some() []storage.Action {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var out []storage.Action
-	for id, state := range u.of {
-		if time.Since(state.since) > life {
-			delete(u.of, id)
-		} else if len(out) < pipeline {
-			out = append(out, state.actions...)
+	for _, state := range u.of {
+		if len(out) >= pipeline {
+			break
 		}
+		out = append(out, state.actions...)
 	}
 	return out
+}
+
+// removeShown forgets what was shown in an epoch that is sure now.
+func (u *unshown) removeShown(in int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	maps.DeleteFunc(u.of, func(_ stateID, state unshownState) bool { return state.in == in })
 }
 
 func (u *unshown) count() int {
@@ -177,14 +192,31 @@ func (s *Store) reshow(ctx context.Context) {
 				return
 			case <-wait.C:
 			}
-			actions := s.unshown.some(s.opts.Doubt)
-			if len(actions) == 0 {
-				break
-			}
-			if at := s.present(); at != nil && s.show(ctx, at, actions, storage.Queued) == nil {
-				s.unshown.remove(actions)
+			if s.reshowSome(ctx) {
 				pause = minReshow / 2
+			}
+			if s.unshown.count() == 0 {
+				break
 			}
 		}
 	}
+}
+
+// reshowSome shows some of it, and forgets what is shown or persisted. It reports
+// whether there was any.
+func (s *Store) reshowSome(ctx context.Context) bool {
+	at := s.present()
+	if at != nil && s.sure(at) {
+		s.unshown.removeShown(at.number)
+	}
+	done, left, err := s.persisted(ctx, s.unshown.some())
+	if err != nil {
+		return false
+	}
+	s.unshown.remove(done)
+	if at == nil || len(left) == 0 || s.show(ctx, at, left, storage.Queued) != nil || !s.sure(at) {
+		return len(done) > 0
+	}
+	s.unshown.remove(left)
+	return true
 }

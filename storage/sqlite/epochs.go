@@ -8,19 +8,26 @@ import (
 )
 
 const (
-	selectEpoch = `SELECT epoch, open, changed_at, free_at, holder, held_at FROM mirror`
-	closeEpoch  = `UPDATE mirror SET open = FALSE, changed_at = ?2, free_at = ?2 + ?3 WHERE epoch = ?1 AND open`
-	nextEpoch   = `
-UPDATE mirror SET epoch = ?4, open = TRUE, changed_at = ?2, free_at = iif(open, ?2 + ?3, free_at), holder = ?5, held_at = ?2
+	selectEpoch = `SELECT epoch, open, changed_at, free_at, holder, held_at, barrier, raised_at, barrier = 0 OR EXISTS (
+    SELECT 1 FROM watermark w WHERE w.barrier = mirror.barrier GROUP BY w.partitions HAVING count(*) = w.partitions)
+FROM mirror`
+	closeEpoch = `UPDATE mirror SET open = FALSE, changed_at = ?2, free_at = ?2 + ?3 WHERE epoch = ?1 AND open`
+	nextEpoch  = `
+UPDATE mirror SET epoch = ?4, open = TRUE, changed_at = ?2, free_at = iif(open, ?2 + ?3, free_at), holder = ?5, held_at = ?2,
+    barrier = iif(epoch = 1, barrier, max(barrier + 1, ?2)), raised_at = iif(epoch = 1, raised_at, ?2)
 WHERE epoch = ?1`
-	hold = `UPDATE mirror SET held_at = ?2 WHERE epoch = ?1 AND held_at < ?2 - ?3`
+	hold            = `UPDATE mirror SET held_at = ?2 WHERE epoch = ?1 AND held_at < ?2 - ?3`
+	raiseBarrier    = `UPDATE mirror SET barrier = max(barrier + 1, ?1), raised_at = ?1`
+	recordWatermark = `
+INSERT INTO watermark (partitions, partition, barrier) SELECT ?1, ?2, barrier FROM mirror WHERE barrier = ?3
+ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 )
 
 func (t tx) epoch(now time.Time) (e storage.Epoch, err error) {
 	err = t.query(selectEpoch, nil, func(scan func(...any) error) error {
-		var changed, free, held int64
-		err := scan(&e.Number, &e.Open, &changed, &free, &e.Holder, &held)
-		e.Silence = now.Sub(storage.Time(held))
+		var changed, free, held, raised int64
+		err := scan(&e.Number, &e.Open, &changed, &free, &e.Holder, &held, &e.Barrier, &raised, &e.Drained)
+		e.Silence, e.BarrierAge = now.Sub(storage.Time(held)), now.Sub(storage.Time(raised))
 		e.Age, e.Wait = now.Sub(storage.Time(changed)), storage.Time(free).Sub(now)
 		return err
 	})
@@ -56,6 +63,28 @@ func (s *Store) Hold(ctx context.Context, number int64) error {
 		_, err := t.exec(hold, number, storage.Micros(s.now()), storage.HoldTime.Microseconds())
 		return err
 	})
+}
+
+// RaiseBarrier raises the barrier.
+func (s *Store) RaiseBarrier(ctx context.Context) (epoch storage.Epoch, err error) {
+	err = s.write(ctx, "raise the barrier", func(t tx) (err error) {
+		if _, err := t.exec(raiseBarrier, storage.Micros(s.now())); err != nil {
+			return err
+		}
+		epoch, err = t.epoch(s.now())
+		return err
+	})
+	return epoch, err
+}
+
+// pass records barriers as passed.
+func (t tx) pass(barriers []storage.Barrier) error {
+	for _, b := range barriers {
+		if _, err := t.exec(recordWatermark, b.Partitions, b.Partition, b.Number); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // changeEpoch waits for the transaction under way: one writes at a time.

@@ -23,8 +23,12 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
+		barriers, others := storage.SplitBarriers(messages)
+		if err := t.pass(barriers); err != nil {
+			return err
+		}
 		now := s.now()
-		fresh, expired, err := t.expire(messages, now)
+		fresh, expired, err := t.expire(others, now)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"ovation/storage"
@@ -39,9 +40,20 @@ import (
 //
 // Version 2 is written only for messages with a conditional clear, so that a
 // worker of the release before reads all others.
+//
+// Version 3 is a barrier:
+//
+//	version     byte      3
+//	flags       byte      0
+//	at          signed
+//	id          text
+//	number      unsigned
+//	partition   unsigned
+//	partitions  unsigned
 const (
 	formatPlain       = 1
 	formatConditional = 2
+	formatBarrier     = 3
 )
 
 const flagForever = 1
@@ -67,9 +79,19 @@ func encode(m storage.Message, at time.Time) []byte {
 			break
 		}
 	}
+	barrier := m.Barrier != (storage.Barrier{})
+	if barrier {
+		format = formatBarrier
+	}
 	e.out = append(e.out, format, flags)
 	e.signed(storage.Micros(at))
 	e.text(m.ID)
+	if barrier {
+		for _, n := range [...]int64{m.Barrier.Number, int64(m.Barrier.Partition), int64(m.Barrier.Partitions)} {
+			e.out = binary.AppendUvarint(e.out, uint64(n))
+		}
+		return e.out
+	}
 	e.out = binary.AppendUvarint(e.out, uint64(len(m.Actions)))
 	version := int64(0)
 	for _, a := range m.Actions {
@@ -116,9 +138,9 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	if d.err != nil {
 		return storage.Message{}, time.Time{}, fmt.Errorf("%w: it is empty", errForm)
 	}
-	if version != formatPlain && version != formatConditional {
+	if version < formatPlain || version > formatBarrier {
 		return storage.Message{}, time.Time{}, fmt.Errorf(
-			"the message has version %d; this release reads versions %d and %d", version, formatPlain, formatConditional)
+			"the message has version %d; this release reads versions %d to %d", version, formatPlain, formatBarrier)
 	}
 	flags := d.byte()
 	at := storage.Time(d.signed())
@@ -126,7 +148,11 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	if flags&^flagForever != 0 {
 		d.fail("unknown flags")
 	}
-	m.Actions = d.actions(version == formatConditional)
+	if version == formatBarrier {
+		m.Barrier = d.barrier()
+	} else {
+		m.Actions = d.actions(version == formatConditional)
+	}
 	if d.rest != "" {
 		d.fail("bytes follow its end")
 	}
@@ -173,6 +199,15 @@ func (d *decoder) actions(conditional bool) []storage.Action {
 		a.Version = version
 	}
 	return actions
+}
+
+func (d *decoder) barrier() storage.Barrier {
+	number, partition, partitions := d.unsigned(), d.unsigned(), d.unsigned()
+	if number == 0 || number > math.MaxInt64 || partitions > math.MaxInt32 || partition >= partitions {
+		d.fail("it is no barrier")
+		return storage.Barrier{}
+	}
+	return storage.Barrier{Number: int64(number), Partition: int(partition), Partitions: int(partitions)}
 }
 
 func (d *decoder) byte() byte {

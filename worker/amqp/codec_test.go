@@ -98,6 +98,26 @@ func TestFormOfVersion2(t *testing.T) {
 	}
 }
 
+// The form of version 3 is that of barriers alone.
+func TestFormOfVersion3(t *testing.T) {
+	want := []byte("\x03\x00\x04\x00\x02m1\xac\x02\x03\x04")
+	m := storage.Message{ID: "m1", Barrier: storage.Barrier{Number: 300, Partition: 3, Partitions: 4}}
+	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	for _, damaged := range []string{
+		"\x03\x00\x04\x00\x02m1\x00\x03\x04", "\x03\x00\x04\x00\x02m1\x01\x04\x04", "\x03\x00\x04\x00\x02m1\x01\x03\x04\x00",
+		"\x03\x00\x04\x00\x02m1\x01\x00\xff\xff\xff\xff\x7f", "\x03\x00\x04\x00\x02m1\x01",
+	} {
+		if _, _, err := decode([]byte(damaged)); !errors.Is(err, errForm) {
+			t.Errorf("%q: %v", damaged, err)
+		}
+	}
+}
+
 func TestDamagedMessageIsAnError(t *testing.T) {
 	whole := encode(message("m"), time.Now())
 	for n := range whole {
@@ -129,6 +149,7 @@ func TestMessageIsCompact(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(encode(message("m"), time.Now()))
+	f.Add(encode(storage.Message{ID: "b", Barrier: storage.Barrier{Number: 300, Partition: 3, Partitions: 4}}, time.Now()))
 	f.Add([]byte{1, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m, at, err := decode(body)

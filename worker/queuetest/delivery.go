@@ -190,6 +190,50 @@ func deliveryIsSettledOnce(t *trial) {
 	nothingElseComes(t, deliveries)
 }
 
+// whatComesAgainComesFirst has a consumer give back a message, and go away with the
+// others in hand, while there are some that nobody has had.
+func whatComesAgainComesFirst(t *trial) {
+	const more = 3
+	published := make([]*publishing, 0, t.MaxUnsettled+more)
+	for i := range t.MaxUnsettled + more {
+		p := publish(t, 0, message(strconv.Itoa(i)))
+		if t.ConfirmsEarly {
+			p.succeeds(t)
+		}
+		published = append(published, p)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first, err := t.q.Consume(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := make([]worker.Delivery, 0, t.MaxUnsettled)
+	for range t.MaxUnsettled {
+		held = append(held, receive(t, first))
+	}
+	given := held[len(held)/2]
+	if err := given.Requeue(); err != nil {
+		t.Fatal(err)
+	}
+	if d := receive(t, first); d.Message().ID != given.Message().ID || !d.Redelivered() {
+		t.Errorf("after message %s was given back, %s comes", given.Message().ID, d.Message().ID)
+	}
+	cancel()
+	isClosed(t, first)
+	second := consume(t)
+	for i := range published {
+		d := receive(t, second)
+		if again := i < t.MaxUnsettled; d.Redelivered() != again {
+			t.Errorf("message %s comes as number %d of %d that come again, redelivered: %v", d.Message().ID, i, t.MaxUnsettled, d.Redelivered())
+		}
+		ack(t, d)
+	}
+	for _, p := range published {
+		p.succeeds(t)
+	}
+}
+
 func consumerIsGivenABoundedNumber(t *trial) {
 	const more = 5
 	published := make([]*publishing, 0, t.MaxUnsettled+more)

@@ -67,6 +67,7 @@ func Run(t *testing.T, features Features, newQueue func(t *testing.T) Queue) {
 		{"UnknownPartitionIsRefused", unknownPartitionIsRefused},
 		{"RequeuedMessageComesAgain", requeuedMessageComesAgain},
 		{"LostConsumerGivesBack", lostConsumerGivesBack},
+		{"WhatComesAgainComesFirst", whatComesAgainComesFirst},
 		{"DeliveryIsSettledOnce", deliveryIsSettledOnce},
 		{"SameMessageAgainIsHarmless", sameMessageAgainIsHarmless},
 		{"RejectedMessageIsPutAside", rejectedMessageIsPutAside},

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// watermarks are how many partitions have passed the latest barrier, or -1 where
+// none was ever raised.
+const watermarks = `SELECT CASE WHEN m.barrier = 0 THEN -1 ELSE (SELECT count(*) FROM watermark w WHERE w.barrier >= m.barrier) END FROM mirror m`
+
+// shownToAlice is what the API says to her of a video.
+func (s *server) shownToAlice(t *testing.T) reply {
+	t.Helper()
+	var got struct{ Interactive reply }
+	must(t, s.graphQL("alice", `{ interactive(biz: "video", bizId: "1") { `+shown+` } }`, &got))
+	return got.Interactive
+}
+
+// aliceDid has her like it, or take the like back.
+func (s *server) aliceDid(t *testing.T, mutation string) (durability string, shows reply) {
+	t.Helper()
+	var got struct {
+		Did struct {
+			Durability  string
+			Interactive reply
+		}
+	}
+	must(t, s.graphQL("alice", `mutation { did: `+mutation+`(input: {biz: "video", bizId: "1"}) { durability interactive { `+shown+` } } }`, &got))
+	return got.Did.Durability, got.Did.Interactive
+}
+
+// Redis loses everything. Answers are LIVE again once every partition has passed
+// the barrier, whether Redis was emptied or killed.
+func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
+	s, redis := siteOnOwnRedis(t)
+	node := s.start(t, "serve")
+	s.start(t, "work")
+	if _, got := node.aliceDid(t, "like"); got.Freshness != "LIVE" || got.Liked == nil {
+		t.Errorf("at first: %+v", got)
+	}
+	for round, lose := range []func(){
+		func() { redis.flush(t) },
+		func() { redis.kill(); redis.start(t) },
+	} {
+		before := s.number(t, `SELECT barrier FROM mirror`)
+		lose()
+		eventually(t, "the next epoch begins", func() bool { return s.number(t, `SELECT barrier FROM mirror`) > before })
+		eventually(t, "answers are LIVE", func() bool {
+			got := node.shownToAlice(t)
+			if got.Freshness != "LIVE" {
+				return false
+			}
+			if got.Liked == nil || got.LikeCount != 1 {
+				t.Errorf("loss %d: %+v", round, got)
+			}
+			return s.number(t, watermarks) == 4
+		})
+	}
+}
+
+// A like is queued while no worker runs, and Redis forgets it. However long that
+// lasts, it is not taken for persisted: what takes it back is published, and wins.
+func TestQueuedLikeThatRedisForgotIsTakenBack(t *testing.T) {
+	s, redis := siteOnOwnRedis(t)
+	node := s.start(t, "serve")
+	if durability, got := node.aliceDid(t, "like"); durability != "QUEUED" || got.Liked == nil {
+		t.Errorf("the like: %s, %+v", durability, got)
+	}
+	redis.flush(t)
+	eventually(t, "the next epoch begins", func() bool { return s.number(t, watermarks) == 0 })
+	eventually(t, "the node has heard of it", func() bool { return node.shownToAlice(t).Liked == nil })
+	if got := node.shownToAlice(t); got.Freshness != "STALE" {
+		t.Errorf("it is forgotten: %+v", got)
+	}
+	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got == 0 {
+		t.Error("the metric says that nothing is in doubt")
+	}
+	if durability, _ := node.aliceDid(t, "unlike"); durability != "QUEUED" {
+		t.Errorf("the unlike is %s", durability)
+	}
+	s.start(t, "work")
+	eventually(t, "answers are LIVE", func() bool { return node.shownToAlice(t).Freshness == "LIVE" })
+	if passed := s.number(t, watermarks); passed != 4 {
+		t.Errorf("%d partitions have passed the barrier", passed)
+	}
+	if got := node.shownToAlice(t); got.Liked != nil || got.LikeCount != 0 {
+		t.Errorf("in the end: %+v", got)
+	}
+	if got := node.metric(t, "ovation_mirror_in_doubt_since_timestamp_seconds"); got != 0 {
+		t.Errorf("the metric says that something is in doubt since %v", got)
+	}
+	s.run(t, "verify").wants(t, 0, "0 differences in Redis; ")
+}
+
+// flush empties Redis.
+func (r *ownRedis) flush(t *testing.T) {
+	t.Helper()
+	c, err := net.Dial("tcp", "127.0.0.1:"+r.port)
+	must(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, "FLUSHALL\r\n")
+	must(t, err)
+	if said, err := bufio.NewReader(c).ReadString('\n'); err != nil || said != "+OK\r\n" {
+		t.Fatalf("FLUSHALL: %q, %v", said, err)
+	}
+}
+
+// metric is a gauge without labels.
+func (s *server) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	response, err := client.Get(s.url + "/metrics")
+	must(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	must(t, err)
+	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("there is no metric %s", name)
+	}
+	value, err := strconv.ParseFloat(string(found[1]), 64)
+	must(t, err)
+	return value
+}

@@ -1,0 +1,121 @@
+package redis
+
+import (
+	"errors"
+	"testing"
+
+	"ovation/storage"
+)
+
+// After a loss of Redis nothing is known of what is queued, however long workers
+// need: not until they have passed the barrier, and then at once.
+func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	queued := react(alice, movie, storage.Like, 10)
+	must(t, s.Show(t.Context(), []storage.Action{queued}, storage.Queued))
+	must(t, server.command("FLUSHALL").Error())
+	eventually(t, "a barrier is due on both nodes", func() bool {
+		return s.present() != nil && other.present() != nil && s.Barrier() != 0 && s.Barrier() == other.Barrier()
+	})
+	number := s.Barrier()
+	for range 3 {
+		for _, node := range []*Store{s, other} {
+			must(t, node.poll(t.Context()))
+			if got := see(t, node, alice, movie); got.Freshness != storage.Stale {
+				t.Errorf("before the barrier is passed: %+v", got)
+			}
+			if _, where := look(t, node, alice, movie); where != "" {
+				t.Errorf("before the barrier is passed, a look says %q", where)
+			}
+		}
+	}
+	// The worker persists what is queued and passes the barrier together.
+	batch := append(message(queued), storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: number, Partitions: 1}})
+	var outcome storage.Outcome
+	eventually(t, "nobody believes the epoch before", func() (committed bool) {
+		var err error
+		if outcome, err = db.Persist(t.Context(), batch, s.Mark); !errors.Is(err, storage.ErrUnavailable) {
+			must(t, err)
+		}
+		return err == nil
+	})
+	must(t, s.Publish(t.Context(), outcome))
+	for _, node := range []*Store{s, other} {
+		must(t, node.poll(t.Context()))
+		wantLikes(t, "after it", see(t, node, alice, movie), 1, true)
+		if states, _ := look(t, node, alice, movie); states.Liked == nil {
+			t.Errorf("after it, a look says %+v", states)
+		}
+		if number := node.Barrier(); number != 0 {
+			t.Errorf("barrier %d is still due", number)
+		}
+	}
+}
+
+// A node that does not hear of the next epoch shows in the one before. What it
+// confirms then is shown in the next one as soon as it hears of it.
+func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	slow := &slowPolls{Store: openAgain(t, db)}
+	cut := open(t, Options{URL: server.url(), Database: slow})
+	wantLikes(t, "at first", see(t, cut, alice, movie), 0, false)
+	other := open(t, Options{URL: server.url(), Database: db})
+	before := cut.epoch.Load()
+	slow.gate.Lock()
+	_, err := db.NextEpoch(t.Context(), before.number, storage.NewEpoch{Number: before.number + 1, Holder: before.holder})
+	must(t, err)
+	eventually(t, "it is not sure", func() bool { return !cut.sure(cut.epoch.Load()) })
+	eventually(t, "the others have gone on", func() bool { e := other.present(); return e != nil && e.number > before.number })
+	must(t, cut.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	if n := cut.epoch.Load().number; n != before.number {
+		t.Fatalf("it knows of epoch %d", n)
+	}
+	slow.gate.Unlock()
+	eventually(t, "it is shown to everyone", func() bool {
+		got := see(t, other, alice, movie)
+		return got.LikeCount == 1 && got.Liked != nil
+	})
+	eventually(t, "it is remembered no longer", func() bool { return cut.unshown.count() == 0 })
+}
+
+// What was shown while the epoch was not sure is forgotten once the same one is.
+func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	slow := &slowPolls{Store: openAgain(t, db)}
+	s := open(t, Options{URL: server.url(), Database: slow})
+	see(t, s, alice, movie)
+	slow.gate.Lock()
+	eventually(t, "it is not sure", func() bool { return !s.sure(s.epoch.Load()) })
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	if n := s.unshown.count(); n != 1 {
+		t.Errorf("%d states are remembered, want 1", n)
+	}
+	must(t, server.command("DEL", s.epoch.Load().windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})).Error())
+	slow.gate.Unlock()
+	eventually(t, "it is remembered no longer", func() bool { return s.unshown.count() == 0 })
+	if got := see(t, s, alice, movie); got.Liked != nil {
+		t.Errorf("it was shown twice: %+v", got)
+	}
+}
+
+// What a worker has persisted meanwhile needs no show.
+func TestPersistedIsNotRemembered(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
+	see(t, s, alice, movie)
+	server.hang()
+	defer server.resume()
+	actions := []storage.Action{react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10)}
+	_ = s.Show(t.Context(), actions, storage.Queued)
+	if n := s.unshown.count(); n != 2 {
+		t.Fatalf("%d states are remembered, want 2", n)
+	}
+	eventually(t, "a worker persists it", func() bool {
+		_, err := db.Persist(t.Context(), message(actions...), nil)
+		return err == nil
+	})
+	eventually(t, "it is remembered no longer", func() bool { return s.unshown.count() == 0 })
+}

@@ -1,0 +1,223 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+	"ovation/storage/sqlite"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+// raise has a store whose barrier no partition has passed.
+func raise(t *testing.T, store *sqlite.Store) (barrier storage.Message) {
+	t.Helper()
+	epoch, err := store.RaiseBarrier(t.Context())
+	must(t, err)
+	return storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: epoch.Barrier, Partitions: 1}}
+}
+
+func drained(t *testing.T, store *sqlite.Store) bool {
+	t.Helper()
+	epoch, err := store.Epoch(t.Context())
+	must(t, err)
+	return epoch.Drained
+}
+
+// publish publishes a message, and returns what tells its end.
+func publish(q *local.Queue, m storage.Message) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		_, err := q.Publish(context.Background(), 0, m)
+		done <- err
+	}()
+	synctest.Wait() // it is queued
+	return done
+}
+
+func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		barrier := raise(t, store)
+		errs := publishAll(t, queue, 3)
+		passed := publish(queue, barrier)
+		startWorker(t, queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
+			if slices.ContainsFunc(messages, func(m storage.Message) bool { return m.ID == "barrier" }) && len(messages) < 4 {
+				t.Errorf("it is passed with %d messages", len(messages))
+			}
+			return nil
+		}}, local.Mirror{Reader: store}, worker.Options{})
+		wantAcked(t, errs)
+		must(t, <-passed)
+		if !drained(t, store) {
+			t.Error("the barrier is not passed")
+		}
+	})
+}
+
+// A worker that stops gives back a message, and still tries what is behind it.
+func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		barrier := raise(t, store)
+		first := publish(queue, message(0))
+		second := publish(queue, barrier)
+		ctx, stop := context.WithCancel(t.Context())
+		behind := false
+		stopping := worker.New(queue, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
+			switch {
+			case len(messages) == 2:
+				stop()
+				return errBroken // each is tried alone
+			case len(messages) == 1 && messages[0].ID == message(0).ID:
+				return storage.ErrUnavailable
+			}
+			behind = true
+			return nil
+		}}, local.Mirror{Reader: store}, worker.Options{Logger: quiet})
+		must(t, stopping.Run(ctx))
+		if !behind {
+			t.Error("what is behind it was not tried: the test shows nothing")
+		}
+		if drained(t, store) {
+			t.Error("the barrier is passed, and a message before it is not persisted")
+		}
+		// Those that come once it is persisted are passed.
+		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
+		must(t, <-first)
+		must(t, <-second)
+		must(t, <-publish(queue, barrier))
+		if !drained(t, store) {
+			t.Error("the next barrier is not passed")
+		}
+	})
+}
+
+// What is redelivered may overtake what was given back before.
+func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		barrier := raise(t, store)
+		first := publish(queue, barrier)
+		ctx, leave := context.WithCancel(t.Context())
+		deliveries, err := queue.Consume(ctx)
+		must(t, err)
+		must(t, (<-deliveries).Requeue())
+		leave()
+		synctest.Wait()
+		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
+		must(t, <-first)
+		if drained(t, store) {
+			t.Error("a barrier that was redelivered is passed")
+		}
+		must(t, <-publish(queue, barrier))
+		if !drained(t, store) {
+			t.Error("the next barrier is not passed")
+		}
+	})
+}
+
+// A barrier that cannot be persisted is no dead letter: others follow it.
+func TestBarrierThatFailsIsNotRejected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		barrier := raise(t, store)
+		startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error { return errBroken }},
+			local.Mirror{Reader: store}, worker.Options{})
+		must(t, <-publish(queue, barrier))
+		if drained(t, store) {
+			t.Error("it is passed")
+		}
+	})
+}
+
+func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		published := &tap{Publisher: newQueue(t), partitions: 3}
+		var due atomic.Int64
+		barriers := worker.NewBarriers(publisherOf(published), due.Load, worker.Options{Logger: quiet})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			barriers.Run(ctx)
+		}()
+		want := func(what string, n int, number int64) {
+			t.Helper()
+			synctest.Wait()
+			got := published.seen()
+			if len(got) != n {
+				t.Fatalf("%s: %d are published, want %d", what, len(got), n)
+			}
+			for i, m := range got[max(0, n-3):] {
+				if m.Barrier != (storage.Barrier{Number: number, Partition: i, Partitions: 3}) || m.Validate() != nil {
+					t.Errorf("%s: %+v", what, m)
+				}
+			}
+		}
+		time.Sleep(time.Minute)
+		want("none is due", 0, 0)
+		due.Store(7)
+		time.Sleep(time.Second)
+		want("one is due", 3, 7)
+		time.Sleep(3 * time.Second)
+		want("it is still due", 6, 7)
+		due.Store(8)
+		time.Sleep(time.Second)
+		want("the next is due", 9, 8)
+		due.Store(0)
+		time.Sleep(time.Minute)
+		want("it is passed", 9, 8)
+		stop()
+		<-ended
+	})
+}
+
+// publisherOf confirms at once what a tap has seen.
+func publisherOf(t *tap) worker.Publisher {
+	t.Publisher = confirming{t.Publisher}
+	return t
+}
+
+// confirming is a queue that confirms without a worker.
+type confirming struct{ worker.Publisher }
+
+func (confirming) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
+	return storage.Queued, nil
+}
+
+// A queue that is away has barriers published when it is back.
+func TestBarriersWaitForTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := 0
+		queue := &away{Publisher: newQueue(t), fail: func() bool { failures++; return failures <= 5 }}
+		barriers := worker.NewBarriers(queue, func() int64 { return 1 }, worker.Options{Logger: quiet})
+		ctx, stop := context.WithTimeout(t.Context(), 3*time.Second)
+		defer stop()
+		barriers.Run(ctx)
+		if queue.published != 1 {
+			t.Errorf("%d are published, want 1", queue.published)
+		}
+	})
+}
+
+type away struct {
+	worker.Publisher
+
+	fail      func() bool
+	published int
+}
+
+func (a *away) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
+	if a.fail() {
+		return "", errors.Join(errBroken, storage.ErrUnavailable)
+	}
+	a.published++
+	return storage.Queued, nil
+}
