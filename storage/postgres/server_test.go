@@ -232,7 +232,7 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 		"no such schema":            {with(t, plain, "search_path", "nowhere"), both, "no schema of search_path (nowhere) exists"},
 		"a schema it may not use":   {weak("hidden"), both, `no schema of search_path (hidden) exists that the user "weak" may use`},
 		"a schema it may not fill":  {weak("seen"), onMigrate, `GRANT USAGE, CREATE ON SCHEMA "seen" TO "weak"`},
-		"tables it may only read":   {weak("made"), onOpen, `may not read and write the tables deleted_folder, folder, inbox, interactive, mirror, secret, user_collection, user_reaction, user_read; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"`},
+		"tables it may only read":   {weak("made"), onOpen, `may not read and write the tables deleted_folder, folder, inbox, interactive, mirror, secret, user_collection, user_reaction, user_read, watermark; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"`},
 		"a table it may not delete": {weak("half"), onOpen, "may not read and write the tables inbox;"},
 		"an authority unknown":      {s.url(t, "localhost", "sslmode", "verify-full"), both, "certificate signed by unknown authority"},
 		"a certificate of another":  {s.url(t, "127.0.0.1", "sslmode", "verify-full", "sslrootcert", s.ca), both, "127.0.0.1"},
