@@ -155,7 +155,7 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	}
 	for _, back := range []string{
 		`ALTER TABLE user_reaction DROP COLUMN unlike`, `ALTER TABLE user_reaction DROP COLUMN undislike`,
-		`DROP TABLE mirror`, `DROP TABLE deleted_folder`, `DELETE FROM goose_db_version WHERE version_id > 1`,
+		`DROP TABLE mirror`, `DROP TABLE watermark`, `DROP TABLE deleted_folder`, `DELETE FROM goose_db_version WHERE version_id > 1`,
 	} {
 		if _, err := s.db.ExecContext(t.Context(), back); err != nil {
 			t.Fatal(err)
