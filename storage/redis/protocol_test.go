@@ -2,9 +2,11 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -238,6 +240,39 @@ func TestShownOutlivesAReload(t *testing.T) {
 	if life, err := server.command("PTTL", key).AsInt64(); err != nil || time.Duration(life)*time.Millisecond > 2*time.Hour {
 		t.Errorf("what is persisted lives for %d ms, %v", life, err)
 	}
+}
+
+// A worker dies between its marks and its commit, and its messages do not come
+// again for minutes. What it has marked stays the user's word.
+func TestMarkedOutlivesAReload(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	see(t, s, alice, movie)
+	like := react(alice, movie, storage.Like, 10)
+	must(t, s.Show(t.Context(), []storage.Action{like}, storage.Queued))
+	dies := errors.New("it dies")
+	_, err := db.Persist(t.Context(), message(like), func(ctx context.Context, outcome storage.Outcome) error {
+		must(t, s.Mark(ctx, outcome))
+		return dies
+	})
+	if !errors.Is(err, dies) {
+		t.Fatal(err)
+	}
+	key := s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
+	entry, err := server.command("HGET", key, "rmovie").ToString()
+	must(t, err)
+	words := strings.Fields(entry)
+	if words[1] != "m" {
+		t.Fatalf("the entry is %q", entry)
+	}
+	words[2] = "1" // touched long ago
+	server.command("HSET", key, "rmovie", strings.Join(words, " "))
+	server.command("HDEL", key, "~b")
+	wantLikes(t, "after the reload", see(t, s, alice, movie), 1, true)
+	if born, err := server.command("HEXISTS", key, "~b").AsInt64(); err != nil || born != 1 {
+		t.Errorf("the window was not loaded: %d, %v", born, err)
+	}
+	wantLikes(t, "once more", see(t, s, alice, movie), 1, true)
 }
 
 func TestWindowsAreBounded(t *testing.T) {
