@@ -171,6 +171,26 @@ func TestForgetKeepsWhatIsQueued(t *testing.T) {
 	wantLikes(t, "in the end", see(t, s, alice, movie), 2, true)
 }
 
+// A worker has committed and not published. A viewer who is shown what the
+// database holds is not shown less later, on whatever node.
+func TestSnapshotsAreWrittenToRedis(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	see(t, s, alice, movie)
+	wantLikes(t, "at first", see(t, other, bob, movie), 0, false)
+	like := react(alice, movie, storage.Like, 10)
+	_, err := db.Persist(t.Context(), message(like), s.Mark)
+	must(t, err)
+	must(t, s.Forget(t.Context(), []storage.Action{like}))
+	wantLikes(t, "from the database", see(t, s, alice, movie), 1, true)
+	inRedis, err := countsInRedis(t.Context(), s, movie)
+	if err != nil || inRedis.LikeCount != 1 {
+		t.Errorf("Redis holds %+v, %v", inRedis, err)
+	}
+	eventually(t, "others see it", func() bool { return see(t, other, bob, movie).LikeCount == 1 })
+}
+
 func TestCountsNeverGoBack(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: "back"})

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ovation/storage"
 )
@@ -230,19 +231,22 @@ func (s *Store) readAgain(
 	if len(still) == 0 {
 		return nil
 	}
-	return s.ofOneMoment(ctx, viewer, still, out, own, kinds)
+	return s.ofOneMoment(ctx, at, viewer, still, out, own, kinds)
 }
 
 // ofOneMoment takes counts and states of one moment from the database, which
 // tell what the counts include, and lays over them what the database lacks. own
-// are the entries of those that are asked for.
+// are the entries of those that are asked for. The counts go into Redis, which may
+// be behind for longer than the floors last; they are storage.Stale where they
+// cannot, or took too long to be read.
 func (s *Store) ofOneMoment(
-	ctx context.Context, viewer storage.User, which []int, out []storage.Interactive, own []entries, kinds storage.Kinds,
+	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []entries, kinds storage.Kinds,
 ) error {
 	subjects := make([]storage.Subject, len(which))
 	for i, n := range which {
 		subjects[i] = out[n].Subject
 	}
+	asked := time.Now()
 	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
 		return s.Store.Interactives(ctx, viewer, subjects, windowStates)
 	})
@@ -257,11 +261,19 @@ func (s *Store) ofOneMoment(
 		}
 		return nil
 	}
+	freshness := storage.Live
+	fills := make([]call, len(found))
+	for i := range found {
+		fills[i] = s.countsCall(at, subjects[i], found[i].Counts)
+	}
+	if time.Since(asked) > freshTime || s.runAll(ctx, "fill", fills, nil) != nil {
+		freshness = storage.Stale
+	}
 	keys := keysOf(viewer, subjects)
 	for i, n := range which {
 		to := &out[n]
 		own[i].since(&found[i])
-		to.Counts, to.Freshness = found[i].Counts, storage.Live
+		to.Counts, to.Freshness = found[i].Counts, freshness
 		s.floors.raise(subjects[i], to.Counts)
 		own[i].show(to, keys[i], kinds)
 	}
