@@ -11,10 +11,12 @@ Reads of subjects move the counts without a state; at rest every acknowledged on
 
 What is queued may be unknown after a loss of Redis or an eviction, until the worker has passed a barrier: see RULES.
 
-Not in it: tombstones of folders, a database that commits later than the guard lasts.
+A clear of one reaction leaves the other (I4a), whatever is known of the state before it: what is shown, and what is stored
+in the end, must be what the acknowledged actions make of it in the order of their versions.
 
-Known: `direct` fails with seed 678 of 1,000, as the design does. A worker dies between its marks and the commit and no other
-comes for longer than MINUTE: what it has marked does not count as shown, and is trimmed before it is forgotten.
+Not in it: tombstones of folders; a database that commits later than the guard lasts; counts that Redis evicts within a
+second of writing them, which policies that evict the oldest or the next to expire do not; marks of a dead worker that are
+evicted before its messages come again, which takes a window with more states than fit, or an hour.
 
     ./own_writes.py [RUNS [FIRST]]       the design: 0 violations; RUNS runs of 6,000 steps of each profile (100)
     ./own_writes.py RUNS RULE...         without these rules
@@ -24,14 +26,18 @@ import collections
 import random
 import sys
 
-from parts import NONE, Node, Worker, included
-from stores import Database, Redis
+from parts import Node, Worker, included
+from stores import NONE, Database, Redis, merge, said
 
 RULES = {  # each can be switched off
     "counts_first": "counts are read before states",
     "mark_first": "marks come before the commit",
     "leases": "a fill without its lease is dropped",
     "guard": "nobody fills while a transaction may commit",
+    "conditional": "a clear names the reaction that it removes",
+    "registers": "a clear that does not apply now is kept for what comes late",
+    "joined": "what the database holds is merged into an entry",
+    "marked_stays": "a fill leaves what is marked and not committed",
     "stays": "a fill leaves what was touched lately and is not older",
     "fill_version": "a fill says from which counts version on",
     "marked": "a mark is believed up to the queue worker's last version",
@@ -108,7 +114,7 @@ class World:
         self.parts = self.nodes + [self.worker]
         self.zombies, self.ghosts, self.busy, self.high, self.stalled = [], [], {}, {}, {}
         self.acks = collections.defaultdict(list)     # (user, subject) -> versions acknowledged, rising
-        self.words = {}                               # (user, subject, version) -> state
+        self.words = collections.defaultdict(dict)    # (user, subject) -> version -> what it says
         self.excused = {}                             # (user, subject, version) -> node that alone may know it, or None
         self.tainted = {}                             # epoch -> when it was lost, or something in it
         keys = [(u, s) for u in self.users for s in self.subjects]
@@ -123,7 +129,7 @@ class World:
         hidden = not known or any(k[:2] == (u, s) for k in self.excused)
         self.clock += self.rnd.randint(0, 2)
         high = self.high.get((u, s), 0)
-        if hidden or (u, s, max(self.clock, seen + 1)) in self.words:
+        if hidden or max(self.clock, seen + 1) in self.words[u, s]:
             self.clock = max(self.clock, high + 1)
         v = max(self.clock, seen + 1)
         self.high[u, s] = max(high, v)
@@ -132,23 +138,31 @@ class World:
     # The oracle.
 
     def committed(self, tx):
-        for u, s, state, v in tx.applied:
-            for x in self.acks[u, s]:
-                if x <= v:
-                    self.excused.pop((u, s, x), None)
+        for u, s, register in tx.applied:
+            for x in [x for x in self.excused if x[:2] == (u, s)]:
+                if merge(self, register, self.word(*x))[1]:
+                    del self.excused[x]
 
     def ack(self, u, s, v, excuse=None):
         if v > max(self.acks[u, s], default=0):
             self.acks[u, s].append(v)
-        if excuse is not None and self.db.row(u, s)[1] < v:
+        if excuse is not None and not self.db.has(u, s, self.word(u, s, v)):
             self.excused[u, s, v] = excuse
 
-    def needed(self, u, s, node, upto=None):
-        """The version that a viewer must be shown at least."""
-        for v in reversed(self.acks[u, s][:upto]):
-            if self.excused.get((u, s, v), node) is node:
-                return v
-        return 0
+    def word(self, u, s, v):
+        return said(self, self.words[u, s][v], v)
+
+    def required(self, u, s, node, upto=None):
+        """The versions of the actions that a viewer's state must include."""
+        return {v for v in self.acks[u, s][:upto] if self.excused.get((u, s, v), node) is node}
+
+    def possible(self, u, s, version, required):
+        """What the actions up to a version may have made of the state: the required ones have happened, others may have."""
+        states, said = {0}, self.words[u, s]
+        for v in sorted(v for v in said if v <= version):
+            after = {max(said[v], 0)} if said[v] >= 0 else {0 if state == -said[v] else state for state in states}
+            states = after if v in required or v == version else states | after
+        return states
 
     def flag(self, kind, *what):
         self.found.append((kind, self.now) + what)
@@ -303,7 +317,7 @@ class World:
     def compare(self):
         e = self.db.number
         for s in self.subjects:
-            total = sum(st for (u, x), (st, _) in self.db.rows.items() if x == s)
+            total = sum(st for (u, x), st in self.db.rows.items() if x == s)
             if self.db.counts[s][0] != total:
                 self.flag("rest: database", s)
             c = self.redis.get_counts(e, s)
@@ -314,16 +328,17 @@ class World:
             for u in self.users:
                 if not self.reads_acked[u, s] <= self.db.reads[u, s] <= self.reads_begun[u, s]:
                     self.flag("rest: reads", u, s)
-                state, v = self.db.row(u, s)
+                state = self.db.row(u, s)
+                v = state.version
                 for a in self.acks[u, s]:
                     if a > v:
                         self.flag("rest: acknowledged and gone", u, s, a, v)
-                if v and self.words[u, s, v] != state:
-                    self.flag("rest: state", u, s, state, v)
+                if state not in self.possible(u, s, v, set(self.acks[u, s])):
+                    self.flag("rest: state", u, s, state, sorted(self.words[u, s].items())[-4:], self.acks[u, s][-4:])
                 w = self.redis.window(e, u)
                 x = w and (w.entries.get(s) or (NONE if w.full else None))
                 if x:
-                    if x[0] != v and x[3] is not None:
+                    if (x[0] != v or x[2] != state) and x[3] is not None:
                         self.flag("rest: entry", u, s, x, v)
                     if x[3] is not None and included(x[3], self.db.counts[s]) not in (None, state):
                         self.flag("rest: history", u, s, x, state, self.db.counts[s])

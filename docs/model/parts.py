@@ -1,5 +1,5 @@
 """The processes of the model: nodes and the worker. What a process does is a generator; each yield ends a step."""
-from stores import BARRIER, NEVER, NONE, READ, Transaction
+from stores import BARRIER, NEVER, NOTHING, READ, Transaction, join, merge, said
 
 
 def included(history, c, marked=True):
@@ -328,8 +328,8 @@ class Worker(Part):
 
     def mark(self, tx, changed):
         by = {}
-        for u, s, state, v in tx.applied:
-            by.setdefault(u, []).append((s, state, v, tx.counts[s][1] if s in changed else 0))
+        for u, s, register in tx.applied:
+            by.setdefault(u, []).append((s, register, tx.counts[s][1] if s in changed else 0))
         for u, states in by.items():
             if not self.noted(self.w.redis.mark, tx.epoch, u, states):
                 return False
@@ -368,20 +368,21 @@ class Node(Part):
             del self.stale[s]
         elif self.unshown and w.on("retry"):
             key = w.rnd.choice(list(self.unshown))
-            state, v = self.unshown[key]
-            if self.up("database") and w.db.row(*key)[1] >= v:
-                self.shown(key, v)
-            elif self.open and self.call(w.redis.show, self.number, [(0,) + key + (state, v)])[0] and self.shown_to_all():
-                self.shown(key, v)
+            register = self.unshown[key]
+            if self.up("database") and w.db.has(*key, register):
+                self.shown(key, register)
+            elif self.open and self.call(w.redis.show, self.number, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
+                self.shown(key, register)
 
     def shown_to_all(self):
         """Whether what was just shown was shown in the epoch of everybody else."""
         return self.sure() or not self.w.on("show_sure")
 
-    def shown(self, key, v):
+    def shown(self, key, register):
         self.unshown.pop(key, None)
-        for x in [x for x, node in self.w.excused.items() if x[:2] == key and x[2] <= v and node is self]:
-            del self.w.excused[x]  # and what it has come in place of
+        for x in [x for x, node in self.w.excused.items() if x[:2] == key and node is self]:
+            if merge(self.w, register, self.w.word(*x))[1]:
+                del self.w.excused[x]  # and what it has come in place of
 
     # Reading.
 
@@ -455,30 +456,31 @@ class Node(Part):
             yield
             if not self.up("database"):
                 return None
-            rows = {s: w.db.rows[u, s] + (w.db.counts[s][1],) for s in w.subjects if (u, s) in w.db.rows}
+            rows = {s: (w.db.rows[u, s], w.db.counts[s][1]) for s in w.subjects if (u, s) in w.db.rows}
             yield
             if lease:
                 self.call(w.redis.fill, e, u, lease, rows)
             for s in asked:
-                state, v, at = rows.get(s, (0, 0, 0))
-                history = ((at if w.on("fill_version") else 0, state, "f"),)
+                register, at = rows.get(s, (NOTHING, 0))
+                history = ((at if w.on("fill_version") else 0, int(register), "f"),)
                 x = out[s]
-                if not x or x[0] < v:
-                    out[s] = (v, False, state, history, 0)
-                elif x[3] is None:
-                    out[s] = x[:3] + (history, 0)
+                merged, covered = merge(w, register, x[2]) if x else (register, True)
+                if not x or covered and x[0] < register.version:
+                    out[s] = (register.version, False, register, history, 0)
+                else:
+                    out[s] = (merged.version, x[1], merged, x[3] or history, 0)
             yield
         for s in asked:
             if (u, s) in mine and w.on("overlay"):
-                state, v = mine[u, s]
-                if v > out[s][0]:
-                    out[s] = (v, True, state) + out[s][3:]
+                merged = join(w, out[s][2], mine[u, s])
+                if not merged.same(out[s][2]):
+                    out[s] = (merged.version, True, merged) + out[s][3:]
         return out
 
     def query(self, u):
         w = self.w
         asked = w.rnd.sample(w.subjects, w.rnd.randint(1, 2))
-        upto = {s: (w.needed(u, s, self), len(w.acks[u, s])) for s in asked}
+        upto = {s: (w.required(u, s, self), len(w.acks[u, s])) for s in asked}
         before = {s: self.replied[s] for s in asked}
         e, early, doubted = self.number, self.sure(), self.doubts()
         yield
@@ -522,30 +524,32 @@ class Node(Part):
                 x[s] = again[s]
                 share = included(x[s][3], c[s], marked)
             if share is None and not w.on("snapshot"):
-                share = w.db.row(u, s)[0]
+                share = w.db.row(u, s)
             elif share is None:
                 yield
                 if not self.up("database"):
                     return None
-                c[s], (share, v) = w.db.counts[s], w.db.row(u, s)
-                if v > x[s][0]:
-                    x[s] = (v, False, share, None, 0)
+                begin, c[s], share = w.now, w.db.counts[s], w.db.row(u, s)
+                merged, covered = merge(w, share, x[s][2])
+                x[s] = (merged.version, not covered and x[s][1], merged, None, 0)
                 yield
                 if w.on("floor_raised"):
                     self.raise_floor(s, c[s][1])
-                if w.on("snapshot_fills") and not self.call(w.redis.put_counts, e, s, c[s])[0]:
-                    return None
+                if w.on("snapshot_fills"):
+                    fresh = w.now - begin <= w.FILL or not w.on("old_fills")
+                    if not fresh or not self.call(w.redis.put_counts, e, s, c[s])[0]:
+                        return None
                 yield
             out[s] = (x[s], c[s], c[s][0] + x[s][2] - share)
         return out
 
     def check(self, u, s, x, c, total, upto, before):
         w = self.w
-        need = min(upto[0], w.needed(u, s, self, upto[1]))
-        if x[0] < need:
-            w.flag("own state", u, s, x, need)
-        if x[0] and w.words[u, s, x[0]] != x[2]:
-            w.flag("no such state", u, s, x)
+        need = upto[0] & w.required(u, s, self, upto[1])
+        if x[0] < max(need, default=0):
+            w.flag("own state", u, s, x, max(need))
+        elif x[2] not in w.possible(u, s, x[0], need):
+            w.flag("not what was said", u, s, x, sorted(w.words[u, s].items())[-4:], sorted(need)[-4:])
         others = w.db.at[s][c[1]]
         if total != sum(others.values()) - others.get(u, 0) + x[2]:
             w.flag("own count", u, s, x, c, total, others)
@@ -573,26 +577,29 @@ class Node(Part):
             w.reads_acked[u, s].add(v)
 
     def mutate(self, u):
-        w, s, state = self.w, self.w.rnd.choice(self.w.subjects), self.w.rnd.randrange(2)
-        e, upto, doubted = self.number, (w.needed(u, s, self), len(w.acks[u, s])), self.doubts()
+        w, s, state = self.w, self.w.rnd.choice(self.w.subjects), self.w.rnd.choice((1, 2, -1, -2, 0))
+        e, upto, doubted = self.number, (w.required(u, s, self), len(w.acks[u, s])), self.doubts()
         yield
         x = yield from self.entries(e, u, [s]) if self.open else nothing()
         x = x[s] if isinstance(x, dict) else None
         if x and x[3] is None and w.on("look_history"):
             yield
-            share, v = w.db.row(u, s)
+            row = w.db.row(u, s)
             if not self.up("database"):
                 x = None
-            elif v > x[0]:
-                x = (v, False, share, None, 0)
+            else:
+                merged, covered = merge(w, row, x[2])
+                x = (merged.version, not covered and x[1], merged, None, 0)
         known = x and self.sure() and not doubted and not self.doubts() and self.number == e
-        seen, doubt = x[0] if x else 0, self.doubtful.get((u, s), 0)
-        if known and doubt <= seen and x[2] == state:
-            if not (e in w.tainted and w.now - w.tainted[e] <= w.VALID) and seen < min(upto[0], w.needed(u, s, self, upto[1])):
-                w.flag("look", u, s, x, upto)
+        seen, doubt = x[0] if x else 0, self.doubtful.get((u, s), NOTHING)
+        if known and merge(w, x[2], doubt)[1] and (x[2] == state if state >= 0 else x[2] != -state):
+            need = upto[0] & w.required(u, s, self, upto[1])
+            if not (e in w.tainted and w.now - w.tainted[e] <= w.VALID):
+                if seen < max(need, default=0) or x[2] not in w.possible(u, s, seen, need):
+                    w.flag("look", u, s, x, sorted(need))
             return
-        v = w.version(u, s, max(seen, doubt), known)
-        w.words[u, s, v] = state
+        v = w.version(u, s, max(seen, doubt.version), known)
+        w.words[u, s][v] = state
         w.ids += 1
         m = Message(w.ids, u, s, state, v)
         yield
@@ -608,7 +615,7 @@ class Node(Part):
         if tx:
             w.ack(u, s, v)
         else:
-            self.doubtful[u, s] = v
+            self.doubtful[u, s] = join(w, w.word(u, s, v), doubt)
 
     def show(self, e, m):
         w, (_, u, s, state, v) = self.w, m.action
@@ -619,7 +626,7 @@ class Node(Part):
         if self.closing() and w.on("show_closed"):
             self.call(w.redis.show, e, [m.action])
         if not ok or not self.shown_to_all():
-            self.unshown[u, s] = (state, v)
+            self.unshown[u, s] = join(w, self.unshown.get((u, s), NOTHING), said(w, state, v))
         closed = not self.open and w.now - self.began <= w.VALID and (self.up("redis") or not self.closing())
         if ok and self.sure() or closed:
             w.ack(u, s, v)
@@ -642,7 +649,7 @@ class Node(Part):
         if tx and tx.epoch:
             ok = yield from self.publish(tx, 3)
             if w.on("show_persisted"):
-                ok = self.call(w.redis.show_persisted, tx.epoch, tx.applied)[0] and ok
+                ok = self.call(w.redis.show_persisted, tx.epoch, tx.said)[0] and ok
                 yield
             for u in {a[0] for a in tx.applied} if ok and not w.on("no_lift") else ():
                 self.call(w.redis.lift, tx.epoch, u, token)
@@ -651,7 +658,7 @@ class Node(Part):
 
     def forget(self, tx, changed, token):
         w, by = self.w, {}
-        for u, s, _, _ in tx.applied:
+        for u, s, _ in tx.applied:
             by.setdefault(u, []).append(s)
         for u, subs in by.items():
             if not self.noted(w.redis.forget, tx.epoch, u, subs, token):
@@ -669,11 +676,11 @@ class Node(Part):
 
         def actions():
             for s in w.subjects:
-                state, v = w.db.row(u, s)
-                if state:
+                row = w.db.row(u, s)
+                if row:
                     w.ids += 1
-                    v = w.version(u, s, v, False)
-                    w.words[u, s, v] = 0
+                    v = w.version(u, s, row.version, False)
+                    w.words[u, s][v] = 0
                     taken.append((w.ids, u, s, 0, v))
             return taken, None
 

@@ -4,7 +4,52 @@ NEVER = float("inf")
 KEEP = 3  # marks a history remembers
 READ = "read"  # the state of an action that is a read
 BARRIER = "barrier"  # of what is no action, and whose version is the number of a barrier
-NONE = (0, False, 0, ((0, 0, "f"),), 0)  # the entry of what is absent from a window that holds all
+
+
+class Register(int):
+    """A reaction (0, 1 or 2) as it is merged: with the version of the latest unconditional action and, above it, those of
+    the latest clears of 1 and of 2. It is not known where nothing but clears is."""
+
+    def __new__(cls, value, at, clears=(0, 0), known=True):
+        self = super().__new__(cls, value)
+        self.at, self.clears, self.known = at, clears, known
+        self.version = max(at, *clears)
+        return self
+
+    def same(self, other):
+        return (int(self), self.at, self.clears, self.known) == (int(other), other.at, other.clears, other.known)
+
+    def __repr__(self):
+        return f"{int(self) if self.known else '?'}@{self.at}" + (f"-{self.clears}" if any(self.clears) else "")
+
+
+NOTHING, UNKNOWN = Register(0, 0), Register(0, 0, known=False)
+NONE = (0, False, NOTHING, ((0, 0, "f"),), 0)  # the entry of what is absent from a window that holds all
+
+
+def said(world, state, v):
+    """What an action says: state 0, 1 or 2 sets it, -1 or -2 clears 1 or 2 and nothing else."""
+    if state >= 0 or not world.on("conditional"):
+        return Register(max(state, 0), v)
+    clears = (v, 0) if state == -1 else (0, v)
+    return Register(0, 0, clears, known=False)
+
+
+def join(world, a, b):
+    """b merged into a, which wins where both are of the same version."""
+    if b.at == 0 and any(b.clears) and not world.on("registers"):
+        return Register(0, b.version) if a and a.at < b.clears[a - 1] else a
+    value, at = (b, b.at) if b.at > a.at or not a.known and b.at == a.at else (a, a.at)
+    clears = tuple(c if c > at else 0 for c in map(max, a.clears, b.clears))
+    return Register(0 if value and clears[value - 1] else int(value), at, clears, a.known or b.known)
+
+
+def merge(world, row, x):
+    """What the database holds and what an entry does: together, and whether the database lacks nothing."""
+    if not world.on("joined"):
+        return (row, True) if row.version >= x.version else (x, False)
+    merged = join(world, row, x)
+    return merged, merged.same(row)
 
 
 class Transaction:
@@ -12,7 +57,7 @@ class Transaction:
 
     def __init__(self, subjects, epoch):
         self.subjects, self.epoch = subjects, epoch
-        self.rows, self.inbox, self.counts, self.applied = {}, set(), {}, []
+        self.rows, self.inbox, self.counts, self.applied, self.said = {}, set(), {}, [], []
         self.reads = []  # (user, subject, version)
         self.ready = False  # marked: nothing is left but the commit
         self.deadline = NEVER
@@ -24,7 +69,7 @@ class Transaction:
 class Database:
     def __init__(self, world):
         self.world = world
-        self.rows = {}                                   # (user, subject) -> (state, version)
+        self.rows = {}                                   # (user, subject) -> Register
         self.counts = {s: (0, 0, 0, 0) for s in world.subjects}  # total, version, version of the last queue worker, reads
         self.reads = {(u, s): set() for u in world.users for s in world.subjects}  # versions
         self.inbox = set()
@@ -34,7 +79,10 @@ class Database:
         self.at = {s: {0: {}} for s in world.subjects}   # oracle: whose share each version includes
 
     def row(self, u, s):
-        return self.rows.get((u, s), (0, 0))
+        return self.rows.get((u, s), NOTHING)
+
+    def has(self, u, s, register):
+        return merge(self.world, self.row(u, s), register)[1]
 
     def prepare(self, tx, actions, _, direct):
         """Writes the rows of a transaction that holds its locks. actions: (id, user, subject, state, version)."""
@@ -45,21 +93,23 @@ class Database:
             tx.inbox.add(i)
             if state == READ:
                 tx.reads.append((u, s, v))
-            elif v > latest.get((u, s), (0, 0))[1]:
-                latest[u, s] = (state, v)
+            else:
+                latest[u, s] = join(w, latest[u, s], said(w, state, v)) if (u, s) in latest else said(w, state, v)
         changed = set()
-        for (u, s), (state, v) in latest.items():
+        for (u, s), new in latest.items():
             have = self.row(u, s)
-            if v > have[1]:
-                tx.rows[u, s] = (state, v)
+            now = join(w, have, new)
+            if not now.same(have):
+                tx.rows[u, s] = now
                 changed.add(s)
-            tx.applied.append((u, s) + tx.rows.get((u, s), have))
+            tx.applied.append((u, s, now))
+            tx.said.append((u, s, new))
         changed |= {s for _, s, _ in tx.reads}
         for s in tx.subjects:
             total, version, marked, reads = self.counts[s]
             if s in changed:
                 reads += sum(x == s for _, x, _ in tx.reads)
-                total += sum(st - self.row(u, x)[0] for (u, x), (st, _) in tx.rows.items() if x == s)
+                total += sum(st - self.row(u, x) for (u, x), st in tx.rows.items() if x == s)
                 version += 1
                 if not direct and tx.epoch:
                     marked = version
@@ -82,7 +132,7 @@ class Database:
             self.reads[u, s].add(v)
         for s, c in tx.counts.items():
             self.counts[s] = c
-            self.at[s].setdefault(c[1], {u: st for (u, x), (st, _) in self.rows.items() if x == s})
+            self.at[s].setdefault(c[1], {u: int(st) for (u, x), st in self.rows.items() if x == s})
         self.end(tx)
         self.world.committed(tx)
         return True
@@ -107,13 +157,15 @@ class Database:
 
 class Window:
     def __init__(self):
-        self.entries = {}    # subject -> (version, shown, state, history, touched); history: ((version, share, kind), ...)
+        # subject -> (version, shown, Register, history, touched); history: ((version, share, kind), ...). shown is "m" of
+        # what a transaction has marked.
+        self.entries = {}
         self.loaded = self.full = False
         self.lease, self.guard = None, (0, None)
 
 
 class Redis:
-    """Counts: (epoch, subject) -> [counts or None, expires, fence]. Windows: (epoch, user) -> Window."""
+    """Counts: (epoch, subject) -> [counts or None, expires, fence, written]. Windows: (epoch, user) -> Window."""
 
     def __init__(self, world):
         self.world, self.counts, self.windows, self.alive = world, {}, {}, {1}
@@ -139,9 +191,9 @@ class Redis:
         if old and (old[1] > c[1] or old[1] == c[1] and not published):
             return
         if fence and c[1] < fence and self.world.on("fence"):
-            self.counts[e, s] = [c, have[1], fence]
+            self.counts[e, s] = [c, have[1], fence, self.world.now]
         else:
-            self.counts[e, s] = [c, NEVER, 0]
+            self.counts[e, s] = [c, NEVER, 0, self.world.now]
         if old != c:
             self._touch(s)
 
@@ -151,7 +203,7 @@ class Redis:
         have = self.counts.get((e, s))
         if have is None:
             if self.world.on("fence"):
-                self.counts[e, s] = [None, soon, version]
+                self.counts[e, s] = [None, soon, version, self.world.now]
         elif self.world.on("shorten"):
             have[1], have[2] = min(have[1], soon), max(have[2], version)
 
@@ -169,6 +221,7 @@ class Redis:
             x = w.entries.get(s)
             if x:
                 w.entries[s] = x = x[:4] + (self.world.now,)
+                missing = missing or not x[2].known
             elif w.full:
                 x = NONE
             else:
@@ -180,19 +233,21 @@ class Redis:
         return out, missing, lease
 
     def fill(self, e, u, lease, rows):
-        """rows: subject -> (state, version, counts version), of all that the user ever touched."""
+        """rows: subject -> (Register, counts version), of all that the user ever touched."""
         w = self.window(e, u)
         if w is None or w.lease != lease and self.world.on("leases"):
             return
         for s in self.world.subjects:
             x, row = w.entries.get(s), rows.get(s)
-            state, v, at = row or (0, 0, 0)
-            history = ((at if self.world.on("fill_version") else 0, state, "f"),) if row else ((0, 0, "f"),)
-            stays = x and (x[1] or self.world.now - x[4] < self.world.MINUTE and self.world.on("stays")) and x[0] >= v
-            if stays:
-                w.entries[s] = (x[0], x[1] and x[0] > v, x[2], x[3] or history, x[4])
+            register, at = row or (NOTHING, 0)
+            history = ((at if self.world.on("fill_version") else 0, int(register), "f"),) if row else ((0, 0, "f"),)
+            shown = x and (x[1] if self.world.on("marked_stays") else x[1] is True)
+            stays = x and (shown or self.world.now - x[4] < self.world.MINUTE and self.world.on("stays"))
+            merged, covered = merge(self.world, register, x[2]) if stays else (register, True)
+            if stays and not (covered and register.version > x[0]):
+                w.entries[s] = (merged.version, not covered and x[1], merged, x[3] or history, x[4])
             elif row:
-                w.entries[s] = (v, False, state, history, self.world.now)
+                w.entries[s] = (register.version, False, register, history, self.world.now)
             else:
                 w.entries.pop(s, None)
         w.loaded = w.full = True
@@ -200,22 +255,24 @@ class Redis:
     def show(self, e, actions):
         for _, u, s, state, v in actions:
             w = self.window(e, u, make=True)
-            x = w.entries.get(s) or (NONE if w.full else (0, False, 0, None, 0))
-            if v > x[0]:
-                w.entries[s] = (v, True, state, x[3], self.world.now)
+            x = w.entries.get(s) or (NONE if w.full else (0, False, UNKNOWN, None, 0))
+            merged = join(self.world, x[2], state if isinstance(state, Register) else said(self.world, state, v))
+            if not merged.same(x[2]):
+                w.entries[s] = (merged.version, True, merged, x[3], self.world.now)
                 w.lease = None
 
-    def show_persisted(self, e, applied):
-        for u, s, state, v in applied:
+    def show_persisted(self, e, written):
+        for u, s, register in written:
             w = self.window(e, u)
             x = w and w.entries.get(s)
-            if x and x[0] < v:
-                w.entries[s] = (v, False, state, None, self.world.now)
+            merged = x and join(self.world, x[2], register)
+            if x and not merged.same(x[2]):
+                w.entries[s] = (merged.version, x[1] and not merged.same(register), merged, None, self.world.now)
 
     def mark(self, e, u, states):
-        """states: (subject, state, version, counts version or 0)."""
+        """states: (subject, Register, counts version or 0)."""
         w = self.window(e, u, make=True)
-        for s, state, v, at in states:
+        for s, register, at in states:
             x = w.entries.get(s) or (NONE if w.full else None)
             if x is None:
                 w.guard = (self.world.now + self.world.GUARD, None)
@@ -223,13 +280,11 @@ class Redis:
             history = x[3]
             if at:
                 kept = tuple(h for h in history or () if h[0] < at)
-                if not kept or kept[-1][1] != state:
-                    kept = kept[1 - KEEP:] + ((at, state, "m"),)
+                if not kept or kept[-1][1] != register:
+                    kept = kept[1 - KEEP:] + ((at, int(register), "m"),)
                 history = kept
-            if x[0] <= v:
-                w.entries[s] = (v, False, state, history, self.world.now)
-            else:
-                w.entries[s] = x[:3] + (history, self.world.now)
+            merged, covered = merge(self.world, register, x[2])
+            w.entries[s] = (merged.version, "m" if covered else x[1], merged, history, self.world.now)
         w.lease = None
 
     def forget(self, e, u, subjects, token):
@@ -248,17 +303,22 @@ class Redis:
         if w and w.guard[1] == token:
             w.guard = (0, None)
 
+    def _idle(self, u, s, x):
+        """A window lives longer than it takes to redeliver what was marked and not committed."""
+        return x[1] is not True and self.world.now - x[4] > self.world.MINUTE and (not x[1] or self.world.db.has(u, s, x[2]))
+
     def evict(self, rnd):
-        """What nobody has touched for a while, and counts at any time."""
+        """What nobody has touched for a while, and counts that nobody has just written: the oldest, or the next to end."""
         if self.counts and rnd.random() < 0.6:
             key = rnd.choice(list(self.counts))
-            if self.counts[key][2] == 0:
+            _, _, fence, written = self.counts[key]
+            if fence == 0 and self.world.now - written > self.world.FILL:
                 del self.counts[key]
                 self._touch(key[1])
         elif self.windows:
             key = rnd.choice(list(self.windows))
             w = self.windows[key]
-            idle = all(not x[1] and self.world.now - x[4] > self.world.MINUTE for x in w.entries.values())
+            idle = all(self._idle(key[1], s, x) for s, x in w.entries.items())
             if idle and self.world.now >= w.guard[0]:
                 del self.windows[key]
 
@@ -277,7 +337,7 @@ class Redis:
         if self.windows:
             e, u = rnd.choice(list(self.windows))
             w = self.windows[e, u]
-            idle = [s for s, x in w.entries.items() if not x[1] and self.world.now - x[4] > self.world.MINUTE]
+            idle = [s for s, x in w.entries.items() if self._idle(u, s, x)]
             if idle:
                 del w.entries[rnd.choice(idle)]
                 w.full = False
