@@ -69,16 +69,21 @@ const (
 	gateMissing // there are no queues
 )
 
+// gateState looks for the gate last: PREFIX.dead, which is made after it, is no proof
+// of a closed gate where another process makes the queues at this moment.
 func (s *session) gateState(o Options) (gateState, error) {
-	lacksGate, err := s.lacks(o.gate())
-	if err != nil || !lacksGate {
+	lacksDead, err := s.lacks(o.dead())
+	if err != nil {
 		return gateOpen, err
 	}
-	lacksDead, err := s.lacks(o.dead())
-	if err != nil || !lacksDead {
-		return gateClosed, err
+	lacksGate, err := s.lacks(o.gate())
+	switch {
+	case err != nil || !lacksGate:
+		return gateOpen, err
+	case lacksDead:
+		return gateMissing, nil
 	}
-	return gateMissing, nil
+	return gateClosed, nil
 }
 
 // errLocked: another process makes the queues, or changes their number.

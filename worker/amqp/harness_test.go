@@ -170,6 +170,7 @@ type proxy struct {
 	all      sync.WaitGroup
 
 	mu      sync.Mutex
+	passes  func([]byte)  // called with all that is about to be forwarded, unless nil
 	stalled chan struct{} // closed when bytes may flow; nil while they do
 	conns   []net.Conn
 }
@@ -223,15 +224,25 @@ func (p *proxy) copy(to, from net.Conn) {
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		stalled := p.stalled
+		stalled, passes := p.stalled, p.passes
 		p.mu.Unlock()
 		if stalled != nil {
 			<-stalled
+		}
+		if passes != nil {
+			passes(buf[:n])
 		}
 		if _, bad := to.Write(buf[:n]); err != nil || bad != nil {
 			return
 		}
 	}
+}
+
+// tap has passes called with all that is about to be forwarded.
+func (p *proxy) tap(passes func([]byte)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passes = passes
 }
 
 // stall keeps connections open and forwards nothing.

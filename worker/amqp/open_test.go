@@ -1,12 +1,14 @@
 package amqp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,6 +107,31 @@ func TestOldBrokerIsRefused(t *testing.T) {
 		if (err != nil) != old {
 			t.Errorf("RabbitMQ %q: %v", version, err)
 		}
+	}
+}
+
+// Two processes open a queue that does not exist: one makes it just as the other one
+// looks for it.
+func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
+	for name, asks := range map[string]func(Options) string{"for the gate": Options.gate, "for dead letters": Options.dead} {
+		t.Run(name, func(t *testing.T) {
+			opts := options(t)
+			between, late := through(t, opts)
+			first := sync.OnceFunc(func() {
+				if q, err := Open(t.Context(), opts); err != nil {
+					t.Errorf("the first: %v", err)
+				} else if err := q.Close(); err != nil {
+					t.Errorf("close the first: %v", err)
+				}
+			})
+			asked := []byte(asks(opts))
+			between.tap(func(sent []byte) {
+				if bytes.Contains(sent, asked) {
+					first()
+				}
+			})
+			publish(t, open(t, late), 0, "message")
+		})
 	}
 }
 
