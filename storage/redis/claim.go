@@ -29,7 +29,8 @@ const (
 	holderSilence = 1500 * time.Millisecond
 	// numberRange is from how many numbers that of the next epoch is drawn, so that
 	// none is used twice: not by two who begin one at once, nor by a database that
-	// was restored and has forgotten the latest ones.
+	// was restored and has forgotten the latest ones, nor by a new one beside a Redis
+	// that still holds the mirror of the one before.
 	numberRange = 1_000_000_000
 )
 
@@ -107,7 +108,7 @@ func (s *Store) mayBegin(at *epoch) bool {
 	switch {
 	case s.opts.Passive:
 		return false
-	case at.number < firstEpoch:
+	case at.number <= noEpoch:
 		return true
 	case !at.open && !at.rewound && (time.Since(at.begun) < closedTime || steady < steadyTime):
 		return false
@@ -119,10 +120,7 @@ func (s *Store) mayBegin(at *epoch) bool {
 
 // begin begins the next epoch in this mirror.
 func (s *Store) begin(ctx context.Context, at *epoch) (*epoch, error) {
-	next := storage.NewEpoch{Number: firstEpoch, Holder: s.name}
-	if at.number >= firstEpoch {
-		next.Number = at.number + 1 + rand.Int64N(numberRange) //nolint:gosec // nobody gains by guessing it
-	}
+	next := storage.NewEpoch{Number: at.number + 1 + rand.Int64N(numberRange), Holder: s.name} //nolint:gosec // nobody gains by guessing it
 	if err := s.announce(ctx, next.Number); err != nil {
 		return nil, err
 	}

@@ -121,3 +121,14 @@ func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
 		t.Errorf("in the end: %+v", got)
 	}
 }
+
+// A new database beside a Redis that still holds the mirror of the one before.
+func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
+	server, before := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: before})
+	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
+	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	wantLikes(t, "the one before", see(t, s, alice, movie), 1, true)
+	must(t, s.Close())
+	wantLikes(t, "the new one", see(t, open(t, Options{URL: server.url(), Database: openDatabase(t)}), alice, movie), 0, false)
+}

@@ -24,7 +24,7 @@ const (
 	forgetTime  = time.Minute             // after which a failure is no longer one in a row
 	closedTime  = 5 * time.Second         // at least, of a closed epoch
 	steadyTime  = time.Second             // of a Redis that answers again
-	firstEpoch  = 2                       // nobody believes the one before it, and nothing was shown in it
+	noEpoch     = 1                       // of a database whose mirror was never opened
 )
 
 // epoch is what a store knows of an epoch, as of its last poll.
@@ -258,7 +258,7 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 	if before.number == now.number && before.open == now.open {
 		now.begun, now.learnt, now.sureAt, now.ended = before.begun, before.learnt, before.sureAt, before.ended
 	} else {
-		if before.open && before.number >= firstEpoch {
+		if before.open && before.number > noEpoch {
 			ended := *before
 			ended.ended = nil
 			now.ended = &ended
@@ -274,7 +274,7 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 // logChange tells that Redis is believed no more, or again. How the first epoch
 // begins is no news.
 func (s *Store) logChange(before, now *epoch) {
-	if before.number < firstEpoch {
+	if before.number <= noEpoch {
 		return
 	}
 	if before.open {

@@ -1,6 +1,9 @@
 package redis
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -9,17 +12,17 @@ import (
 )
 
 // malformedValues are commands that put something into Redis that this package
-// has not written.
+// has not written. EPOCH stands for the number of the epoch.
 var malformedValues = map[string][]string{
-	"a text in place of the window":   {"SET", "ovation:2:w:{default:u:alice}:video", "x"},
-	"a text in place of the counts":   {"SET", "ovation:2:c:{default:video:movie}", "x"},
-	"no entry in the window":          {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "x"},
-	"a history of nonsense":           {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "1 - 1 1 x:y"},
-	"a version that is too large":     {"HSET", "ovation:2:w:{default:u:alice}:video", "rmovie", "99999999999999999999 - 1 1 0:1"},
-	"counts that are no numbers":      {"HSET", "ovation:2:c:{default:video:movie}", "v", "x", "r", "1", "l", "1", "d", "1", "c", "1"},
-	"one count that is no number":     {"HSET", "ovation:2:c:{default:video:movie}", "l", "x"},
-	"a birth that is none":            {"HSET", "ovation:2:w:{default:u:alice}:video", "~b", "x"},
-	"a birth that is none, and empty": {"HSET", "ovation:2:w:{default:u:alice}:video", "~b", ""},
+	"a text in place of the window":   {"SET", "ovation:EPOCH:w:{default:u:alice}:video", "x"},
+	"a text in place of the counts":   {"SET", "ovation:EPOCH:c:{default:video:movie}", "x"},
+	"no entry in the window":          {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "rmovie", "x"},
+	"a history of nonsense":           {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "rmovie", "1 - 1 1 x:y"},
+	"a version that is too large":     {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "rmovie", "99999999999999999999 - 1 1 0:1"},
+	"counts that are no numbers":      {"HSET", "ovation:EPOCH:c:{default:video:movie}", "v", "x", "r", "1", "l", "1", "d", "1", "c", "1"},
+	"one count that is no number":     {"HSET", "ovation:EPOCH:c:{default:video:movie}", "l", "x"},
+	"a birth that is none":            {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", "x"},
+	"a birth that is none, and empty": {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
 }
 
 // malform puts a malformed value into Redis where alice and bob like a movie, and
@@ -33,6 +36,9 @@ func malform(t *testing.T, words []string) (*Store, *hooked) {
 		persist(t, first, s, react(user, movie, storage.Like, 10))
 		see(t, s, user, movie)
 	}
+	number := strconv.FormatInt(s.epoch.Load().number, 10)
+	words = slices.Clone(words)
+	words[1] = strings.Replace(words[1], "EPOCH", number, 1)
 	must(t, server.command(words...).Error())
 	db := &hooked{Store: openAgain(t, first)}
 	return open(t, Options{URL: server.url(), Database: db}), db

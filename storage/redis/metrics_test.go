@@ -43,7 +43,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 		}
 	}
 	want("at first", map[string]float64{
-		"ovation_part_up redis": 1, "ovation_part_up database": 1, "ovation_mirror_epoch": firstEpoch,
+		"ovation_part_up redis": 1, "ovation_part_up database": 1, "ovation_mirror_epoch": float64(s.epoch.Load().number),
 		"ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 		"ovation_mirror_in_doubt_since_timestamp_seconds": 0,
 	})

@@ -90,7 +90,7 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	must(t, other.poll(t.Context()))
 	slow.gate.Lock()
 	defer slow.gate.Unlock()
-	_, err := db.CloseEpoch(t.Context(), firstEpoch)
+	_, err := db.CloseEpoch(t.Context(), first.epoch.Load().number)
 	must(t, err)
 	must(t, first.poll(t.Context()))
 	if first.present() != nil {

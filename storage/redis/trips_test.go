@@ -151,7 +151,7 @@ func BenchmarkWrite(b *testing.B) {
 	var outcome storage.Outcome
 	write := func(b *testing.B, actions []storage.Action) {
 		b.Helper()
-		outcome.Epoch = firstEpoch
+		outcome.Epoch = s.epoch.Load().number
 		must(b, s.Show(b.Context(), actions, storage.Queued))
 		must(b, s.Mark(b.Context(), outcome))
 		must(b, s.Publish(b.Context(), outcome))
