@@ -14,7 +14,10 @@ What is queued may be unknown after a loss of Redis or an eviction, until the wo
 A clear of one reaction leaves the other (I4a), whatever is known of the state before it: what is shown, and what is stored
 in the end, must be what the acknowledged actions make of it in the order of their versions.
 
-Not in it: tombstones of folders; a database that commits later than the guard lasts; counts that Redis evicts within a
+The database may go back to what it was seconds before, with everything that is durable in it; what only it had is lost and
+may be done again.
+
+Not in it: two mirrors of one database; tombstones of folders; a database that commits later than the guard lasts; counts that Redis evicts within a
 second of writing them, which policies that evict the oldest or the next to expire do not; marks of a dead worker that are
 evicted before its messages come again, which takes a window with more states than fit, or an hour.
 
@@ -27,7 +30,7 @@ import random
 import sys
 
 from parts import Node, Worker, included
-from stores import NONE, Database, Redis, merge, said
+from stores import NONE, READ, Database, Redis, merge, said
 
 RULES = {  # each can be switched off
     "counts_first": "counts are read before states",
@@ -76,6 +79,9 @@ RULES = {  # each can be switched off
     "show_sure": "what was shown counts as shown only in an epoch that is sure",
     "show_both": "shown in the epoch before, too, while others may believe it",
     "show_closed": "and in one that is closed, while others may believe it",
+    "barrier_clock": "the number of a barrier is a time",
+    "history": "the database says on which line of commits the epoch began",
+    "fresh_numbers": "no epoch has the number of another",
     "sentinel": "every poll looks for the sentinel",
     "inbox": "a message counts once",
     "no_setnx": "a process that opens leaves the sentinel alone",
@@ -90,6 +96,7 @@ PROFILES = {
     "closings": dict(away=1, close=1),
     "losses": dict(evict=1, crash=1, loss=1, slow=1),
     "lags": dict(crash=1, loss=1, slow=1, lag=1, close=1),
+    "rewinds": dict(crash=1, loss=1, slow=1, rewind=1),
     "all": dict(evict=1, crash=1, direct=1, away=1, loss=1, slow=1, shown=1),
 }
 
@@ -106,9 +113,10 @@ class World:
         self.LAG, self.FLOOR, self.MINUTE = second, 2 * second, 10 * second
         self.FILL = second
         self.users, self.subjects = range(self.USERS), range(self.SUBJECTS)
-        self.nodes, self.excused = [], {}
+        self.nodes, self.excused, self.lost = [], {}, set()  # ids of what was persisted and is not any more
+        self.drawn, self.issued = 1, {}  # the latest number of an epoch; (user, subject, version) -> history
         self.db, self.redis = Database(self), Redis(self)
-        self.queue, self.queue_up, self.barrier = [], True, 0  # the latest that was published
+        self.queue, self.queue_up, self.barrier, self.saved = [], True, 0, []  # the latest that was published
         self.nodes = [Node(self, n) for n in range(self.NODES)]
         self.worker = Worker(self)
         self.parts = self.nodes + [self.worker]
@@ -133,6 +141,7 @@ class World:
             self.clock = max(self.clock, high + 1)
         v = max(self.clock, seen + 1)
         self.high[u, s] = max(high, v)
+        self.issued[u, s, v] = self.db.history
         return v
 
     # The oracle.
@@ -143,7 +152,23 @@ class World:
                 if merge(self, register, self.word(*x))[1]:
                     del self.excused[x]
 
+    def queued(self, u, s, v, read=False):
+        """Whether an action will be persisted. One that was, and is not any more, may still be in the hands of a worker, which
+        takes it for persisted."""
+        queued = [m.action for m in self.queue if m.action[1:3] == (u, s) and m.action[0] not in self.lost]
+        return any(v == version and read == (state == READ) for _, _, _, state, version in queued)
+
+    def kept(self, u, s, v):
+        """Whether the database has an action, or will: not everything is there after it went back."""
+        return self.db.has(u, s, self.word(u, s, v)) or self.queued(u, s, v)
+
+    def ack_read(self, u, s, v, history):
+        if history == self.db.history or v in self.db.reads[u, s] or self.queued(u, s, v, True):
+            self.reads_acked[u, s].add(v)
+
     def ack(self, u, s, v, excuse=None):
+        if self.issued[u, s, v] != self.db.history and not self.kept(u, s, v):
+            return
         if v > max(self.acks[u, s], default=0):
             self.acks[u, s].append(v)
         if excuse is not None and not self.db.has(u, s, self.word(u, s, v)):
@@ -274,6 +299,12 @@ class World:
                 if rnd.random() < 0.3:
                     rnd.choice(self.nodes).restart()
                 self.taint()
+        if p.get("rewind"):
+            self.saved = self.saved[-4:]
+            if rnd.random() < 0.5:
+                self.saved.append(self.db.save())
+            if self.saved and rnd.random() < 0.02:
+                self.rewind()
         if p.get("shown") and rnd.random() < 0.03:
             before = self.redis.evicted
             self.redis.evict_shown(rnd)
@@ -282,7 +313,26 @@ class World:
 
     def taint(self):
         """Until everyone has polled, replies lack what is lost; also those in the epoch before, which some still believe."""
-        self.tainted[self.db.number] = self.tainted[self.db.number - 1] = self.now
+        self.tainted[self.db.number] = self.tainted[self.db.before] = self.now
+
+    def rewind(self):
+        """What only the database had is lost, and nobody is promised it any longer."""
+        self.taint()
+        saved = self.saved[self.rnd.randrange(len(self.saved))]
+        inbox = self.db.inbox
+        self.db.rewind(saved)
+        self.taint()
+        self.saved.clear()
+        self.zombies.clear()
+        self.lost |= inbox - self.db.inbox
+        for (u, s), acks in self.acks.items():
+            acks[:] = [v for v in acks if self.kept(u, s, v)]
+        for x in [x for x in self.excused if not self.kept(*x)]:
+            del self.excused[x]
+        for (u, s), acked in self.reads_acked.items():
+            acked &= self.db.reads[u, s] | {v for v in acked if self.queued(u, s, v, True)}
+        for n in self.nodes:
+            n.replied = dict.fromkeys(self.subjects, 0)
 
     # At rest.
 
@@ -303,7 +353,7 @@ class World:
                 n.background()
             self.resolve()
             idle = not (self.busy or self.queue or self.zombies or self.ghosts or any(n.unshown for n in self.nodes))
-            idle = idle and self.db.open and self.db.drained() and all(p.number == self.db.number for p in self.parts) and not self.db.active
+            idle = idle and self.db.open and not self.db.rewound() and self.db.drained() and all(p.number == self.db.number for p in self.parts) and not self.db.active
             if not idle:
                 quiet_since = None
             elif quiet_since is None:

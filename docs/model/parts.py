@@ -16,7 +16,8 @@ class Part:
 
     def __init__(self, world):
         self.w = world
-        self.number, self.open, self.began, self.learned, self.closed = 1, True, 0, -NEVER, -NEVER
+        self.number, self.before, self.open, self.began, self.learned, self.closed = 1, 0, True, 0, -NEVER, -NEVER
+        self.history = 0
         self.drained, self.evicted = True, world.redis.evicted
         self.fails, self.failing, self.probed, self.alarm = 0, None, None, False
         self.away = {"redis": 0, "database": 0}
@@ -65,9 +66,17 @@ class Part:
             yield
             number, is_open, since, drained = db.number, db.open, db.since, db.drained()
             barrier, age = db.barrier, w.now - db.raised
+            rewound, history = db.rewound(), db.history
             yield
+            if history != self.history and w.on("history"):
+                self.history = history
+                self.rewind()
             seen = False
-            if is_open:
+            if rewound:
+                if self.call(lambda: None)[0]:
+                    yield from self.begin_next(number)
+                    continue
+            elif is_open:
                 ok, alive = self.call(lambda: number in w.redis.alive)
                 if ok and w.redis.evicted > self.evicted and w.on("evicted"):
                     evicted, self.drained, drained = w.redis.evicted, False, False
@@ -80,13 +89,13 @@ class Part:
                     self.alarm = False
                     yield from self.begin_next(number)
                     continue
-            self.learn(number, is_open, begin if seen or not is_open else self.began, drained)
+            self.learn(number, is_open, begin if seen or not is_open and not rewound else self.began, drained)
             if not drained and (age > w.VALID or not w.on("barrier_late")):
                 yield from self.drain(barrier)
             if is_open and self.failing is not None and self.fails > 1 and w.now - self.failing >= 2 * second:
-                yield from self.change(number, False, False)
+                yield from self.change(number, 0)
                 self.failing = None
-            if is_open:
+            if is_open or rewound:
                 self.probed = None
             elif w.now - since >= 5 * second and self.call(lambda: None)[0]:
                 self.probed = w.now if self.probed is None else self.probed
@@ -105,18 +114,25 @@ class Part:
 
     def learn(self, number, is_open, began, drained):
         if number != self.number:
-            self.learned = self.w.now
+            self.learned, self.before = self.w.now, self.number
         if self.open and not is_open:
             self.closed = self.w.now
         self.number, self.open, self.began, self.drained = number, is_open, began, drained
 
+    def rewind(self):
+        """The database has gone back: nothing is believed until a poll has found everything in place."""
+        self.began = -NEVER
+
     def begin_next(self, number):
-        ok, _ = self.call(self.w.redis.alive.add, number + 1)
+        w = self.w
+        w.drawn = max(w.drawn + 1, number + 1) if w.on("fresh_numbers") else number + 1
+        drawn = w.drawn
+        ok, _ = self.call(w.redis.alive.add, drawn)
         yield
         if ok:
-            yield from self.change(number, True, self.w.db.open)
+            yield from self.change(number, drawn)
 
-    def change(self, number, is_open, was_open):
+    def change(self, number, following):
         """Close the epoch, or begin the next one, when no transaction is under way."""
         w, db = self.w, self.w.db
         if not self.up("database"):
@@ -127,11 +143,12 @@ class Part:
                 yield
         finally:
             db.waiting -= 1
-        if db.number != number or not is_open and not db.open:
+        if db.number != number or not following and not db.open and not db.rewound():
             return
-        db.fresh = is_open and db.open
-        db.open, db.since, db.number = is_open, w.now, number + is_open
-        if is_open:
+        db.fresh = bool(following) and (db.open or db.rewound())
+        db.open, db.since, db.began = bool(following), w.now, db.history
+        if following:
+            db.number, db.before = following, number
             db.doubt()
 
     def transact(self, subjects, actions, before, direct):
@@ -150,6 +167,9 @@ class Part:
             if young and (db.fresh and w.on("next_grace") if db.open else w.on("grace")):
                 db.end(tx)
                 return None
+            if db.rewound():
+                db.end(tx)
+                return None
             tx.epoch = db.number if db.open else 0
             while db.locked & tx.subjects:
                 yield
@@ -157,7 +177,7 @@ class Part:
             some, _ = actions()
             for ahead, _, _, state, b in some:
                 if state == BARRIER:
-                    tx.barrier, tx.ahead = max(tx.barrier, b), tx.ahead | ahead
+                    tx.barriers[b] = tx.barriers.get(b, set()) | ahead
             changed = db.prepare(tx, [a for a in some if a[3] != BARRIER], None, direct)
             yield
             if tx.epoch and not (yield from before(tx, changed)):
@@ -374,6 +394,10 @@ class Node(Part):
             elif self.open and self.call(w.redis.show, self.number, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
                 self.shown(key, register)
 
+    def rewind(self):
+        super().rewind()
+        self.floors.clear()
+
     def shown_to_all(self):
         """Whether what was just shown was shown in the epoch of everybody else."""
         return self.sure() or not self.w.on("show_sure")
@@ -550,8 +574,10 @@ class Node(Part):
             w.flag("own state", u, s, x, max(need))
         elif x[2] not in w.possible(u, s, x[0], need):
             w.flag("not what was said", u, s, x, sorted(w.words[u, s].items())[-4:], sorted(need)[-4:])
-        others = w.db.at[s][c[1]]
-        if total != sum(others.values()) - others.get(u, 0) + x[2]:
+        others = w.db.at[s].get(c[1])
+        if others is None:
+            w.flag("counts of nothing", u, s, c)
+        elif total != sum(others.values()) - others.get(u, 0) + x[2]:
             w.flag("own count", u, s, x, c, total, others)
         if c[1] < before:
             w.flag("went back", s, c, before)
@@ -564,17 +590,17 @@ class Node(Part):
         w.clock += 1
         v, w.ids = w.clock, w.ids + 1
         w.reads_begun[u, s].add(v)
-        m = Message(w.ids, u, s, READ, v)
+        m, history = Message(w.ids, u, s, READ, v), w.db.history
         yield
         if w.queue_up:
             w.queue.append(m)
             yield
-            w.reads_acked[u, s].add(v)
+            w.ack_read(u, s, v, history)
             return
         if w.rnd.random() < 0.2:
             w.queue.append(m)  # and nobody has told us
         if (yield from self.direct([s], lambda: ([m.action], None))):
-            w.reads_acked[u, s].add(v)
+            w.ack_read(u, s, v, history)
 
     def mutate(self, u):
         w, s, state = self.w, self.w.rnd.choice(self.w.subjects), self.w.rnd.choice((1, 2, -1, -2, 0))
@@ -622,7 +648,7 @@ class Node(Part):
         e = self.number
         ok = self.open and self.call(w.redis.show, e, [m.action])[0]
         if ok and w.now - self.learned <= w.VALID and w.on("show_both"):  # who has not learned yet looks there
-            ok = self.call(w.redis.show, e - 1, [m.action])[0]
+            ok = self.call(w.redis.show, self.before, [m.action])[0]
         if self.closing() and w.on("show_closed"):
             self.call(w.redis.show, e, [m.action])
         if not ok or not self.shown_to_all():
@@ -630,7 +656,7 @@ class Node(Part):
         closed = not self.open and w.now - self.began <= w.VALID and (self.up("redis") or not self.closing())
         if ok and self.sure() or closed:
             w.ack(u, s, v)
-            if w.db.open and e != w.db.number and m.behind >= w.db.barrier:
+            if w.db.open and not w.db.rewound() and e != w.db.number and m.behind >= w.db.barrier:
                 w.flag("shown before a barrier", u, s, v, e, w.db.number)
         else:
             w.ack(u, s, v, self)  # cut off from one of them

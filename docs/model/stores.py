@@ -52,6 +52,11 @@ def merge(world, row, x):
     return merged, merged.same(row)
 
 
+def copied(x):
+    """A copy of what changes."""
+    return {k: copied(v) for k, v in x.items()} if isinstance(x, dict) else set(x) if isinstance(x, set) else x
+
+
 class Transaction:
     """What a transaction is about to write."""
 
@@ -61,9 +66,8 @@ class Transaction:
         self.reads = []  # (user, subject, version)
         self.ready = False  # marked: nothing is left but the commit
         self.deadline = NEVER
-        # A barrier that it passes, the messages that were ahead of it, and whether it is the first to pass it.
-        self.barrier, self.ahead, self.first = 0, set(), False
-        self.holds = False
+        self.barriers, self.first = {}, False  # those that it passes: number -> what was ahead; whether one is the latest
+        self.holds = self.dead = False
 
 
 class Database:
@@ -73,8 +77,9 @@ class Database:
         self.counts = {s: (0, 0, 0, 0) for s in world.subjects}  # total, version, version of the last queue worker, reads
         self.reads = {(u, s): set() for u in world.users for s in world.subjects}  # versions
         self.inbox = set()
-        self.number, self.open, self.since, self.fresh = 1, True, -NEVER, False
+        self.number, self.before, self.open, self.since, self.fresh = 1, 0, True, -NEVER, False
         self.barrier, self.raised, self.passed = 0, -NEVER, 0  # the latest, when it was raised; the latest that was passed
+        self.history, self.began = 0, 0  # the line of commits; the one on which the epoch began or was closed
         self.locked, self.active, self.waiting = set(), set(), 0
         self.at = {s: {0: {}} for s in world.subjects}   # oracle: whose share each version includes
 
@@ -119,15 +124,17 @@ class Database:
 
     def commit(self, tx):
         """False where it is too late: the database has given the transaction up."""
-        if self.world.now > tx.deadline and self.world.on("tx_timeout"):
+        if tx.dead or self.world.now > tx.deadline and self.world.on("tx_timeout"):
             self.end(tx)
             return False
         tx.at = self.world.now
         self.rows.update(tx.rows)
         self.inbox |= tx.inbox
-        if tx.barrier > self.passed and not tx.ahead <= self.inbox:
-            self.world.flag("barrier passed", tx.barrier)
-        self.passed, tx.first = max(self.passed, tx.barrier), tx.barrier > self.passed
+        for number, ahead in tx.barriers.items():
+            if number == self.barrier:  # another was raised before, be it higher
+                if not ahead <= self.inbox | self.world.lost:
+                    self.world.flag("barrier passed", number)
+                tx.first, self.passed = self.passed < number, number
         for u, s, v in tx.reads:
             self.reads[u, s].add(v)
         for s, c in tx.counts.items():
@@ -139,14 +146,34 @@ class Database:
 
     def doubt(self):
         """What is queued now may not be shown: until the next barrier is passed, nobody knows."""
-        self.barrier, self.raised = self.barrier + 1, self.world.now
+        clock = self.world.now if self.world.on("barrier_clock") else 0
+        self.barrier, self.raised = max(self.barrier + 1, clock), self.world.now
 
     def drained(self):
-        return self.passed >= self.barrier
+        return self.passed == self.barrier
 
     def lock(self, tx):
-        tx.holds = True
-        self.locked |= tx.subjects
+        if not tx.dead:
+            tx.holds = True
+            self.locked |= tx.subjects
+
+    LASTING = "rows", "counts", "reads", "inbox", "number", "before", "open", "since", "fresh", "barrier", "raised", "passed", "began", "at"
+
+    def save(self):
+        return {name: copied(getattr(self, name)) for name in self.LASTING}
+
+    def rewind(self, saved):
+        """The database goes back to what it was: a failover to a replica that lags, or a restore."""
+        for tx in self.active:
+            tx.dead, tx.holds = True, False
+        self.active.clear()
+        self.locked.clear()
+        for name, value in saved.items():
+            setattr(self, name, copied(value))
+        self.history += 1
+
+    def rewound(self):
+        return self.history != self.began and self.world.on("history")
 
     def end(self, tx):
         self.active.discard(tx)
