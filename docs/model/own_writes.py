@@ -17,7 +17,9 @@ in the end, must be what the acknowledged actions make of it in the order of the
 The database may go back to what it was seconds before, with everything that is durable in it; what only it had is lost and
 may be done again.
 
-Not in it: two mirrors of one database; tombstones of folders; a database that commits later than the guard lasts; counts that Redis evicts within a
+Processes may be moved to another Redis, one by one, or not all of them, or back.
+
+Not in it: tombstones of folders; a database that commits later than the guard lasts; counts that Redis evicts within a
 second of writing them, which policies that evict the oldest or the next to expire do not; marks of a dead worker that are
 evicted before its messages come again, which takes a window with more states than fit, or an hour.
 
@@ -30,7 +32,7 @@ import random
 import sys
 
 from parts import Node, Worker, included
-from stores import NONE, READ, Database, Redis, merge, said
+from stores import NEVER, NONE, READ, Database, Redis, merge, said
 
 RULES = {  # each can be switched off
     "counts_first": "counts are read before states",
@@ -81,6 +83,8 @@ RULES = {  # each can be switched off
     "show_closed": "and in one that is closed, while others may believe it",
     "barrier_clock": "the number of a barrier is a time",
     "history": "the database says on which line of commits the epoch began",
+    "silence": "a process of another mirror begins an epoch only when nobody uses this one",
+    "ours": "nothing is committed in an epoch that is in another Redis",
     "fresh_numbers": "no epoch has the number of another",
     "sentinel": "every poll looks for the sentinel",
     "inbox": "a message counts once",
@@ -96,6 +100,7 @@ PROFILES = {
     "closings": dict(away=1, close=1),
     "losses": dict(evict=1, crash=1, loss=1, slow=1),
     "lags": dict(crash=1, loss=1, slow=1, lag=1, close=1),
+    "moves": dict(crash=1, slow=1, move=1),
     "rewinds": dict(crash=1, loss=1, slow=1, rewind=1),
     "all": dict(evict=1, crash=1, direct=1, away=1, loss=1, slow=1, shown=1),
 }
@@ -115,7 +120,8 @@ class World:
         self.users, self.subjects = range(self.USERS), range(self.SUBJECTS)
         self.nodes, self.excused, self.lost = [], {}, set()  # ids of what was persisted and is not any more
         self.drawn, self.issued = 1, {}  # the latest number of an epoch; (user, subject, version) -> history
-        self.db, self.redis = Database(self), Redis(self)
+        self.db, self.redis, self.other, self.begun = Database(self), Redis(self, 1), Redis(self), 0
+        self.moves = 0  # of processes to the other Redis
         self.queue, self.queue_up, self.barrier, self.saved = [], True, 0, []  # the latest that was published
         self.nodes = [Node(self, n) for n in range(self.NODES)]
         self.worker = Worker(self)
@@ -263,12 +269,7 @@ class World:
             elif x < 0.09:
                 self.worker.replaced()
             elif x < 0.11:
-                node = rnd.choice(self.nodes)
-                for u, (op, at) in list(self.busy.items()):
-                    if at is node:
-                        op.close()
-                        del self.busy[u]
-                node.restart()
+                self.restart(rnd.choice(self.nodes))
         if p.get("lag"):
             if rnd.random() < 0.1:
                 self.worker.crash()
@@ -299,6 +300,8 @@ class World:
                 if rnd.random() < 0.3:
                     rnd.choice(self.nodes).restart()
                 self.taint()
+        if p.get("move") and rnd.random() < 0.02:
+            self.move(rnd.choice(self.parts))
         if p.get("rewind"):
             self.saved = self.saved[-4:]
             if rnd.random() < 0.5:
@@ -314,6 +317,23 @@ class World:
     def taint(self):
         """Until everyone has polled, replies lack what is lost; also those in the epoch before, which some still believe."""
         self.tainted[self.db.number] = self.tainted[self.db.before] = self.now
+
+    def restart(self, node):
+        for u, (op, at) in list(self.busy.items()):
+            if at is node:
+                op.close()
+                del self.busy[u]
+        node.restart()
+
+    def move(self, part):
+        """A process is started again with the other Redis."""
+        self.moves += 1
+        part.redis = self.other if part.redis is self.redis else self.redis
+        part.began = -NEVER
+        if part is self.worker:
+            part.crash()
+        else:
+            self.restart(part)
 
     def rewind(self):
         """What only the database had is lost, and nobody is promised it any longer."""
@@ -340,6 +360,8 @@ class World:
         self.profile, self.queue_up, budget = {}, True, 60000
         for part in self.parts:
             part.away = dict.fromkeys(part.away, 0)
+            if part.redis is not self.redis:
+                self.move(part)
         quiet_since = None
         while budget > 0:
             self.now += 1
@@ -362,6 +384,8 @@ class World:
                 break
         else:
             return self.flag("never at rest", len(self.queue), self.db.open)
+        if self.moves and self.begun > 2 * self.moves:
+            self.flag("epochs for ever", self.begun, self.moves)
         self.compare()
 
     def compare(self):

@@ -15,13 +15,31 @@ class Part:
     """A process that knows an epoch and may be cut off from Redis or the database."""
 
     def __init__(self, world):
-        self.w = world
+        self.w, self.redis = world, world.redis
         self.number, self.before, self.open, self.began, self.learned, self.closed = 1, 0, True, 0, -NEVER, -NEVER
         self.history = 0
-        self.drained, self.evicted = True, world.redis.evicted
+        self.claim()
+        self.drained, self.evicted = True, self.redis.evicted
         self.fails, self.failing, self.probed, self.alarm = 0, None, None, False
         self.away = {"redis": 0, "database": 0}
         self.polling = self.poll()
+
+    def claim(self):
+        """This process has seen no epoch in its Redis yet."""
+        self.held, self.lost, self.run, self.steady = 0, False, 0, NEVER  # the epoch that it has seen there, and in which run
+
+    def may_begin(self, number, silence):
+        """Whether this process may begin the epoch after one that is over: its mirror is the database's, or nobody uses that."""
+        if not self.w.on("silence"):
+            return True
+        if self.held == number:
+            return not self.lost or self.run == self.redis.run or silence >= 3 * self.w.SECOND // 2
+        return min(silence, self.w.now - self.steady) >= 5 * self.w.SECOND
+
+    def ours(self, number):
+        """Whether those who read an epoch read it in this Redis."""
+        ok, alive = self.call(lambda: number in self.redis.alive)
+        return ok and alive or not self.w.on("ours")
 
     def up(self, what):
         return self.w.now >= self.away[what]
@@ -61,45 +79,52 @@ class Part:
         w, db, second = self.w, self.w.db, self.w.SECOND
         while True:
             while not self.up("database"):
+                self.steady = NEVER
                 yield
             begin = w.now
             yield
             number, is_open, since, drained = db.number, db.open, db.since, db.drained()
             barrier, age = db.barrier, w.now - db.raised
-            rewound, history = db.rewound(), db.history
+            rewound, history, silence = db.rewound(), db.history, w.now - db.held
             yield
+            ok, alive = self.call(lambda: number in self.redis.alive)
+            self.steady = min(self.steady, w.now) if ok else NEVER
+            self.lost = is_open and ok and not alive
+            if ok and alive and is_open:
+                self.held, self.run = number, self.redis.run
+            if is_open and self.held == number and not self.lost and not rewound:
+                db.held = w.now
             if history != self.history and w.on("history"):
                 self.history = history
                 self.rewind()
             seen = False
             if rewound:
-                if self.call(lambda: None)[0]:
+                if ok and self.may_begin(number, silence):
                     yield from self.begin_next(number)
                     continue
             elif is_open:
-                ok, alive = self.call(lambda: number in w.redis.alive)
-                if ok and w.redis.evicted > self.evicted and w.on("evicted"):
-                    evicted, self.drained, drained = w.redis.evicted, False, False
+                if ok and self.redis.evicted > self.evicted and w.on("evicted"):
+                    evicted, self.drained, drained = self.redis.evicted, False, False
                     yield
                     if self.up("database"):
                         db.doubt()
                         self.evicted = evicted
                 seen = ok and (alive or not w.on("sentinel"))
-                if ok and (not seen or self.alarm):
+                if ok and (not seen or self.alarm) and self.may_begin(number, silence):
                     self.alarm = False
                     yield from self.begin_next(number)
                     continue
             self.learn(number, is_open, begin if seen or not is_open and not rewound else self.began, drained)
             if not drained and (age > w.VALID or not w.on("barrier_late")):
                 yield from self.drain(barrier)
-            if is_open and self.failing is not None and self.fails > 1 and w.now - self.failing >= 2 * second:
+            if is_open and self.held == number and not self.lost and self.failing is not None and self.fails > 1 and w.now - self.failing >= 2 * second:
                 yield from self.change(number, 0)
                 self.failing = None
             if is_open or rewound:
                 self.probed = None
             elif w.now - since >= 5 * second and self.call(lambda: None)[0]:
                 self.probed = w.now if self.probed is None else self.probed
-                if w.now - self.probed >= second:
+                if w.now - self.probed >= second and self.may_begin(number, silence):
                     yield from self.begin_next(number)
             else:
                 self.probed = None
@@ -127,7 +152,7 @@ class Part:
         w = self.w
         w.drawn = max(w.drawn + 1, number + 1) if w.on("fresh_numbers") else number + 1
         drawn = w.drawn
-        ok, _ = self.call(w.redis.alive.add, drawn)
+        ok, _ = self.call(self.redis.alive.add, drawn)
         yield
         if ok:
             yield from self.change(number, drawn)
@@ -148,7 +173,8 @@ class Part:
         db.fresh = bool(following) and (db.open or db.rewound())
         db.open, db.since, db.began = bool(following), w.now, db.history
         if following:
-            db.number, db.before = following, number
+            db.number, db.before, db.held = following, number, w.now
+            w.begun += 1
             db.doubt()
 
     def transact(self, subjects, actions, before, direct):
@@ -180,6 +206,9 @@ class Part:
                     tx.barriers[b] = tx.barriers.get(b, set()) | ahead
             changed = db.prepare(tx, [a for a in some if a[3] != BARRIER], None, direct)
             yield
+            if tx.epoch and not (self.sure() or self.ours(tx.epoch)):
+                db.end(tx)
+                return None
             if tx.epoch and not (yield from before(tx, changed)):
                 db.end(tx)
                 return None
@@ -207,7 +236,7 @@ class Part:
                 c = tx.counts[s]
                 if w.now - tx.at > w.FILL and w.on("old_publishes"):  # the key may have gone and come since: read again
                     c = w.db.counts[s] if self.up("database") else None
-                if c and self.call(w.redis.put_counts, tx.epoch, s, c, True)[0]:
+                if c and self.call(self.redis.put_counts, tx.epoch, s, c, True)[0]:
                     break
                 tries -= 1
                 if tries == 0:
@@ -258,6 +287,7 @@ class Worker(Part):
             next(self.working)
 
     def crash(self):
+        self.claim()
         self.working.close()
         self.start()
         self.idle = self.w.now + self.w.rnd.choice((0, 0, 100, 400))
@@ -341,7 +371,7 @@ class Worker(Part):
                 if state != READ:
                     by.setdefault(u, []).append(s)
         for u, subs in by.items():
-            if not self.noted(self.w.redis.forget, epoch, u, subs, None):
+            if not self.noted(self.redis.forget, epoch, u, subs, None):
                 return False
             yield
         return True
@@ -351,7 +381,7 @@ class Worker(Part):
         for u, s, register in tx.applied:
             by.setdefault(u, []).append((s, register, tx.counts[s][1] if s in changed else 0))
         for u, states in by.items():
-            if not self.noted(self.w.redis.mark, tx.epoch, u, states):
+            if not self.noted(self.redis.mark, tx.epoch, u, states):
                 return False
             yield
         return True
@@ -370,6 +400,7 @@ class Node(Part):
 
     def restart(self):
         w = self.w
+        self.claim()
         self.local, self.stale, self.floors = {}, {}, {}
         self.unshown, self.doubtful = {}, {}
         self.replied, self.began = {s: 0 for s in w.subjects}, -NEVER
@@ -377,7 +408,7 @@ class Node(Part):
             if node is self:
                 w.excused[key] = None
         if not w.on("no_setnx"):
-            w.redis.alive.add(w.db.number)
+            self.redis.alive.add(w.db.number)
 
     def background(self):
         """Invalidations arrive; what could not be shown is shown."""
@@ -391,7 +422,7 @@ class Node(Part):
             register = self.unshown[key]
             if self.up("database") and w.db.has(*key, register):
                 self.shown(key, register)
-            elif self.open and self.call(w.redis.show, self.number, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
+            elif self.open and self.call(self.redis.show, self.number, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
                 self.shown(key, register)
 
     def rewind(self):
@@ -411,7 +442,7 @@ class Node(Part):
     # Reading.
 
     def past(self, e, s):
-        ok, c = self.call(self.w.redis.get_counts, e, s)
+        ok, c = self.call(self.redis.get_counts, e, s)
         if ok and c:
             self.raise_floor(s, c[1])
         return ok, c
@@ -432,7 +463,7 @@ class Node(Part):
             if c and c[0] == e:
                 c = c[1]
             elif cached:
-                ok, c = self.call(w.redis.get_counts, e, s)
+                ok, c = self.call(self.redis.get_counts, e, s)
                 if not ok:
                     return None
                 if c:
@@ -464,7 +495,7 @@ class Node(Part):
                 if w.on("floor_raised"):
                     self.raise_floor(s, out[s][1])
                 if w.now - begin <= w.FILL or not w.on("old_fills"):
-                    self.call(w.redis.put_counts, e, s, out[s])
+                    self.call(self.redis.put_counts, e, s, out[s])
             yield
         return out
 
@@ -472,7 +503,7 @@ class Node(Part):
         """subject -> entry, None where a part is away."""
         w = self.w
         mine = dict(self.unshown) if w.on("overlay_first") else self.unshown
-        ok, reply = self.call(w.redis.look, e, u, asked, (self.name, w.now))
+        ok, reply = self.call(self.redis.look, e, u, asked, (self.name, w.now))
         if not ok:
             return None
         out, missing, lease = reply
@@ -483,7 +514,7 @@ class Node(Part):
             rows = {s: (w.db.rows[u, s], w.db.counts[s][1]) for s in w.subjects if (u, s) in w.db.rows}
             yield
             if lease:
-                self.call(w.redis.fill, e, u, lease, rows)
+                self.call(self.redis.fill, e, u, lease, rows)
             for s in asked:
                 register, at = rows.get(s, (NOTHING, 0))
                 history = ((at if w.on("fill_version") else 0, int(register), "f"),)
@@ -561,7 +592,7 @@ class Node(Part):
                     self.raise_floor(s, c[s][1])
                 if w.on("snapshot_fills"):
                     fresh = w.now - begin <= w.FILL or not w.on("old_fills")
-                    if not fresh or not self.call(w.redis.put_counts, e, s, c[s])[0]:
+                    if not fresh or not self.call(self.redis.put_counts, e, s, c[s])[0]:
                         return None
                 yield
             out[s] = (x[s], c[s], c[s][0] + x[s][2] - share)
@@ -646,11 +677,11 @@ class Node(Part):
     def show(self, e, m):
         w, (_, u, s, state, v) = self.w, m.action
         e = self.number
-        ok = self.open and self.call(w.redis.show, e, [m.action])[0]
+        ok = self.open and self.call(self.redis.show, e, [m.action])[0]
         if ok and w.now - self.learned <= w.VALID and w.on("show_both"):  # who has not learned yet looks there
-            ok = self.call(w.redis.show, self.before, [m.action])[0]
+            ok = self.call(self.redis.show, self.before, [m.action])[0]
         if self.closing() and w.on("show_closed"):
-            self.call(w.redis.show, e, [m.action])
+            self.call(self.redis.show, e, [m.action])
         if not ok or not self.shown_to_all():
             self.unshown[u, s] = join(w, self.unshown.get((u, s), NOTHING), said(w, state, v))
         closed = not self.open and w.now - self.began <= w.VALID and (self.up("redis") or not self.closing())
@@ -675,10 +706,10 @@ class Node(Part):
         if tx and tx.epoch:
             ok = yield from self.publish(tx, 3)
             if w.on("show_persisted"):
-                ok = self.call(w.redis.show_persisted, tx.epoch, tx.said)[0] and ok
+                ok = self.call(self.redis.show_persisted, tx.epoch, tx.said)[0] and ok
                 yield
             for u in {a[0] for a in tx.applied} if ok and not w.on("no_lift") else ():
-                self.call(w.redis.lift, tx.epoch, u, token)
+                self.call(self.redis.lift, tx.epoch, u, token)
                 yield
         return tx
 
@@ -687,11 +718,11 @@ class Node(Part):
         for u, s, _ in tx.applied:
             by.setdefault(u, []).append(s)
         for u, subs in by.items():
-            if not self.noted(w.redis.forget, tx.epoch, u, subs, token):
+            if not self.noted(self.redis.forget, tx.epoch, u, subs, token):
                 return False
             yield
         for s in changed:
-            if not self.noted(w.redis.fence, tx.epoch, s, tx.counts[s][1]):
+            if not self.noted(self.redis.fence, tx.epoch, s, tx.counts[s][1]):
                 return False
             yield
         return True

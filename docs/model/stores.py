@@ -79,6 +79,7 @@ class Database:
         self.inbox = set()
         self.number, self.before, self.open, self.since, self.fresh = 1, 0, True, -NEVER, False
         self.barrier, self.raised, self.passed = 0, -NEVER, 0  # the latest, when it was raised; the latest that was passed
+        self.held = 0  # when a process last said that it uses the mirror of this epoch
         self.history, self.began = 0, 0  # the line of commits; the one on which the epoch began or was closed
         self.locked, self.active, self.waiting = set(), set(), 0
         self.at = {s: {0: {}} for s in world.subjects}   # oracle: whose share each version includes
@@ -157,7 +158,7 @@ class Database:
             tx.holds = True
             self.locked |= tx.subjects
 
-    LASTING = "rows", "counts", "reads", "inbox", "number", "before", "open", "since", "fresh", "barrier", "raised", "passed", "began", "at"
+    LASTING = "rows", "counts", "reads", "inbox", "number", "before", "open", "since", "fresh", "barrier", "raised", "passed", "began", "held", "at"
 
     def save(self):
         return {name: copied(getattr(self, name)) for name in self.LASTING}
@@ -194,12 +195,13 @@ class Window:
 class Redis:
     """Counts: (epoch, subject) -> [counts or None, expires, fence, written]. Windows: (epoch, user) -> Window."""
 
-    def __init__(self, world):
-        self.world, self.counts, self.windows, self.alive = world, {}, {}, {1}
+    def __init__(self, world, *alive):
+        self.world, self.counts, self.windows, self.alive = world, {}, {}, set(alive)
+        self.run = 1
         self.evicted = 0  # windows that held something shown
 
     def _touch(self, s):
-        for n in self.world.nodes:
+        for n in [n for n in self.world.nodes if n.redis is self]:
             if s in n.local and s not in n.stale:
                 n.stale[s] = self.world.now
 
@@ -376,5 +378,6 @@ class Redis:
             self._touch(s)
         self.counts.clear()
         if everything:
+            self.run += self.world.rnd.random() < 0.5
             self.windows.clear()
             self.alive.clear()
