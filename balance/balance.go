@@ -21,7 +21,7 @@ const (
 	// ProbeEvery is how often a node is asked whether it is ready. One that wants to
 	// stop and lose no request says no and goes on serving for longer than that.
 	ProbeEvery   = 100 * time.Millisecond
-	probeTimeout = 2 * time.Second // without an answer for so long, a node is not ready
+	probeTimeout = 2 * time.Second // without an answer for so long, a node is silent
 )
 
 // errNoNode is why a request was sent nowhere.
@@ -42,8 +42,15 @@ type Balancer struct {
 
 type node struct {
 	host  string
-	ready atomic.Bool
+	state atomic.Int32
 }
+
+// The states of a node.
+const (
+	unready int32 = iota // says so, or cannot be connected to
+	silent               // has not answered the last probe
+	ready
+)
 
 // New returns a balancer without nodes: Add them. It logs that requests could
 // not be passed on, and how many.
@@ -92,7 +99,7 @@ func (b *Balancer) Add(at string) error {
 }
 
 // Ready returns how many nodes get requests.
-func (b *Balancer) Ready() int { return len(b.ready()) }
+func (b *Balancer) Ready() int { return len(b.in(ready)) }
 
 // Close ends the probes. Requests get no node any more. It may be called twice.
 func (b *Balancer) Close() {
@@ -112,7 +119,10 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // where that refused the connection.
 func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	err := errNoNode
-	nodes, turn := b.ready(), b.turn.Add(1)
+	nodes, turn := b.in(ready), b.turn.Add(1)
+	if len(nodes) == 0 {
+		nodes = b.in(silent)
+	}
 	for i := range nodes {
 		n := nodes[(turn+uint64(i))%uint64(len(nodes))]
 		try := r.WithContext(r.Context())
@@ -128,16 +138,17 @@ func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !errors.As(err, &dial) || dial.Op != "dial" || r.Context().Err() != nil {
 			break // something of it may have been sent
 		}
-		n.ready.Store(false) // until the next probe
+		n.state.Store(unready) // until the next probe
 	}
 	return nil, err
 }
 
-func (b *Balancer) ready() (nodes []*node) {
+// in returns the nodes in a state.
+func (b *Balancer) in(state int32) (nodes []*node) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for _, n := range b.nodes {
-		if n.ready.Load() {
+		if n.state.Load() == state {
 			nodes = append(nodes, n)
 		}
 	}
@@ -148,7 +159,7 @@ func (b *Balancer) ready() (nodes []*node) {
 func (b *Balancer) probe(n *node) {
 	tick := time.NewTicker(ProbeEvery)
 	defer tick.Stop()
-	defer n.ready.Store(false)
+	defer n.state.Store(unready)
 	client := http.Client{Transport: b.transport, Timeout: probeTimeout}
 	for b.ctx.Err() == nil {
 		request := (&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: n.host, Path: "/readyz"}}).WithContext(b.ctx)
@@ -157,7 +168,15 @@ func (b *Balancer) probe(n *node) {
 			_, _ = io.Copy(io.Discard, answer.Body) // so that the connection serves again
 			_ = answer.Body.Close()
 		}
-		n.ready.Store(err == nil && answer.StatusCode == http.StatusOK)
+		var timeout net.Error
+		switch {
+		case err == nil && answer.StatusCode == http.StatusOK:
+			n.state.Store(ready)
+		case errors.As(err, &timeout) && timeout.Timeout():
+			n.state.Store(silent)
+		default:
+			n.state.Store(unready)
+		}
 		select {
 		case <-tick.C:
 		case <-b.ctx.Done():

@@ -33,6 +33,7 @@ type node struct {
 	*httptest.Server
 
 	busy atomic.Bool // not ready
+	mute atomic.Bool // answers no probe
 	got  atomic.Int64
 }
 
@@ -43,6 +44,8 @@ func newNode(t *testing.T, name string, handler http.HandlerFunc) *node {
 		switch {
 		case r.URL.Path == "/readyz" && n.busy.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/readyz" && n.mute.Load():
+			<-r.Context().Done()
 		case r.URL.Path == "/readyz":
 		default:
 			n.got.Add(1)
@@ -135,6 +138,24 @@ func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
 
 // TestForwardedAddressesAreThoseOfTheConnections sends addresses that are made
 // up: nodes that trust the balancer must not see them.
+func TestABusyNodeIsBetterThanNone(t *testing.T) {
+	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
+	b, s := front(t, one, two)
+	one.mute.Store(true)
+	two.busy.Store(true)
+	becomes(t, b, 0)
+	for range 2 {
+		if status, answer := post(t, s, ""); status != 200 || !strings.HasPrefix(answer, "one ") {
+			t.Errorf("%d %s", status, answer)
+		}
+	}
+	two.busy.Store(false)
+	becomes(t, b, 1)
+	if _, answer := post(t, s, ""); !strings.HasPrefix(answer, "two ") {
+		t.Errorf("a silent node got a request while another is ready: %s", answer)
+	}
+}
+
 func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
 	_, s := front(t, newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%q %q", r.Header["X-Forwarded-For"], r.Header["Forwarded"])

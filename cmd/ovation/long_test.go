@@ -25,9 +25,9 @@ func TestLongKilledWorker(t *testing.T) { promised.killedWorker(t) }
 
 func TestLongKilledNode(t *testing.T) { promised.killedNode(t) }
 
-// A thousand clients keep the balancer from noticing so soon: the drain is the
-// default one.
-func TestLongRollingRestart(t *testing.T) { promised.rollingRestart(t, 5*time.Second) }
+// A thousand clients keep the balancer, which shares the processors with them,
+// from noticing soon.
+func TestLongRollingRestart(t *testing.T) { promised.rollingRestart(t, 15*time.Second) }
 
 func TestLongOwnActions(t *testing.T) { ownActions(t, 100_000) }
 
