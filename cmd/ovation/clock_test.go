@@ -76,6 +76,7 @@ func (s *server) unready(t *testing.T, says ...string) {
 
 // While Redis is down, only versions tell which of two actions came later.
 func TestUnlikeThroughANodeWhoseClockIsBehindWins(t *testing.T) {
+	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	a, b := s.start(t, "serve"), s.startAt(t, -5*time.Second, "serve")
 	redis.kill()
@@ -95,6 +96,7 @@ func TestUnlikeThroughANodeWhoseClockIsBehindWins(t *testing.T) {
 
 // A clock that is far off is no longer trusted with tokens.
 func TestNodeWhoseClockIsFarOffIsNotReady(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for _, command := range []string{"serve", "work"} {
 		off := s.startAt(t, time.Minute, command)

@@ -22,6 +22,7 @@ import (
 )
 
 func TestBannersExamplesWork(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--demo")
 	example := regexp.MustCompile(`curl -s (\S+) -H '([^:]+): ([^']+)' -H '([^:]+): ([^']+)' -d '([^']+)'`)
 	found := example.FindAllStringSubmatch(s.banner, -1)
@@ -53,6 +54,7 @@ func TestBannersExamplesWork(t *testing.T) {
 }
 
 func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--metrics-addr=127.0.0.1:0")
 	found := regexp.MustCompile(`Metrics +(http://\S+)/metrics`).FindStringSubmatch(s.banner)
 	if found == nil || found[1] == s.url {
@@ -102,6 +104,7 @@ func (s *server) viewer(t *testing.T, token string) string {
 }
 
 func TestTokenFitsTheRunningServer(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	call(t, environment(), "token", "--user=bob", "--data="+data).wants(t, 1, "there is no secret", "OVATION_JWT_SECRET")
 	s := serve(t, data)
@@ -135,6 +138,7 @@ func TestSecretIsForItsOwnerOnly(t *testing.T) {
 
 // A file or link that another user put there would give the secret away.
 func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
+	t.Parallel()
 	for name, plant := range map[string]func(part, elsewhere string) error{
 		"a file": func(part, _ string) error { return os.WriteFile(part, []byte("planted"), 0o666) },
 		"a link": func(part, elsewhere string) error { return os.Symlink(elsewhere, part) },
@@ -157,6 +161,7 @@ func TestSecretIsWrittenToANewFileOnly(t *testing.T) {
 }
 
 func TestRestartKeepsData(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	s := serveBinary(t, data)
 	s.like(t, "alice", "1")
@@ -171,6 +176,7 @@ func TestRestartKeepsData(t *testing.T) {
 }
 
 func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	s := serve(t, data, "--demo")
 	before := s.likes(t, "1")
@@ -350,6 +356,7 @@ func TestTheBannerTellsOfDevHeaders(t *testing.T) {
 // TestAReverseProxyImpersonatesNobody runs one on the same machine that rewrites
 // Host, as many do, before ovation dev.
 func TestAReverseProxyImpersonatesNobody(t *testing.T) {
+	t.Parallel()
 	ask := func(s *server, rewrite func(*httputil.ProxyRequest)) string {
 		t.Helper()
 		proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: rewrite})
@@ -383,6 +390,7 @@ func TestAReverseProxyImpersonatesNobody(t *testing.T) {
 }
 
 func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	s := serve(t, data)
 	other, err := sql.Open("sqlite", filepath.Join(data, databaseFile)+"?_txlock=immediate")
@@ -405,6 +413,8 @@ func TestNotReadyWhileNothingCanBeWritten(t *testing.T) {
 	}()
 	waitFor(t, func() bool { return ready() == http.StatusServiceUnavailable })
 	must(t, held.Rollback())
-	must(t, <-liked)
+	if err := <-liked; err != nil && !strings.Contains(err.Error(), `"UNAVAILABLE"`) { // as it is after some seconds
+		t.Error(err)
+	}
 	waitFor(t, func() bool { return ready() == http.StatusOK })
 }

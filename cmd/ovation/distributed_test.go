@@ -39,8 +39,22 @@ type site struct {
 func newSite(tb testing.TB) *site {
 	tb.Helper()
 	s := emptySite(tb)
-	s.run(tb, "migrate").wants(tb, 0, "are up to date")
+	s.runBinary(tb, "migrate").wants(tb, 0, "are up to date") // the race detector makes it slow
 	return s
+}
+
+// runBinary runs a command in a process of its own to its end.
+func (s *site) runBinary(tb testing.TB, args ...string) ended {
+	tb.Helper()
+	return runWith(tb, s.environ(), args...)
+}
+
+// environ is the environment of a process on this site.
+func (s *site) environ() (environ []string) {
+	for name, value := range s.variables {
+		environ = append(environ, name+"="+value)
+	}
+	return environ
 }
 
 // emptySite makes a site that is not migrated.
@@ -182,9 +196,7 @@ var serves = regexp.MustCompile(`http://[0-9.:]+`)
 func (s *site) start(t *testing.T, command string) *server {
 	t.Helper()
 	c := exec.Command(binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
-	for name, value := range s.variables {
-		c.Env = append(c.Env, name+"="+value)
-	}
+	c.Env = s.environ()
 	stdout, err := c.StdoutPipe()
 	must(t, err)
 	stderr := newWatch()

@@ -17,7 +17,7 @@ func TestFigureLiveLikesAreSeenSoon(t *testing.T) { liveOnOtherNodes(t, 1000, 15
 func TestFigureLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 1000, 1000, 20*time.Second) }
 
 func TestFigureSubscribersAreCheapAndToldSoon(t *testing.T) {
-	cheapSubscribers(t, 10_000, 250*time.Millisecond)
+	cheapSubscribers(t, 10_000, 20, 250*time.Millisecond)
 }
 
 func TestFigureLikesAreQuickWhileTheQueueIsAway(t *testing.T) { queueAway(t, 500*time.Millisecond) }

@@ -191,15 +191,12 @@ func importInto(b *testing.B, file string, rows int, environment ...string) floa
 
 // Into Postgres the real data is imported once, too, though killed on the way.
 func TestDeskdropIsImportedIntoPostgres(t *testing.T) {
+	t.Parallel()
 	needDeskdrop(t)
 	s := newSite(t)
-	var environment []string
-	for name, value := range s.variables {
-		environment = append(environment, name+"="+value)
-	}
 	for _, after := range []int64{0, 30_000} {
 		command := exec.Command(binary, "import", "--map=deskdrop", deskdrop)
-		command.Env = environment
+		command.Env = s.environ()
 		must(t, command.Start())
 		eventually(t, "more is imported", func() bool { return s.totals(t)[0] > after })
 		must(t, command.Process.Kill())

@@ -23,8 +23,14 @@ const deskdrop = "../../../shared/data/deskdrop-users_interactions.csv.zip"
 // runBinary runs the program in a process of its own until it ends.
 func runBinary(t *testing.T, args ...string) ended {
 	t.Helper()
+	return runWith(t, []string{}, args...)
+}
+
+// runWith is runBinary with variables.
+func runWith(tb testing.TB, environ []string, args ...string) ended {
+	tb.Helper()
 	command := exec.Command(binary, args...)
-	command.Env = []string{}
+	command.Env = environ
 	var stdout, stderr strings.Builder
 	command.Stdout, command.Stderr = &stdout, &stderr
 	_ = command.Run() // the code tells
@@ -57,6 +63,7 @@ func needDeskdrop(tb testing.TB) {
 }
 
 func TestDeskdropIsImported(t *testing.T) {
+	t.Parallel()
 	needDeskdrop(t)
 	data := t.TempDir()
 	got := runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop)
@@ -214,6 +221,7 @@ func csvOf(rows int) string {
 // some must be in the database: a block of a million rows is sorted before it is
 // written.
 func TestKilledImportGoesOn(t *testing.T) {
+	t.Parallel()
 	const rows = 1_040_000
 	data, text := t.TempDir(), csvOf(rows)
 	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s"}

@@ -67,6 +67,7 @@ const (
 // TestAPersonNeverMeetsTheLimits does at once what a person does who scrolls
 // through 600 subjects and likes each twentieth.
 func TestAPersonNeverMeetsTheLimits(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--log-level=error")
 	send := func(user, query string, variables any) {
 		t.Helper()

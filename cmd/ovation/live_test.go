@@ -150,7 +150,10 @@ func TestSubscriberSeesWhatOthersDo(t *testing.T) {
 
 // TestLiveLikesAreSeenOnOtherNodes likes on one node, and has subscribers
 // of another one see it.
-func TestLiveLikesAreSeenOnOtherNodes(t *testing.T) { liveOnOtherNodes(t, 20, patience) }
+func TestLiveLikesAreSeenOnOtherNodes(t *testing.T) {
+	t.Parallel()
+	liveOnOtherNodes(t, 20, patience)
+}
 
 func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 	t.Helper()
@@ -257,12 +260,7 @@ type ownRedis struct {
 
 func newOwnRedis(t *testing.T) *ownRedis {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	must(t, err)
-	must(t, listener.Close())
-	r := &ownRedis{port: port, dir: t.TempDir()}
+	r := &ownRedis{port: freePort(t), dir: t.TempDir()}
 	r.start(t)
 	t.Cleanup(r.kill)
 	return r
@@ -287,7 +285,10 @@ func (r *ownRedis) kill() {
 }
 
 // Redis is killed and comes back empty under subscribers and likes.
-func TestLiveCountsOutliveRedis(t *testing.T) { liveOverRestarts(t, 4, 1) }
+func TestLiveCountsOutliveRedis(t *testing.T) {
+	t.Parallel()
+	liveOverRestarts(t, 4, 1)
+}
 
 func liveOverRestarts(t *testing.T, likers, times int) {
 	t.Helper()
@@ -371,6 +372,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 // While an own like is queued and somebody else's action is told, the viewer's
 // count has it and nobody else's has.
 func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	alice, bob := watchers(t, b, "alice")[0], watchers(t, b, "bob")[0]

@@ -125,6 +125,7 @@ func (a *actor) knows(actors []*actor) bool {
 // event on a user's own subject the counts are what the states in it make them;
 // on others' there are no states. The last events are what was done last.
 func TestEventsAreTrueForTheirViewers(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")

@@ -118,13 +118,14 @@ func (c *clicker) check(server *server) error {
 }
 
 // press lets many users click until the end, and calls amid when half of the
-// time has passed; they go on until it has returned. It returns the errors of
+// time has passed and as many clicks are answered as there are users; they go on until it has returned. It returns the errors of
 // those who failed.
 func (p pressure) press(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var count atomic.Int64
-	end, half := time.Now().Add(p.during), make(chan struct{})
+	end, half, busy := time.Now().Add(p.during), make(chan struct{}), make(chan struct{})
+	begun := sync.OnceFunc(func() { close(busy) })
 	for i := range p.users {
 		c := &clicker{servers: servers, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
 		users = append(users, c)
@@ -134,9 +135,12 @@ func (p pressure) press(amid func(), servers ...*server) (users []*clicker, clic
 					mu.Lock()
 					errs = append(errs, err)
 					mu.Unlock()
+					begun() // or it never does
 					return
 				}
-				count.Add(2)
+				if count.Add(2) >= int64(p.users) {
+					begun()
+				}
 			}
 		})
 	}
@@ -144,6 +148,7 @@ func (p pressure) press(amid func(), servers ...*server) (users []*clicker, clic
 		defer all.Wait() // also where amid ends the test
 		defer close(half)
 		<-time.After(p.during / 2)
+		<-busy
 		amid()
 	}()
 	client.CloseIdleConnections()

@@ -12,6 +12,7 @@ import (
 // TestProcessesExposeWhatTheyDo compares the metrics of a node and a worker
 // with the table in docs/operations.md, which says which of them has which.
 func TestProcessesExposeWhatTheyDo(t *testing.T) {
+	t.Parallel()
 	manual, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)
 	of := map[string]string{} // whose a metric is, by its name

@@ -44,6 +44,7 @@ type seeing struct {
 }
 
 func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
@@ -70,7 +71,10 @@ func TestLikeIsSeenByItsViewerOnEveryNode(t *testing.T) {
 	})
 }
 
-func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) { moderate.twoNodes(t) }
+func TestDoubleClicksOverTwoNodesCountOnce(t *testing.T) {
+	t.Parallel()
+	moderate.twoNodes(t)
+}
 
 func (p pressure) twoNodes(t *testing.T) {
 	t.Helper()
@@ -86,7 +90,10 @@ func (p pressure) twoNodes(t *testing.T) {
 	s.settled(t, users, a, b)
 }
 
-func TestKilledWorkerLosesNothing(t *testing.T) { moderate.killedWorker(t) }
+func TestKilledWorkerLosesNothing(t *testing.T) {
+	t.Parallel()
+	moderate.killedWorker(t)
+}
 
 func (p pressure) killedWorker(t *testing.T) {
 	t.Helper()
@@ -102,7 +109,10 @@ func (p pressure) killedWorker(t *testing.T) {
 	s.settled(t, users, a, b)
 }
 
-func TestKilledNodeLosesNothingAcknowledged(t *testing.T) { moderate.killedNode(t) }
+func TestKilledNodeLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
+	moderate.killedNode(t)
+}
 
 func (p pressure) killedNode(t *testing.T) {
 	t.Helper()
@@ -190,7 +200,10 @@ func (p *proxy) set(down bool) {
 	clear(p.open)
 }
 
-func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) { queueAway(t, patience) }
+func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
+	t.Parallel()
+	queueAway(t, patience)
+}
 
 // queueAway bounds how long a like may take once the breaker is open.
 func queueAway(t *testing.T, bound time.Duration) {
@@ -264,6 +277,7 @@ func (s *site) likes(t *testing.T) (n int) {
 }
 
 func TestStopGoesInStages(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.variables["OVATION_DRAIN"] = "3s"
 	node, w := s.start(t, "serve"), s.start(t, "work")
@@ -286,6 +300,7 @@ func TestStopGoesInStages(t *testing.T) {
 
 // What one node was told by text every other one knows by its hash.
 func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	sum := sha256.Sum256([]byte(seeMovie))

@@ -3,6 +3,7 @@ package main
 import "testing"
 
 func TestDeadLettersOutliveAChangeOfPartitions(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.putAside(t, "nobody knows why", "one", "two")
 	s.run(t, "partitions", "6").wants(t, 0, "There are 6 partitions now")
@@ -16,6 +17,7 @@ func TestDeadLettersOutliveAChangeOfPartitions(t *testing.T) {
 }
 
 func TestPartitionsSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	call(t, environment(), "partitions", "8").wants(t, exitUsage, "ovation partitions needs Postgres, Redis and RabbitMQ")
 	call(t, environment(), "partitions", "0").wants(t, exitUsage, `"0" is not a number from 1 to 256`)
 	newSite(t).run(t, "partitions", "8").wants(t, exitFailed, "this broker has no queue")

@@ -72,6 +72,7 @@ func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
 }
 
 func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	const password = "surely-not-this"
 	wrong := func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), password) }
@@ -142,6 +143,7 @@ func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
 }
 
 func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
+	t.Parallel()
 	s := emptySite(t)
 	for _, command := range []string{"serve --addr=127.0.0.1:0", "work --addr=127.0.0.1:0", "verify", "import -"} {
 		s.run(t, strings.Fields(command)...).wants(t, exitFailed, "run: ovation migrate")
@@ -153,12 +155,14 @@ func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
 }
 
 func TestOtherNumberOfPartitionsIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start(t, "work")
 	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=8").wants(t, exitFailed, "another number of partitions")
 }
 
 func TestImportedRowsAreShown(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")
 	var seen seeing
@@ -180,6 +184,7 @@ func TestImportedRowsAreShown(t *testing.T) {
 }
 
 func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")
 	s.start(t, "work")
@@ -227,6 +232,7 @@ func (s *site) putAside(t *testing.T, reason string, ids ...string) {
 }
 
 func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.run(t, "dead", "list").wants(t, exitFailed, "this broker has no queue "+s.prefix+".dead")
 	s.putAside(t, "the disk burns") // nothing yet
@@ -254,6 +260,7 @@ func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 }
 
 func TestMessageThatCannotBeReadIsPutAside(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start(t, "work")
 	s.withQueues(t, func(channel *amqp091.Channel) error {

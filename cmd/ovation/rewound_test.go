@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,10 +51,9 @@ func newOwnPostgres(t *testing.T, program string, args ...string) *ownPostgres {
 	if os.Getuid() == 0 {
 		must(t, os.Chown(folder, 65534, 65534))
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := strconv.Atoi(freePort(t))
 	must(t, err)
-	p := &ownPostgres{port: listener.Addr().(*net.TCPAddr).Port, folder: folder}
-	must(t, listener.Close())
+	p := &ownPostgres{port: port, folder: folder}
 	if out, err := postgresTool(t, program, append(args, "-D", p.data())...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", program, err, out)
 	}

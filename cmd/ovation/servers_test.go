@@ -6,16 +6,39 @@ import (
 	"encoding/pem"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 )
+
+var portsInUse sync.Map // of tests of this process
+
+// freePort is a port of 127.0.0.1 for a server of the test's own, also when it is
+// started again: it is below those that the system hands out by itself.
+func freePort(tb testing.TB) string {
+	tb.Helper()
+	for range 1000 {
+		port := strconv.Itoa(10_000 + rand.IntN(10_000))
+		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
+		must(tb, listener.Close())
+		if _, taken := portsInUse.LoadOrStore(port, true); !taken {
+			return port
+		}
+	}
+	tb.Fatal("no port is free")
+	return ""
+}
 
 // startRedis starts a Redis of the test's own, without a password, and returns
 // its address.
@@ -27,12 +50,8 @@ func startRedis(t *testing.T, args ...string) string {
 		}
 		t.Skip("redis-server is not in PATH: install it, or run make test")
 	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
-	at := listener.Addr().String()
-	must(t, listener.Close())
-	_, port, err := net.SplitHostPort(at)
-	must(t, err)
+	port := freePort(t)
+	at := "127.0.0.1:" + port
 	listens := "--port"
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "--tls") {
@@ -104,6 +123,7 @@ func encrypted(t *testing.T, pair tls.Certificate, server string) string {
 
 // A real Redis, and RabbitMQ behind a proxy, speak TLS where the URL says so.
 func TestRedisAndRabbitMQAreReachedByTLS(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	pair, certFile, keyFile := certificate(t)
 	redis := startRedis(t, "--tls-cert-file", certFile, "--tls-key-file", keyFile, "--tls-ca-cert-file", certFile, "--tls-auth-clients", "no")

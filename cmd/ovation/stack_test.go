@@ -18,9 +18,7 @@ import (
 func (s *site) startStack(t *testing.T, data string, flags ...string) *server {
 	t.Helper()
 	c := exec.Command(binary, append([]string{"stack", "--addr=127.0.0.1:0", "--log-level=warn", "--data=" + data}, flags...)...)
-	for name, value := range s.variables {
-		c.Env = append(c.Env, name+"="+value)
-	}
+	c.Env = s.environ()
 	stdout, stderr := newWatch(), newWatch()
 	c.Stdout, c.Stderr = stdout, stderr
 	must(t, c.Start())
@@ -66,6 +64,7 @@ func gone(t *testing.T, parts map[string]int) {
 }
 
 func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
+	t.Parallel()
 	s := emptySite(t)
 	data := t.TempDir()
 	n := s.startStack(t, data)
@@ -103,8 +102,10 @@ func TestStackIsOneAddressThatStopsCleanly(t *testing.T) {
 }
 
 func TestStackStopsWithThePartThatDied(t *testing.T) {
+	t.Parallel()
 	for _, dies := range []string{"serve-2", "work-1"} {
 		t.Run(dies, func(t *testing.T) {
+			t.Parallel()
 			n := emptySite(t).startStack(t, t.TempDir())
 			parts := n.parts(t)
 			must(t, syscall.Kill(parts[dies], syscall.SIGKILL))
@@ -116,6 +117,7 @@ func TestStackStopsWithThePartThatDied(t *testing.T) {
 }
 
 func TestTokensOfAStackNeedNoSecret(t *testing.T) {
+	t.Parallel()
 	s := emptySite(t)
 	delete(s.variables, "OVATION_JWT_SECRET")
 	data := t.TempDir()
@@ -162,18 +164,17 @@ func TestLogsOfAStackAreAddedTo(t *testing.T) {
 }
 
 func TestStackRefusesToStartHalf(t *testing.T) {
+	t.Parallel()
 	call(t, environment("OVATION_REDIS_URL", "redis://x"), "stack").wants(t, exitUsage, "ovation stack needs", "OVATION_POSTGRES_URL, OVATION_RABBITMQ_URL")
 	s := emptySite(t)
 	call(t, s.getenv("OVATION_REDIS_URL", "redis://127.0.0.1:1"), "stack", "--addr=127.0.0.1:0", "--data="+t.TempDir()).wants(t, exitFailed, "--redis-url or OVATION_REDIS_URL")
 }
 
 func TestStackSaysWhichPartCouldNotStart(t *testing.T) {
+	t.Parallel()
 	s := emptySite(t)
 	c := exec.Command(binary, "stack", "--addr=127.0.0.1:0", "--data="+t.TempDir())
-	for name, value := range s.variables {
-		c.Env = append(c.Env, name+"="+value)
-	}
-	c.Env = append(c.Env, "OVATION_RABBITMQ_URL=amqp://user:hush@127.0.0.1:1/")
+	c.Env = append(s.environ(), "OVATION_RABBITMQ_URL=amqp://user:hush@127.0.0.1:1/")
 	said, err := c.CombinedOutput()
 	if err == nil || !regexp.MustCompile(`(serve|work)-\d has ended by itself: exit status 1; its log .* ends:\n  ovation: --rabbitmq-url or OVATION_RABBITMQ_URL`).Match(said) {
 		t.Errorf("it ended with %v: %s", err, said)

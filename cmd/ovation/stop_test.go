@@ -46,7 +46,7 @@ func beginLike(t *testing.T, s *server, headers map[string]string) *slowLike {
 // answer returns the status of what the server says next.
 func (l *slowLike) answer(t *testing.T) int {
 	t.Helper()
-	must(t, l.connection.SetReadDeadline(time.Now().Add(10*time.Second)))
+	must(t, l.connection.SetReadDeadline(time.Now().Add(patience)))
 	answer, err := http.ReadResponse(l.answers, nil)
 	must(t, err)
 	must(t, answer.Body.Close())
@@ -66,7 +66,7 @@ func (l *slowLike) finish(t *testing.T) {
 // refuses waits until the server accepts no more.
 func (s *server) refuses(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			return
@@ -77,6 +77,7 @@ func (s *server) refuses(t *testing.T) {
 }
 
 func TestStopFinishesWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	s := serveBinary(t, data)
 	like := beginLike(t, s, dev("alice"))
@@ -93,6 +94,7 @@ func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 }
 
 func TestSecondSignalStopsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := serveBinary(t, t.TempDir())
 	beginLike(t, s, dev("alice")) // it would be waited for
 	s.signal()
@@ -116,6 +118,7 @@ func (s *server) wasKilled(t *testing.T) {
 // TestNodeFinishesWhatIsUnderWay stops a node with a mutation half sent and a
 // connection that idles.
 func TestNodeFinishesWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")
 	idle := beginLike(t, node, as("alice"))
@@ -123,7 +126,7 @@ func TestNodeFinishesWhatIsUnderWay(t *testing.T) {
 	like := beginLike(t, node, as("bob"))
 	node.signal()
 	node.refuses(t)
-	must(t, idle.connection.SetReadDeadline(time.Now().Add(stopTimeout/2)))
+	must(t, idle.connection.SetReadDeadline(time.Now().Add(patience))) // the like below shows that it was not cut off as late as the rest
 	if _, err := idle.answers.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("the idle connection ended with %v", err)
 	}
@@ -139,6 +142,7 @@ func TestNodeFinishesWhatIsUnderWay(t *testing.T) {
 // TestSecondSignalStopsANode stops a node that would wait for a request, and
 // another one that would go on for a balancer.
 func TestSecondSignalStopsANode(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	waiting := s.start(t, "serve")
 	beginLike(t, waiting, as("alice"))

@@ -21,6 +21,7 @@ func rowsOf(t *testing.T) (file string) {
 // What Redis is not told of would show late on the nodes of a site, and be called
 // live.
 func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	importRows := []string{"import", "--biz=video", "--time-unit=s", rowsOf(t)}
 	withoutRedis := s.getenv("OVATION_REDIS_URL", "")

@@ -9,7 +9,10 @@ import (
 
 // TestLikesAreSeenByOthers likes on one node and watches from another one,
 // as somebody else, how long after its acknowledgement each like is counted.
-func TestLikesAreSeenByOthers(t *testing.T) { seenByOthers(t, 50, patience) }
+func TestLikesAreSeenByOthers(t *testing.T) {
+	t.Parallel()
+	seenByOthers(t, 50, patience)
+}
 
 func seenByOthers(t *testing.T, likes int, bound time.Duration) {
 	t.Helper()

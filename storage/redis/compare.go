@@ -31,7 +31,11 @@ const (
 )
 
 // comparison compares the keys of one kind with the database.
-type comparison func(ctx context.Context, at *epoch, keys []string) (found map[Stale]bool, n int64, err error)
+type comparison struct {
+	keys    string // what they begin with, after the prefix
+	compare func(ctx context.Context, at *epoch, keys []string) (found map[Stale]bool, n int64, err error)
+	pending map[Stale]bool // what differed when it was looked at last
+}
 
 // Compare compares what Redis holds with the database and reports what differs
 // and stays so for longer than any change under way may take, that of a process
@@ -53,73 +57,79 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 		}
 		return report(stale)
 	}
-	for _, what := range []struct {
-		keys    string
-		compare comparison
-	}{{":c:", s.compareCounts}, {":w:", s.compareWindows}} {
-		pending := make(map[Stale]bool)
-		err := s.scan(ctx, at.prefix+what.keys, func(keys []string) error {
-			found, n, err := what.compare(ctx, at, keys)
+	all := []comparison{
+		{":c:", s.compareCounts, make(map[Stale]bool)},
+		{":w:", s.compareWindows, make(map[Stale]bool)},
+	}
+	for _, c := range all {
+		err = s.scan(ctx, at.prefix+c.keys, func(keys []string) error {
+			found, n, err := c.compare(ctx, at, keys)
 			compared += n
-			maps.Copy(pending, found)
-			if err != nil || len(pending) < maxPending {
+			maps.Copy(c.pending, found)
+			if err != nil || len(c.pending) < maxPending {
 				return err
 			}
-			return s.settle(ctx, at, what.compare, pending, differs)
+			return s.settle(ctx, at, all, differs)
 		})
-		if err == nil {
-			err = s.settle(ctx, at, what.compare, pending, differs)
-		}
 		if err != nil {
-			return compared, fmt.Errorf("compare Redis with the database: %w", err)
+			break
 		}
+	}
+	if err == nil {
+		err = s.settle(ctx, at, all, differs)
+	}
+	if err != nil {
+		return compared, fmt.Errorf("compare Redis with the database: %w", err)
 	}
 	return compared, nil
 }
 
 // settle looks again at what differs until none of it does as it did, or the
-// time of changes under way is over. It then hands on what is left, in the
-// order of the keys, and leaves nothing pending.
-func (s *Store) settle(
-	ctx context.Context, at *epoch, compare comparison, pending map[Stale]bool, differs func(Stale) error,
-) error {
+// time of changes under way is over. It then hands on what is left, each kind in
+// the order of the keys, and leaves nothing pending.
+func (s *Store) settle(ctx context.Context, at *epoch, all []comparison, differs func(Stale) error) error {
 	over := time.Now().Add(s.opts.Guard + settleTime)
-	for wait := lookAgain / 64; len(pending) > 0 && time.Now().Before(over); wait = min(2*wait, lookAgain) {
+	pending := func(c comparison) bool { return len(c.pending) > 0 }
+	for wait := lookAgain / 64; slices.ContainsFunc(all, pending) && time.Now().Before(over); wait = min(2*wait, lookAgain) {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := lookAt(ctx, at, compare, pending); err != nil {
-			return err
+		for _, c := range all {
+			if err := c.lookAgain(ctx, at); err != nil {
+				return err
+			}
 		}
 	}
-	for _, stale := range slices.SortedFunc(maps.Keys(pending), func(a, b Stale) int {
-		return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Field, b.Field))
-	}) {
-		if err := differs(stale); err != nil {
-			return err
+	for _, c := range all {
+		for _, stale := range slices.SortedFunc(maps.Keys(c.pending), func(a, b Stale) int {
+			return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Field, b.Field))
+		}) {
+			if err := differs(stale); err != nil {
+				return err
+			}
 		}
+		clear(c.pending)
 	}
-	clear(pending)
 	return nil
 }
 
-// lookAt drops what no longer differs as it did.
-func lookAt(ctx context.Context, at *epoch, compare comparison, pending map[Stale]bool) error {
-	keys := make(map[string]bool, len(pending))
-	for stale := range pending {
+// lookAgain drops what no longer differs as it did.
+func (c comparison) lookAgain(ctx context.Context, at *epoch) error {
+	keys := make(map[string]bool, len(c.pending))
+	for stale := range c.pending {
 		keys[stale.Key] = true
 	}
 	still := make(map[Stale]bool)
 	for some := range slices.Chunk(slices.Collect(maps.Keys(keys)), scanned) {
-		found, _, err := compare(ctx, at, some)
+		found, _, err := c.compare(ctx, at, some)
 		if err != nil {
 			return err
 		}
 		maps.Copy(still, found)
 	}
-	maps.DeleteFunc(pending, func(stale Stale, _ bool) bool { return !still[stale] })
+	maps.DeleteFunc(c.pending, func(stale Stale, _ bool) bool { return !still[stale] })
 	return nil
 }
 

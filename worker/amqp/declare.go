@@ -23,7 +23,7 @@ func (s *session) make(o Options, queues ...declaration) error {
 	if d.channel == nil {
 		return nil
 	}
-	return d.channel.Close()
+	return s.within(d.channel.Close)
 }
 
 // declarer declares queues. Those made by an earlier release do not say where
@@ -48,8 +48,8 @@ func (d *declarer) declare(queue declaration) error {
 
 func (d *declarer) try(queue declaration) (err error) {
 	if d.channel == nil {
-		if d.channel, err = d.session.conn.Channel(); err != nil {
-			return fmt.Errorf("open a channel: %w", err)
+		if d.channel, err = d.session.channel(); err != nil {
+			return err
 		}
 	}
 	args := queue.args
@@ -57,7 +57,11 @@ func (d *declarer) try(queue declaration) (err error) {
 		args = maps.Clone(args)
 		delete(args, leaderLocator)
 	}
-	if _, err = d.channel.QueueDeclare(queue.name, true, false, false, false, args); err != nil {
+	err = d.session.within(func() error {
+		_, err := d.channel.QueueDeclare(queue.name, true, false, false, false, args)
+		return err
+	})
+	if err != nil {
 		_ = d.channel.Close() // where the broker has refused something, it has closed it
 		d.channel = nil
 	}

@@ -109,14 +109,16 @@ func (s *session) unlock(o Options) error {
 	})
 }
 
-// lockEvery is the time between two tries to lock.
-const lockEvery = 50 * time.Millisecond
+const (
+	lockEvery = 50 * time.Millisecond // between two tries to lock
+	lockTime  = 30 * time.Second      // of all of them
+)
 
 // setUp makes the queues where there are none. Those of the topology come last that
-// say that there are some. Its caller bounds how long it waits for another process
-// that does the same.
+// say that there are some. Errors: errLocked where another process that does the
+// same takes too long.
 func (s *session) setUp(o Options) error {
-	for {
+	for late := time.Now().Add(lockTime); ; {
 		state, err := s.gateState(o)
 		switch {
 		case err != nil:
@@ -128,7 +130,7 @@ func (s *session) setUp(o Options) error {
 		}
 		if err := s.lock(o); err == nil {
 			break
-		} else if !errors.Is(err, errLocked) {
+		} else if !errors.Is(err, errLocked) || time.Now().After(late) {
 			return err
 		}
 		time.Sleep(lockEvery)
@@ -141,15 +143,28 @@ func (s *session) setUp(o Options) error {
 
 // with runs requests on a channel of their own.
 func (s *session) with(requests func(*amqp091.Channel) error) error {
-	channel, err := s.conn.Channel()
+	channel, err := s.channel()
 	if err != nil {
-		return fmt.Errorf("open a channel: %w", err)
-	}
-	if err := requests(channel); err != nil {
-		_ = channel.Close() // where the broker refused something, it has closed it
 		return err
 	}
-	return channel.Close()
+	return s.within(func() error {
+		if err := requests(channel); err != nil {
+			_ = channel.Close() // where the broker refused something, it has closed it
+			return err
+		}
+		return channel.Close()
+	})
+}
+
+// channel opens a channel.
+func (s *session) channel() (channel *amqp091.Channel, err error) {
+	err = s.within(func() (err error) {
+		if channel, err = s.conn.Channel(); err != nil {
+			err = fmt.Errorf("open a channel: %w", err)
+		}
+		return err
+	})
+	return channel, err
 }
 
 // currentValue is how the broker names the argument of a queue that is there.

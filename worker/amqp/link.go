@@ -77,13 +77,11 @@ func (l *link) connect(ctx context.Context) (*session, error) {
 	release := context.AfterFunc(ctx, s.abort)
 	defer release()
 	made := false
-	err = s.within(func() (err error) {
-		if l.looks {
-			return s.expect(l.opts)
-		}
+	if l.looks {
+		err = s.expect(l.opts)
+	} else {
 		made, err = s.declare(l.opts)
-		return err
-	})
+	}
 	if err == nil && made {
 		err = l.settle(ctx)
 	}

@@ -135,6 +135,15 @@ func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 	}
 }
 
+// IOTimeout bounds each request, not all that make the queues.
+func TestQueuesAreMadeBySlowBrokers(t *testing.T) {
+	opts := options(t)
+	opts.IOTimeout = time.Second
+	slow, late := through(t, opts)
+	slow.tap(func([]byte) { <-time.After(late.IOTimeout / 80) }) // to and fro, for each of some 80 requests
+	publish(t, open(t, late), 0, "message")
+}
+
 // Queues that an earlier release has made lack an argument, and are used as they
 // are.
 func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {

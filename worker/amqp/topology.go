@@ -105,15 +105,18 @@ func (s *session) expect(o Options) error {
 
 // lacks reports whether there is no such queue.
 func (s *session) lacks(queue string) (bool, error) {
-	ch, err := s.conn.Channel()
+	channel, err := s.channel()
 	if err != nil {
-		return false, fmt.Errorf("open a channel: %w", err)
+		return false, err
 	}
-	_, err = ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	err = s.within(func() error {
+		_, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+		return err
+	})
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.NotFound {
 		return true, nil // which has closed the channel
 	}
-	return false, errors.Join(err, ch.Close())
+	return false, errors.Join(err, s.within(channel.Close))
 }
 
 // probe has the broker check all permissions that are needed: whoever declares
