@@ -10,6 +10,7 @@ import (
 // After a loss of Redis nothing is known of what is queued, however long workers
 // need: not until they have passed the barrier, and then at once.
 func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
@@ -58,6 +59,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 // A node that does not hear of the next epoch shows in the one before. What it
 // confirms then is shown in the next one as soon as it hears of it.
 func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	slow := &slowPolls{Store: openAgain(t, db)}
 	cut := open(t, Options{URL: server.url(), Database: slow})
@@ -83,6 +85,7 @@ func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
 
 // What was shown while the epoch was not sure is forgotten once the same one is.
 func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	slow := &slowPolls{Store: openAgain(t, db)}
 	s := open(t, Options{URL: server.url(), Database: slow})
@@ -103,6 +106,7 @@ func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
 
 // What a worker has persisted meanwhile needs no show.
 func TestPersistedIsNotRemembered(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	see(t, s, alice, movie)

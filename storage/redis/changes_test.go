@@ -126,6 +126,7 @@ func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Inte
 // Whatever Redis loses, and however the connection is lost: who watches is told
 // of what changed meanwhile, and how fresh it is.
 func TestWatchersOutliveRedis(t *testing.T) {
+	t.Parallel()
 	for what, lose := range map[string]struct {
 		away, back func(*server)
 	}{
@@ -133,6 +134,7 @@ func TestWatchersOutliveRedis(t *testing.T) {
 		"hanging for a while":  {(*server).hang, (*server).resume},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			server, db := startServer(t), openDatabase(t)
 			node := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
@@ -162,6 +164,7 @@ func TestWatchersOutliveRedis(t *testing.T) {
 // What changes while the connection is lost is told as soon as there is another
 // one, long before anything is swept.
 func TestNothingIsLostWithAConnection(t *testing.T) {
+	t.Parallel()
 	for what, lose := range map[string]struct {
 		how   func(*server)
 		times int64
@@ -170,6 +173,7 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 		"all keys are flushed":   {func(s *server) { s.command("FLUSHALL") }, 2}, // an epoch each
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			server, db := startServer(t), openDatabase(t)
 			node := open(t, Options{URL: server.url(), Database: db})
 			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db)})

@@ -13,11 +13,13 @@ import (
 // A process with another Redis, or another prefix, joins a site. It reads from the
 // database, marks nothing, and waits until nobody uses the mirror of before.
 func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
+	t.Parallel()
 	before, after := startServer(t), startServer(t)
 	for name, options := range map[string]Options{
 		"another Redis": {URL: after.url()}, "another prefix": {URL: before.url(), Prefix: prefix()},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			db := openDatabase(t)
 			ours := Options{URL: before.url(), Database: db, Prefix: prefix()}
 			s := open(t, ours)
@@ -64,6 +66,7 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 
 // A command that ends soon begins no epoch, and is refused by the mirror of others.
 func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	ours := prefix()
 	passive := func(prefix string) (*Store, error) {
@@ -110,6 +113,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 
 // All processes of a mirror were stopped, and its Redis has lost everything.
 func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
@@ -124,6 +128,7 @@ func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
 
 // A new database beside a Redis that still holds the mirror of the one before.
 func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
+	t.Parallel()
 	server, before := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: before})
 	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)

@@ -89,6 +89,7 @@ func (s *server) cutOff() {
 // A master dies, and a replica that lags takes its place. What was
 // there is not believed until the next epoch has begun.
 func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
+	t.Parallel()
 	url, masters := startCluster(t)
 	replicas := startReplicas(t, masters)
 	for _, one := range append(slices.Clone(masters), replicas...) { // the test decides when a replica takes over
@@ -143,6 +144,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 // A cluster that was away is said to be back once all of it is, though what
 // answers is used before.
 func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
+	t.Parallel()
 	url, masters := startCluster(t)
 	for _, one := range masters {
 		must(t, one.command("CONFIG", "SET", "cluster-require-full-coverage", "no").Error())

@@ -97,8 +97,10 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 // What Redis evicts may be all that shows an action, unless what is shown goes
 // last.
 func TestEvictionsMakeDoubtful(t *testing.T) {
+	t.Parallel()
 	for policy, doubtful := range map[string]bool{"allkeys-lru": true, shownLast: false} {
 		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
 			server, db, log := startServer(t), openDatabase(t), new(logged)
 			s := open(t, Options{
 				URL: server.url(), Database: db, Logger: slog.New(slog.NewTextHandler(log, nil)),

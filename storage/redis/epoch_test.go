@@ -12,6 +12,7 @@ import (
 // Without Redis, workers go on after a moment, unmarked. Nothing that Redis
 // held before is believed when it is back.
 func TestWorkersGoOnWithoutRedis(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
@@ -53,6 +54,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 // What could not be shown is seen through the node that knows of it, and shown
 // to everyone as soon as Redis answers.
 func TestUnshownIsLaidOver(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
@@ -80,6 +82,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 
 // Five calls that one stall makes fail at once do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
+	t.Parallel()
 	p := newPart("part", time.Second, time.Second, &Options{Logger: quiet})
 	for range 3 * tripFailures {
 		err := p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
@@ -99,6 +102,7 @@ func TestOneStallOpensNoBreaker(t *testing.T) {
 // Redis goes away just after a commit: the worker that publishes closes the
 // epoch, too, and goes on.
 func TestWorkersThatPublishGoOnWithoutRedis(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	see(t, s, alice, movie)

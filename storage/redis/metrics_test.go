@@ -28,6 +28,7 @@ func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 }
 
 func TestMetricsTellWhatIsAway(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
 	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short})
 	reg := prometheus.NewRegistry()

@@ -15,6 +15,7 @@ import (
 )
 
 func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	one := open(t, Options{URL: server.url(), Database: db})
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), Guard: time.Second})

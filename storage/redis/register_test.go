@@ -95,6 +95,7 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 // While Redis is down, or what it holds is not known to be all, a clear of a like
 // leaves a dislike and the viewer goes on seeing it.
 func TestClearsAreConditionalWithoutRedis(t *testing.T) {
+	t.Parallel()
 	for name, fails := range map[string]func(server *server, db *hooked){
 		"Redis is down":              func(server *server, _ *hooked) { server.kill() },
 		"Redis was lost":             func(server *server, _ *hooked) { server.command("FLUSHALL") },
@@ -102,6 +103,7 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 		"Redis is down and was lost": func(server *server, _ *hooked) { server.command("FLUSHALL"); server.kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server, db := startServer(t), &hooked{Store: openDatabase(t)}
 			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 			look(t, s, alice, movie) // so that Redis holds what follows

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -26,6 +27,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Tests that run in parallel have servers and databases of their own, and
+	// mostly wait for time-outs and polls, not for a processor.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	// The client looks once more at a cluster it was refused by, a second later,
 	// and waits for nobody to stop it.
 	// It closes its connections to a node that has left the cluster 5 s later.
@@ -138,14 +144,22 @@ func (s *server) command(words ...string) rueidis.RedisResult {
 	return c.Do(ctx, c.B().Arbitrary(words...).Build())
 }
 
+var ports sync.Map // given to a test, which may have stopped its server for a while
+
+// freePort returns a port that no other test has.
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+		if _, taken := ports.LoadOrStore(port, true); !taken {
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // eventually waits until something holds.

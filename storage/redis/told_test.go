@@ -13,6 +13,7 @@ import (
 
 // A node that cannot reach Redis answers once a worker has told the others.
 func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	to, err := url.Parse(server.url())
 	must(t, err)
@@ -45,6 +46,7 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 
 // A worker that does not come is waited for a moment only, and not by everyone.
 func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), &hooked{Store: openDatabase(t)}
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	see(t, s, alice, movie)

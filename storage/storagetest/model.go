@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-var _ = seed.ForRapid()
+var _ = seed.ForRapidOverServers()
 
 // modelled is a store and beside it, in maps, what it must remember. Each run
 // has tenants of its own, so that all runs share one database.

@@ -36,12 +36,18 @@ func Of(tb testing.TB) uint64 {
 // every run, and how many cases a property is checked on, and returns the seed.
 // A package of property tests calls it as it is initialised; the flags of go test
 // still win.
-func ForRapid() uint64 {
+func ForRapid() uint64 { return forRapid(30) }
+
+// ForRapidOverServers is ForRapid where each case takes hundreds of calls of a
+// database or a server: make test checks a third of the cases. The long tier
+// checks all of them.
+func ForRapidOverServers() uint64 { return forRapid(10) }
+
+func forRapid(checks int) uint64 {
 	n, err := current()
 	if err != nil || n == 0 {
 		n = fixed // zero would be a fresh one
 	}
-	checks := 30
 	if fresh {
 		checks = 300
 	}
