@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"ovation/internal/testing/seed"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 )
 
 var _ = seed.ForRapid()
@@ -26,9 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func openStore(t *testing.T) storage.Store {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
+	store := sqlitetest.Open(t)
 	return store
 }
 

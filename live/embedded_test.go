@@ -3,15 +3,14 @@ package live_test
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/live/livetest"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,10 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestLiveCountsOfASingleProcess(t *testing.T) {
 	livetest.Run(t, func(t *testing.T) livetest.Site {
 		t.Helper()
-		database, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		database := sqlitetest.Open(t)
 		hub := live.New(database, live.Options{Logger: slog.New(slog.DiscardHandler)})
 		t.Cleanup(func() {
 			hub.Close()

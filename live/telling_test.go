@@ -1,20 +1,18 @@
 package live_test
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 )
 
 func TestTellingTellsOfEveryChangeOfCounts(t *testing.T) {
-	database, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	must(t, err)
+	database := sqlitetest.Open(t)
 	var told []storage.Subject
 	all := 0
 	store := live.Telling(database, func(subjects []storage.Subject) { told = append(told, subjects...) }, func() { all++ })
@@ -25,7 +23,7 @@ func TestTellingTellsOfEveryChangeOfCounts(t *testing.T) {
 		return storage.Action{User: alice, Subject: of, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 1}
 	}
 	message := []storage.Message{{ID: "1", Actions: []storage.Action{collect(a), collect(b)}}}
-	_, err = store.Persist(t.Context(), message, nil)
+	_, err := store.Persist(t.Context(), message, nil)
 	must(t, err)
 	if !slices.Equal(told, []storage.Subject{a, b}) {
 		t.Errorf("persisting told of %v", told)
@@ -57,9 +55,7 @@ func must(t *testing.T, err error) {
 }
 
 func TestMetrics(t *testing.T) {
-	database, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	must(t, err)
-	defer database.Close()
+	database := sqlitetest.Open(t)
 	registry := prometheus.NewRegistry()
 	hub := live.New(database, live.Options{Metrics: live.NewMetrics(registry)})
 	defer hub.Close()

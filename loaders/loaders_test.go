@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/loaders"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,15 +51,7 @@ func subject(i int) storage.Subject {
 // liked is a store in which alice likes the subjects below n.
 func liked(t *testing.T, n int) *source {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	store := sqlitetest.Open(t)
 	s := &source{Store: store}
 	s.like(t, "m1", n, storage.Like, 1)
 	return s

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -18,13 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/resolvers"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 	"ovation/worker"
 	"ovation/worker/local"
 )
@@ -79,8 +78,7 @@ func start(t *testing.T, options ...option) *service {
 	for _, o := range options {
 		o(&set)
 	}
-	database, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	must(t, err)
+	database := sqlitetest.Open(t)
 	calls := &counting{Store: set.wrap(database), n: map[string]int{}}
 
 	log := new(lockedBuffer)

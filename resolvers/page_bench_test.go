@@ -9,13 +9,13 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
@@ -65,11 +65,7 @@ var pager = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 // and has every tenth in a folder.
 func actedOn(tb testing.TB) *sqlite.Store {
 	tb.Helper()
-	db, err := sqlite.Open(tb.Context(), sqlite.Options{Path: filepath.Join(tb.TempDir(), "ovation.db")})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = db.Close() })
+	db := sqlitetest.Open(tb)
 	message := storage.Message{ID: "1"}
 	for i := range pageSize {
 		subject := storage.Subject{Tenant: pager.Tenant, Biz: "video", BizID: "subject-" + strconv.Itoa(i)}

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"ovation/internal/testing/seed"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/resolvers"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -260,9 +260,7 @@ var oddIDs = []string{"1", "2", "3", `a"b`, `back\slash`, "é", "nobody's"}
 // oddStore is a database in which alice and bob have done things.
 func oddStore(t *testing.T) *sqlite.Store {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
+	db := sqlitetest.Open(t)
 	var actions []storage.Action
 	for i, id := range oddIDs[:6] {
 		for j, user := range []string{"alice", "bob"} {
@@ -280,7 +278,7 @@ func oddStore(t *testing.T) *sqlite.Store {
 			}
 		}
 	}
-	_, err = db.Persist(t.Context(), []storage.Message{{ID: "1", Actions: actions}}, nil)
+	_, err := db.Persist(t.Context(), []storage.Message{{ID: "1", Actions: actions}}, nil)
 	must(t, err)
 	return db
 }

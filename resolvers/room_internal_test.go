@@ -3,7 +3,6 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
@@ -12,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/graph"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
-	"ovation/storage/sqlite"
 )
 
 func (r *room) watched() int {
@@ -76,11 +75,7 @@ func TestTextInVariables(t *testing.T) {
 }
 
 func TestSubjectsThatAreWatchedAreBounded(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := sqlitetest.Open(t)
 	hub := live.New(store, live.Options{})
 	defer hub.Close()
 	r := &Root{store: store, live: hub, room: room{maxSubjects: 3}}

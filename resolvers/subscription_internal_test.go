@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,10 +10,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/loaders"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 )
 
 func TestWhatAViewerIsToldIsNewer(t *testing.T) {
@@ -55,11 +54,7 @@ func TestWhatAViewerIsToldIsNewer(t *testing.T) {
 
 // A connection that takes long to write gets what is true when it goes on.
 func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := sqlitetest.Open(t)
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	subject := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "1"}
 	s := &subscription{
@@ -67,7 +62,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 		moment: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
 		told: tellings([]storage.Subject{subject}),
 	}
-	_, err = store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
+	_, err := store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
 		{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
 	}}}, nil)
 	if err != nil {

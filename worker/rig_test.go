@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 	"ovation/worker"
@@ -28,11 +28,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // openStore opens a new store that is closed with the test.
 func openStore(tb testing.TB) *sqlite.Store {
 	tb.Helper()
-	store, err := sqlite.Open(tb.Context(), sqlite.Options{Path: filepath.Join(tb.TempDir(), "ovation.db")})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = store.Close() })
+	store := sqlitetest.Open(tb)
 	return store
 }
 

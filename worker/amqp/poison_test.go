@@ -3,21 +3,16 @@ package amqp
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"ovation/storage/sqlite"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/worker"
 	"ovation/worker/local"
 )
 
 func TestPoisonIsPutAsideAndHoldsUpNothing(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "test.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := sqlitetest.Open(t)
 	opts := options(t)
 	q := open(t, opts)
 	var good []string

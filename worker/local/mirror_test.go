@@ -1,25 +1,21 @@
 package local_test
 
 import (
-	"path/filepath"
 	"testing"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 	"ovation/worker/local"
 )
 
 func TestMirrorLooksIntoTheStore(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := sqlitetest.Open(t)
 	mirror := local.Mirror{Reader: store}
 	keys := []storage.StateKey{
 		{User: storage.User{Tenant: "default", UserID: "alice"}, Subject: storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}},
 		{User: storage.User{Tenant: "default", UserID: "bob"}, Subject: storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}},
 	}
-	_, err = store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{{
+	_, err := store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{{
 		User: keys[0].User, Subject: keys[0].Subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 7,
 	}}}}, mirror.Mark)
 	if err != nil {

@@ -1,0 +1,56 @@
+// Package sqlitetest opens SQLite stores for tests. Only tests import it.
+package sqlitetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"ovation/storage/sqlite"
+)
+
+// Open opens an empty store that is closed with the test. The file is a copy of a
+// database that already has its tables: running every migration takes most of the
+// time of opening a new one, and far more under the race detector.
+func Open(tb testing.TB) *sqlite.Store {
+	tb.Helper()
+	empty, err := template()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(tb.TempDir(), "ovation.db")
+	if err := os.WriteFile(path, empty, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	store, err := sqlite.Open(tb.Context(), sqlite.Options{Path: path})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			tb.Errorf("close the store: %v", err)
+		}
+	})
+	return store
+}
+
+// template returns the file of an empty database.
+var template = sync.OnceValues(func() (file []byte, err error) {
+	dir, err := os.MkdirTemp("", "ovation-template-")
+	if err != nil {
+		return nil, fmt.Errorf("make the template of a database: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "ovation.db")
+	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
