@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -196,7 +197,8 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 
 	// Both the counts and the state are made wrong, as if Redis had missed them.
 	s.sql(t, "UPDATE user_reaction SET state = 2; UPDATE interactive SET like_count = 0, dislike_count = 1")
-	wrong := []string{`Redis, key "` + s.prefix + `:2:c:{default:video:movie}": holds `, `Redis, key "` + s.prefix + `:2:w:{default:u:alice}:video", field "`}
+	within := fmt.Sprintf("%s:%d", s.prefix, s.number(t, "SELECT epoch FROM mirror"))
+	wrong := []string{`Redis, key "` + within + `:c:{default:video:movie}": holds `, `Redis, key "` + within + `:w:{default:u:alice}:video", field "`}
 	found := s.run(t, "verify")
 	found.wants(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
 	s.run(t, "verify", "--repair").wants(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)
