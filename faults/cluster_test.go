@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/port"
 )
 
 // cluster is the services with a spare for each part: a Redis Cluster of three
@@ -82,15 +84,6 @@ func unprivileged() *syscall.Credential {
 	return &syscall.Credential{Uid: 65534, Gid: 65534}
 }
 
-// freePort is one that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
 // tool runs a program of a server, as the server's user.
 func (c *cluster) tool(name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
@@ -138,7 +131,7 @@ func startCluster(t *testing.T) *servers {
 
 func (c *cluster) daemon(t *testing.T, name string) *daemon {
 	t.Helper()
-	d := &daemon{port: freePort(t), folder: filepath.Join(c.folder, name)}
+	d := &daemon{port: port.Free(t), folder: filepath.Join(c.folder, name)}
 	must(t, os.Mkdir(d.folder, 0o777))
 	must(t, os.Chmod(d.folder, 0o777))
 	t.Cleanup(d.kill)
@@ -152,7 +145,7 @@ func (c *cluster) startRedis(t *testing.T) string {
 	create := []string{"--cluster", "create"}
 	for i := range c.redis {
 		d := c.daemon(t, fmt.Sprintf("redis-%d", i))
-		bus := freePort(t)
+		bus := port.Free(t)
 		d.command = func() *exec.Cmd {
 			command := exec.Command("redis-server", "--port", strconv.Itoa(d.port), "--bind", "127.0.0.1", "--save", "",
 				"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000")
@@ -229,7 +222,7 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 	if _, err := os.Stat(server); err != nil {
 		server = "rabbitmq-server"
 	}
-	epmd := freePort(t)
+	epmd := port.Free(t)
 	t.Cleanup(func() { _ = exec.Command("epmd", "-port", strconv.Itoa(epmd), "-kill").Run() }) // once its nodes have ended
 	must(t, os.WriteFile(filepath.Join(c.folder, ".erlang.cookie"), []byte("OVATIONFAULTS"), 0o400))
 	if u := unprivileged(); u != nil {
@@ -238,7 +231,7 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 	var hosts []string
 	for i := range c.rabbitmq {
 		d := c.daemon(t, fmt.Sprintf("rabbitmq-%d", i))
-		distribution := freePort(t)
+		distribution := port.Free(t)
 		conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\ndefault_user = ovation\ndefault_pass = faults\n"+
 			"vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 64MB\nraft.wal_max_size_bytes = 67108864\n"+
 			"cluster_formation.peer_discovery_backend = classic_config\n", d.port)

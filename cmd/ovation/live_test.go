@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
+
+	"ovation/internal/testing/port"
 )
 
 const watchMovie = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "movie"}]) { version freshness readCount likeCount liked { reaction } } }`
@@ -260,7 +263,7 @@ type ownRedis struct {
 
 func newOwnRedis(t *testing.T) *ownRedis {
 	t.Helper()
-	r := &ownRedis{port: freePort(t), dir: t.TempDir()}
+	r := &ownRedis{port: strconv.Itoa(port.Free(t)), dir: t.TempDir()}
 	r.start(t)
 	t.Cleanup(r.kill)
 	return r

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/port"
 )
 
 // ownPostgres is a Postgres of the test's own.
@@ -51,9 +53,7 @@ func newOwnPostgres(t *testing.T, program string, args ...string) *ownPostgres {
 	if os.Getuid() == 0 {
 		must(t, os.Chown(folder, 65534, 65534))
 	}
-	port, err := strconv.Atoi(freePort(t))
-	must(t, err)
-	p := &ownPostgres{port: port, folder: folder}
+	p := &ownPostgres{port: port.Free(t), folder: folder}
 	if out, err := postgresTool(t, program, append(args, "-D", p.data())...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", program, err, out)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http/httptest"
 	"net/url"
@@ -17,28 +16,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ovation/internal/testing/port"
 )
-
-var portsInUse sync.Map // of tests of this process
-
-// freePort is a port of 127.0.0.1 for a server of the test's own, also when it is
-// started again: it is below those that the system hands out by itself.
-func freePort(tb testing.TB) string {
-	tb.Helper()
-	for range 1000 {
-		port := strconv.Itoa(10_000 + rand.IntN(10_000))
-		listener, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			continue
-		}
-		must(tb, listener.Close())
-		if _, taken := portsInUse.LoadOrStore(port, true); !taken {
-			return port
-		}
-	}
-	tb.Fatal("no port is free")
-	return ""
-}
 
 // startRedis starts a Redis of the test's own, without a password, and returns
 // its address.
@@ -50,7 +30,7 @@ func startRedis(t *testing.T, args ...string) string {
 		}
 		t.Skip("redis-server is not in PATH: install it, or run make test")
 	}
-	port := freePort(t)
+	port := strconv.Itoa(port.Free(t))
 	at := "127.0.0.1:" + port
 	listens := "--port"
 	for _, arg := range args {

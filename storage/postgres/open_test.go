@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"ovation/internal/testing/port"
 	"ovation/storage"
 )
 
@@ -171,7 +172,7 @@ func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 	at := database(t)
 	u, err := url.Parse(at)
 	fatal(t, err)
-	answers, silent := u.Host, fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	answers, silent := u.Host, fmt.Sprintf("127.0.0.1:%d", port.Free(t))
 	u.Host = silent + "," + answers
 	both := u.String()
 	for what, c := range map[string]struct {
@@ -190,7 +191,7 @@ func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 			return err
 		}, answers, silent},
 		"none answers": {func() error {
-			u.Host = silent + "," + fmt.Sprintf("127.0.0.1:%d", freePort(t))
+			u.Host = silent + "," + fmt.Sprintf("127.0.0.1:%d", port.Free(t))
 			_, err := Open(t.Context(), Options{URL: u.String()})
 			return err
 		}, silent, answers},

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -21,6 +20,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/port"
 )
 
 // ownServer is a Postgres that belongs to one test, with a password and TLS.
@@ -47,7 +48,7 @@ func startServer(tb testing.TB) *ownServer {
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter
 	fatal(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
-	s := &ownServer{port: freePort(tb), password: "s3cr-" + rand.Text(), folder: folder, ca: filepath.Join(folder, "ca.pem")}
+	s := &ownServer{port: port.Free(tb), password: "s3cr-" + rand.Text(), folder: folder, ca: filepath.Join(folder, "ca.pem")}
 	data := filepath.Join(folder, "data")
 	fatal(tb, os.WriteFile(filepath.Join(folder, "password"), []byte(s.password), 0o644))
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
@@ -143,14 +144,6 @@ func run(tb testing.TB, command *exec.Cmd) {
 	if out, err := command.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, out)
 	}
-}
-
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	fatal(tb, err)
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func fatal(tb testing.TB, err error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ovation/internal/testing/port"
 	"ovation/storage"
 )
 
@@ -25,7 +26,7 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 	folder, err := os.MkdirTemp("", "ovation-standby") //nolint:usetesting // whose folders only root can enter
 	fatal(tb, err)
 	tb.Cleanup(func() { _ = os.RemoveAll(folder) })
-	s := &ownServer{port: freePort(tb), password: primary.password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
+	s := &ownServer{port: port.Free(tb), password: primary.password, folder: folder, ca: filepath.Join(folder, "ca.pem")}
 	certify(tb, s.ca, filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key"))
 	s.give(tb, folder)
 	s.give(tb, filepath.Join(folder, "server.key"))

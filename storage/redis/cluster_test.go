@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ovation/internal/testing/port"
 	"ovation/storage"
 )
 
@@ -30,7 +31,7 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 	t.Helper()
 	s := startServer(t, "--cluster-enabled", "yes", "--cluster-config-file", fmt.Sprintf("nodes-%d.conf", len(others)),
 		"--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0",
-		"--cluster-port", strconv.Itoa(freePort(t)))
+		"--cluster-port", strconv.Itoa(port.Free(t)))
 	if len(others) > 0 {
 		first := others[0]
 		bus := first.args[len(first.args)-1]

@@ -22,6 +22,7 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
+	"ovation/internal/testing/port"
 	"ovation/storage"
 	"ovation/storage/sqlite"
 )
@@ -60,7 +61,7 @@ func startServer(tb testing.TB, args ...string) *server {
 		}
 		tb.Skip("redis-server is not in PATH: install it, or run make test")
 	}
-	s := &server{tb: tb, port: freePort(tb), dir: tb.TempDir(), args: args}
+	s := &server{tb: tb, port: port.Free(tb), dir: tb.TempDir(), args: args}
 	s.start()
 	tb.Cleanup(s.kill)
 	return s
@@ -142,24 +143,6 @@ func (s *server) command(words ...string) rueidis.RedisResult {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	return c.Do(ctx, c.B().Arbitrary(words...).Build())
-}
-
-var ports sync.Map // given to a test, which may have stopped its server for a while
-
-// freePort returns a port that no other test has.
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close()
-		if _, taken := ports.LoadOrStore(port, true); !taken {
-			return port
-		}
-	}
 }
 
 // eventually waits until something holds.

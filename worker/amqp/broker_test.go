@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ovation/internal/testing/port"
 	"ovation/storage"
 )
 
@@ -45,7 +45,7 @@ func startBroker(t *testing.T) *broker {
 		}
 		t.Skip("rabbitmq-server is not installed: these tests hurt one of their own")
 	}
-	b := newBroker(filepath.Dir(found[0]), t.TempDir(), startNames(t), freePorts(t, 2))
+	b := newBroker(filepath.Dir(found[0]), t.TempDir(), startNames(t), []int{port.Free(t), port.Free(t)})
 	b.start(t)
 	t.Cleanup(func() { b.kill(t) })
 	return b
@@ -55,7 +55,7 @@ func startBroker(t *testing.T) *broker {
 // otherwise start one that outlives it.
 func startNames(t *testing.T) int {
 	t.Helper()
-	port := freePorts(t, 1)[0]
+	port := port.Free(t)
 	names := exec.Command("epmd", "-address", "127.0.0.1", "-port", strconv.Itoa(port))
 	if err := names.Start(); err != nil {
 		t.Fatal(err)
@@ -81,20 +81,6 @@ func newBroker(bin, folder string, names int, ports []int) *broker {
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1",
 	)
 	return b
-}
-
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // held until all are found
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 func (b *broker) start(t *testing.T) {

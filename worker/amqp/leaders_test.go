@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ovation/internal/testing/port"
 )
 
 // startCluster starts nodes that find each other.
@@ -24,7 +26,7 @@ func startCluster(t *testing.T, n int) []*broker {
 	config := "cluster_formation.peer_discovery_backend = classic_config\n"
 	var nodes []*broker
 	for i := range n {
-		nodes = append(nodes, newBroker(filepath.Dir(bin[0]), folder, names, freePorts(t, 2)))
+		nodes = append(nodes, newBroker(filepath.Dir(bin[0]), folder, names, []int{port.Free(t), port.Free(t)}))
 		config += fmt.Sprintf("cluster_formation.classic_config.nodes.%d = %s\n", i+1, nodes[i].node)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "rabbitmq.conf"), []byte(config), 0o600); err != nil {
