@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -51,6 +52,18 @@ func startCluster(t *testing.T, n int) []*broker {
 		return err == nil && len(status.Running) == n
 	})
 	return nodes
+}
+
+// tell runs rabbitmqctl and returns what it prints.
+func (b *broker) tell(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(b.bin, "rabbitmqctl"), append([]string{"--silent"}, args...)...)
+	cmd.Env = b.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("rabbitmqctl %v: %v\n%s", args, err, out)
+	}
+	return out
 }
 
 // The leaders of the partitions are spread over the nodes of a cluster, whichever

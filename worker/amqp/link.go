@@ -29,8 +29,9 @@ type link struct {
 	mu      sync.Mutex
 	current *session      // nil while there is none
 	alarm   bool          // the broker takes no messages
+	cleared time.Time     // when the latest alarm ended
 	reason  error         // why there is none, or the alarm; it names the broker
-	changed chan struct{} // closed at the next change of these three
+	changed chan struct{} // closed when current, alarm or reason changes
 }
 
 // What a connection is for.
@@ -176,6 +177,9 @@ func (l *link) alarmed(s *session, alarm amqp091.Blocking) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current == s { // and is not given up
+		if !alarm.Active {
+			l.cleared = time.Now()
+		}
 		l.change(s, alarm.Active, reason)
 	}
 }
@@ -231,6 +235,20 @@ func (l *link) alarmOn() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.alarm
+}
+
+// flowing is how long the broker has been taking messages without a break, at
+// most since the given time. It is 0 during an alarm.
+func (l *link) flowing(since time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alarm {
+		return 0
+	}
+	if l.cleared.After(since) {
+		since = l.cleared
+	}
+	return time.Since(since)
 }
 
 // ready returns the session as soon as it is of use, or after some time

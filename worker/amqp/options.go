@@ -50,7 +50,7 @@ type Options struct {
 	// away or takes nothing; 300 ms if 0.
 	Grace time.Duration
 	// ConfirmTimeout is how long a message may lack its confirm before the
-	// connection is given up; 15 s if 0. It does not run during an alarm.
+	// connection is given up; 15 s if 0. It starts anew when an alarm ends.
 	ConfirmTimeout time.Duration
 	// IOTimeout bounds each connecting, each write and each request to the
 	// broker, and how long Consume waits for a broker that is away; 5 s if 0.

@@ -66,7 +66,7 @@ func (o *outlet) publish(queue string, message amqp091.Publishing) error {
 		o.link.giveUp(o.session, err) // nobody else should try it
 		return o.failed("write", err)
 	}
-	o.await(confirm)
+	o.await(confirm.Done())
 	if o.cameBack(message.CorrelationId) {
 		o.opts.Metrics.returned()
 		err := fmt.Errorf("queue %s does not exist", queue)
@@ -85,19 +85,24 @@ func (o *outlet) failed(how string, err error) error {
 	return fmt.Errorf("%s: %w: %w", o.opts.broker(), storage.ErrUnavailable, err)
 }
 
-// await waits for the confirm and gives the session up where it does not come.
-func (o *outlet) await(confirm *amqp091.DeferredConfirmation) {
+// await waits for the confirm or the end of the session, and gives the session up
+// after ConfirmTimeout. That starts anew when an alarm ends: only then does the
+// broker read the message, which it has to store before it confirms it.
+func (o *outlet) await(confirmed <-chan struct{}) {
+	sent := time.Now()
 	timer := time.NewTimer(o.opts.ConfirmTimeout)
 	defer timer.Stop()
 	for {
 		select {
-		case <-confirm.Done(): // comes with the end of the session, too
+		case <-confirmed: // comes with the end of the session, too
 			return
 		case <-timer.C:
-			if !o.link.alarmOn() {
+			left := o.opts.ConfirmTimeout - o.link.flowing(sent)
+			if left <= 0 {
 				o.link.giveUp(o.session, errors.New("a confirm is overdue"))
+				left = o.opts.ConfirmTimeout
 			}
-			timer.Reset(o.opts.ConfirmTimeout)
+			timer.Reset(left)
 		}
 	}
 }
