@@ -43,7 +43,7 @@ var template = sync.OnceValues(func() (file []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the template of a database: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "ovation.db")
 	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
 	if err != nil {
