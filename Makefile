@@ -8,6 +8,8 @@ GO_TEST_FLAGS ?=
 # The race detector instruments everything but SQLite, which is C translated to
 # Go: instrumented, it takes most of the tests' CPU time, and its memory is its own.
 RACE := -race -gcflags=modernc.org/...=-race=false
+# Tests that call t.Parallel wait for servers of their own most of the time.
+PARALLEL := -parallel 4
 # Of bench and bench-quick; bin/bench -help tells them.
 BENCH_FLAGS ?=
 # Of bench-growth: -max-states 1000000 leaves out ten million.
@@ -40,7 +42,7 @@ build: web ## Build bin/ovation, the pages included
 
 .PHONY: test
 test: web ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
-	scripts/services run go test $(RACE) -timeout 30m $(GO_TEST_FLAGS) ./...
+	scripts/services run go test $(RACE) $(PARALLEL) -timeout 30m $(GO_TEST_FLAGS) ./...
 
 # The packages that have tests of the long tier, which begin with TestLong or,
 # where they measure, TestFigure.
@@ -48,7 +50,7 @@ LONG_PACKAGES = $(shell grep -rlE --include='*_test.go' '^//go:build long' . | x
 
 .PHONY: test-long
 test-long: web chromium model ## Test at length: every fault, 1,000 clients, 100,000 steps, fresh seeds (OVATION_SEED repeats them), figures
-	scripts/services run go test $(RACE) -tags long -count 1 -p 1 -v -timeout 60m -run '^TestLong' $(GO_TEST_FLAGS) $(LONG_PACKAGES)
+	scripts/services run go test $(RACE) $(PARALLEL) -tags long -count 1 -p 1 -v -timeout 60m -run '^TestLong' $(GO_TEST_FLAGS) $(LONG_PACKAGES)
 	scripts/services run go test -tags long -count 1 -p 1 -v -timeout 20m -run '^TestFigure' $(GO_TEST_FLAGS) ./cmd/ovation
 
 .PHONY: test-web
@@ -77,7 +79,7 @@ test-image: build ## Test, as root, that bin/ovation runs as the image has it, w
 
 .PHONY: test-faults
 test-faults: ## The part of test-long that kills, stops and cuts off every part under load
-	go test $(RACE) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
+	go test $(RACE) $(PARALLEL) -tags long -count 1 -v -timeout 60m -run '^TestLong' ./faults
 
 .PHONY: model
 model: ## Run the model of the mirror, in about a minute (Python 3)

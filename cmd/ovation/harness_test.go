@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,7 +44,6 @@ func buildAndTest(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
-	waitTogether()
 	code := m.Run()
 	client.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && code == 0 {
@@ -53,19 +51,6 @@ func buildAndTest(m *testing.M) int {
 		return 1
 	}
 	return code
-}
-
-// waitTogether runs more tests in parallel than there are processors, unless a flag
-// says how many: those that call t.Parallel wait for servers most of the time.
-func waitTogether() {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		if err := flag.Set("test.parallel", "4"); err != nil {
-			panic(err) // package testing has the flag
-		}
-	}
 }
 
 func must(tb testing.TB, err error) {

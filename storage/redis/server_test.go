@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -28,11 +27,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Tests that run in parallel have servers and databases of their own, and
-	// mostly wait for time-outs and polls, not for a processor.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
 	// The client looks once more at a cluster it was refused by, a second later,
 	// and waits for nobody to stop it.
 	// It closes its connections to a node that has left the cluster 5 s later.

@@ -163,6 +163,7 @@ func (b *broker) do(t *testing.T, expression string) {
 }
 
 func TestBrokerInTrouble(t *testing.T) {
+	t.Parallel()
 	b := startBroker(t)
 	t.Run("missing permissions are named", func(t *testing.T) { missingPermissions(t, b) })
 	t.Run("an alarm of memory makes it unavailable", func(t *testing.T) { alarm(t, b, "vm_memory_monitor:set_vm_memory_high_watermark(%s)", "0.0", "0.9") })

@@ -73,6 +73,7 @@ func refuses(t *testing.T, opts Options, partitions int, says string) {
 // TestChangeOfPartitionsLosesNothingThatWasConfirmed changes the number while
 // publishers go on and while a worker holds messages that it never settles.
 func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
+	t.Parallel()
 	opts := options(t)
 	var got persisted
 	var confirmed sync.Map
@@ -174,6 +175,7 @@ func stray(t *testing.T, opts Options) (leave func()) {
 }
 
 func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
+	t.Parallel()
 	opts := options(t)
 	opts.Heartbeat = time.Second // it waits for six of them
 	q := open(t, opts)
@@ -256,6 +258,7 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 // TestChangeOfPartitionsFindsWhatLiesInUnusedQueues, as when a publisher that knows
 // nothing of the gate had the old number.
 func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
+	t.Parallel()
 	opts := options(t)
 	open(t, opts)
 	var got persisted

@@ -227,6 +227,7 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 }
 
 func TestDeadLettersHonourTheContext(t *testing.T) {
+	t.Parallel()
 	p, opts := through(t, options(t))
 	opts.IOTimeout = time.Second
 	bury(t, open(t, opts), "a")

@@ -18,6 +18,7 @@ import (
 )
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	good := options(t)
 	open(t, good)
 	with := func(change func(*url.URL)) func(*Options) {

@@ -104,11 +104,15 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 }
 
 func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
+	t.Parallel()
 	for found, c := range map[string]struct{ confirm, io time.Duration }{
 		"by a write that blocks":   {time.Hour, 5 * time.Second},
 		"by a confirm that is due": {5 * time.Second, time.Hour},
 	} {
-		t.Run(found, func(t *testing.T) { stalledConnection(t, c.confirm, c.io) })
+		t.Run(found, func(t *testing.T) {
+			t.Parallel()
+			stalledConnection(t, c.confirm, c.io)
+		})
 	}
 }
 
@@ -160,6 +164,7 @@ func TestSilentBrokerIsNotSaidToHaveLostItsData(t *testing.T) {
 }
 
 func TestCloseEndsOverAStalledConnection(t *testing.T) {
+	t.Parallel()
 	p, opts := through(t, options(t))
 	opts.IOTimeout = 5 * time.Second
 	q := open(t, opts)

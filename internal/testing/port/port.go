@@ -21,8 +21,8 @@ var used sync.Map // ports that were returned in this process
 func Free(tb testing.TB) int {
 	tb.Helper()
 	for range 1000 {
-		port := first + rand.IntN(last-first+1)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		port := first + rand.IntN(last-first+1) //nolint:gosec // nobody gains by guessing it
+		listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			continue
 		}
