@@ -8,7 +8,6 @@ import (
 )
 
 func TestQueueContract(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct{ partitions, prefetch, window int }{{3, 100, 256}, {1, 1, 1}, {8, 7, 16}} {
 		t.Run(fmt.Sprintf("%d partitions, prefetch %d, window %d", c.partitions, c.prefetch, c.window), func(t *testing.T) {
 			features := queuetest.Features{ConfirmsEarly: true, MaxUnsettled: c.prefetch, DeadLetters: deadReasons}
