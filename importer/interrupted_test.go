@@ -1,0 +1,215 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+)
+
+// killed is a store whose process dies at one of its transactions: before it
+// or, what is worse, between the commit and the answer.
+type killed struct {
+	storage.Persister
+	lives int
+	after bool
+}
+
+var errKilled = errors.New("killed")
+
+func (k *killed) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	k.lives--
+	if k.lives >= 0 {
+		return k.Persister.Persist(ctx, messages, mark)
+	}
+	if k.lives == -1 && k.after {
+		if _, err := k.Persister.Persist(ctx, messages, mark); err != nil {
+			return storage.Outcome{}, err
+		}
+	}
+	return storage.Outcome{}, errKilled
+}
+
+// TestImportsOnceWhateverHappens imports a file that grows, with groups of
+// changing sizes and deaths in between, and compares with a map.
+func TestImportsOnceWhateverHappens(t *testing.T) {
+	store := openStore(t)
+	tenants := 0
+	rapid.Check(t, func(t *rapid.T) {
+		tenants++
+		tenant := fmt.Sprintf("t%d", tenants)
+		lines := rapid.SliceOfN(lineGenerator(), 1, 60).Draw(t, "lines")
+		block := rapid.IntRange(1, 6).Draw(t, "block")
+		upTo := 0
+		for range rapid.IntRange(0, 5).Draw(t, "tries") {
+			k := &killed{
+				Persister: store,
+				lives:     rapid.IntRange(0, 6).Draw(t, "lives"),
+				after:     rapid.Bool().Draw(t, "after"),
+			}
+			upTo = rapid.IntRange(upTo, len(lines)).Draw(t, "rows")
+			block *= rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "times the block of before") // as of a newer release
+			group := rapid.IntRange(1, block).Draw(t, "group")
+			if err := importLines(t, k, tenant, lines[:upTo], block, group); err != nil && !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+		}
+		must(t, importLines(t, store, tenant, lines, block, rapid.IntRange(1, block).Draw(t, "last group")))
+		compareWithModel(t, store, tenant, lines)
+	})
+	differences := 0
+	_, err := store.Verify(t.Context(), false, func(storage.Difference) error { differences++; return nil })
+	must(t, err)
+	if differences > 0 {
+		t.Errorf("verify finds %d differences", differences)
+	}
+}
+
+// An import that died within a block goes on there, with groups of another size and
+// in a file that has grown, wherever it died.
+func TestBlockThatWasBegunIsCompleted(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	lines := make([]line, 70)
+	for i := range lines {
+		lines[i] = line{strconv.Itoa(random.IntN(12)), strconv.Itoa(random.IntN(4)), "read", 1500000000 + int64(i)}
+	}
+	store, tenants := openStore(t), 0
+	for _, first := range []int{35, 40, 70} {
+		for lives := range 7 {
+			for _, after := range []bool{false, true} {
+				tenants++
+				tenant := fmt.Sprintf("t%d", tenants)
+				for i, upTo := range []int{first, first, 70} {
+					k := &killed{Persister: store, lives: lives, after: after}
+					if err := importLines(t, k, tenant, lines[:upTo], 40, 7+2*i); err != nil && !errors.Is(err, errKilled) {
+						t.Fatal(err)
+					}
+				}
+				must(t, importLines(t, store, tenant, lines, 40, 5))
+				if got := readsOf(t, store, tenant); got != int64(len(lines)) {
+					t.Errorf("of %d rows at first, died at transaction %d, after it %v: there are %d reads, want %d", first, lives, after, got, len(lines))
+				}
+			}
+		}
+	}
+}
+
+// asked is a store that counts how often it is asked what it has seen.
+type asked struct {
+	storage.Persister
+	times int
+}
+
+func (a *asked) Seen(ctx context.Context, ids []string) ([]bool, error) {
+	a.times++
+	return a.Persister.Seen(ctx, ids)
+}
+
+// A file of four blocks, of which two and a half were imported, is asked for
+// three times, and once for a part that was begun: nothing can be there behind what
+// is missing.
+func TestWhatLiesBehindAGapIsNotAskedFor(t *testing.T) {
+	store := openStore(t)
+	lines := make([]line, 40)
+	for i := range lines {
+		lines[i] = line{"ann", strconv.Itoa(i % 7), "read", 1500000000}
+	}
+	must(t, importLines(t, store, storage.DefaultTenant, lines[:25], 10, 10))
+	again := &asked{Persister: store}
+	must(t, importLines(t, again, storage.DefaultTenant, lines, 10, 10))
+	if again.times != 4 {
+		t.Errorf("the store was asked %d times, want 4", again.times)
+	}
+	if got := readsOf(t, store, storage.DefaultTenant); got != int64(len(lines)) {
+		t.Errorf("there are %d reads, want %d", got, len(lines))
+	}
+}
+
+type line struct {
+	user, subject, event string
+	at                   int64
+}
+
+func (l line) String() string {
+	return fmt.Sprintf("%s,%s,%s,%d\n", l.user, l.subject, l.event, l.at)
+}
+
+func lineGenerator() *rapid.Generator[line] {
+	return rapid.Custom(func(t *rapid.T) line {
+		return line{
+			user:    rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"),
+			subject: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "subject"),
+			event:   rapid.SampledFrom([]string{"read", "like", "dislike", "clear", "collect", "uncollect", "stare"}).Draw(t, "event"),
+			at:      rapid.Int64Range(1500000000, 1500000004).Draw(t, "at"),
+		}
+	})
+}
+
+func importLines(t rapid.TB, to storage.Persister, tenant string, lines []line, block, group int) error {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString(header)
+	for _, l := range lines {
+		text.WriteString(l.String())
+	}
+	src, err := Open(context.Background(), "-", strings.NewReader(text.String()), "csv")
+	must(t, err)
+	p, err := newParser(src, Options{Mapping: testMapping(), Tenant: tenant})
+	must(t, err)
+	p.size = block
+	return pipe(context.Background(), p, &writer{to: to, group: group})
+}
+
+func compareWithModel(t *rapid.T, store storage.Reader, tenant string, lines []line) {
+	t.Helper()
+	type key struct{ user, subject string }
+	type value struct {
+		word string
+		at   int64
+	}
+	reads, reaction, collection := map[key]int64{}, map[key]value{}, map[key]value{}
+	for _, l := range lines {
+		k := key{l.user, l.subject}
+		state := reaction
+		switch l.event {
+		case "stare":
+			continue
+		case "read":
+			reads[k]++
+			continue
+		case "collect", "uncollect":
+			state = collection
+		}
+		if state[k].at <= l.at {
+			state[k] = value{l.event, l.at}
+		}
+	}
+	for _, user := range []string{"ann", "bob"} {
+		for _, subject := range []string{"1", "2"} {
+			k := key{user, subject}
+			states, err := store.States(context.Background(), []storage.StateKey{{
+				User:    storage.User{Tenant: tenant, UserID: user},
+				Subject: storage.Subject{Tenant: tenant, Biz: "video", BizID: subject},
+			}}, storage.AllKinds)
+			must(t, err)
+			s := states[0]
+			var times int64
+			if s.Read != nil {
+				times = s.Read.Times
+			}
+			like := s.Liked != nil && s.Liked.Reaction == storage.Like
+			dislike := s.Liked != nil && s.Liked.Reaction == storage.Dislike
+			if times != reads[k] || like != (reaction[k].word == "like") || dislike != (reaction[k].word == "dislike") ||
+				(s.Collected != nil) != (collection[k].word == "collect") {
+				t.Fatalf("%v: got %+v, want %d reads, %v, %v", k, s, reads[k], reaction[k], collection[k])
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+func TestReplyComesAfterTheShow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		gate := make(chan struct{})
+		mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { <-gate; return nil }}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+		answer := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		select {
+		case got := <-answer:
+			t.Errorf("answered %+v before the action was shown", got)
+		default:
+		}
+		close(gate)
+		if got := <-answer; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
+func TestFailedShowFailsNobody(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { return errBroken }}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	record(t, r, react(alice, movie, storage.Like))
+	if c := countsOf(t, store, movie); c.LikeCount != 1 {
+		t.Errorf("%d likes are counted, want 1", c.LikeCount)
+	}
+}
+
+func TestFailedShowsAreLoggedAsOneOutage(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { return errBroken }}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	var log bytes.Buffer // each batch is answered after it is logged
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	began := time.Now()
+	for i := range 20 {
+		record(t, r, react(user(i), movie, storage.Like))
+	}
+	most := 1 + int(time.Since(began)/(10*time.Second))
+	if n := strings.Count(log.String(), "not shown yet"); n < 1 || n > most {
+		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
+	}
+}
+
+func TestNothingIsShownThatIsNotConfirmed(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error {
+		t.Error("an action that was rejected is shown")
+		return nil
+	}}
+	startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+		return errBroken
+	}}, mirror, worker.Options{MaxTries: 1})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	_, err := r.Record(t.Context(), react(alice, movie, storage.Like))
+	if !errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) {
+		t.Errorf("Record returned %v, want ErrRejected with the reason", err)
+	}
+}
