@@ -156,11 +156,19 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 	for i := range 100 {
 		c.asks(strconv.Itoa(i), aliased(100), nil)
 	}
+	tooMany := 0
 	for range 100 {
-		if got := c.next(); !strings.Contains(got, `"type":"error"`) ||
+		got := c.next()
+		if !strings.Contains(got, `"type":"error"`) ||
 			!strings.Contains(got, "has 100 root fields") && !strings.Contains(got, "RATE_LIMITED") {
 			t.Fatalf("it heard %s", got)
 		}
+		if strings.Contains(got, "root fields") {
+			tooMany++
+		}
+	}
+	if tooMany == 0 {
+		t.Error("no operation was rejected for its root fields")
 	}
 	c = s.connect(t, "alice")
 	id := 0

@@ -128,7 +128,8 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
-		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Live || time.Since(began) > time.Minute+freshAgain {
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshAgain {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
 		}
 	})
@@ -170,7 +171,8 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
-		if got, _ := s.nextOfViewer(ctx); got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingAgain {
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingAgain {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -135,8 +136,20 @@ func TestHangingCommitIsReported(t *testing.T) {
 		t.Errorf("it is measured as %v s", wait)
 	}
 	fatal(t, s.Ping(t.Context()))
-	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("2", 10)}, nil); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("a second transaction, which would take a connection from those who read: %v", err)
+	second := make(chan error, 1)
+	go func() {
+		like := storage.Action{ // of a row that the first transaction has not locked
+			User: storage.User{Tenant: "default", UserID: "alice"}, Subject: storage.Subject{Tenant: "default", Biz: "article", BizID: "1"},
+			Kind: storage.KindReaction, Reaction: storage.Like, Version: 1,
+		}
+		_, err := s.Persist(t.Context(), []storage.Message{{ID: "2", Actions: []storage.Action{like}}}, nil)
+		second <- err
+	}()
+	eventually(t, "the second transaction is refused or waits as well", func() bool { return len(second) == 1 || ask[int64](t, at, waitingCommits) == 2 })
+	if len(second) == 0 {
+		t.Error("a second commit hangs, and takes a connection from those who read")
+	} else if err := <-second; !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "commits hang") {
+		t.Errorf("a second transaction: %v", err)
 	}
 	if _, err := s.Epoch(t.Context()); err != nil {
 		t.Errorf("the epoch cannot be read: %v", err)
@@ -150,6 +163,27 @@ func TestHangingCommitIsReported(t *testing.T) {
 	if !strings.Contains(log.String(), "commits hang") {
 		t.Errorf("the log is %q", &log)
 	}
+}
+
+// A commit counts as hanging from two seconds after it was sent until it returns.
+func TestCommitHangsAfterTwoSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{commits: newCommits(slog.New(slog.DiscardHandler), 1)}
+		want := func(when string, hangs bool) {
+			t.Helper()
+			stalled, refused := s.Stalled(), s.commits.refuse()
+			if errors.Is(stalled, storage.ErrUnavailable) != hangs || errors.Is(refused, storage.ErrUnavailable) != hangs {
+				t.Errorf("%s: %v, %v", when, stalled, refused)
+			}
+		}
+		end := s.commits.begin()
+		time.Sleep(2*time.Second - time.Nanosecond)
+		want("just before", false)
+		time.Sleep(time.Nanosecond)
+		want("after two seconds", true)
+		end()
+		want("once it has returned", false)
+	})
 }
 
 // gauge is the value of a gauge.
