@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"ovation/storage"
 	"ovation/worker"
@@ -76,6 +77,30 @@ func wantReaction(t *testing.T, store storage.Reader, when string, want storage.
 	if got != want || c.LikeCount != likes[want] || c.DislikeCount != dislikes[want] {
 		t.Errorf("%s: the reaction is %d, want %d; the counts are %+v", when, got, want, c)
 	}
+}
+
+// A clear looks at the state just before an earlier dislike of another node is
+// persisted. It leaves the dislike.
+func TestClearLeavesWhatItDidNotSee(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	now := time.Now()
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Now: func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}})
+	record(t, r, react(alice, movie, storage.Like))
+	mirror.look = func() (storage.Durability, error) {
+		dislike := react(alice, movie, storage.Dislike)
+		dislike.Version = statesOf(t, store, alice, movie).Reaction.Version() + 1
+		_, err := store.Persist(t.Context(), []storage.Message{{ID: "dislike", Actions: []storage.Action{dislike}}}, nil)
+		return storage.Persisted, err
+	}
+	if got := record(t, r, unreact(alice, movie, storage.Like)); !got.Known || !got.Changed {
+		t.Errorf("the clear was answered %+v", got)
+	}
+	wantReaction(t, store, "in the end", storage.Dislike)
 }
 
 // A node persists a clear past the queue while an earlier action of the same
