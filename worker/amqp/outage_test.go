@@ -240,6 +240,10 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a message comes back, unless the loss was noticed before", func() bool {
+		// RabbitMQ 3.10 ends where a queue is deleted while it is being declared.
+		if _, err := q.Publish(t.Context(), 1, message("before")); err != nil {
+			return false
+		}
 		if _, err := ch.QueueDelete(q.opts.queue(1), false, false, false); err != nil {
 			t.Fatal(err)
 		}
