@@ -173,7 +173,7 @@ func (b *Balancer) probe(n *node) {
 		case err == nil && answer.StatusCode == http.StatusOK:
 			n.state.Store(ready)
 		case errors.As(err, &timeout) && timeout.Timeout():
-			n.state.Store(silent)
+			n.state.CompareAndSwap(ready, silent) // what has said no is taken at its word
 		default:
 			n.state.Store(unready)
 		}
