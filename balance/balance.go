@@ -57,8 +57,10 @@ const (
 func New(log *slog.Logger) *Balancer {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &Balancer{
-		// No proxy: the nodes are near.
-		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: time.Minute},
+		// No proxy: the nodes are near. A connection that was made and not needed is
+		// closed before the node does so (ReadHeaderTimeout, 5 s), which would cost the
+		// request that is just being sent over it.
+		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second},
 		ctx:       ctx, stop: stop,
 	}
 	refused := outage.New(log, "requests are not passed on", "requests are passed on again")

@@ -25,9 +25,11 @@ func TestLongKilledWorker(t *testing.T) { promised.killedWorker(t) }
 
 func TestLongKilledNode(t *testing.T) { promised.killedNode(t) }
 
-// A thousand clients keep the balancer, which shares the processors with them,
-// from noticing soon.
-func TestLongRollingRestart(t *testing.T) { promised.rollingRestart(t, 15*time.Second) }
+// So many users that nodes and balancer, which share the processors with them,
+// still answer a probe in time: a node that does not cannot tell that it stops.
+func TestLongRollingRestart(t *testing.T) {
+	pressure{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
+}
 
 func TestLongOwnActions(t *testing.T) { ownActions(t, 100_000) }
 
