@@ -84,6 +84,7 @@ RULES = {  # each can be switched off
     "barrier_clock": "the number of a barrier is a time",
     "history": "the database says on which line of commits the epoch began",
     "silence": "a process of another mirror begins an epoch only when nobody uses this one",
+    "show_rewound": "and in one on another line of commits, while others may believe it",
     "ours": "nothing is committed in an epoch that is in another Redis",
     "fresh_numbers": "no epoch has the number of another",
     "sentinel": "every poll looks for the sentinel",
@@ -131,6 +132,7 @@ class World:
         self.words = collections.defaultdict(dict)    # (user, subject) -> version -> what it says
         self.excused = {}                             # (user, subject, version) -> node that alone may know it, or None
         self.tainted = {}                             # epoch -> when it was lost, or something in it
+        self.behind = {}                              # epoch -> when the database went back behind it
         keys = [(u, s) for u in self.users for s in self.subjects]
         self.reads_begun, self.reads_acked = {k: set() for k in keys}, {k: set() for k in keys}
         self.found, self.stale, self.live, self.done = [], 0, 0, 0
@@ -299,7 +301,7 @@ class World:
             if everything:
                 if rnd.random() < 0.3:
                     rnd.choice(self.nodes).restart()
-                self.taint()
+                self.taint(self.tainted)
         if p.get("move") and rnd.random() < 0.02:
             self.move(rnd.choice(self.parts))
         if p.get("rewind"):
@@ -312,11 +314,14 @@ class World:
             before = self.redis.evicted
             self.redis.evict_shown(rnd)
             if self.redis.evicted > before:
-                self.taint()
+                self.taint(self.tainted)
 
-    def taint(self):
+    def taint(self, tainted):
         """Until everyone has polled, replies lack what is lost; also those in the epoch before, which some still believe."""
-        self.tainted[self.db.number] = self.tainted[self.db.before] = self.now
+        tainted[self.db.number] = tainted[self.db.before] = self.now
+
+    def lately(self, tainted, e):
+        return e in tainted and self.now - tainted[e] <= self.VALID
 
     def restart(self, node):
         for u, (op, at) in list(self.busy.items()):
@@ -337,11 +342,11 @@ class World:
 
     def rewind(self):
         """What only the database had is lost, and nobody is promised it any longer."""
-        self.taint()
+        self.taint(self.behind)
         saved = self.saved[self.rnd.randrange(len(self.saved))]
         inbox = self.db.inbox
         self.db.rewind(saved)
-        self.taint()
+        self.taint(self.behind)
         self.saved.clear()
         self.zombies.clear()
         self.lost |= inbox - self.db.inbox
@@ -353,6 +358,8 @@ class World:
             acked &= self.db.reads[u, s] | {v for v in acked if self.queued(u, s, v, True)}
         for n in self.nodes:
             n.replied = dict.fromkeys(self.subjects, 0)
+        for part in self.parts:  # which have to connect again
+            part.away["database"] = max(part.away["database"], self.now + self.rnd.choice((0, 40, 100)))
 
     # At rest.
 

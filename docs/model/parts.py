@@ -17,7 +17,7 @@ class Part:
     def __init__(self, world):
         self.w, self.redis = world, world.redis
         self.number, self.before, self.open, self.began, self.learned, self.closed = 1, 0, True, 0, -NEVER, -NEVER
-        self.history = 0
+        self.history, self.noticed = 0, -NEVER  # when it was noticed that the database has gone back
         self.claim()
         self.drained, self.evicted = True, self.redis.evicted
         self.fails, self.failing, self.probed, self.alarm = 0, None, None, False
@@ -100,6 +100,8 @@ class Part:
             seen = False
             if rewound:
                 if ok and self.may_begin(number, silence):
+                    for _ in range(w.rnd.choice((0, 20, 60))):  # the database may be slow just then
+                        yield
                     yield from self.begin_next(number)
                     continue
             elif is_open:
@@ -146,7 +148,7 @@ class Part:
 
     def rewind(self):
         """The database has gone back: nothing is believed until a poll has found everything in place."""
-        self.began = -NEVER
+        self.began, self.noticed = -NEVER, self.w.now
 
     def begin_next(self, number):
         w = self.w
@@ -422,12 +424,19 @@ class Node(Part):
             register = self.unshown[key]
             if self.up("database") and w.db.has(*key, register):
                 self.shown(key, register)
-            elif self.open and self.call(self.redis.show, self.number, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
+            elif self.shows() and self.call(self.redis.show, self.number, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
                 self.shown(key, register)
 
     def rewind(self):
         super().rewind()
         self.floors.clear()
+
+    def rewound(self):
+        """Whether others may believe an epoch on a line of commits that the database has left."""
+        return self.w.now - self.noticed <= self.w.VALID
+
+    def shows(self):
+        return self.open and (not self.rewound() or self.w.on("show_rewound"))
 
     def shown_to_all(self):
         """Whether what was just shown was shown in the epoch of everybody else."""
@@ -544,10 +553,13 @@ class Node(Part):
         if answer is None or not sure or doubted or self.doubts() or self.number != e:
             w.stale += 1
             return
-        if e in w.tainted and w.now - w.tainted[e] <= w.VALID:
+        if w.lately(w.tainted, e):
             return
         for s, (x, c, total) in answer.items():
             w.live += 1
+            if w.lately(w.behind, e):
+                self.check_since(u, s, x, upto[s])
+                continue
             self.check(u, s, x, c, total, upto[s], before[s])
 
     def answer(self, e, u, asked):
@@ -597,6 +609,13 @@ class Node(Part):
                 yield
             out[s] = (x[s], c[s], c[s][0] + x[s][2] - share)
         return out
+
+    def check_since(self, u, s, x, upto):
+        """A reply may show what the database has lost, and must not lack what was acknowledged since."""
+        w = self.w
+        need = {v for v in upto[0] & w.required(u, s, self, upto[1]) if w.issued[u, s, v] == w.db.history}
+        if x[0] < max(need, default=0):
+            w.flag("own state after it went back", u, s, x, max(need))
 
     def check(self, u, s, x, c, total, upto, before):
         w = self.w
@@ -651,7 +670,7 @@ class Node(Part):
         seen, doubt = x[0] if x else 0, self.doubtful.get((u, s), NOTHING)
         if known and merge(w, x[2], doubt)[1] and (x[2] == state if state >= 0 else x[2] != -state):
             need = upto[0] & w.required(u, s, self, upto[1])
-            if not (e in w.tainted and w.now - w.tainted[e] <= w.VALID):
+            if not (w.lately(w.tainted, e) or w.lately(w.behind, e)):
                 if seen < max(need, default=0) or x[2] not in w.possible(u, s, seen, need):
                     w.flag("look", u, s, x, sorted(need))
             return
@@ -677,7 +696,8 @@ class Node(Part):
     def show(self, e, m):
         w, (_, u, s, state, v) = self.w, m.action
         e = self.number
-        ok = self.open and self.call(self.redis.show, e, [m.action])[0]
+        rewound = self.rewound() and self.up("redis")
+        ok = self.shows() and self.call(self.redis.show, e, [m.action])[0]
         if ok and w.now - self.learned <= w.VALID and w.on("show_both"):  # who has not learned yet looks there
             ok = self.call(self.redis.show, self.before, [m.action])[0]
         if self.closing() and w.on("show_closed"):
@@ -685,7 +705,7 @@ class Node(Part):
         if not ok or not self.shown_to_all():
             self.unshown[u, s] = join(w, self.unshown.get((u, s), NOTHING), said(w, state, v))
         closed = not self.open and w.now - self.began <= w.VALID and (self.up("redis") or not self.closing())
-        if ok and self.sure() or closed:
+        if ok and self.sure() or closed or rewound:
             w.ack(u, s, v)
             if w.db.open and not w.db.rewound() and e != w.db.number and m.behind >= w.db.barrier:
                 w.flag("shown before a barrier", u, s, v, e, w.db.number)

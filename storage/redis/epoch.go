@@ -36,7 +36,9 @@ type epoch struct {
 	holder  string        // the mirror that it belongs to
 	silence time.Duration // of those that use it
 	wait    time.Duration // until something is committed
-	ended   *epoch        // the one that ended as this one began or was closed, as it was then; nil if it is not known
+	// ended is the epoch that ended as this one began, was closed or was found to be
+	// rewound, as it was before; nil if it is not known.
+	ended *epoch
 
 	barrier int64     // number of the latest barrier
 	raised  time.Time // not before it was, by the local clock
@@ -250,10 +252,13 @@ func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
 		s.rewind()
 	}
 	now.barrier, now.raised, now.drained = found.Barrier, now.learnt.Add(-found.BarrierAge), found.Drained
-	if before.number == now.number && before.open == now.open {
+	if before.number == now.number && before.open == now.open && before.rewound == now.rewound {
 		now.begun, now.learnt, now.sureAt, now.ended = before.begun, before.learnt, before.sureAt, before.ended
 	} else {
-		if before.open && before.number > noEpoch {
+		switch {
+		case before.rewound: // the one that others may believe is the one before that was noticed
+			now.ended = before.ended
+		case before.open && before.number > noEpoch:
 			ended := *before
 			ended.ended = nil
 			now.ended = &ended
@@ -272,10 +277,10 @@ func (s *Store) logChange(before, now *epoch) {
 	if before.number <= noEpoch {
 		return
 	}
-	if before.open {
+	if before.open && !before.rewound {
 		s.opts.Logger.Warn("Redis is not believed any more", "epoch", before.number, "error", s.marks.reason())
 	}
-	if now.open {
+	if now.open && !now.rewound {
 		s.opts.Logger.Info("Redis is used again", "epoch", now.number)
 	}
 }

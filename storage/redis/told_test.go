@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,4 +104,46 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	if states, _ := look(t, other, alice, movie); states.Reaction.Version() != 10 {
 		t.Errorf("its look: %+v", states)
 	}
+}
+
+// rewoundDatabase is a database that has gone back, and begins no epoch yet.
+type rewoundDatabase struct {
+	*sqlite.Store
+
+	rewound atomic.Bool
+}
+
+func (d *rewoundDatabase) Epoch(ctx context.Context) (storage.Epoch, error) {
+	e, err := d.Store.Epoch(ctx)
+	if d.rewound.Load() {
+		e.Rewound, e.History = true, e.History+" and back"
+	}
+	return e, err
+}
+
+func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next storage.NewEpoch) (storage.Epoch, error) {
+	if d.rewound.Load() {
+		return storage.Epoch{}, storage.ErrUnavailable
+	}
+	return d.Store.NextEpoch(ctx, number, next)
+}
+
+// A database has gone back. A node that has noticed shows to those that have not.
+func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	back := &rewoundDatabase{Store: db}
+	first := open(t, Options{URL: server.url(), Database: back})
+	slow := &slowPolls{Store: openAgain(t, db)}
+	other := open(t, Options{URL: server.url(), Database: slow})
+	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	must(t, other.poll(t.Context()))
+	slow.gate.Lock()
+	defer slow.gate.Unlock()
+	back.rewound.Store(true)
+	eventually(t, "the first node notices", func() bool {
+		_ = first.poll(t.Context()) // which cannot begin the next epoch
+		return first.present() == nil
+	})
+	_ = first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued)
+	wantLikes(t, "on a node that has not noticed", see(t, other, alice, movie), 1, true)
 }
