@@ -31,6 +31,7 @@ func (s *ownServer) smallDisk(t *testing.T, size int) string {
 // On a full disk nothing is acknowledged that is not stored, and nothing is
 // lost; when there is room again, the same store goes on.
 func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
 	disk := server.smallDisk(t, 32<<20)
 	plain := server.url(t, "127.0.0.1")

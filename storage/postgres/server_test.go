@@ -199,6 +199,7 @@ func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 
 // A real server refuses for reasons of its own, and each is named.
 func TestServerThatRefusesSaysWhy(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	plain := s.url(t, "127.0.0.1")
 	edit(t, plain, `CREATE ROLE weak LOGIN PASSWORD '`+s.password+`'`,
@@ -254,6 +255,7 @@ func (s *ownServer) refused(t *testing.T, err error, says string) {
 }
 
 func TestURLSaysHowToEncrypt(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	for _, c := range []struct {
 		url       string

@@ -48,6 +48,7 @@ const waitingCommits = `SELECT count(*) FROM pg_stat_activity WHERE wait_event =
 // What was persisted before is on the standby when it is persisted again: its
 // commit may have been cut short while it waited.
 func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
+	t.Parallel()
 	primary := startServer(t)
 	at := primary.url(t, "127.0.0.1")
 	fatal(t, Migrate(t.Context(), at))
@@ -111,6 +112,7 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 // A commit that waits for the standby is reported while it waits, and reads go
 // on.
 func TestHangingCommitIsReported(t *testing.T) {
+	t.Parallel()
 	primary := startServer(t)
 	at := primary.url(t, "127.0.0.1")
 	fatal(t, Migrate(t.Context(), at))
@@ -203,6 +205,7 @@ func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 // A commit that waits for the standby is not given up, however long it takes, and
 // shows to nobody meanwhile.
 func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
+	t.Parallel()
 	primary := startServer(t)
 	at := primary.url(t, "127.0.0.1")
 	fatal(t, Migrate(t.Context(), at))
