@@ -267,3 +267,33 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 		t.Errorf("%d callers asked the database %d times", callers, n)
 	}
 }
+
+// Every call is answered and no command is shared between connections, which
+// the race detector would tell.
+func TestReadsOutliveTheirConnections(t *testing.T) {
+	t.Parallel()
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	var running sync.WaitGroup
+	for i := range 8 {
+		viewer := storage.User{Tenant: alice.Tenant, UserID: strconv.Itoa(i)}
+		running.Go(func() {
+			for ctx.Err() == nil {
+				found, err := s.Interactives(t.Context(), viewer, []storage.Subject{movie, video(strconv.Itoa(i))}, storage.AllKinds)
+				if err != nil || found[0].LikeCount != 1 {
+					t.Errorf("read: %+v, %v", found, err)
+					return
+				}
+			}
+		})
+	}
+	killer := server.client()
+	for ctx.Err() == nil {
+		must(t, killer.Do(t.Context(), killer.B().Arbitrary("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Build()).Error())
+		time.Sleep(3 * time.Millisecond)
+	}
+	running.Wait()
+}

@@ -174,6 +174,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.Dialer.KeepAlive = time.Second // how often an idle connection is tried
 	client.ConnWriteTimeout = 2 * time.Second
 	client.ClientName = "ovation"
+	// The database answers what Redis did not. The client's own retries hand a
+	// command to its pool while a lost connection is still writing it.
+	client.DisableRetry = true
 	client.ClusterOption.ShardsRefreshInterval = refreshTime
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
 		if keys == nil { // the connection is lost, or all keys are
