@@ -86,11 +86,11 @@ model: ## Run the model of the mirror, in about a minute (Python 3)
 	python3 -B docs/model/own_writes.py
 
 .PHONY: bench
-bench: bench-build ## Measure what must be reached, beside a reference, in ten minutes; writes bench/REPORT.md
+bench: bench-build ## Measure what must be reached, beside the floor, in a quarter of an hour; writes bench/REPORT.md
 	scripts/services run bin/bench -report bench/REPORT.md $(BENCH_FLAGS)
 
 .PHONY: bench-quick
-bench-quick: bench-build ## The same with short rounds, in two minutes; writes no file
+bench-quick: bench-build ## The same with short rounds, in four minutes; writes no file
 	scripts/services run bin/bench -quick $(BENCH_FLAGS)
 
 .PHONY: bench-growth
@@ -100,7 +100,7 @@ bench-growth: bench-build ## Measure what pages and likes cost at 10,000 to 10 m
 .PHONY: bench-build
 bench-build: build
 	CGO_ENABLED=0 go build -trimpath -o bin/bench ./bench
-	CGO_ENABLED=0 go build -trimpath -o bin/reference ./bench/reference
+	CGO_ENABLED=0 go build -trimpath -o bin/floor ./bench/floor
 
 .PHONY: bench-go
 bench-go: ## Run the Go benchmarks

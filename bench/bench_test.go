@@ -23,7 +23,7 @@ func small(t *testing.T) (*people, *truth, []page) {
 		t.Fatal(err)
 	}
 	_, users := d.weigh()
-	drawn := p.drawPages(rand.New(rand.NewPCG(1, 1)), users, 8, 4)
+	drawn := p.drawPages(rand.New(rand.NewPCG(1, 1)), users, 8)
 	of := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: map[pair]int64{}, sent: make([]int64, len(p.sent))}
 	for i, name := range p.subjects.names {
 		of.counts[name] = counts{int64(i), 7, 0, 3}
@@ -33,11 +33,13 @@ func small(t *testing.T) (*people, *truth, []page) {
 	return p, of, drawn
 }
 
-func testSide() *side { return &side{name: "it", process: &process{address: "127.0.0.1:1"}} }
+func testSide(p *people) *side {
+	return &side{name: "it", process: &process{address: "127.0.0.1:1"}, people: p}
+}
 
 func TestWrongPagesAreFound(t *testing.T) {
 	p, of, drawn := small(t)
-	all := testSide().book(p, of, drawn)
+	all := testSide(p).book(p, of, drawn)
 	clients := all.pagers(1, false)
 	right := all.replies[0]
 	for _, reply := range []struct {
@@ -66,9 +68,9 @@ func TestWrongPagesAreFound(t *testing.T) {
 
 func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 	p, of, drawn := small(t)
-	all := testSide().book(p, of, drawn)
+	all := testSide(p).book(p, of, drawn)
 	newMixer := func() *mixer {
-		m, ok := all.mixers(p, drawn, testSide(), of, 1, 1, true)[0].(*mixer)
+		m, ok := all.mixers(drawn, testSide(p), of, 1, 1, true)[0].(*mixer)
 		if !ok {
 			t.Fatal("it is no mixer")
 		}
@@ -108,6 +110,34 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 	}
 }
 
+func TestPagesOfTheFloorAreJudged(t *testing.T) {
+	p, of, drawn := small(t)
+	s := testSide(p)
+	s.floor = true
+	right := string(s.book(p, of, drawn).replies[0])
+	items, err := s.parsePage([]byte(right))
+	if err != nil || len(items) != pageSize || !items[2].liked || items[0].liked || !items[5].collected || items[0].likes != 7 {
+		t.Fatalf("%+v, %v", items, err)
+	}
+	m, ok := s.book(p, of, drawn).mixers(drawn, s, of, 1, 1, true)[0].(*mixer)
+	if !ok {
+		t.Fatal("it is no mixer")
+	}
+	m.Next(nil)
+	for body, wrong := range map[string]bool{
+		right: false,
+		strings.Replace(right, `"likes":7`, `"likes":8`, 1):             true,
+		strings.Replace(right, `"own":"l"`, `"own":""`, 1):              true,
+		strings.Replace(right, `"own":"c"`, `"own":""`, 1):              true,
+		strings.Replace(right, `"own":""`, `"own":"l"`, 1):              true,
+		strings.Replace(right, `"collections":3`, `"collections":4`, 1): true,
+	} {
+		if err := m.judge([]byte(body)); (err != nil) != wrong {
+			t.Errorf("%v: %s", err, body)
+		}
+	}
+}
+
 func TestWrongLikesAreFound(t *testing.T) {
 	p, of, _ := small(t)
 	for _, reply := range []struct {
@@ -128,7 +158,7 @@ func TestWrongLikesAreFound(t *testing.T) {
 		{"not liked", true, 200, `{"data":{"like":{"changed":true,"durability":"QUEUED","interactive":{"likeCount":8,"liked":null}}}}`, true},
 	} {
 		acked := p.acked.Load()
-		one := p.likers(testSide(), 1, 1, func(l *liker) { l.shown, l.base = reply.shown, of })[0]
+		one := testSide(p).likers(1, 1, func(l *liker) { l.shown, l.base = reply.shown, of })[0]
 		one.Next(nil)
 		err := one.Done(reply.status, []byte(reply.body))
 		if (err != nil) != reply.wrong {
@@ -143,7 +173,7 @@ func TestWrongLikesAreFound(t *testing.T) {
 func TestNobodyLikesTheSameTwice(t *testing.T) {
 	p, _, _ := small(t)
 	seen := map[string]bool{}
-	clients := p.likers(testSide(), 3, 1, func(*liker) {})
+	clients := testSide(p).likers(3, 1, func(*liker) {})
 	for range 2000 {
 		for _, c := range clients {
 			request := string(c.Next(nil))
@@ -155,21 +185,21 @@ func TestNobodyLikesTheSameTwice(t *testing.T) {
 	}
 }
 
-func TestPagesOfAViewerBelongToOneClient(t *testing.T) {
-	p, _, drawn := small(t)
-	all := testSide().book(p, &truth{}, drawn)
-	asked := map[int]int{} // the client of a viewer
-	for i, c := range all.pagers(4, true) {
-		for c.Next(nil) != nil {
-			one, ok := c.(*pager)
-			if !ok {
-				t.Fatal("it is no pager")
-			}
-			viewer := drawn[one.at].viewer
-			if before, known := asked[viewer]; known && before != i {
-				t.Errorf("%s has clients %d and %d", p.names[viewer], before, i)
-			}
-			asked[viewer] = i
+func TestEveryPageIsAskedForOnce(t *testing.T) {
+	p, of, drawn := small(t)
+	all := testSide(p).book(p, of, drawn)
+	asked := map[string]int{}
+	for _, c := range all.pagers(3, true) {
+		for request := c.Next(nil); request != nil; request = c.Next(nil) {
+			asked[string(request)]++
+		}
+	}
+	if len(asked) != len(drawn) {
+		t.Errorf("%d of %d pages are asked for", len(asked), len(drawn))
+	}
+	for request, times := range asked {
+		if times != 1 {
+			t.Errorf("%d times: %s", times, request)
 		}
 	}
 }

@@ -44,13 +44,25 @@ type measured struct {
 	bytes    series // that it allocated for each
 	requests int64
 	shares   map[string]series // of the machine's time, by who took it
+	worker   string            // under which the CPU time of its worker is told
+}
+
+// cost is the CPU time of one of those who had the processors, in microseconds
+// for each request.
+func (m *measured) cost(name string) (out series) {
+	for i, share := range m.shares[name] {
+		if i < len(m.rate) {
+			out = append(out, share*1e6/m.rate[i])
+		}
+	}
+	return out
 }
 
 // compare lets two contenders take turns, after both have warmed up. What
 // belongs to one round is of neighbours.
 func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured, err error) {
 	for i := range two {
-		of[i] = &measured{who: two[i].name, shares: map[string]series{}}
+		of[i] = &measured{who: two[i].name, shares: map[string]series{}, worker: two[i].side.worker}
 	}
 	for round := range b.plan.rounds + 1 {
 		for k := range two {

@@ -29,7 +29,10 @@ var pageKinds = []pageKind{{1, leastSubjects}, {20, leastSubjects}, {100, leastS
 // growthClients are few: it is told what one request takes, not how many go
 // through. Likes are measured with many clients, too, since they then share
 // what they cost.
-const growthClients = 4
+const (
+	growthClients = 4
+	growthMany    = 128
+)
 
 // growth is one run of bench growth.
 type growth struct {
@@ -169,7 +172,8 @@ func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
 		return err
 	}
 	g.people.remember(g.had)
-	g.likes, err = g.counted(ctx)
+	g.node = g.ours(nil)
+	g.likes, err = g.counted(ctx, &g.node)
 	g.sayf("%s states are there and verified", grouped(float64(of.states), 0))
 	return err
 }
@@ -180,7 +184,7 @@ func (g *growth) settled(ctx context.Context, of *grown) (err error) {
 	if err := g.people.checkLikes(ctx, g.site); err != nil {
 		return err
 	}
-	likes, err := g.counted(ctx)
+	likes, err := g.counted(ctx, &g.node)
 	if want := g.likes + g.people.acked.Load(); err != nil || likes != want {
 		return fmt.Errorf("%d likes are counted and %d were there or acknowledged: %w", likes, want, err)
 	}
@@ -215,7 +219,7 @@ func (g *growth) fresh(ctx context.Context) error {
 	}
 	node, err := g.site.serve(ctx)
 	if node != nil {
-		g.node = side{"Ovation", node, false}
+		g.node = g.ours(node)
 		g.meter.watch(nodeName, node)
 	}
 	return err

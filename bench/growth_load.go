@@ -124,7 +124,7 @@ func (g *growth) writes(ctx context.Context, of *grown) error {
 	if err := g.checkpoint(ctx); err != nil {
 		return err
 	}
-	for i, clients := range []int{growthClients, likeClients} {
+	for i, clients := range []int{growthClients, growthMany} {
 		likes := &written{measured: newMeasured("likes"), clients: clients}
 		if err := g.likesOf(ctx, likes, g.seed+uint64(100*i)); err != nil {
 			return fmt.Errorf("likes: %w", err)
@@ -167,7 +167,7 @@ func (g *growth) likesOf(ctx context.Context, of *written, seed uint64) error {
 		}
 		acked := g.people.acked.Load()
 		err = g.timed(ctx, into, func() (*load.Result, error) {
-			clients := g.people.likers(&g.node, of.clients, seed+uint64(round), func(*liker) {})
+			clients := g.node.likers(of.clients, seed+uint64(round), func(*liker) {})
 			result, err := load.Closed(ctx, g.node.process.address, clients, during)
 			if err != nil {
 				return nil, err
@@ -177,7 +177,7 @@ func (g *growth) likesOf(ctx context.Context, of *written, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := g.drain(ctx); err != nil {
+		if err := g.drain(ctx, &g.node); err != nil {
 			return err
 		}
 		after, err := g.site.logged(ctx)
@@ -210,21 +210,10 @@ func (g *growth) backlog(ctx context.Context, round uint64, into *written) error
 	if err := g.emptyQueue(ctx, float64(n), into.measured); err != nil {
 		return err
 	}
-	if err := g.drain(ctx); err != nil {
+	if err := g.drain(ctx, &g.node); err != nil {
 		return err
 	}
 	after, err := g.site.logged(ctx)
 	into.log = append(into.log, float64(after-before)/float64(n))
 	return err
-}
-
-// cost is the CPU time of one of those who had the processors, in microseconds
-// for each request.
-func (m *measured) cost(name string) (out series) {
-	for i, share := range m.shares[name] {
-		if i < len(m.rate) {
-			out = append(out, share*1e6/m.rate[i])
-		}
-	}
-	return out
 }

@@ -27,60 +27,57 @@ var (
 )
 
 // isFirst reports whether this is the reply to a first like.
-func (p *people) isFirst(body []byte) bool {
-	if bytes.Equal(body, bypassedLike) {
-		p.bypassed.Add(1)
+func (s *side) isFirst(body []byte) bool {
+	switch {
+	case s.floor:
+		return string(body) == floorLiked
+	case bytes.Equal(body, bypassedLike):
+		s.people.bypassed.Add(1)
 		return true
 	}
 	return bytes.Equal(body, firstLike)
 }
 
 // like writes the request for a like.
-func (s *side) like(buf, scratch []byte, token, query, biz, id string) (request, scratched []byte) {
+func (s *side) like(buf, scratch []byte, user int, query, biz, id string) (request, scratched []byte) {
 	scratch = scratch[:0]
-	if s.plain {
-		scratch = append(scratch, `{"biz":"`...)
-	} else {
-		scratch = append(scratch, `{"query":"`...)
-		scratch = append(scratch, query...)
-		scratch = append(scratch, `","operationName":"Like","variables":{"input":{"biz":"`...)
+	if s.floor {
+		scratch = append(scratch, `{"user":"`...)
+		scratch = append(scratch, s.people.names[user]...)
+		scratch = append(scratch, `","id":"`...)
+		scratch = append(scratch, id...)
+		scratch = append(scratch, `"}`...)
+		return load.Post(buf, s.process.address, "/like", "", scratch), scratch
 	}
+	scratch = append(scratch, `{"query":"`...)
+	scratch = append(scratch, query...)
+	scratch = append(scratch, `","operationName":"Like","variables":{"input":{"biz":"`...)
 	scratch = append(scratch, biz...)
 	scratch = append(scratch, `","bizId":"`...)
 	scratch = append(scratch, id...)
-	if scratch = append(scratch, `"}`...); s.plain {
-		return load.Post(buf, s.process.address, "/like", token, scratch), scratch
-	}
-	scratch = append(scratch, `}}`...)
-	return load.Post(buf, s.process.address, "/graphql", token, scratch), scratch
+	scratch = append(scratch, `"}}}`...)
+	return load.Post(buf, s.process.address, "/graphql", s.people.tokens[user], scratch), scratch
 }
 
-// liker has users like what they have not liked yet. No two likers have a user
-// in common.
+// liker has random users like what they have not liked yet.
 type liker struct {
 	*people
 
 	side    *side
 	random  *rand.Rand
-	users   []int
 	hot     int  // the one subject that is liked; none below 0
 	shown   bool // the reply is to tell the count, too
 	base    *truth
-	next    int
 	user    int // of the like that is sent
 	subject int
 	scratch []byte
 }
 
-// likers share the readers.
-func (p *people) likers(s *side, n int, seed uint64, with func(*liker)) []load.Client {
+// likers draw from the readers.
+func (s *side) likers(n int, seed uint64, with func(*liker)) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
-		l := &liker{people: p, side: s, hot: -1, random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // it is meant to be the same each time
-		for user := p.viewers + i; user < len(p.names); user += n {
-			l.users = append(l.users, user)
-		}
-		l.next = l.random.IntN(len(l.users))
+		l := &liker{people: s.people, side: s, hot: -1, random: rand.New(rand.NewPCG(seed, uint64(i)))} //nolint:gosec // it is meant to be the same each time
 		with(l)
 		out[i] = l
 	}
@@ -96,19 +93,17 @@ func (l *liker) Next(buf []byte) []byte {
 	if l.shown {
 		query = shownLike
 	}
-	l.send(l.user, l.subject)
-	buf, l.scratch = l.side.like(buf, l.scratch, l.tokens[l.user], query, biz, l.subjects.names[l.subject])
+	buf, l.scratch = l.side.like(buf, l.scratch, l.user, query, biz, l.subjects.names[l.subject])
 	return buf
 }
 
-// choose chooses who likes what.
+// choose chooses who likes what, and notes it.
 func (l *liker) choose() bool {
-	for range l.users {
-		l.user = l.users[l.next%len(l.users)]
-		l.next++
+	for range l.names[l.viewers:] {
+		l.user = l.viewers + l.random.IntN(len(l.names)-l.viewers)
 		if l.subject = l.hot; l.hot < 0 {
 			l.subject = l.fresh(l.user, l.random)
-		} else if l.likes[l.user].sent.has(l.hot) {
+		} else if !l.send(l.user, l.hot) {
 			continue
 		}
 		if l.subject >= 0 {
@@ -124,7 +119,7 @@ func (l *liker) Done(status int, body []byte) error {
 		return fmt.Errorf("status %d with %.200s", status, body)
 	}
 	if !l.shown {
-		if !l.isFirst(body) {
+		if !l.side.isFirst(body) {
 			return fmt.Errorf("%.200s came, want %s", body, firstLike)
 		}
 	} else if err := l.judge(body); err != nil {
@@ -178,17 +173,18 @@ type mixer struct {
 	liking  bool
 	subject int
 	asked   int
+	told    [pageSize]bool // the viewer was told of a like of each before the page was sent
 	scratch []byte
 }
 
 const mixedSample = 16 // one page of so many is judged
 
 // mixers share the pages of a book.
-func (b *book) mixers(p *people, pages []page, s *side, base *truth, n int, seed uint64, quiet bool) []load.Client {
+func (b *book) mixers(pages []page, s *side, base *truth, n int, seed uint64, quiet bool) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
 		out[i] = &mixer{
-			pager: b.pager(i, n), people: p, pages: pages, side: s, base: base, quiet: quiet,
+			pager: b.pager(i, n), people: s.people, pages: pages, side: s, base: base, quiet: quiet,
 			random: rand.New(rand.NewPCG(seed, uint64(i))), //nolint:gosec // it is meant to be the same each time
 		}
 	}
@@ -199,22 +195,26 @@ func (b *book) mixers(p *people, pages []page, s *side, base *truth, n int, seed
 func (m *mixer) Next(buf []byte) []byte {
 	if m.liking = !m.quiet && m.asked > 0 && m.random.IntN(mixedLikes) == 0 && m.choose(); !m.liking {
 		m.asked++
-		return m.pager.Next(buf)
+		buf = m.pager.Next(buf)
+		of := &m.pages[m.at]
+		for i, subject := range of.subjects {
+			m.told[i] = m.people.likes[of.viewer].acked.has(subject)
+		}
+		return buf
 	}
-	viewer := m.pages[m.at].viewer
-	m.people.send(viewer, m.subject)
-	buf, m.scratch = m.side.like(buf, m.scratch, m.people.tokens[viewer], bareLike, biz, m.people.subjects.names[m.subject])
+	buf, m.scratch = m.side.like(buf, m.scratch, m.pages[m.at].viewer, bareLike, biz, m.people.subjects.names[m.subject])
 	return buf
 }
 
-// choose finds a subject of the page that its viewer does not like yet.
+// choose finds a subject of the page that its viewer does not like yet, and notes
+// that it is liked.
 func (m *mixer) choose() bool {
 	of := &m.pages[m.at]
 	first := m.random.IntN(len(of.subjects))
 	for i := range of.subjects {
 		m.subject = of.subjects[(first+i)%len(of.subjects)]
 		_, before := m.base.liked[pair{m.people.names[of.viewer], m.people.subjects.names[m.subject]}]
-		if !before && !m.people.likes[of.viewer].sent.has(m.subject) {
+		if !before && m.people.send(of.viewer, m.subject) {
 			return true
 		}
 	}
@@ -226,7 +226,7 @@ func (m *mixer) Done(status int, body []byte) error {
 	switch {
 	case status != http.StatusOK:
 		return fmt.Errorf("status %d with %.200s", status, body)
-	case m.liking && !m.people.isFirst(body):
+	case m.liking && !m.side.isFirst(body):
 		return fmt.Errorf("%.200s came, want %s", body, firstLike)
 	case m.liking:
 		m.people.ack(m.pages[m.at].viewer, m.subject)
@@ -241,6 +241,53 @@ func (m *mixer) Done(status int, body []byte) error {
 // judge compares a page with what was there before the likes, what its viewer
 // was told since, and how many likes were sent.
 func (m *mixer) judge(body []byte) error {
+	of := &m.pages[m.at]
+	items, err := m.side.parsePage(body)
+	if err != nil {
+		return err
+	}
+	if len(items) != len(of.subjects) {
+		return fmt.Errorf("%d subjects came", len(items))
+	}
+	for i, subject := range of.subjects {
+		g, id := &items[i], m.people.subjects.names[subject]
+		key, was := pair{m.people.names[of.viewer], id}, m.base.counts[id]
+		_, liked := m.base.liked[key]
+		_, collected := m.base.collected[key]
+		least, most := was.likes, was.likes+m.people.sent[subject].Load()-m.base.sent[subject]
+		maybe := !liked && m.people.likes[of.viewer].sent.has(subject)
+		if !liked && m.told[i] {
+			liked, maybe = true, false
+			if !m.side.floor { // whose counts are as old as its cache
+				least++
+			}
+		}
+		switch {
+		case g.id != id:
+			return fmt.Errorf("%s came for %s", g.id, id)
+		case g.reads != was.reads || g.dislikes != was.dislikes || g.collections != was.collections:
+			return fmt.Errorf("%s has other counts than %+v", id, was)
+		case g.liked != liked && !maybe || g.collected != collected:
+			return fmt.Errorf("what %s did to %s is wrong", key.user, id)
+		case g.likes < least || g.likes > most:
+			return fmt.Errorf("%s has %d likes, and must have %d to %d", id, g.likes, least, most)
+		}
+	}
+	return nil
+}
+
+// item is one subject of a page.
+type item struct {
+	id string
+	counts
+	liked, collected bool
+}
+
+// parsePage reads a reply.
+func (s *side) parsePage(body []byte) (items []item, err error) {
+	if s.floor {
+		return parseFloorPage(body)
+	}
 	var got struct {
 		Data struct {
 			Interactives []struct {
@@ -251,32 +298,14 @@ func (m *mixer) judge(body []byte) error {
 			}
 		}
 	}
-	of := &m.pages[m.at]
-	if err := json.Unmarshal(body, &got); err != nil { //nolint:musttag // names differ in case alone
-		return err
-	}
-	if len(got.Data.Interactives) != len(of.subjects) {
-		return fmt.Errorf("%d subjects came", len(got.Data.Interactives))
-	}
-	for i, subject := range of.subjects {
-		g, id := &got.Data.Interactives[i], m.people.subjects.names[subject]
-		key, was := pair{m.people.names[of.viewer], id}, m.base.counts[id]
-		_, liked := m.base.liked[key]
-		_, collected := m.base.collected[key]
-		least, most := was.likes, was.likes+m.people.sent[subject].Load()-m.base.sent[subject]
-		if !liked && m.people.likes[of.viewer].acked.has(subject) {
-			liked, least = true, least+1
+	err = json.Unmarshal(body, &got) //nolint:musttag // names differ in case alone
+	for _, g := range got.Data.Interactives {
+		if g.Liked != nil && g.Liked.Reaction != "LIKE" {
+			return nil, fmt.Errorf("%s is what nobody has done", g.Liked.Reaction)
 		}
-		switch {
-		case g.BizID != id:
-			return fmt.Errorf("%s came for %s", g.BizID, id)
-		case g.ReadCount != was.reads || g.DislikeCount != was.dislikes || g.CollectCount != was.collections:
-			return fmt.Errorf("%s has other counts than %+v", id, was)
-		case (g.Liked != nil) != liked || liked && g.Liked.Reaction != "LIKE" || (g.Collected != nil) != collected:
-			return fmt.Errorf("what %s did to %s is wrong", key.user, id)
-		case g.LikeCount < least || g.LikeCount > most:
-			return fmt.Errorf("%s has %d likes, and must have %d to %d", id, g.LikeCount, least, most)
-		}
+		items = append(items, item{
+			g.BizID, counts{g.ReadCount, g.LikeCount, g.DislikeCount, g.CollectCount}, g.Liked != nil, g.Collected != nil,
+		})
 	}
-	return nil
+	return items, err
 }

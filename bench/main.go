@@ -30,7 +30,7 @@ func main() {
 
 // options are what the command line says.
 type options struct {
-	ovation, reference, lua, data, report string
+	ovation, floor, data, report string
 
 	only []string
 	plan plan
@@ -40,12 +40,11 @@ type options struct {
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.ovation, "ovation", "bin/ovation", "the program to measure")
-	flags.StringVar(&o.reference, "reference", "bin/reference", "the reference")
-	flags.StringVar(&o.lua, "lua", "storage/redis/lua", "folder of the scripts that the reference uses, too")
+	flags.StringVar(&o.floor, "floor", "bin/floor", "the floor")
 	flags.StringVar(&o.data, "data", "../shared/data/deskdrop-users_interactions.csv.zip", "CI&T Deskdrop; drawn data takes its place where it is not there")
 	flags.StringVar(&o.report, "report", "", "file to write the report to, besides printing it")
 	only := flags.String("only", "", "rows to measure, with commas between: "+strings.Join(keys(), ", ")+"; all if empty")
-	quick := flags.Bool("quick", false, "short rounds: two minutes instead of ten")
+	quick := flags.Bool("quick", false, "short rounds: four minutes instead of 14")
 	flags.Uint64Var(&o.seed, "seed", 20, "draws who asks for what")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -88,9 +87,9 @@ type bench struct {
 	people   *people
 	users    *drawer // of the data
 	had      *truth  // before anything was measured
-	likes    int64   // that were counted then
+	likes    int64   // that Ovation counted then
 	node     side
-	plain    side     // the reference
+	floor    side
 	worker   *process // nil while none runs
 	done     []*row
 	checked  string // what verify said in the end
@@ -99,9 +98,10 @@ type bench struct {
 
 // The names under which CPU time is told.
 const (
-	nodeName      = "serve"
-	workerName    = "work"
-	referenceName = "reference"
+	nodeName        = "serve"
+	workerName      = "work"
+	floorName       = "floor serve"
+	floorWorkerName = "floor work"
 )
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -190,7 +190,10 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.had, err = b.site.readTruth(ctx, b.people); err != nil {
 		return err
 	}
-	if b.likes, err = b.counted(ctx); err != nil {
+	if b.likes, err = b.counted(ctx, &b.node); err != nil {
+		return err
+	}
+	if err := b.startFloor(ctx); err != nil {
 		return err
 	}
 	// Everybody who will like something has looked at something before.
@@ -213,14 +216,39 @@ func (b *bench) startAll(ctx context.Context) error {
 	if err := b.startWorker(ctx); err != nil {
 		return err
 	}
-	reference, err := b.site.reference(ctx, b.reference, b.lua)
-	if err != nil {
+	b.meter.watch(nodeName, node)
+	b.node = b.ours(node)
+	return nil
+}
+
+// ours is the side of a node.
+func (b *bench) ours(node *process) side {
+	return side{
+		name: "Ovation", process: node, worker: workerName, people: b.people,
+		stored:  `SELECT user_id, biz_id FROM user_reaction WHERE biz = '` + biz + `' AND state = 1`,
+		counted: `SELECT coalesce(sum(like_count), 0)::bigint FROM interactive WHERE biz = '` + biz + `'`,
+	}
+}
+
+func (b *bench) startFloor(ctx context.Context) error {
+	if err := b.fillFloor(ctx); err != nil {
 		return err
 	}
-	b.site.later(func(context.Context) error { return reference.stop() })
-	b.node, b.plain = side{"Ovation", node, false}, side{"the reference", reference, true}
-	b.meter.watch(nodeName, node)
-	b.meter.watch(referenceName, reference)
+	b.floor = side{
+		name: "the floor", floor: true, worker: floorWorkerName, people: b.people.again(),
+		stored: floorStored, counted: floorCounted,
+	}
+	for role, name := range map[string]string{"serve": floorName, "work": floorWorkerName} {
+		p, err := b.site.floor(ctx, b.options.floor, role)
+		if err != nil {
+			return err
+		}
+		b.site.later(func(context.Context) error { return p.stop() })
+		b.meter.watch(name, p)
+		if role == "serve" {
+			b.floor.process = p
+		}
+	}
 	return nil
 }
 
@@ -244,7 +272,7 @@ func (b *bench) stopWorker() error {
 func (b *bench) drawPages(n int, without set) (out []page) {
 	random := rand.New(rand.NewPCG(b.seed, 4)) //nolint:gosec // it is meant to be the same each time
 	for len(out) < n {
-		drawn := b.people.drawPages(random, b.users, pageClients, pageClients)
+		drawn := b.people.drawPages(random, b.users, pageSize)
 		if without == nil || !slices.ContainsFunc(drawn, func(p page) bool {
 			return slices.ContainsFunc(p.subjects, without.has)
 		}) {
@@ -257,14 +285,13 @@ func (b *bench) drawPages(n int, without set) (out []page) {
 const warmTime = 30 * time.Second
 
 // warm asks each side for every page of its book, until all replies are right.
-// What was committed a moment ago may be on its way; and what Redis does not
-// have the node fills in, not the reference, and not always at once.
+// What was committed a moment ago may be on its way.
 func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
 	var wrong error
 	err := until(ctx, warmTime, "all pages are right", func() (bool, error) {
 		wrong = nil
 		for i, s := range sides {
-			result, err := load.Closed(ctx, s.process.address, books[i].pagers(pageClients, true), warmTime)
+			result, err := load.Closed(ctx, s.process.address, books[i].pagers(warmClients, true), warmTime)
 			if err != nil {
 				return false, err
 			}
@@ -280,36 +307,45 @@ func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
 	return err
 }
 
-// books are the pages for both sides, warm, and what must come.
-func (b *bench) books(ctx context.Context, drawn []page) (t *truth, sides []*side, books []*book, err error) {
-	if t, err = b.site.readTruth(ctx, b.people); err != nil {
-		return nil, nil, nil, err
-	}
-	sides = []*side{&b.node, &b.plain}
-	for _, s := range sides {
-		books = append(books, s.book(b.people, t, drawn))
-	}
-	return t, sides, books, b.warm(ctx, sides, books)
+// sides are both, with what each must answer now.
+func (b *bench) sides(ctx context.Context) (all []*side, holds []*truth, err error) {
+	t, err := b.site.readTruth(ctx, b.people)
+	return []*side{&b.node, &b.floor}, []*truth{t, b.floorTruth()}, err
 }
 
-// counted is how many likes Postgres counts in all.
-func (b *bench) counted(ctx context.Context) (n int64, err error) {
-	err = b.site.database.QueryRow(ctx, `SELECT coalesce(sum(like_count), 0)::bigint FROM interactive WHERE biz = $1`, biz).Scan(&n)
+// books are the pages for both sides, warm, and what must come.
+func (b *bench) books(ctx context.Context, drawn []page) (holds []*truth, sides []*side, books []*book, err error) {
+	if sides, holds, err = b.sides(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	for i, s := range sides {
+		books = append(books, s.book(s.people, holds[i], drawn))
+	}
+	return holds, sides, books, b.warm(ctx, sides, books)
+}
+
+// counted is how many likes Postgres counts of a side in all.
+func (b *bench) counted(ctx context.Context, s *side) (n int64, err error) {
+	err = b.site.database.QueryRow(ctx, s.counted).Scan(&n)
 	return n, err
 }
 
-// drain waits until everything that was acknowledged is counted. A like without
-// a reply may be, too.
-func (b *bench) drain(ctx context.Context) error {
+// drain waits until everything that a side has acknowledged is counted. A like
+// without a reply may be, too.
+func (b *bench) drain(ctx context.Context, s *side) error {
+	before := b.likes
+	if s.floor {
+		before = 0
+	}
 	return until(ctx, backlogTime, "all likes are persisted", func() (bool, error) {
-		n, err := b.counted(ctx)
-		return n >= b.likes+b.people.acked.Load(), err
+		n, err := b.counted(ctx, s)
+		return n >= before+s.people.acked.Load(), err
 	})
 }
 
 // finish checks that nothing is left over and nothing wrong.
 func (b *bench) finish(ctx context.Context) (err error) {
-	if err := b.people.check(ctx, b.site, b.had); err != nil {
+	if err := errors.Join(b.check(ctx, &b.node), b.check(ctx, &b.floor)); err != nil {
 		return err
 	}
 	if n, err := b.site.waiting(); err != nil || n > 0 {

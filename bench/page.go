@@ -17,7 +17,11 @@ import (
 type side struct {
 	name    string
 	process *process
-	plain   bool // it is the reference, which knows no GraphQL
+	floor   bool   // it knows no GraphQL
+	worker  string // under which the CPU time of its worker is told
+	people  *people
+	stored  string // SQL: the users and subjects of its likes in Postgres
+	counted string // SQL: how many that are, as counts have it
 }
 
 // feedQuery is a page as a client asks for it.
@@ -31,16 +35,11 @@ type page struct {
 }
 
 // drawPages draws who asks for what: viewers by how active, subjects by how
-// popular they are. Pages that are so many apart from each other belong to one
-// client, and so does a viewer.
-func (p *people) drawPages(random *rand.Rand, users *drawer, n, clients int) []page {
+// popular they are.
+func (p *people) drawPages(random *rand.Rand, users *drawer, n int) []page {
 	out := make([]page, n)
 	for i := range out {
-		user := users.draw(random)
-		for user%clients != i%clients {
-			user = users.draw(random)
-		}
-		out[i].viewer = user
+		out[i].viewer = users.draw(random)
 		taken := newSet(len(p.subjects.names))
 		for len(out[i].subjects) < pageSize {
 			if subject := p.subjects.draw(random); !taken.has(subject) {
@@ -54,6 +53,14 @@ func (p *people) drawPages(random *rand.Rand, users *drawer, n, clients int) []p
 
 // request writes the request for a page.
 func (s *side) page(p *people, of *page) []byte {
+	if s.floor {
+		ids := make([]string, len(of.subjects))
+		for i, subject := range of.subjects {
+			ids[i] = p.subjects.names[subject]
+		}
+		body := fmt.Sprintf(`{"user":%q,"ids":%s}`, p.names[of.viewer], mustJSON(ids))
+		return load.Post(nil, s.process.address, "/page", "", []byte(body))
+	}
 	type input struct {
 		Biz   string `json:"biz"`
 		BizID string `json:"bizId"`
@@ -63,9 +70,6 @@ func (s *side) page(p *people, of *page) []byte {
 		inputs[i] = input{biz, p.subjects.names[subject]}
 	}
 	token := p.tokens[of.viewer]
-	if s.plain {
-		return load.Post(nil, s.process.address, "/page", token, mustJSON(map[string]any{"subjects": inputs}))
-	}
 	return load.Post(nil, s.process.address, "/graphql", token, mustJSON(map[string]any{
 		"query": feedQuery, "operationName": "Feed", "variables": map[string]any{"subjects": inputs},
 	}))
@@ -80,7 +84,10 @@ func mustJSON(value any) []byte {
 }
 
 // reply is what must come, while nothing changes.
-func (t *truth) reply(p *people, of *page) []byte {
+func (s *side) reply(t *truth, p *people, of *page) []byte {
+	if s.floor {
+		return floorReply(t, p, of)
+	}
 	var out bytes.Buffer
 	out.WriteString(`{"data":{"interactives":[`)
 	for i, subject := range of.subjects {
@@ -116,7 +123,7 @@ func (s *side) book(p *people, t *truth, pages []page) *book {
 	b := &book{}
 	for i := range pages {
 		b.requests = append(b.requests, s.page(p, &pages[i]))
-		b.replies = append(b.replies, t.reply(p, &pages[i]))
+		b.replies = append(b.replies, s.reply(t, p, &pages[i]))
 	}
 	return b
 }

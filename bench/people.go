@@ -30,19 +30,22 @@ type people struct {
 	bypassed atomic.Int64   // of these, persisted by the node itself
 }
 
-// deeds are the likes of one user in this run. They belong to one client at a
-// time.
+// deeds are the likes of one user in this run.
 type deeds struct{ sent, acked set }
 
-// set is a set of small numbers.
-type set []uint64
+// set is a set of small numbers, safe for concurrent use.
+type set []atomic.Uint64
 
 func newSet(n int) set       { return make(set, (n+63)/64) }
-func (s set) has(n int) bool { return s[n/64]&(1<<(n%64)) != 0 }
-func (s set) add(n int)      { s[n/64] |= 1 << (n % 64) }
+func (s set) has(n int) bool { return s[n/64].Load()&(1<<(n%64)) != 0 }
+
+// add returns false for what is in it already.
+func (s set) add(n int) bool { return s[n/64].Or(1<<(n%64))&(1<<(n%64)) == 0 }
+
+// without returns one that the other lacks, -1 if there is none.
 func (s set) without(other set) int {
 	for i := range s {
-		if left := s[i] &^ other[i]; left != 0 {
+		if left := s[i].Load() &^ other[i].Load(); left != 0 {
 			for n := range 64 {
 				if left&(1<<n) != 0 {
 					return 64*i + n
@@ -75,21 +78,36 @@ func newPeople(d *dataset, secret string) (*people, error) {
 	return p, nil
 }
 
+// again are the same users, who have liked nothing yet.
+func (p *people) again() *people {
+	other := &people{names: p.names, tokens: p.tokens, viewers: p.viewers, subjects: p.subjects, of: p.of}
+	other.sent = make([]atomic.Int64, len(p.sent))
+	for range p.names {
+		other.likes = append(other.likes, deeds{newSet(len(p.sent)), newSet(len(p.sent))})
+	}
+	return other
+}
+
 // fresh draws a subject that a user has not liked in this run, by how popular
-// it is. It returns -1 where the user likes nearly everything.
+// it is, and notes that the like is sent. It returns -1 where the user likes
+// nearly everything.
 func (p *people) fresh(user int, random *rand.Rand) int {
 	for range 200 {
-		if subject := p.subjects.draw(random); !p.likes[user].sent.has(subject) {
+		if subject := p.subjects.draw(random); p.send(user, subject) {
 			return subject
 		}
 	}
 	return -1
 }
 
-// send notes that a like is sent, ack that it is acknowledged.
-func (p *people) send(user, subject int) {
-	p.likes[user].sent.add(subject)
+// send notes that a like is sent, and returns false for one that was before. ack
+// notes that it is acknowledged.
+func (p *people) send(user, subject int) bool {
+	if !p.likes[user].sent.add(subject) {
+		return false
+	}
 	p.sent[subject].Add(1)
+	return true
 }
 
 func (p *people) ack(user, subject int) {
@@ -98,14 +116,15 @@ func (p *people) ack(user, subject int) {
 }
 
 // check compares the likes of this run with those in Postgres: all that were
-// acknowledged are there, and none that was not sent. had are those of before.
-func (p *people) check(ctx context.Context, s *site, had *truth) error {
+// acknowledged are there, and none that was not sent.
+func (b *bench) check(ctx context.Context, s *side) error {
+	p := s.people
 	index := make(map[string]int, len(p.names))
 	stored := make([]set, len(p.names))
 	for i, name := range p.names {
 		index[name], stored[i] = i, newSet(len(p.of))
 	}
-	rows, err := s.database.Query(ctx, `SELECT user_id, biz_id FROM user_reaction WHERE biz = $1 AND state = 1`, biz)
+	rows, err := b.site.database.Query(ctx, s.stored)
 	if err != nil {
 		return fmt.Errorf("read likes from Postgres: %w", err)
 	}
@@ -116,7 +135,7 @@ func (p *people) check(ctx context.Context, s *site, had *truth) error {
 		if !known || !there {
 			return fmt.Errorf("%s likes %s, which nobody has sent", of.user, of.subject)
 		}
-		if _, before := had.liked[of]; !before {
+		if _, before := b.had.liked[of]; !before {
 			stored[user].add(subject)
 		}
 		return nil

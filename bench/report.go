@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,26 +26,19 @@ func (b *bench) report(ctx context.Context) string {
 	for _, r := range b.done {
 		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", r.title, r.target, r.result, map[bool]string{true: "yes", false: "**no**"}[r.met])
 	}
+	names := []string{redisName, "rabbitmq", "postgres", generator, elsewhere}
 	out.WriteString("\n## What it took\n\n" +
-		"CPU and allocations are those of the process that is measured, for each request (action, row): user and system time, objects, bytes. A dash: not known.\n\n" +
-		"| row | of | a second | p50 ms | p99 ms | CPU µs | objects | KB |\n|---|---|---|---|---|---|---|---|\n")
+		"Medians of the rounds, for each request (action, row). CPU is user and system time, while requests are sent; load is what sends them and judges the replies, " +
+		"others is everything that is not part of the run. Objects and bytes are those that the server allocates. A dash: not known.\n\n")
+	fmt.Fprintf(&out, "| row | of | a second | p50 ms | p99 ms | CPU µs: server | worker | %s | objects | KB |\n|---|---|---|---|---|---|---|%s---|---|\n",
+		strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	for _, r := range b.done {
 		for _, m := range r.of {
-			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.title, m.who,
-				spread(m.rate, 1, 0), spread(m.p50, 1, 2), spread(m.p99, 1, 2), spread(m.cpu, 1, 1), spread(m.mallocs, 1, 0), spread(m.bytes, 1.0/1024, 1))
-		}
-	}
-	out.WriteString("\n## Who had the processors\n\n" +
-		"Seconds a second, of " + strconv.Itoa(runtime.NumCPU()) + ". Load is what sends the requests and judges the replies; others is everything that is not part of the run.\n\n")
-	names := []string{whole, generator, nodeName, referenceName, workerName, "postgres", "redis", "rabbitmq", elsewhere}
-	fmt.Fprintf(&out, "| row | of | %s |\n|---|---|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
-	for _, r := range b.done {
-		for _, m := range r.of {
-			fmt.Fprintf(&out, "| %s | %s |", r.title, m.who)
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.who, spread(m.rate, 1, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
 			for _, name := range names {
-				fmt.Fprintf(&out, " %s |", spread(m.shares[name][:min(1, len(m.shares[name]))], 1, 2, m.shares[name].median()))
+				fmt.Fprintf(&out, " %s |", middle(m.cost(name), 1, 0))
 			}
-			out.WriteByte('\n')
+			fmt.Fprintf(&out, " %s | %s |\n", middle(m.mallocs, 1, 0), middle(m.bytes, 1.0/1024, 1))
 		}
 	}
 	out.WriteString("\n## Notes\n\n")
@@ -61,18 +53,19 @@ func (b *bench) report(ctx context.Context) string {
 
 // spread writes the median and, where there is more than one round, the least
 // and the most.
-func spread(s series, scale float64, digits int, instead ...float64) string {
+func spread(s series, scale float64, digits int) string {
+	if len(s) < 2 {
+		return middle(s, scale, digits)
+	}
+	return fmt.Sprintf("%s (%s–%s)", middle(s, scale, digits), grouped(slices.Min(s)*scale, digits), grouped(slices.Max(s)*scale, digits))
+}
+
+// middle writes the median.
+func middle(s series, scale float64, digits int) string {
 	if len(s) == 0 {
 		return "–"
 	}
-	number := func(f float64) string { return grouped(f*scale, digits) }
-	if len(instead) > 0 {
-		return number(instead[0])
-	}
-	if len(s) == 1 {
-		return number(s[0])
-	}
-	return fmt.Sprintf("%s (%s–%s)", number(s.median()), number(slices.Min(s)), number(slices.Max(s)))
+	return grouped(s.median()*scale, digits)
 }
 
 func percent(s series) string {

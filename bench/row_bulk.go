@@ -48,14 +48,14 @@ func workerRow(ctx context.Context, b *bench, r *row) error {
 		if err := b.emptyQueue(ctx, float64(n), into); err != nil {
 			return err
 		}
-		if err := b.drain(ctx); err != nil {
+		if err := b.drain(ctx, &b.node); err != nil {
 			return err
 		}
 	}
 	r.met = into.rate.median() >= workerTarget
 	r.result = perSecond(into.rate, "actions")
 	r.notes = append(r.notes, fmt.Sprintf("%d likes in messages of %d wait in the queue, each of a user and a subject that Redis knows. At first the table has %d reactions; bench/GROWTH.md tells of more.", b.plan.backlog, messageSize, before))
-	return b.people.check(ctx, b.site, b.had)
+	return b.check(ctx, &b.node)
 }
 
 // fillQueue publishes and shows likes.
@@ -119,7 +119,6 @@ func (b *bench) drawLike(i int, random *rand.Rand) (storage.Action, bool) {
 	if subject < 0 {
 		return storage.Action{}, false
 	}
-	p.send(user, subject)
 	p.ack(user, subject)
 	return storage.Action{
 		User:    storage.User{Tenant: storage.DefaultTenant, UserID: p.names[user]},

@@ -267,11 +267,11 @@ func (c *crowd) like(ctx context.Context, b *bench, node *process, nth int) (*hd
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	through := side{nodeName, node, false}
-	request, _ := through.like(nil, nil, b.people.tokens[b.people.viewers+nth], bareLike, liveBiz, liveID)
+	through := side{name: nodeName, process: node, people: b.people}
+	request, _ := through.like(nil, nil, b.people.viewers+nth, bareLike, liveBiz, liveID)
 	sent := time.Now()
 	status, body, err := conn.Do(request)
-	if err != nil || status != http.StatusOK || !b.people.isFirst(body) {
+	if err != nil || status != http.StatusOK || !through.isFirst(body) {
 		return nil, fmt.Errorf("a like is answered by status %d with %.200s: %w", status, body, err)
 	}
 	known, err := c.await(ctx, int64(nth)+1)

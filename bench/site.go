@@ -197,7 +197,7 @@ func (s *site) broker(do func(*amqp091.Channel) error) error {
 
 func (s *site) dropQueues(context.Context) error {
 	return s.broker(func(channel *amqp091.Channel) error {
-		for _, name := range append(s.queues(), s.prefix+".partitions", s.prefix+".open", s.prefix+".publishers", s.prefix+".workers") {
+		for _, name := range append(s.queues(), s.prefix+".partitions", s.prefix+".open", s.prefix+".publishers", s.prefix+".workers", s.prefix+".floor") {
 			if _, err := channel.QueueDelete(name, false, false, false); err != nil {
 				return fmt.Errorf("delete queue %s: %w", name, err)
 			}
@@ -253,7 +253,7 @@ func (s *site) verify(ctx context.Context) (string, error) {
 	return strings.TrimSpace(said), err
 }
 
-// serve starts an API node, work a worker, reference the reference.
+// serve starts an API node, work a worker, floor either of the floor.
 func (s *site) serve(ctx context.Context) (*process, error) {
 	p, err := start(ctx, "ovation serve", s.file("serve.log"),
 		append(s.environment(), "OVATION_JWT_SECRET="+s.secret, "OVATION_ADDR=127.0.0.1:0", "OVATION_DRAIN=0s"), s.binary, "serve")
@@ -267,14 +267,8 @@ func (s *site) work(ctx context.Context) (*process, error) {
 	return start(ctx, "ovation work", s.file("work.log"), append(s.environment(), "OVATION_ADDR=127.0.0.1:0"), s.binary, "work")
 }
 
-func (s *site) reference(ctx context.Context, binary, lua string) (*process, error) {
-	var epoch int64
-	var open bool
-	if err := s.database.QueryRow(ctx, `SELECT epoch, open FROM mirror`).Scan(&epoch, &open); err != nil || !open {
-		return nil, fmt.Errorf("no epoch is open: %w", err)
-	}
-	return start(ctx, "reference", s.file("reference.log"), append(s.environment(), "OVATION_JWT_SECRET="+s.secret), binary,
-		"-keys", fmt.Sprintf("%s:%d", s.prefix, epoch), "-queues", s.prefix, "-lua", lua)
+func (s *site) floor(ctx context.Context, binary, role string) (*process, error) {
+	return start(ctx, "floor "+role, s.file("floor-"+role+".log"), append(s.environment(), "GOGC=400"), binary, "-prefix="+s.prefix, role)
 }
 
 func (s *site) file(name string) string { return filepath.Join(s.folder, name) }

@@ -17,6 +17,7 @@ const (
 	whole     = "machine"
 	generator = "load"
 	elsewhere = "others"
+	redisName = "redis"
 )
 
 // usage is how much CPU time each has taken so far. Where there is no /proc it
@@ -36,7 +37,7 @@ func newMeter() *meter {
 	if folder == "" {
 		folder = ".services"
 	}
-	for _, name := range []string{"postgres", "redis", "rabbitmq"} {
+	for _, name := range []string{"postgres", redisName, "rabbitmq"} {
 		text, err := os.ReadFile(filepath.Join(folder, "data", name, "pid")) //nolint:gosec // whoever runs it says where
 		if err != nil {
 			continue

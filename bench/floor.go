@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// How package ovation/bench/floor answers to a first like, and what it has.
+const (
+	floorLiked   = `{"changed":true}`
+	floorStored  = `SELECT user_id, biz_id FROM floor_likes`
+	floorCounted = `SELECT coalesce(sum(likes), 0)::bigint FROM floor_counts`
+	floorTables  = `
+		CREATE TABLE floor_likes (user_id text, biz_id text, PRIMARY KEY (user_id, biz_id));
+		CREATE TABLE floor_counts (biz_id text PRIMARY KEY, likes bigint NOT NULL) WITH (fillfactor = 85)`
+)
+
+// fillFloor gives the floor what Postgres holds.
+func (b *bench) fillFloor(ctx context.Context) error {
+	if _, err := b.site.database.Exec(ctx, floorTables); err != nil {
+		return fmt.Errorf("make the tables of the floor: %w", err)
+	}
+	keys := b.site.prefix + ":floor:"
+	return b.site.withRedis(func(client rueidis.Client) error {
+		var commands []rueidis.Completed
+		add := func(key, field, value string) {
+			commands = append(commands, client.B().Hset().Key(key).FieldValue().FieldValue(field, value).Build())
+		}
+		for _, id := range b.people.subjects.names {
+			c := b.had.counts[id]
+			for field, n := range map[string]int64{"r": c.reads, "l": c.likes, "c": c.collections} {
+				add(keys+"s:"+id, field, fmt.Sprint(n))
+			}
+		}
+		for of := range b.had.liked {
+			add(keys+"u:"+of.user, of.subject, b.had.own(of))
+		}
+		for of := range b.had.collected {
+			add(keys+"u:"+of.user, of.subject, b.had.own(of))
+		}
+		for _, reply := range client.DoMulti(ctx, commands...) {
+			if err := reply.Error(); err != nil {
+				return fmt.Errorf("fill the floor: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// own is what the floor has of a user and a subject.
+func (t *truth) own(of pair) (own string) {
+	if _, is := t.liked[of]; is {
+		own = "l"
+	}
+	if _, is := t.collected[of]; is {
+		own += "c"
+	}
+	return own
+}
+
+// floorTruth is what the floor must hold when nothing is on its way.
+func (b *bench) floorTruth() *truth {
+	p := b.floor.people
+	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: b.had.collected}
+	for i, id := range p.subjects.names {
+		c := b.had.counts[id]
+		c.likes += p.sent[i].Load()
+		t.counts[id] = c
+		t.sent = append(t.sent, p.sent[i].Load())
+	}
+	for of, at := range b.had.liked {
+		t.liked[of] = at
+	}
+	for user := range p.viewers {
+		for subject, id := range p.subjects.names {
+			if p.likes[user].sent.has(subject) {
+				t.liked[pair{p.names[user], id}] = 0
+			}
+		}
+	}
+	return t
+}
+
+// floorReply is the page of the floor.
+func floorReply(t *truth, p *people, of *page) []byte {
+	var out bytes.Buffer
+	out.WriteString(`{"items":[`)
+	for i, subject := range of.subjects {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		id := p.subjects.names[subject]
+		c := t.counts[id]
+		fmt.Fprintf(&out, `{"id":%q,"reads":%d,"likes":%d,"collections":%d,"own":%q}`,
+			id, c.reads, c.likes, c.collections, t.own(pair{p.names[of.viewer], id}))
+	}
+	out.WriteString(`]}`)
+	return out.Bytes()
+}
+
+func parseFloorPage(body []byte) (items []item, err error) {
+	var got struct {
+		Items []struct {
+			ID                        string
+			Reads, Likes, Collections int64
+			Own                       string
+		}
+	}
+	err = json.Unmarshal(body, &got) //nolint:musttag // names differ in case alone
+	for _, g := range got.Items {
+		items = append(items, item{
+			g.ID, counts{g.Reads, g.Likes, 0, g.Collections}, strings.Contains(g.Own, "l"), strings.Contains(g.Own, "c"),
+		})
+	}
+	return items, err
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRequestsAreRead(t *testing.T) {
+	for body, want := range map[string][]string{
+		`{"user":"u","ids":["a","b"]}`: {"a", "b"},
+		`{"user":"u","id":"a"}`:        {"a"},
+		`{"user":"u","ids":[]}`:        nil,
+		`{"ids":["a"]}`:                nil,
+		`{"user":"u","ids":["a`:        nil,
+		``:                             nil,
+	} {
+		r := httptest.NewRequest("POST", "/page", strings.NewReader(body))
+		user, ids, err := read(new(bytes.Buffer), httptest.NewRecorder(), r)
+		if !slices.Equal(ids, want) || (err == nil) != (want != nil) || want != nil && user != "u" {
+			t.Errorf("%s: %q, %q, %v", body, user, ids, err)
+		}
+	}
+}

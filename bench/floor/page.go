@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	maxRequest = 64 << 10 // bytes
+	localLife  = 10 * time.Minute
+	callTime   = 5 * time.Second // for Redis; nothing else would answer
+)
+
+// server answers for the two requests.
+type server struct {
+	redis rueidis.Client
+	keys  string // what they begin with
+	out   *outlet
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// countsKey is the hash of a subject, of the fields r, l and c; statesKey is that of
+// a user, of which each field is a subject and l, c, lc or cl.
+func (s *server) countsKey(id string) string   { return s.keys + "s:" + id }
+func (s *server) statesKey(user string) string { return s.keys + "u:" + user }
+
+// page answers with the counts of subjects and what the viewer did.
+func (s *server) page(w http.ResponseWriter, r *http.Request) {
+	buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+	defer func() { buffer.Reset(); buffers.Put(buffer) }()
+	user, ids, err := read(buffer, w, r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), callTime)
+	defer cancel()
+	commands := make([]rueidis.CacheableTTL, len(ids))
+	for i, id := range ids {
+		commands[i] = rueidis.CT(s.redis.B().Hmget().Key(s.countsKey(id)).Field("r", "l", "c").Cache(), localLife)
+	}
+	counts := s.redis.DoMultiCache(ctx, commands...)
+	states, err := s.redis.Do(ctx, s.redis.B().Hmget().Key(s.statesKey(user)).Field(ids...).Build()).ToArray()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	buffer.Reset()
+	body := append(buffer.AvailableBuffer(), `{"items":[`...)
+	for i := range ids {
+		of, err := counts[i].ToArray()
+		if err != nil || len(of) != 3 {
+			http.Error(w, fmt.Sprintf("%d counts: %v", len(of), err), http.StatusServiceUnavailable)
+			return
+		}
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, `{"id":"`...)
+		body = append(body, ids[i]...)
+		body = appendText(body, `","reads":`, &of[0])
+		body = appendText(body, `,"likes":`, &of[1])
+		body = appendText(body, `,"collections":`, &of[2])
+		body = appendText(body, `,"own":"`, &states[i])
+		body = append(body, `"}`...)
+	}
+	body = append(body, `]}`...)
+	answer(w, body)
+	_, _ = buffer.Write(body) // so that what has grown goes back to the pool
+}
+
+// appendText copies a text as it came from Redis, nothing for nil.
+func appendText(to []byte, name string, value *rueidis.RedisMessage) []byte {
+	to = append(to, name...)
+	text, _ := value.ToString()
+	return append(to, text...)
+}
+
+// read reads a request: the user, and the ids of subjects.
+func read(body *bytes.Buffer, w http.ResponseWriter, r *http.Request) (user string, ids []string, err error) {
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxRequest)); err != nil {
+		return "", nil, err
+	}
+	const names = 3 // the first three texts are "user", who that is, and "ids" or "id"
+	texts := make([]string, 0, names+20)
+	rest := body.Bytes()
+	for {
+		_, after, found := bytes.Cut(rest, []byte{'"'})
+		if !found {
+			break
+		}
+		text, after, closed := bytes.Cut(after, []byte{'"'})
+		if !closed {
+			break
+		}
+		texts, rest = append(texts, string(text)), after
+	}
+	if len(texts) <= names || texts[0] != "user" {
+		return "", nil, fmt.Errorf("%.100q names no user and subjects", body.String())
+	}
+	return texts[1], texts[names:], nil
+}
+
+// answer sends a reply.
+func answer(w http.ResponseWriter, body []byte) {
+	header := w.Header()
+	header["Content-Type"] = contentType
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	_, _ = w.Write(body) //nolint:gosec // it is JSON, and says so; the client may be gone
+}
+
+var contentType = []string{"application/json"}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+)
+
+// wrkScript has wrk send random ones of the requests in a file, of which each is
+// a line that has \1 for the end of a line.
+const wrkScript = `
+local requests = {}
+for line in io.lines(%q) do requests[#requests + 1] = line:gsub("\1", "\r\n") end
+request = function() return requests[math.random(#requests)] end
+`
+
+var (
+	wrkRate   = regexp.MustCompile(`Requests/sec: +([0-9.]+)`)
+	wrkFaults = regexp.MustCompile(`Non-2xx or 3xx responses: \d+|Socket errors: .*`)
+)
+
+// askAgain asks for the same pages by wrk, where it is installed: a second load
+// that tells whether the first one is honest. It does not judge the replies.
+func (b *bench) askAgain(ctx context.Context, r *row, sides []*side, books []*book, clients int) error {
+	path, err := exec.LookPath("wrk")
+	if err != nil {
+		return nil //nolint:nilerr // most machines go without
+	}
+	var rates series
+	for i, s := range sides {
+		rate, err := b.wrk(ctx, path, s.process.url, books[i], clients)
+		if err != nil {
+			return fmt.Errorf("wrk: %s: %w", s.name, err)
+		}
+		rates = append(rates, rate)
+	}
+	r.notes = append(r.notes, fmt.Sprintf("wrk has measured %s pages/s of Ovation and %s of the floor, %.0f %%.", grouped(rates[0], 0), grouped(rates[1], 0), 100*rates[0]/rates[1]))
+	return nil
+}
+
+func (b *bench) wrk(ctx context.Context, path, url string, of *book, clients int) (float64, error) {
+	lines, script := b.site.file("wrk.requests"), b.site.file("wrk.lua")
+	var text bytes.Buffer
+	for _, request := range of.requests {
+		text.Write(bytes.ReplaceAll(request, []byte("\r\n"), []byte{1}))
+		text.WriteByte('\n')
+	}
+	if err := os.WriteFile(lines, text.Bytes(), 0o600); err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(script, fmt.Appendf(nil, wrkScript, lines), 0o600); err != nil {
+		return 0, err
+	}
+	out, err := exec.CommandContext(ctx, path, "-t1", "-c"+strconv.Itoa(clients), //nolint:gosec // it is what PATH has
+		"-d"+strconv.Itoa(max(1, int(b.plan.segment.Seconds())))+"s", "-s", script, url).CombinedOutput()
+	found := wrkRate.FindSubmatch(out)
+	if err != nil || found == nil {
+		return 0, fmt.Errorf("%s: %w", out, cmp.Or(err, errors.New("it tells no rate")))
+	}
+	if faults := wrkFaults.Find(out); faults != nil {
+		return 0, fmt.Errorf("%s", faults)
+	}
+	return strconv.ParseFloat(string(found[1]), 64)
+}
