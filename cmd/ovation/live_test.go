@@ -303,7 +303,7 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
 	s.start(t, "work")
-	var all []*follower
+	var all []*follower // of a, then of b; the last two of each are viewers
 	for _, node := range []*server{a, b} {
 		all = append(all, watchers(t, node, append(nobodies(20), "viewer-1", "viewer-2")...)...)
 	}
@@ -311,17 +311,12 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	var total atomic.Int64
 	total.Store(-1) // not known yet
 	errs := make(chan error, len(all)+likers)
-	stale := make(chan struct{}, len(all))
+	live := make([]atomic.Bool, len(all)) // as each was told last
 	for i, one := range all {
 		viewer := i%(len(all)/2) >= 20 // for a minute nobody knows that all of their actions are counted
 		watching.Go(func() {
 			if err := one.until(t.Context(), func(e event) bool {
-				if e.Freshness == "STALE" {
-					select {
-					case stale <- struct{}{}:
-					default:
-					}
-				}
+				live[i].Store(e.Freshness == "LIVE")
 				return int64(e.LikeCount) == total.Load() && (e.Freshness == "LIVE" || viewer)
 			}); err != nil {
 				errs <- err
@@ -346,18 +341,21 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 			}
 		})
 	}
-	for range times {
-		redis.kill()
-		<-stale
-		redis.start(t)
-		eventually(t, "Redis is used again", func() bool {
-			var seen seeing
-			must(t, b.graphQL("", seeMovie, &seen))
-			return seen.Interactive.Freshness == "LIVE"
+	told := func(what string, want bool) {
+		eventually(t, "the subscribers of b are told "+what, func() bool {
+			for i := range live[len(all)/2 : len(all)-2] {
+				if live[len(all)/2+i].Load() != want {
+					return false
+				}
+			}
+			return true
 		})
-		for len(stale) > 0 {
-			<-stale
-		}
+	}
+	for range times {
+		told("that Redis is used", true)
+		redis.kill()
+		told("that Redis is away", false)
+		redis.start(t)
 	}
 	close(stop)
 	liking.Wait()
