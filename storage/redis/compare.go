@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
@@ -28,6 +30,7 @@ const (
 	maxPending = 10_000          // differences remembered until they are looked at again
 	settleTime = time.Second     // longer than the guard until a change under way has ended
 	lookAgain  = 2 * time.Second // at most, between two looks at what differs
+	readTries  = 5               // of each read of a comparison, which may take long
 )
 
 // comparison compares the keys of one kind with the database.
@@ -133,13 +136,27 @@ func (c comparison) lookAgain(ctx context.Context, at *epoch) error {
 	return nil
 }
 
+// readPatiently reads from Redis, again where a connection was lost or a server
+// was not ready: nothing answers in its place. Errors: storage.ErrUnavailable
+// after the last try, the context's.
+func (s *Store) readPatiently(ctx context.Context, what string, f func(context.Context) error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := s.inRedis(ctx, what, f)
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxTries(readTries))
+	return err
+}
+
 // scan hands on the keys with a prefix, some at a time.
 func (s *Store) scan(ctx context.Context, prefix string, each func(keys []string) error) error {
 	pattern := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 	for _, node := range s.client.Nodes() {
 		for cursor := uint64(0); ; {
 			var page rueidis.ScanEntry
-			err := s.inRedis(ctx, "scan", func(ctx context.Context) (err error) {
+			err := s.readPatiently(ctx, "scan", func(ctx context.Context) (err error) {
 				page, err = node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(scanned).Build()).AsScanEntry()
 				return err
 			})
@@ -165,7 +182,7 @@ func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (ma
 		}
 	}
 	var copied []counted
-	err := s.inRedis(ctx, "read counts", func(ctx context.Context) (err error) {
+	err := s.readPatiently(ctx, "read counts", func(ctx context.Context) (err error) {
 		copied, err = s.readCounts(ctx, at, subjects)
 		return err
 	})
@@ -199,7 +216,7 @@ func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (m
 			continue
 		}
 		var fields map[string]string
-		err := s.inRedis(ctx, "read a window", func(ctx context.Context) (err error) {
+		err := s.readPatiently(ctx, "read a window", func(ctx context.Context) (err error) {
 			fields, err = s.client.Do(ctx, s.client.B().Hgetall().Key(key).Build()).AsStrMap()
 			return err
 		})

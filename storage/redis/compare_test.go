@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -80,5 +82,36 @@ func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
 	})
 	if must(t, err); n == 0 {
 		t.Error("nothing was compared")
+	}
+}
+
+// A comparison may take long, and nothing answers in Redis's place.
+func TestCompareOutlivesItsConnections(t *testing.T) {
+	t.Parallel()
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	for i := range int64(20) {
+		u := storage.User{Tenant: storage.DefaultTenant, UserID: text(i)}
+		see(t, s, u, movie)
+		persist(t, db, s, react(u, movie, storage.Like, i+1))
+	}
+	compared := make(chan error, 1)
+	go func() {
+		var err error
+		for until := time.Now().Add(2 * time.Second); err == nil && time.Now().Before(until); {
+			_, err = s.Compare(context.Background(), false, func(stale Stale) error { return fmt.Errorf("%+v differs", stale) })
+		}
+		compared <- err
+	}()
+	killer := server.client()
+	for tick := time.NewTicker(50 * time.Millisecond); ; {
+		select {
+		case err := <-compared:
+			must(t, err)
+			tick.Stop()
+			return
+		case <-tick.C:
+			must(t, killer.Do(t.Context(), killer.B().Arbitrary("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Build()).Error())
+		}
 	}
 }
