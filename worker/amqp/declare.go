@@ -10,7 +10,10 @@ import (
 
 // leaderLocator is the argument that says where the broker places the leader of
 // a queue.
-const leaderLocator = "x-queue-leader-locator"
+const (
+	leaderLocator = "x-queue-leader-locator"
+	balanced      = "balanced"
+)
 
 // make declares queues.
 func (s *session) make(o Options, queues ...declaration) error {

@@ -30,8 +30,9 @@ type declaration struct {
 //   - PREFIX.dead takes dead letters.
 //
 // All are quorum queues, so that they outlive the loss of a node of a cluster.
-// The broker places the leaders of the partitions where the fewest are: all
-// would otherwise be on the node that the first process happened to reach.
+// The broker places the leader of each where the fewest are: all would otherwise
+// be on the node that the first process happened to reach, and if only the
+// others were, the partitions would avoid that node.
 // Messages reach them by name through the default exchange: there are no
 // bindings that could be missing.
 func topology(o Options) []declaration {
@@ -40,7 +41,7 @@ func topology(o Options) []declaration {
 	for partition := range o.Partitions {
 		queues = append(queues, declaration{o.queue(partition), amqp091.Table{
 			amqp091.QueueTypeArg:            amqp091.QueueTypeQuorum,
-			leaderLocator:                   "balanced",
+			leaderLocator:                   balanced,
 			amqp091.SingleActiveConsumerArg: true,
 			"x-delivery-limit":              o.DeliveryLimit,
 			"x-dead-letter-exchange":        "",
@@ -51,6 +52,7 @@ func topology(o Options) []declaration {
 	}
 	return append(queues, holdsNothing(o.gate()), declaration{o.dead(), amqp091.Table{
 		amqp091.QueueTypeArg: amqp091.QueueTypeQuorum,
+		leaderLocator:        balanced,
 		// To look at a message is to have it delivered; newer brokers drop
 		// it after twenty times where nothing is said.
 		"x-delivery-limit": 1_000_000_000,
@@ -58,12 +60,13 @@ func topology(o Options) []declaration {
 }
 
 func holdsNothing(queue string) declaration {
-	return declaration{queue, amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum}}
+	return declaration{queue, amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum, leaderLocator: balanced}}
 }
 
 func markerOf(o Options) declaration {
 	return declaration{o.marker(), amqp091.Table{
 		amqp091.QueueTypeArg:   amqp091.QueueTypeQuorum,
+		leaderLocator:          balanced,
 		amqp091.QueueMaxLenArg: o.Partitions,
 	}}
 }
