@@ -34,7 +34,7 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 	// For each user something is read and encoded.
 	for who, bound := range map[string]time.Duration{asNobody: bound, asUsers: 4 * bound} {
 		t.Run(who, func(t *testing.T) {
-			s := serve(t, t.TempDir(), "--log-level=error", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
+			s := serve(t, t.TempDir(), "--log-level=error", "--rate-per-address=0", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
 			s.like(t, "first", "1") // so that all that is made once is there
 			before := measure()
 			crowd := gather(t, s, n, who)
@@ -63,7 +63,7 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 // BenchmarkIdleSubscriber shows what a subscriber costs at rest: of b.N of
 // them, up to 10,000 at a time.
 func BenchmarkIdleSubscriber(b *testing.B) {
-	s := serve(b, b.TempDir(), "--log-level=error", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
+	s := serve(b, b.TempDir(), "--log-level=error", "--rate-per-address=0", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
 	s.like(b, "first", "1")
 	before, n := measure(), min(b.N, 10_000)
 	gather(b, s, n, asNobody).await(b, 1)
