@@ -62,7 +62,7 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 	}
 	all := []comparison{
 		{":c:", s.compareCounts, make(map[Stale]bool)},
-		{":w:", s.compareWindows, make(map[Stale]bool)},
+		{":s:", s.compareWindows, make(map[Stale]bool)},
 	}
 	for _, c := range all {
 		err = s.scan(ctx, at.prefix+c.keys, func(keys []string) error {
@@ -236,7 +236,7 @@ func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (m
 
 // parseWindowKey is windowKey backwards.
 func (e *epoch) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
-	tag := strings.TrimPrefix(key, e.prefix+":w:{")
+	tag := strings.TrimPrefix(key, e.prefix+":s:{")
 	end := strings.LastIndex(tag, "}:")
 	if end < 0 {
 		return of, false
@@ -281,11 +281,11 @@ func (s *Store) compareWindow(
 	}
 	for i := range states {
 		for k, kind := range windowKinds {
-			name := field(kind, keys[i].Subject.BizID)
+			name := entryName(kind, keys[i].Subject.BizID)
 			there, e := stored(&states[i], kind), knownNone
-			value, ok := fields[name]
+			value := split(fields[fieldName(keys[i].Subject.BizID)])[k]
 			switch {
-			case ok:
+			case value != "":
 				if e, err = parseEntry(value); err != nil {
 					stale(name, value, there.state)
 					continue

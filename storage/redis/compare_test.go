@@ -42,8 +42,8 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 	}
 	for _, words := range [][]string{
 		{"HSET", s.countsKey(movie), "l", "7"},
-		{"HSET", s.windowKey(storage.WindowKey{User: odd, Biz: "video"}), "rmovie", "10 - 1 2 0:2"},
-		{"HDEL", s.windowKey(storage.WindowKey{User: bob, Biz: "video"}), "c" + other.BizID},
+		{"HSET", s.windowKey(storage.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
+		{"HDEL", s.windowKey(storage.WindowKey{User: bob, Biz: "video"}), fieldName(other.BizID)},
 	} {
 		must(t, server.command(words...).Error())
 	}

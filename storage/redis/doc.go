@@ -9,7 +9,7 @@
 // # What lies in Redis
 //
 //	PREFIX:EPOCH:c:{TENANT:BIZ:BIZID}   counts of a subject: a hash of version and four counts
-//	PREFIX:EPOCH:w:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
+//	PREFIX:EPOCH:s:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
 //	PREFIX:EPOCH:alive                  the sentinel: the runs of the servers that hold the epoch
 //	PREFIX:q:{TENANT}                   documents of persisted queries, by hash (lua/document.lua)
 //

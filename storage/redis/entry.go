@@ -78,6 +78,16 @@ func (h history) at(version int64) (share byte, known bool) {
 // clearsAlone is the reaction of an entry of which only clears are known.
 const clearsAlone = "0?"
 
+// split takes the value of a field apart, into the texts of its entries, of which
+// those that are absent are empty. What is no value of a field is that of both.
+func split(value string) (of [len(windowKinds)]string) {
+	var whole bool
+	if of[reaction], of[collection], whole = strings.Cut(value, ";"); !whole {
+		of[collection] = value
+	}
+	return of
+}
+
 // parseEntry reads an entry as the scripts write it: version, q or m, when it
 // was touched, state, history.
 func parseEntry(text string) (e entry, err error) {

@@ -34,6 +34,7 @@ type glances struct {
 type glance struct {
 	window string // its key
 	field  string
+	kind   int // in windowKinds
 	entry  entry
 	found  bool
 	err    error
@@ -43,7 +44,7 @@ type glance struct {
 // glance looks up a state as an action needs it, without changing anything. It
 // returns false where that takes a script, or the database. Errors:
 // storage.ErrUnavailable, the context's.
-func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kind storage.Kind) (entry, bool, error) {
+func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kind int) (entry, bool, error) {
 	if s.unshown.over([]storage.StateKey{key}) != nil {
 		return entry{}, false, nil
 	}
@@ -52,7 +53,7 @@ func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kin
 		g = &glance{done: make(chan struct{}, 1)}
 	}
 	g.window = at.windowKey(storage.WindowKey{User: key.User, Biz: key.Subject.Biz})
-	g.field = field(kind, key.Subject.BizID)
+	g.field, g.kind = fieldName(key.Subject.BizID), kind
 	if !s.glances.begin(g, s.glanceOn) {
 		return entry{}, false, errClosed
 	}
@@ -141,13 +142,17 @@ func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) err
 	if !loadedWithin(&values[0], lasts) {
 		return nil
 	}
-	if values[2].IsNil() {
+	var text string
+	if !values[2].IsNil() {
+		value, err := values[2].ToString()
+		if err != nil {
+			return err
+		}
+		text = split(value)[g.kind]
+	}
+	if text == "" {
 		g.entry, g.found = knownNone, !values[1].IsNil()
 		return nil
-	}
-	text, err := values[2].ToString()
-	if err != nil {
-		return err
 	}
 	if g.entry, err = parseEntry(text); err == nil { // else the script replaces it
 		g.found = g.entry.known && time.Since(touched(text)) < min(renewAge, guard)

@@ -16,7 +16,7 @@ func TestLookKeepsAlive(t *testing.T) {
 	see(t, s, alice, movie) // which loads the window
 	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 	key := s.present().windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
-	name := field(storage.KindReaction, movie.BizID)
+	name := fieldName(movie.BizID)
 	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
 		value, err := server.command("HGET", key, name).ToString()
 		must(t, err)

@@ -17,7 +17,7 @@ func (e *epoch) countsKey(of storage.Subject) string {
 
 // windowKey names the window. All of a user's lie in one place.
 func (e *epoch) windowKey(of storage.WindowKey) string {
-	return e.prefix + ":w:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
+	return e.prefix + ":s:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
 }
 
 // tagged returns an id as it stands in a hash tag, which the first closing brace
@@ -52,15 +52,16 @@ const (
 	collection = 1
 )
 
-// field names an entry of a window.
-func field(kind storage.Kind, bizID string) string { return string(letter(kind)) + bizID }
-
-func letter(kind storage.Kind) byte {
+// entryName is how scripts call an entry of a window, fieldName the field that holds
+// those of a subject.
+func entryName(kind storage.Kind, bizID string) string {
 	if kind == storage.KindReaction {
-		return 'r'
+		return "r" + bizID
 	}
-	return 'c'
+	return "c" + bizID
 }
+
+func fieldName(bizID string) string { return "s" + bizID }
 
 // none is the state of who has none, of both kinds.
 const none = "-"

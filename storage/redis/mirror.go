@@ -43,7 +43,7 @@ func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kin
 		g.calls = append(g.calls, call{g.script, g.epoch.windowKey(key), g.first, nil})
 	}
 	c := &g.calls[i]
-	c.args = append(append(c.args, field(kind, subject.BizID)), args...)
+	c.args = append(append(c.args, entryName(kind, subject.BizID)), args...)
 }
 
 func (g *group) run(ctx context.Context, what string) error {

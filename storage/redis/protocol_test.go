@@ -280,14 +280,14 @@ func TestMarkedOutlivesAReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
-	entry, err := server.command("HGET", key, "rmovie").ToString()
+	entry, err := server.command("HGET", key, "smovie").ToString()
 	must(t, err)
 	words := strings.Fields(entry)
 	if words[1] != "m" {
 		t.Fatalf("the entry is %q", entry)
 	}
 	words[2] = "1" // touched long ago
-	server.command("HSET", key, "rmovie", strings.Join(words, " "))
+	server.command("HSET", key, "smovie", strings.Join(words, " "))
 	server.command("HDEL", key, "~b")
 	wantLikes(t, "after the reload", see(t, s, alice, movie), 1, true)
 	if born, err := server.command("HEXISTS", key, "~b").AsInt64(); err != nil || born != 1 {

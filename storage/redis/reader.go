@@ -399,7 +399,7 @@ func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, 
 		var own [1]entries
 		var found bool
 		var err error
-		if own[0][i], found, err = s.glance(ctx, at, keys[0], kind); found || err != nil {
+		if own[0][i], found, err = s.glance(ctx, at, keys[0], i); found || err != nil {
 			return own[:], err
 		}
 	}

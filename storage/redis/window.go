@@ -22,12 +22,12 @@ type window struct {
 
 	key    string
 	asked  []int    // indices of the keys asked
-	fields []string // of each of them in turn, one of each kind
+	fields []string // of each of them in turn
 	loaded bool
 	full   bool   // what is absent is known to be none
 	lease  string // empty: there is none
 
-	malformed []string // fields whose values could not be decoded
+	malformed []string // names of entries that could not be decoded
 }
 
 // windowsOf groups keys by window. Most of what is asked together is of one.
@@ -48,28 +48,22 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 	return out
 }
 
-// fieldsOf names the entries of the keys asked, of each kind in turn. All names
-// are parts of one text.
+// fieldsOf names the fields of the keys asked. All names are parts of one text.
 func fieldsOf(keys []storage.StateKey, asked []int) []string {
 	size := 0
 	for _, i := range asked {
-		size += len(windowKinds) * (1 + len(keys[i].Subject.BizID))
+		size += len(fieldName(keys[i].Subject.BizID))
 	}
 	var all strings.Builder
 	all.Grow(size)
 	for _, i := range asked {
-		for _, kind := range windowKinds {
-			all.WriteByte(letter(kind))
-			all.WriteString(keys[i].Subject.BizID)
-		}
+		all.WriteString(fieldName(keys[i].Subject.BizID))
 	}
 	text := all.String()
-	out := make([]string, 0, len(windowKinds)*len(asked))
-	for _, i := range asked {
-		for range windowKinds {
-			n := 1 + len(keys[i].Subject.BizID)
-			out, text = append(out, text[:n]), text[n:]
-		}
+	out := make([]string, len(asked))
+	for k, i := range asked {
+		n := len(fieldName(keys[i].Subject.BizID))
+		out[k], text = text[:n], text[n:]
 	}
 	return out
 }
@@ -172,26 +166,32 @@ func (w *window) knowNone(out []entries) {
 	}
 }
 
-// takeEntries reads the values of the fields of a window. A value that cannot be
+// takeEntries reads the values of the fields of a window. An entry that cannot be
 // decoded leaves its state unknown and the window not loaded.
 func (s *Store) takeEntries(w *window, values []rueidis.RedisMessage, out []entries) error {
 	if len(values) != len(w.fields) {
 		return errors.New("a window has not answered every field")
 	}
 	for i := range values {
-		to := &out[w.asked[i/len(windowKinds)]][i%len(windowKinds)]
+		to := &out[w.asked[i]]
+		*to = entries{}
 		if values[i].IsNil() {
-			*to = entry{}
 			continue
 		}
 		value, err := values[i].ToString()
 		if err != nil {
 			return err
 		}
-		if *to, err = parseEntry(value); err != nil {
-			s.malformed.found(w.key, err)
-			w.malformed = append(w.malformed, w.fields[i])
-			w.loaded, w.full = false, false
+		for k, text := range split(value) {
+			if text == "" {
+				continue
+			}
+			if to[k], err = parseEntry(text); err != nil {
+				s.malformed.found(w.key, err)
+				w.malformed = append(w.malformed, entryName(windowKinds[k], w.fields[i][1:]))
+				w.loaded, w.full = false, false
+				break // the script looks at the other one
+			}
 		}
 	}
 	return nil
@@ -351,7 +351,7 @@ func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]storage.W
 func appendStates(args []string, bizID string, states *storage.States, all bool) []string {
 	for _, kind := range windowKinds {
 		if e := stored(states, kind); all || e.version > 0 {
-			args = append(args, field(kind, bizID), text(e.version), e.text(kind), text(e.history[0].version)+":"+shareText(e.state))
+			args = append(args, entryName(kind, bizID), text(e.version), e.text(kind), text(e.history[0].version)+":"+shareText(e.state))
 		}
 	}
 	return args

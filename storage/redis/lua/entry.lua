@@ -1,7 +1,8 @@
 -- What the scripts of windows share; it stands before each of them.
 --
--- A window is a hash. A field is a letter for the kind (r: reaction,
--- c: collection) and the bizId; its value is one entry, five words:
+-- A window is a hash. A field is s and the bizId; its value is two entries with a
+-- semicolon between them, of the reaction and of the collection. What is absent is
+-- empty; an entry is five words:
 --
 --   version  of the latest action, microseconds since 1970; 0: none ever
 --   shown    q: confirmed by the queue, not in the database yet; m: marked by a
@@ -23,26 +24,53 @@
 --   ~g  no lease before this time, milliseconds since 1970
 --   ~n  how many entries are shown
 --
--- Numbers stay text: as numbers, Lua would print them rounded.
+-- Arguments name an entry by a letter for its kind (r: reaction, c: collection)
+-- and the bizId. Numbers stay text: as numbers, Lua would print them rounded.
 local window = KEYS[1]
 local clock = redis.call('TIME')
 local now = tonumber(clock[1])
 local now_ms = now * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
--- unpacked takes an entry apart. It removes a malformed one and makes the window
--- one that is not loaded: the database knows the state. It then returns nil and
--- true.
-local function unpacked(field, value)
+local function field_of(name) return 's' .. name:sub(2) end
+
+-- beside has the other entry of the field, of each entry that was read last.
+local beside = {}
+
+local function joined(name, text)
+  if name:byte(1) == 114 then return text .. ';' .. beside[name] end -- r
+  return beside[name] .. ';' .. text
+end
+
+-- drop removes an entry that was read.
+local function drop(name)
+  if beside[name] == '' then
+    redis.call('HDEL', window, field_of(name))
+  else
+    redis.call('HSET', window, field_of(name), joined(name, ''))
+  end
+end
+
+-- unpacked takes an entry out of the value of its field. It removes a malformed
+-- one and makes the window one that is not loaded: the database knows the state. It
+-- then returns nil and true.
+local function unpacked(name, value)
+  beside[name] = ''
   if not value then return nil end
-  local version, shown, touched, state, history = value:match('^(%d+) ([qm-]) (%d+) (%S+) (%S+)$')
+  local text, other = value:match('^([^;]*);([^;]*)$')
+  if name:byte(1) ~= 114 then text, other = other, text end
+  beside[name] = other or ''
+  if text == '' then return nil end
+  local version, shown, touched, state, history
+  if text then version, shown, touched, state, history = text:match('^(%d+) ([qm-]) (%d+) (%S+) (%S+)$') end
   if not version then
-    redis.call('HDEL', window, field, '~b', '~f', '~l')
+    drop(name)
+    redis.call('HDEL', window, '~b', '~f', '~l')
     return nil, true
   end
   return {version = version, shown = shown, touched = touched, state = state, history = history}
 end
 
-local function entry(field) return unpacked(field, redis.call('HGET', window, field)) end
+local function entry(name) return unpacked(name, redis.call('HGET', window, field_of(name))) end
 
 -- known_none is the entry of what is absent from a window that holds all.
 local function known_none()
@@ -52,7 +80,8 @@ end
 
 local function packed(e) return table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ') end
 
-local function put(field, e) redis.call('HSET', window, field, packed(e)) end
+-- put writes an entry that was read.
+local function put(name, e) redis.call('HSET', window, field_of(name), joined(name, packed(e))) end
 
 -- newer tells whether version a is above version b.
 local function newer(a, b) return tonumber(a) > tonumber(b) end
@@ -117,18 +146,19 @@ local function bar(ms, life)
   if redis.call('PTTL', window) < stay then redis.call('PEXPIRE', window, string.format('%.0f', stay)) end
 end
 
--- trim drops what was not touched for longest, once there is a quarter more
--- than the limit. What is shown stays.
+-- trim drops the subjects that were not touched for longest, once there are a
+-- quarter more than the limit. Those of which anything is shown stay.
 local function trim(limit)
   limit = tonumber(limit)
   local excess = redis.call('HLEN', window) - limit - limit / 4
   if excess <= 0 or excess <= tonumber(redis.call('HGET', window, '~n') or '0') then return end
   local all, oldest = redis.call('HGETALL', window), {}
   for i = 1, #all, 2 do
-    local shown, touched = all[i + 1]:match('^%d+ ([qm-]) (%d+) ')
-    if all[i]:sub(1, 1) ~= '~' and shown ~= 'q' then
-      oldest[#oldest + 1] = {all[i], tonumber(touched) or 0}
+    local stays, last = all[i]:sub(1, 1) == '~', 0
+    for shown, touched in all[i + 1]:gmatch('%d+ ([qm-]) (%d+) [^; ]+ [^; ]+') do
+      stays, last = stays or shown == 'q', math.max(last, tonumber(touched))
     end
+    if not stays then oldest[#oldest + 1] = {all[i], last} end
   end
   table.sort(oldest, function(a, b) return a[2] < b[2] end)
   for i = 1, math.min(#oldest, #all / 2 - limit) do redis.call('HDEL', window, oldest[i][1]) end

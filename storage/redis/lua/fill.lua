@@ -7,8 +7,8 @@
 --         fits) or entries (single ones that were missing)
 -- ARGV[3] life of the window, in milliseconds
 -- ARGV[4] life of the window while something is shown, in milliseconds
--- ARGV[5] how many entries it holds at most
--- ARGV[6…] of each entry: field, version, state, history
+-- ARGV[5] of how many subjects it holds entries at most
+-- ARGV[6…] of each entry: name, version, state, history
 -- Returns 1, or 0 where the lease is gone.
 --
 -- What was touched in the last minute and is not older than the database
@@ -31,26 +31,27 @@ end
 
 local given = {}
 for i = 6, #ARGV, 4 do
-  local field, version, state, history = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  given[field] = true
-  local e = entry(field)
+  local name, version, state, history = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  given[name] = true
+  local e = entry(name)
   if e and stays(e, version, state) then
     if e.history == '-' then e.history = history end
-    put(field, e)
+    put(name, e)
   else
     if e then set_shown(e, '-') end
-    put(field, {version = version, shown = '-', touched = clock[1], state = state, history = history})
+    put(name, {version = version, shown = '-', touched = clock[1], state = state, history = history})
   end
 end
 if ARGV[2] ~= 'entries' then
   for _, field in ipairs(redis.call('HKEYS', window)) do
-    if field:sub(1, 1) ~= '~' and not given[field] then
-      local e = entry(field)
-      if not e or not recent(e) then
-        redis.call('HDEL', window, field)
-      elseif e.history == '-' and ARGV[2] == 'all' then
+    for _, kind in ipairs(field:sub(1, 1) == 's' and {'r', 'c'} or {}) do
+      local name = kind .. field:sub(2)
+      local e = not given[name] and entry(name)
+      if e and not recent(e) then
+        drop(name)
+      elseif e and e.history == '-' and ARGV[2] == 'all' then
         e.history = '0:0'
-        put(field, e)
+        put(name, e)
       end
     end
   end

@@ -7,7 +7,7 @@
 -- ARGV[2] life of the window while something is shown, in milliseconds
 -- ARGV[3] how long nobody fills the window, in milliseconds: longer than a
 --         transaction takes to commit
--- ARGV[4…] of each state: field, and how. q: its entry is shown, as far as is
+-- ARGV[4…] of each state: name, and how. q: its entry is shown, as far as is
 --         known: the queue may have it and the database not, since marks make
 --         it persisted before the commit. -: it is wrong, and dropped. A
 --         version: dropped if its state includes an action of that version
@@ -19,17 +19,17 @@ end
 
 local present = 0
 for i = 4, #ARGV, 2 do
-  local field, how = ARGV[i], ARGV[i + 1]
-  local e = entry(field)
+  local name, how = ARGV[i], ARGV[i + 1]
+  local e = entry(name)
   if e then
     present = present + 1
     if how == '-' or (how ~= 'q' and includes(e, how)) then
       set_shown(e, '-')
-      redis.call('HDEL', window, field)
+      drop(name)
     elseif how == 'q' then
       if e.version ~= '0' then set_shown(e, 'q') end
       e.history, e.touched = '-', clock[1]
-      put(field, e)
+      put(name, e)
     end
   end
 end

@@ -10,31 +10,35 @@
 -- ARGV[5] how long a window lasts after it was loaded, in seconds
 -- ARGV[6…] fields
 -- Returns ~b, ~f, the lease (empty: none is needed, or none is given now) and the
--- values in the order of the fields. ~b is false for a window that is not loaded or
+-- values in the order of the fields, false where there are no entries. ~b is false for a window that is not loaded or
 -- has lasted long enough.
 local head = redis.call('HMGET', window, '~b', '~f')
 local born, full = head[1], head[2]
 if now - (tonumber(born) or 0) >= tonumber(ARGV[5]) then born = false end
 local reply = {born, full, ''}
 local missing = not born
-for i = 6, #ARGV do
-  local e, malformed = entry(ARGV[i])
-  if malformed then
-    reply[1], reply[2], missing = false, false, true
-  end
+-- look_at returns an entry as text, empty where there is none.
+local function look_at(name)
+  local e, malformed = entry(name)
+  if malformed then reply[1], reply[2], missing = false, false, true end
   if not e then
     missing = missing or not full
-    reply[i - 2] = false
-  else
-    local age = now - tonumber(e.touched)
-    if e.shown == 'm' then
-      if ARGV[4] ~= '0' and age > tonumber(ARGV[4]) then e.shown = '-' end
-    elseif ARGV[4] ~= '0' and age >= 10 then
-      e.touched = clock[1]
-      put(ARGV[i], e)
-    end
-    reply[i - 2] = table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
+    return ''
   end
+  local age = now - tonumber(e.touched)
+  if e.shown == 'm' then
+    if ARGV[4] ~= '0' and age > tonumber(ARGV[4]) then e.shown = '-' end
+  elseif ARGV[4] ~= '0' and age >= 10 then
+    e.touched = clock[1]
+    put(name, e)
+  end
+  return packed(e)
+end
+
+for i = 6, #ARGV do
+  local id = ARGV[i]:sub(2)
+  local value = look_at('r' .. id) .. ';' .. look_at('c' .. id)
+  reply[i - 2] = value ~= ';' and value
 end
 if missing then
   local guard = tonumber(redis.call('HGET', window, '~g') or '0')

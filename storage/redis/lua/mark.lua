@@ -4,10 +4,10 @@
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds
 -- ARGV[2] life of the window while something is shown, in milliseconds
--- ARGV[3] how many entries it holds at most
+-- ARGV[3] of how many subjects it holds entries at most
 -- ARGV[4] how long nobody fills what was absent, in milliseconds: longer than
 --         a transaction takes to commit
--- ARGV[5…] of each state: field, version, state, share, V; V is 0 where the
+-- ARGV[5…] of each state: name, version, state, share, V; V is 0 where the
 --         counts have not changed
 -- Returns how many of the states were there.
 local keep = 4 -- how many entries a history holds
@@ -29,13 +29,13 @@ end
 
 -- The first state, mostly the only one, is read and written together with what
 -- the window says of itself: each command costs.
-local head = redis.call('HMGET', window, '~l', '~n', ARGV[5])
+local head = redis.call('HMGET', window, '~l', '~n', field_of(ARGV[5]))
 local leased, shown = head[1], tonumber(head[2] or '0')
 local present, absent = 0, false
 for i = 5, #ARGV, 5 do
-  local field, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+  local name, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local e
-  if i == 5 then e = unpacked(field, head[3]) else e = entry(field) end
+  if i == 5 then e = unpacked(name, head[3]) else e = entry(name) end
   e = e or known_none()
   if e then
     present = present + 1
@@ -47,7 +47,7 @@ for i = 5, #ARGV, 5 do
       e.shown = 'm'
     end
     e.touched = clock[1]
-    if shown == before then put(field, e) else redis.call('HSET', window, field, packed(e), '~n', shown) end
+    if shown == before then put(name, e) else redis.call('HSET', window, field_of(name), joined(name, packed(e)), '~n', shown) end
   else
     absent = true
   end

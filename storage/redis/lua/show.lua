@@ -3,11 +3,11 @@
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds
 -- ARGV[2] life of the window while something is shown, in milliseconds
--- ARGV[3] how many entries it holds at most
+-- ARGV[3] of how many subjects it holds entries at most
 -- ARGV[4] q: they are confirmed by the queue. Their history stays as it is.
 --         -: they are in the database. What is there is corrected, and it is
 --         unknown what the counts include of it
--- ARGV[5…] of each action: field, version, state
+-- ARGV[5…] of each action: name, version, state
 -- Returns how many entries have changed.
 local changed = 0
 for i = 5, #ARGV, 3 do
