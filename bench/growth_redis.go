@@ -210,7 +210,7 @@ func (s *site) read(ctx context.Context) (r reading, err error) {
 				switch {
 				case strings.Contains(key, ":c:{"):
 					r.counts++
-				case strings.Contains(key, ":s:{"):
+				case strings.Contains(key, ":w:{"):
 					r.windows++
 				}
 			}

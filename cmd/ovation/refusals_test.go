@@ -198,7 +198,7 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	// Both the counts and the state are made wrong, as if Redis had missed them.
 	s.sql(t, "UPDATE user_reaction SET state = 2; UPDATE interactive SET like_count = 0, dislike_count = 1")
 	within := fmt.Sprintf("%s:%d", s.prefix, s.number(t, "SELECT epoch FROM mirror"))
-	wrong := []string{`Redis, key "` + within + `:c:{default:video:movie}": holds `, `Redis, key "` + within + `:s:{default:u:alice}:video", field "`}
+	wrong := []string{`Redis, key "` + within + `:c:{default:video:movie}": holds `, `Redis, key "` + within + `:w:{default:u:alice}:video", field "`}
 	found := s.run(t, "verify")
 	found.wants(t, exitFailed, append(wrong, "0 differences; ", "2 differences in Redis; ", "--repair")...)
 	s.run(t, "verify", "--repair").wants(t, 0, append(wrong, "0 differences; ", "2 differences in Redis, all repaired; ")...)

@@ -204,7 +204,7 @@ func TestSubjectsOfKeys(t *testing.T) {
 		}
 	}
 	for _, key := range []string{
-		"", "ovation", "ovation:2:alive", "ovation:2:s:{default:u:alice}:video", "ovation:2:c:{default:video}", "other:2:c:{a:b:c}", "ovation:2:c:{a:b:c",
+		"", "ovation", "ovation:2:alive", "ovation:2:w:{default:u:alice}:video", "ovation:2:c:{default:video}", "other:2:c:{a:b:c}", "ovation:2:c:{a:b:c",
 	} {
 		if got, ok := subjectOfKey("ovation", key); ok {
 			t.Errorf("%q is taken for the key of %+v", key, got)

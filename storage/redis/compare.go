@@ -62,7 +62,7 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 	}
 	all := []comparison{
 		{":c:", s.compareCounts, make(map[Stale]bool)},
-		{":s:", s.compareWindows, make(map[Stale]bool)},
+		{":w:", s.compareWindows, make(map[Stale]bool)},
 	}
 	for _, c := range all {
 		err = s.scan(ctx, at.prefix+c.keys, func(keys []string) error {
@@ -236,7 +236,7 @@ func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (m
 
 // parseWindowKey is windowKey backwards.
 func (e *epoch) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
-	tag := strings.TrimPrefix(key, e.prefix+":s:{")
+	tag := strings.TrimPrefix(key, e.prefix+":w:{")
 	end := strings.LastIndex(tag, "}:")
 	if end < 0 {
 		return of, false

@@ -41,7 +41,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 		t.Errorf("%d compared, found %+v", n, found)
 	}
 	for _, words := range [][]string{
-		{"HSET", s.countsKey(movie), "l", "7"},
+		{"HSET", s.countsKey(movie), countsField, "4 0 7 0 0"},
 		{"HSET", s.windowKey(storage.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
 		{"HDEL", s.windowKey(storage.WindowKey{User: bob, Biz: "video"}), fieldName(other.BizID)},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,33 +16,37 @@ import (
 
 func text(n int64) string { return strconv.FormatInt(n, 10) }
 
-// countFields is the order in which counts are read.
-var countFields = []string{"v", "r", "l", "d", "c"}
+// countsField holds the counts, as lua/counts.lua has them.
+const countsField = "n"
 
-// takeCounts reads a reply of HMGET. It returns false where there are none, or
+// takeCounts reads a reply of HGET. It returns false where there are none, or
 // what is there is malformed: the script that writes counts replaces it.
 func (s *Store) takeCounts(at *epoch, of storage.Subject, reply rueidis.RedisResult) (c storage.Counts, found bool, err error) {
-	values, err := reply.ToArray()
-	if wrongType(err) {
+	value, err := reply.ToString()
+	if rueidis.IsRedisNil(err) || wrongType(err) {
 		return c, false, nil
 	}
 	if err != nil {
 		return c, false, err
 	}
-	if len(values) != len(countFields) {
-		return c, false, errors.New("counts are incomplete")
-	}
-	to := [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount}
-	for i := range values {
-		if values[i].IsNil() {
-			return storage.Counts{}, false, nil
-		}
-		if *to[i], err = values[i].AsInt64(); err != nil {
-			s.malformed.found(at.countsKey(of), err)
-			return storage.Counts{}, false, nil
-		}
+	if c, err = parseCounts(value); err != nil {
+		s.malformed.found(at.countsKey(of), err)
+		return storage.Counts{}, false, nil
 	}
 	return c, true, nil
+}
+
+// parseCounts reads five numbers: version, reads, likes, dislikes, collections.
+func parseCounts(value string) (c storage.Counts, err error) {
+	rest := value
+	for i, to := range [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount} {
+		number, after, more := strings.Cut(rest, " ")
+		if *to, err = strconv.ParseInt(number, 10, 64); err != nil || more != (i < 4) {
+			return c, fmt.Errorf("%q are no counts", value)
+		}
+		rest = after
+	}
+	return c, nil
 }
 
 // freshTime is how long after counts were read they are written at the latest:
@@ -125,7 +130,7 @@ func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Su
 	out = make([]counted, len(subjects))
 	commands := make([]rueidis.Completed, len(subjects))
 	for i, subject := range subjects {
-		commands[i] = s.client.B().Hmget().Key(at.countsKey(subject)).Field(countFields...).Build()
+		commands[i] = s.client.B().Hget().Key(at.countsKey(subject)).Field(countsField).Build()
 	}
 	for i, reply := range s.client.DoMulti(ctx, commands...) {
 		if out[i].Counts, out[i].known, err = s.takeCounts(at, subjects[i], reply); err != nil { //nolint:gosec // a reply for each command
@@ -161,7 +166,7 @@ func (s *Store) readThrough(ctx context.Context, at *epoch, subjects []storage.S
 	turn, hit := s.near.reserve(subjects, left), true
 	commands, until := make([]rueidis.CacheableTTL, len(left)), make([]int64, len(left))
 	for k, i := range left {
-		commands[k] = rueidis.CT(s.client.B().Hmget().Key(at.countsKey(subjects[i])).Field(countFields...).Cache(), localLife)
+		commands[k] = rueidis.CT(s.client.B().Hget().Key(at.countsKey(subjects[i])).Field(countsField).Cache(), localLife)
 	}
 	for k, reply := range s.client.DoMultiCache(ctx, commands...) {
 		to := &out[left[k]]
@@ -201,7 +206,7 @@ func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) call
 		life = min(life, unknownLife)
 	}
 	return call{countsScript, at.countsKey(of), nil, []string{
-		text(c.Version), text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount), spread(life),
+		text(c.Version), strings.Join([]string{text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount)}, " "), spread(life),
 	}}
 }
 

@@ -8,9 +8,9 @@
 //
 // # What lies in Redis
 //
-//	PREFIX:EPOCH:c:{TENANT:BIZ:BIZID}   counts of a subject: a hash of version and four counts
-//	PREFIX:EPOCH:s:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
-//	PREFIX:EPOCH:alive                  the sentinel: the runs of the servers that hold the epoch
+//	PREFIX:EPOCH:c:{TENANT:BIZ:BIZID}   counts of a subject: version and four counts in one field, and a fence
+//	PREFIX:EPOCH:w:{TENANT:u:USER}:BIZ  a window: a user's states on subjects of one biz
+//	PREFIX:EPOCH:alive:FORM             the sentinel: the runs of the servers that hold the epoch
 //	PREFIX:q:{TENANT}                   documents of persisted queries, by hash (lua/document.lua)
 //
 // What braces enclose decides in which slot of a cluster a key lies. An id with
@@ -23,8 +23,8 @@
 // What was read so is near, ready for use, for as long as that cache keeps it.
 // They are written by Publish and by fills, never over a version as new.
 //
-// A window holds an entry for each state of a reaction or a collection: the
-// latest word, its version, and a history of what the counts included of it.
+// A window holds an entry for each state of a reaction or a collection, those of
+// one subject in one field: the latest word, its version, and a history of what the counts included of it.
 // A window that holds all the user's states is marked so: what is absent from
 // it is known to be none, without asking the database. A user with more than a
 // thousand states in one biz has a window of those that were asked for lately.

@@ -17,7 +17,7 @@ func (e *epoch) countsKey(of storage.Subject) string {
 
 // windowKey names the window. All of a user's lie in one place.
 func (e *epoch) windowKey(of storage.WindowKey) string {
-	return e.prefix + ":s:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
+	return e.prefix + ":w:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
 }
 
 // tagged returns an id as it stands in a hash tag, which the first closing brace

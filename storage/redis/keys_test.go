@@ -38,7 +38,7 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 	if key := e.countsKey(subject("%7D:1")); key != "ovation:17:c:{default:video:%7D:1}" {
 		t.Error(key)
 	}
-	if key := e.windowKey(window("alice%25", "video")); key != "ovation:17:s:{default:u:alice%25}:video" {
+	if key := e.windowKey(window("alice%25", "video")); key != "ovation:17:w:{default:u:alice%25}:video" {
 		t.Error(key)
 	}
 	ids := rapid.StringMatching(`[{}%a:]{1,6}|\{?%(7B|7D|25){1,2}`)

@@ -14,16 +14,19 @@ import (
 // malformedValues are commands that put something into Redis that this package
 // has not written. EPOCH stands for the number of the epoch.
 var malformedValues = map[string][]string{
-	"a text in place of the window":   {"SET", "ovation:EPOCH:s:{default:u:alice}:video", "x"},
+	"a text in place of the window":   {"SET", "ovation:EPOCH:w:{default:u:alice}:video", "x"},
 	"a text in place of the counts":   {"SET", "ovation:EPOCH:c:{default:video:movie}", "x"},
-	"a part too many":                 {"HSET", "ovation:EPOCH:s:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;"},
-	"no entry in the window":          {"HSET", "ovation:EPOCH:s:{default:u:alice}:video", "smovie", "x"},
-	"a history of nonsense":           {"HSET", "ovation:EPOCH:s:{default:u:alice}:video", "smovie", "1 - 1 1 x:y;"},
-	"a version that is too large":     {"HSET", "ovation:EPOCH:s:{default:u:alice}:video", "smovie", "99999999999999999999 - 1 1 0:1;"},
-	"counts that are no numbers":      {"HSET", "ovation:EPOCH:c:{default:video:movie}", "v", "x", "r", "1", "l", "1", "d", "1", "c", "1"},
-	"one count that is no number":     {"HSET", "ovation:EPOCH:c:{default:video:movie}", "l", "x"},
-	"a birth that is none":            {"HSET", "ovation:EPOCH:s:{default:u:alice}:video", "~b", "x"},
-	"a birth that is none, and empty": {"HSET", "ovation:EPOCH:s:{default:u:alice}:video", "~b", ""},
+	"a part too many":                 {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;"},
+	"no entry in the window":          {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "x"},
+	"a history of nonsense":           {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "1 - 1 1 x:y;"},
+	"a version that is too large":     {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "99999999999999999999 - 1 1 0:1;"},
+	"counts that are no numbers":      {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "x 1 1 1 1"},
+	"one count that is no number":     {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 x 0 0"},
+	"a count too few":                 {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0"},
+	"a count too many":                {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0"},
+	"a count that is too large":       {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 99999999999999999999 0 0"},
+	"a birth that is none":            {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", "x"},
+	"a birth that is none, and empty": {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
 }
 
 // malform puts a malformed value into Redis where alice and bob like a movie, and

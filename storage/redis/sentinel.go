@@ -14,7 +14,12 @@ import (
 	"ovation/storage"
 )
 
-func (e *epoch) sentinel() string { return e.prefix + ":alive" }
+func (e *epoch) sentinel() string { return e.prefix + ":alive:" + form }
+
+// form is that of the values in Redis. A process that knows another form does not
+// find the sentinel and is a stranger to the mirror: versions that differ in it do
+// not read what the other writes.
+const form = "2"
 
 // find looks for the epoch in Redis: it is intact where the sentinel is there,
 // every key has a master that answers, and none of these has started since the
@@ -74,14 +79,14 @@ func (s *Store) probe(ctx context.Context) error {
 		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
 		version := text(s.Now().UnixMicro()) // so that it does write
 		_, err := s.run(ctx, []call{
-			{countsScript, key, nil, []string{version, "0", "0", "0", "0", life}},
+			{countsScript, key, nil, []string{version, "0 0 0 0", life}},
 			{showScript, key + ":w", nil, []string{life, life, "1", "q", "r", version, "-"}},
 		})
 		if err != nil {
 			return err
 		}
 		for _, reply := range s.client.DoMultiCache(ctx,
-			rueidis.CT(s.client.B().Hmget().Key(key).Field(countFields...).Cache(), time.Second)) {
+			rueidis.CT(s.client.B().Hget().Key(key).Field(countsField).Cache(), time.Second)) {
 			err = errors.Join(err, reply.Error())
 		}
 		if errors.Is(err, rueidis.ErrDoCacheAborted) {

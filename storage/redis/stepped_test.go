@@ -162,7 +162,7 @@ func (c steppedClient) DoMultiCache(ctx context.Context, commands ...rueidis.Cac
 			out[i] = cached
 			continue
 		}
-		out[i] = c.Do(ctx, c.B().Hmget().Key(key).Field(countFields...).Build())
+		out[i] = c.Do(ctx, c.B().Hget().Key(key).Field(countsField).Build())
 		c.caches.of[c.node][key] = out[i]
 		delete(c.caches.stale[c.node], key)
 	}
