@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"ovation/storage"
 )
@@ -157,7 +158,7 @@ func (w *writer) tell(p Progress) {
 
 // patience is how long a group's transaction waits for the one before. Stores
 // count that as part of the mark.
-const patience = storage.MarkTime / 2
+const patience = 2 * time.Second
 
 // persist writes what the actions of a group come to. Where it was kept waiting
 // for too long it is tried once more, when the one before has ended. It is not

@@ -10,7 +10,7 @@ import (
 // hung is how long a commit may take until its marks are forgotten, and then how
 // often. It is well below the time for which the mirror keeps windows from being
 // filled after a mark or a Forget, and calls a marked state not persisted.
-const hung = storage.MarkTime
+const hung = 4 * time.Second
 
 // forgetWhileHung forgets the marks of messages again and again while their
 // commit hangs, as it does without a synchronous standby: the mirror would

@@ -12,9 +12,9 @@ import (
 )
 
 // slow is how long a try takes before its commit that may have failed for the
-// size of its batch alone: no Mark takes longer. How long the commit takes
+// size of its batch alone: stores allow no Mark more time. How long the commit takes
 // depends on the disk and the standby, not on the batch.
-const slow = storage.MarkTime
+const slow = 4 * time.Second
 
 // persist makes a batch durable in one transaction and returns what changed.
 // While the store or the mirror is unavailable it tries again until ctx ends,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 	"ovation/worker"
 	"ovation/worker/local"
 )
@@ -386,7 +387,7 @@ func TestMarksOfACommitThatHangsAreForgotten(t *testing.T) {
 		}, worker.Options{})
 		wantAcked(t, publishAll(t, queue, 1))
 		time.Sleep(time.Minute)
-		const every = storage.MarkTime
+		const every = mirror.MarkTime
 		if want := []time.Duration{every, 2 * every, 2*every + 2*time.Second, 3*every + 2*time.Second}; !slices.Equal(forgotten, want) {
 			t.Errorf("marks were forgotten %v after they were made, want %v", forgotten, want)
 		}
@@ -402,7 +403,7 @@ func TestBatchThatTakesTooLongIsHalved(t *testing.T) {
 		errs := publishAll(t, queue, 8)
 		var got sizes
 		startWorker(t, queue, &hooks{Persister: store, before: got.note},
-			slowMarks{local.Mirror{Reader: store}, storage.MarkTime / 4}, worker.Options{})
+			slowMarks{local.Mirror{Reader: store}, mirror.MarkTime / 4}, worker.Options{})
 		wantAcked(t, errs)
 		if want := []int{8, 4, 4}; !slices.Equal(got.calls, want) {
 			t.Errorf("the tries had %v messages, want %v", got.calls, want)

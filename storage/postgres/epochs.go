@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const (
@@ -54,7 +55,7 @@ ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 )
 
 // readEpoch fills the epoch in once the batch is sent.
-func readEpoch(b *pgx.Batch, to *storage.Epoch) {
+func readEpoch(b *pgx.Batch, to *mirror.Epoch) {
 	b.Queue(selectEpoch).QueryRow(func(row pgx.Row) error {
 		var age, wait, silence, now int64
 		err := row.Scan(&to.Number, &to.Open, &age, &wait, &to.Holder, &silence, &to.History, &to.Rewound, &now)
@@ -66,7 +67,7 @@ func readEpoch(b *pgx.Batch, to *storage.Epoch) {
 }
 
 // readBarrier fills in what readEpoch leaves out.
-func readBarrier(b *pgx.Batch, to *storage.Epoch) {
+func readBarrier(b *pgx.Batch, to *mirror.Epoch) {
 	b.Queue(selectBarrier).QueryRow(func(row pgx.Row) error {
 		var age int64
 		err := row.Scan(&to.Barrier, &age, &to.Drained)
@@ -90,8 +91,8 @@ func pass(b *pgx.Batch, barriers []storage.Barrier) {
 // enter keeps the epoch from changing until the transaction ends. The lock is
 // a statement of its own: what reads the row then sees all that was committed
 // before the lock was granted.
-func enter(b *pgx.Batch) *storage.Epoch {
-	e := new(storage.Epoch)
+func enter(b *pgx.Batch) *mirror.Epoch {
+	e := new(mirror.Epoch)
 	b.Queue(holdEpoch)
 	readEpoch(b, e)
 	return e
@@ -99,7 +100,7 @@ func enter(b *pgx.Batch) *storage.Epoch {
 
 // Epoch looks the epoch up. It waits for a change under way, so that nobody
 // reads an old epoch once the change has got its time.
-func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
+func (s *Store) Epoch(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "read the epoch", func(t *tx) error {
 		b := t.batch()
 		e := enter(b)
@@ -114,12 +115,12 @@ func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
 }
 
 // CloseEpoch closes an epoch.
-func (s *Store) CloseEpoch(ctx context.Context, number int64) (storage.Epoch, error) {
+func (s *Store) CloseEpoch(ctx context.Context, number int64) (mirror.Epoch, error) {
 	return s.changeEpoch(ctx, "close the epoch", closeEpoch, number)
 }
 
 // NextEpoch begins an epoch.
-func (s *Store) NextEpoch(ctx context.Context, number int64, next storage.NewEpoch) (storage.Epoch, error) {
+func (s *Store) NextEpoch(ctx context.Context, number int64, next mirror.NewEpoch) (mirror.Epoch, error) {
 	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number, next.Number, next.Holder)
 }
 
@@ -129,13 +130,13 @@ func (s *Store) Hold(ctx context.Context, number int64) error {
 		b := t.batch()
 		b.Queue(quickCommit)
 		b.Queue(soonOrNever)
-		b.Queue(hold, number, storage.HoldTime.Microseconds())
+		b.Queue(hold, number, mirror.HoldTime.Microseconds())
 		return t.send(b)
 	})
 }
 
 // RaiseBarrier raises the barrier.
-func (s *Store) RaiseBarrier(ctx context.Context) (epoch storage.Epoch, err error) {
+func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "raise the barrier", func(t *tx) error {
 		b := t.batch()
 		b.Queue(soonOrNever)
@@ -151,12 +152,12 @@ func (s *Store) RaiseBarrier(ctx context.Context) (epoch storage.Epoch, err erro
 // since whoever wants it tries again.
 const soonOrNever = `SET LOCAL lock_timeout = '1s'`
 
-func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch storage.Epoch, err error) {
+func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, what, func(t *tx) error {
 		b := t.batch()
 		b.Queue(soonOrNever)
 		b.Queue(seizeEpoch)
-		b.Queue(update, append([]any{number, storage.EpochGrace.Microseconds()}, more...)...)
+		b.Queue(update, append([]any{number, mirror.EpochGrace.Microseconds()}, more...)...)
 		readEpoch(b, &epoch)
 		readBarrier(b, &epoch)
 		return t.send(b)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // Whoever closes an epoch waits for a transaction that hangs, and everybody who
@@ -25,7 +26,7 @@ func TestEpochChangeGivesUpBehindATransactionThatHangs(t *testing.T) {
 	<-inside
 	changed := make(chan error)
 	go func() {
-		_, err := s.NextEpoch(context.Background(), 1, storage.NewEpoch{Number: 2})
+		_, err := s.NextEpoch(context.Background(), 1, mirror.NewEpoch{Number: 2})
 		changed <- err
 	}()
 	_, err := s.Persist(t.Context(), []storage.Message{g.message("waits", 1)}, nil)
@@ -36,7 +37,7 @@ func TestEpochChangeGivesUpBehindATransactionThatHangs(t *testing.T) {
 	// Both have ended, and the transaction still hangs.
 	close(release)
 	fatal(t, <-done)
-	e, err := s.NextEpoch(t.Context(), 1, storage.NewEpoch{Number: 2})
+	e, err := s.NextEpoch(t.Context(), 1, mirror.NewEpoch{Number: 2})
 	if err != nil || !e.Open || e.Number != 2 {
 		t.Errorf("afterwards: %+v, %v", e, err)
 	}

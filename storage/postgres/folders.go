@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const (
@@ -151,7 +152,7 @@ func (s *Store) EmptyFolder(
 			return err
 		}
 		outcome.Epoch = epoch
-		return mark.Call(t.ctx, &outcome)
+		return mirror.Mark(t.ctx, mark, &outcome)
 	})
 	if err != nil {
 		return 0, storage.Outcome{}, err

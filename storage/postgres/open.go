@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const (
@@ -52,7 +52,7 @@ type Store struct {
 	close   context.CancelFunc
 }
 
-var _ storage.Database = (*Store)(nil)
+var _ mirror.Database = (*Store)(nil)
 
 // ErrNotMigrated says that the database lacks tables of this release. Migrate
 // makes them.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // Persist applies what is new of the messages in one transaction: one round
@@ -27,7 +28,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
-		return mark.Call(t.ctx, &outcome)
+		return mirror.Mark(t.ctx, mark, &outcome)
 	})
 	if err != nil {
 		return storage.Outcome{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 var errUnreadable = errors.New("unreadable")
@@ -84,7 +85,7 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 			return err
 		},
 		"windows": func(ctx context.Context) error {
-			_, err := s.Windows(ctx, []storage.WindowKey{{User: alice, Biz: "video"}}, 10)
+			_, err := s.Windows(ctx, []mirror.WindowKey{{User: alice, Biz: "video"}}, 10)
 			return err
 		},
 		"inbox": func(ctx context.Context) error { _, err := s.Seen(ctx, []string{"first"}); return err },

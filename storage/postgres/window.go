@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // One row more than fits tells that a window does not.
@@ -23,11 +24,11 @@ LEFT JOIN LATERAL (SELECT version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = s.biz_id LIMIT 1) i ON TRUE`
 
 // Windows looks up windows by one statement.
-func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
-	out := make([]storage.Window, len(keys))
+func (s *Store) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
+	out := make([]mirror.Window, len(keys))
 	rows := newColumns(3, 0, len(keys))
 	for i, k := range keys {
-		out[i] = storage.Window{Complete: true, States: make(map[string]storage.States)}
+		out[i] = mirror.Window{Complete: true, States: make(map[string]storage.States)}
 		rows.add([]string{k.User.Tenant, k.User.UserID, k.Biz})
 	}
 	held := make([]int, len(keys))
@@ -42,7 +43,7 @@ func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int
 		}
 		i--
 		if held[i]++; held[i] > limit {
-			out[i] = storage.Window{}
+			out[i] = mirror.Window{}
 			return nil
 		}
 		subject := storage.Subject{Tenant: keys[i].User.Tenant, Biz: keys[i].Biz, BizID: bizID}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // After a loss of Redis nothing is known of what is queued, however long workers
@@ -67,7 +68,7 @@ func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
 	other := open(t, Options{URL: server.url(), Database: db})
 	before := cut.epoch.Load()
 	slow.gate.Lock()
-	_, err := db.NextEpoch(t.Context(), before.number, storage.NewEpoch{Number: before.number + 1, Holder: before.holder})
+	_, err := db.NextEpoch(t.Context(), before.number, mirror.NewEpoch{Number: before.number + 1, Holder: before.holder})
 	must(t, err)
 	eventually(t, "it is not sure", func() bool { return !cut.sure(cut.epoch.Load()) })
 	eventually(t, "the others have gone on", func() bool { e := other.present(); return e != nil && e.number > before.number })
@@ -96,7 +97,7 @@ func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
 	if n := s.unshown.count(); n != 1 {
 		t.Errorf("%d states are remembered, want 1", n)
 	}
-	must(t, server.command("DEL", s.epoch.Load().windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})).Error())
+	must(t, server.command("DEL", s.epoch.Load().windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
 	slow.gate.Unlock()
 	eventually(t, "it is remembered no longer", func() bool { return s.unshown.count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // One mirror belongs to a database: one prefix in one Redis. A process whose Redis
@@ -90,7 +90,7 @@ func (c *claim) held(number int64) (held, lost, sure bool) {
 // has done so lately.
 func (s *Store) hold(ctx context.Context, at *epoch) {
 	held, lost, _ := s.claim.held(at.number)
-	if s.opts.Passive || !held || lost || at.rewound || at.silence < storage.HoldTime {
+	if s.opts.Passive || !held || lost || at.rewound || at.silence < mirror.HoldTime {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
@@ -120,11 +120,11 @@ func (s *Store) mayBegin(at *epoch) bool {
 
 // begin begins the next epoch in this mirror.
 func (s *Store) begin(ctx context.Context, at *epoch) (*epoch, error) {
-	next := storage.NewEpoch{Number: at.number + 1 + rand.Int64N(numberRange), Holder: s.name} //nolint:gosec // nobody gains by guessing it
+	next := mirror.NewEpoch{Number: at.number + 1 + rand.Int64N(numberRange), Holder: s.name} //nolint:gosec // nobody gains by guessing it
 	if err := s.announce(ctx, next.Number); err != nil {
 		return nil, err
 	}
-	return s.change(ctx, at, func(ctx context.Context, number int64) (storage.Epoch, error) {
+	return s.change(ctx, at, func(ctx context.Context, number int64) (mirror.Epoch, error) {
 		return s.opts.Database.NextEpoch(ctx, number, next)
 	})
 }

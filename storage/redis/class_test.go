@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 	"ovation/storage/postgres"
 )
 
@@ -99,7 +100,7 @@ func TestListsHaveATimeoutOfTheirOwn(t *testing.T) {
 
 // asked counts the reads by key that reach a database.
 type asked struct {
-	storage.Database
+	mirror.Database
 
 	reads atomic.Int64
 }
@@ -114,7 +115,7 @@ func (a *asked) States(ctx context.Context, keys []storage.StateKey, kinds stora
 	return a.Database.States(ctx, keys, kinds)
 }
 
-func (a *asked) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
+func (a *asked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	a.reads.Add(1)
 	return a.Database.Windows(ctx, keys, limit)
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // The zero value with local set is the local clock. It is safe for concurrent use.
 type clock struct {
 	local func() time.Time
-	best  atomic.Pointer[storage.ClockReading]
+	best  atomic.Pointer[mirror.ClockReading]
 
 	mu     sync.Mutex
 	warned bool
@@ -39,19 +39,19 @@ func (c *clock) now() time.Time {
 
 // timeAt is what the other clock showed, by a reading, at a moment of the local
 // one. The reading is taken as one of the middle between its bounds.
-func timeAt(r *storage.ClockReading, local time.Time) time.Time {
+func timeAt(r *mirror.ClockReading, local time.Time) time.Time {
 	return r.Time.Add(local.Sub(r.Before) - r.After.Sub(r.Before)/2)
 }
 
 // uncertainty is how far off timeAt may be at a moment.
-func uncertainty(r *storage.ClockReading, local time.Time) time.Duration {
+func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 	drift := time.Duration(math.Abs(float64(local.Sub(r.After))) * clockDrift)
 	return r.After.Sub(r.Before)/2 + drift
 }
 
 // note takes a reading that is more exact than the one in use has become, or
 // that contradicts it: then one of the clocks was set, or stood still.
-func (c *clock) note(r storage.ClockReading) {
+func (c *clock) note(r mirror.ClockReading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if best := c.best.Load(); best != nil {
@@ -89,7 +89,7 @@ func (s *Store) Now() time.Time { return s.clock.now() }
 func (s *Store) ClockSkew() time.Duration { return s.clock.skew() }
 
 // noteClock follows the database's clock.
-func (s *Store) noteClock(r storage.ClockReading) {
+func (s *Store) noteClock(r mirror.ClockReading) {
 	s.clock.note(r)
 	if s.clock.noticed() {
 		s.opts.Logger.Warn("this machine's clock differs from the database's: versions follow the database's clock; check NTP on both",

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // reading is one of a clock that is ahead by skew, with a round trip, of which
 // the way there took a part.
-func reading(local time.Time, skew, trip, there time.Duration) storage.ClockReading {
-	return storage.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
+func reading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
+	return mirror.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
 }
 
 func TestClockFollowsTheMostExactReading(t *testing.T) {
@@ -88,7 +88,7 @@ type otherClock struct {
 	local func() time.Time
 }
 
-func (d *otherClock) Epoch(ctx context.Context) (storage.Epoch, error) {
+func (d *otherClock) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	before := d.local()
 	e, err := d.Database.Epoch(ctx)
 	e.Clock.Before, e.Clock.After = before, d.local()

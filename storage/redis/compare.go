@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // Stale is something in Redis that is not what the database holds.
@@ -235,7 +236,7 @@ func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (m
 }
 
 // parseWindowKey is windowKey backwards.
-func (e *epoch) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
+func (e *epoch) parseWindowKey(key string) (of mirror.WindowKey, ok bool) {
 	tag := strings.TrimPrefix(key, e.prefix+":w:{")
 	end := strings.LastIndex(tag, "}:")
 	if end < 0 {
@@ -250,7 +251,7 @@ func (e *epoch) parseWindowKey(key string) (of storage.WindowKey, ok bool) {
 // compareWindow compares each entry with the database and, of a window that
 // holds all, that nothing lacks.
 func (s *Store) compareWindow(
-	ctx context.Context, of storage.WindowKey, fields map[string]string, stale func(field, inRedis, inDatabase string),
+	ctx context.Context, of mirror.WindowKey, fields map[string]string, stale func(field, inRedis, inDatabase string),
 ) (n int64, err error) {
 	ids := make(map[string]bool)
 	for name := range fields {
@@ -259,8 +260,8 @@ func (s *Store) compareWindow(
 		}
 	}
 	if fields["~f"] == "1" {
-		windows, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]storage.Window, error) {
-			return s.opts.Database.Windows(ctx, []storage.WindowKey{of}, 2*s.opts.Window)
+		windows, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]mirror.Window, error) {
+			return s.opts.Database.Windows(ctx, []mirror.WindowKey{of}, 2*s.opts.Window)
 		})
 		if err != nil {
 			return 0, err

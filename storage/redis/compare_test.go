@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
@@ -42,8 +43,8 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 	}
 	for _, words := range [][]string{
 		{"HSET", s.countsKey(movie), countsField, "4 0 7 0 0"},
-		{"HSET", s.windowKey(storage.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
-		{"HDEL", s.windowKey(storage.WindowKey{User: bob, Biz: "video"}), fieldName(other.BizID)},
+		{"HSET", s.windowKey(mirror.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
+		{"HDEL", s.windowKey(mirror.WindowKey{User: bob, Biz: "video"}), fieldName(other.BizID)},
 	} {
 		must(t, server.command(words...).Error())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 func text(n int64) string { return strconv.FormatInt(n, 10) }
@@ -229,7 +230,7 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if !outcome.At.IsZero() {
 		late = time.Since(outcome.At)
 	}
-	if late > max(freshTime, s.opts.Guard-storage.MarkTime) {
+	if late > max(freshTime, s.opts.Guard-mirror.MarkTime) {
 		if err := s.forgetApplied(ctx, at, outcome.Applied, nil); err != nil {
 			return s.unpublished(ctx, at, err)
 		}

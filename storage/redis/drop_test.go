@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // What is put aside is no longer the user's word, unless there was a later one.
@@ -53,8 +54,8 @@ func TestDroppedIsLaidOverNothing(t *testing.T) {
 
 // A commit may outlast the guard. Windows filled meanwhile know nothing of it.
 func TestCommitThatOutlastsTheGuard(t *testing.T) {
-	for what, write := range map[string]func(*Store, storage.Database, func()) (storage.Outcome, error){
-		"a worker": func(s *Store, db storage.Database, filled func()) (storage.Outcome, error) {
+	for what, write := range map[string]func(*Store, mirror.Database, func()) (storage.Outcome, error){
+		"a worker": func(s *Store, db mirror.Database, filled func()) (storage.Outcome, error) {
 			return db.Persist(context.Background(), message(react(alice, movie, storage.Like, 10)),
 				func(ctx context.Context, outcome storage.Outcome) error {
 					if err := s.Mark(ctx, outcome); err != nil {
@@ -64,7 +65,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 					return nil
 				})
 		},
-		"somebody past the queue": func(s *Store, db storage.Database, filled func()) (storage.Outcome, error) {
+		"somebody past the queue": func(s *Store, db mirror.Database, filled func()) (storage.Outcome, error) {
 			return db.Persist(context.Background(), message(react(alice, movie, storage.Like, 10)),
 				func(ctx context.Context, outcome storage.Outcome) error {
 					if err := s.forgetFirst(nil)(ctx, outcome); err != nil {
@@ -82,7 +83,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 				eventually(t, "the window is filled from before the commit", func() bool {
 					wantLikes(t, "meanwhile", see(t, s, alice, movie), 0, false)
 					full, _ := s.client.Do(t.Context(), s.client.B().Hget().
-						Key(s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})).Field("~f").Build()).ToString()
+						Key(s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})).Field("~f").Build()).ToString()
 					return full == "1"
 				})
 			})

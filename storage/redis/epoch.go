@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const (
 	pollTime    = 500 * time.Millisecond  // between two polls
 	pollLimit   = time.Second             // of a poll's calls, each
 	changeLimit = 5 * time.Second         // of closing an epoch or beginning one; writers may have to end first
-	sureTime    = 1500 * time.Millisecond // after a poll began; less than half of storage.EpochGrace
+	sureTime    = 1500 * time.Millisecond // after a poll began; less than half of mirror.EpochGrace
 	failTime    = 2 * time.Second         // of failing marks, before an epoch is closed
 	forgetTime  = time.Minute             // after which a failure is no longer one in a row
 	closedTime  = 5 * time.Second         // at least, of a closed epoch
@@ -202,7 +203,7 @@ func (s *Store) believe(ctx context.Context, now *epoch, began time.Time) (err e
 // askEpoch asks the database and learns from the answer.
 func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err error) {
 	began = time.Now()
-	var found storage.Epoch
+	var found mirror.Epoch
 	err = s.database.try(ctx, pollLimit, func(ctx context.Context) (err error) {
 		found, err = s.opts.Database.Epoch(ctx)
 		return err
@@ -229,7 +230,7 @@ func (s *Store) raiseBarrier(ctx context.Context) (*epoch, error) {
 
 // change closes the epoch or begins the next.
 func (s *Store) change(
-	ctx context.Context, now *epoch, change func(context.Context, int64) (storage.Epoch, error),
+	ctx context.Context, now *epoch, change func(context.Context, int64) (mirror.Epoch, error),
 ) (*epoch, error) {
 	ctx, cancel := context.WithTimeout(ctx, changeLimit)
 	defer cancel()
@@ -242,7 +243,7 @@ func (s *Store) change(
 
 // learn stores what the database has told, which is not sure by itself, and
 // returns a copy.
-func (s *Store) learn(found storage.Epoch, at time.Time) *epoch {
+func (s *Store) learn(found mirror.Epoch, at time.Time) *epoch {
 	before := s.epoch.Load()
 	now := s.epochOf(found.Number)
 	now.open, now.begun, now.learnt = found.Open, at.Add(-found.Age), time.Now()

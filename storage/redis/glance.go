@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // maxGlancing is how many pipelines of glances are under way at a time. Whoever
@@ -52,7 +53,7 @@ func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kin
 	if g == nil {
 		g = &glance{done: make(chan struct{}, 1)}
 	}
-	g.window = at.windowKey(storage.WindowKey{User: key.User, Biz: key.Subject.Biz})
+	g.window = at.windowKey(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
 	g.field, g.kind = fieldName(key.Subject.BizID), kind
 	if !s.glances.begin(g, s.glanceOn) {
 		return entry{}, false, errClosed

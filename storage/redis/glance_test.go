@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // What an action relies on is kept alive once it is old enough: a fill must not
@@ -15,7 +16,7 @@ func TestLookKeepsAlive(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie) // which loads the window
 	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
-	key := s.present().windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
+	key := s.present().windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	name := fieldName(movie.BizID)
 	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
 		value, err := server.command("HGET", key, name).ToString()

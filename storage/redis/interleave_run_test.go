@@ -12,6 +12,7 @@ import (
 
 	"ovation/internal/testing/seed"
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // work is a worker, and every worker that takes its place.
@@ -101,7 +102,7 @@ func (in *interleaving) evict() {
 	if in.now-in.touched[u] <= idleSteps {
 		return
 	}
-	key := in.worker.windowKey(storage.WindowKey{User: in.users[u], Biz: in.subject.Biz})
+	key := in.worker.windowKey(mirror.WindowKey{User: in.users[u], Biz: in.subject.Biz})
 	if shown, _ := in.plain.Do(ctx, in.plain.B().Hget().Key(key).Field("~n").Build()).AsInt64(); shown == 0 {
 		in.plain.Do(ctx, in.plain.B().Del().Key(key).Build())
 	}
@@ -244,7 +245,7 @@ func (in *interleaving) atRest() {
 		inDatabase := states[0]
 		states, where, err := in.worker.Look(ctx, []storage.StateKey{in.key(u)}, windowStates)
 		if err != nil || wordOf(states[0].Liked, states[0].Collected) != want || where != storage.Persisted {
-			raw := in.plain.Do(ctx, in.plain.B().Hgetall().Key(in.worker.windowKey(storage.WindowKey{User: in.users[u], Biz: in.subject.Biz})).Build())
+			raw := in.plain.Do(ctx, in.plain.B().Hgetall().Key(in.worker.windowKey(mirror.WindowKey{User: in.users[u], Biz: in.subject.Biz})).Build())
 			window, _ := raw.AsStrMap()
 			in.reportf("at rest, user %d is %s in Redis (%v): %v; in the database %+v, want %+v", u, where, err, window, inDatabase, want)
 		}

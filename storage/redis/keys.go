@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // countsKey names the counts of a subject. What stands in braces decides where
@@ -16,7 +17,7 @@ func (e *epoch) countsKey(of storage.Subject) string {
 }
 
 // windowKey names the window. All of a user's lie in one place.
-func (e *epoch) windowKey(of storage.WindowKey) string {
+func (e *epoch) windowKey(of mirror.WindowKey) string {
 	return e.prefix + ":w:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
 }
 

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // hashTag is the part of a key that a cluster hashes, by the rule of its
@@ -23,8 +24,8 @@ func hashTag(key string) string {
 func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 	e := (&Store{opts: Options{Prefix: "ovation"}}).epochOf(17)
 	subject := func(id string) storage.Subject { return storage.Subject{Tenant: "default", Biz: "video", BizID: id} }
-	window := func(user, biz string) storage.WindowKey {
-		return storage.WindowKey{User: storage.User{Tenant: "default", UserID: user}, Biz: biz}
+	window := func(user, biz string) mirror.WindowKey {
+		return mirror.WindowKey{User: storage.User{Tenant: "default", UserID: user}, Biz: biz}
 	}
 	// Ids made to share a slot.
 	for _, id := range []string{"}", "}1", "x}2", "{", "{}", "x{a}b}", "}:u:alice", "%7D", "{%7D", "%", "é}"} {

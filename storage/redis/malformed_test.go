@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // malformedValues are commands that put something into Redis that this package
@@ -78,7 +79,7 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 			both := make([]*glance, 0, 2)
 			for _, user := range []storage.User{alice, bob} {
 				both = append(both, &glance{
-					window: at.windowKey(storage.WindowKey{User: user, Biz: movie.Biz}),
+					window: at.windowKey(mirror.WindowKey{User: user, Biz: movie.Biz}),
 					field:  fieldName(movie.BizID), kind: reaction, done: make(chan struct{}, 1),
 				})
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // Look returns what each user did to each subject as of the latest
@@ -26,16 +27,16 @@ type group struct {
 	epoch  *epoch
 	script *script
 	first  []string // arguments that come before, of every window
-	at     map[storage.WindowKey]int
+	at     map[mirror.WindowKey]int
 	calls  []call
 }
 
 func (s *Store) group(at *epoch, of *script, first ...string) *group {
-	return &group{store: s, epoch: at, script: of, first: first, at: make(map[storage.WindowKey]int)}
+	return &group{store: s, epoch: at, script: of, first: first, at: make(map[mirror.WindowKey]int)}
 }
 
 func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kind, args ...string) {
-	key := storage.WindowKey{User: user, Biz: subject.Biz}
+	key := mirror.WindowKey{User: user, Biz: subject.Biz}
 	i, ok := g.at[key]
 	if !ok {
 		i = len(g.calls)

@@ -16,10 +16,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // Database is what lies behind.
-type Database = storage.Database
+type Database = mirror.Database
 
 // Options say where Redis is and what lies behind it. URL and Database are
 // needed; the zero value of everything else is a good choice.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
@@ -65,7 +66,7 @@ func TestStaleFillIsDropped(t *testing.T) {
 			s := open(t, Options{URL: server.url(), Database: db, Window: 1})
 			if tooMuch {
 				persist(t, db, s, react(alice, video("a"), storage.Like, 1), react(alice, video("b"), storage.Like, 1))
-				server.command("DEL", s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz}))
+				server.command("DEL", s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz}))
 			}
 			// While the window is read from the database, a like is shown, and
 			// persisted.
@@ -243,7 +244,7 @@ func TestShownOutlivesAReload(t *testing.T) {
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued))
-	key := s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
+	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	server.command("HDEL", key, "~b")
 	for range 2 {
 		got := see(t, s, alice, movie)
@@ -279,7 +280,7 @@ func TestMarkedOutlivesAReload(t *testing.T) {
 	if !errors.Is(err, dies) {
 		t.Fatal(err)
 	}
-	key := s.windowKey(storage.WindowKey{User: alice, Biz: movie.Biz})
+	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	entry, err := server.command("HGET", key, "smovie").ToString()
 	must(t, err)
 	words := strings.Fields(entry)
@@ -316,7 +317,7 @@ func TestWindowsAreBounded(t *testing.T) {
 				wantLikes(t, fmt.Sprintf("round %d, %s", round, got[i].BizID), got[i], int64((i+1)%2), i%2 == 0)
 			}
 		}
-		key := s.windowKey(storage.WindowKey{User: alice, Biz: "video"})
+		key := s.windowKey(mirror.WindowKey{User: alice, Biz: "video"})
 		if n, err := server.command("HLEN", key).AsInt64(); err != nil || n > limit+limit/4+5 {
 			t.Errorf("round %d: the window has %d fields, %v", round, n, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
@@ -42,7 +43,7 @@ func TestReactionsMergeInAnyOrder(t *testing.T) {
 type merging struct {
 	testing.TB
 
-	db     storage.Database
+	db     mirror.Database
 	s      *Store
 	users  int
 	viewer storage.User

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 	"ovation/storage/sqlite"
 )
 
@@ -118,10 +119,10 @@ type hooked struct {
 	fail    atomic.Pointer[func(context.Context) error]
 }
 
-func (h *hooked) Epoch(ctx context.Context) (storage.Epoch, error) {
+func (h *hooked) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	if f := h.fail.Load(); f != nil {
 		if err := (*f)(ctx); err != nil {
-			return storage.Epoch{}, err
+			return mirror.Epoch{}, err
 		}
 	}
 	return h.Store.Epoch(ctx)
@@ -153,7 +154,7 @@ func (h *hooked) States(ctx context.Context, keys []storage.StateKey, kinds stor
 	return out, err
 }
 
-func (h *hooked) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
+func (h *hooked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	if err := h.trouble(ctx); err != nil {
 		return nil, err
 	}

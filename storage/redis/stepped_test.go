@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 	"ovation/storage/sqlite"
 )
 
@@ -55,11 +56,11 @@ func (d steppedDatabase) States(ctx context.Context, keys []storage.StateKey, ki
 	return d.Store.States(ctx, keys, kinds)
 }
 
-func (d steppedDatabase) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
+func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	step(ctx)
 	defer step(ctx)
 	if d.tooMuch {
-		return make([]storage.Window, len(keys)), nil
+		return make([]mirror.Window, len(keys)), nil
 	}
 	return d.Store.Windows(ctx, keys, limit)
 }

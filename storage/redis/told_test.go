@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 	"ovation/storage/sqlite"
 )
 
@@ -77,7 +78,7 @@ type slowPolls struct {
 	gate sync.RWMutex
 }
 
-func (d *slowPolls) Epoch(ctx context.Context) (storage.Epoch, error) {
+func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
 	return d.Store.Epoch(ctx)
@@ -113,7 +114,7 @@ type rewoundDatabase struct {
 	rewound atomic.Bool
 }
 
-func (d *rewoundDatabase) Epoch(ctx context.Context) (storage.Epoch, error) {
+func (d *rewoundDatabase) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	e, err := d.Store.Epoch(ctx)
 	if d.rewound.Load() {
 		e.Rewound, e.History = true, e.History+" and back"
@@ -121,9 +122,9 @@ func (d *rewoundDatabase) Epoch(ctx context.Context) (storage.Epoch, error) {
 	return e, err
 }
 
-func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next storage.NewEpoch) (storage.Epoch, error) {
+func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirror.NewEpoch) (mirror.Epoch, error) {
 	if d.rewound.Load() {
-		return storage.Epoch{}, storage.ErrUnavailable
+		return mirror.Epoch{}, storage.ErrUnavailable
 	}
 	return d.Store.NextEpoch(ctx, number, next)
 }

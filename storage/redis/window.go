@@ -12,13 +12,14 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const windowStates = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection)
 
 // window is what is asked of one window, and what it answers.
 type window struct {
-	storage.WindowKey
+	mirror.WindowKey
 
 	key    string
 	asked  []int    // indices of the keys asked
@@ -34,7 +35,7 @@ type window struct {
 func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 	var out []*window
 	for i := range keys {
-		key := storage.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
+		key := mirror.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
 		at := slices.IndexFunc(out, func(w *window) bool { return w.WindowKey == key })
 		if at < 0 {
 			at = len(out)
@@ -322,9 +323,9 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 
 // loadWindows reads everything of the windows that are not loaded. The answer
 // has a place for each window.
-func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]storage.Window, error) {
-	out := make([]storage.Window, len(windows))
-	var keys []storage.WindowKey
+func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]mirror.Window, error) {
+	out := make([]mirror.Window, len(windows))
+	var keys []mirror.WindowKey
 	var at []int
 	for i, w := range windows {
 		if !w.loaded {
@@ -334,7 +335,7 @@ func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]storage.W
 	if len(keys) == 0 {
 		return out, nil
 	}
-	found, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]storage.Window, error) {
+	found, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]mirror.Window, error) {
 		return s.opts.Database.Windows(ctx, keys, s.opts.Window)
 	})
 	if err != nil {

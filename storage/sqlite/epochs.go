@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const (
@@ -23,7 +24,7 @@ INSERT INTO watermark (partitions, partition, barrier) SELECT ?1, ?2, barrier FR
 ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 )
 
-func (t tx) epoch(now time.Time) (e storage.Epoch, err error) {
+func (t tx) epoch(now time.Time) (e mirror.Epoch, err error) {
 	err = t.query(selectEpoch, nil, func(scan func(...any) error) error {
 		var changed, free, held, raised int64
 		err := scan(&e.Number, &e.Open, &changed, &free, &e.Holder, &held, &e.Barrier, &raised, &e.Drained)
@@ -35,23 +36,23 @@ func (t tx) epoch(now time.Time) (e storage.Epoch, err error) {
 }
 
 // Epoch looks the epoch up.
-func (s *Store) Epoch(ctx context.Context) (epoch storage.Epoch, err error) {
+func (s *Store) Epoch(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.read(ctx, "read the epoch", func(t tx) (err error) {
 		now := s.now()
 		epoch, err = t.epoch(now)
-		epoch.Clock = storage.ClockReading{Time: now, Before: now, After: now} // the one clock there is
+		epoch.Clock = mirror.ClockReading{Time: now, Before: now, After: now} // the one clock there is
 		return err
 	})
 	return epoch, err
 }
 
 // CloseEpoch closes an epoch.
-func (s *Store) CloseEpoch(ctx context.Context, number int64) (storage.Epoch, error) {
+func (s *Store) CloseEpoch(ctx context.Context, number int64) (mirror.Epoch, error) {
 	return s.changeEpoch(ctx, "close the epoch", closeEpoch, number)
 }
 
 // NextEpoch begins an epoch.
-func (s *Store) NextEpoch(ctx context.Context, number int64, next storage.NewEpoch) (storage.Epoch, error) {
+func (s *Store) NextEpoch(ctx context.Context, number int64, next mirror.NewEpoch) (mirror.Epoch, error) {
 	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number, next.Number, next.Holder)
 }
 
@@ -60,13 +61,13 @@ func (s *Store) Hold(ctx context.Context, number int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
 	return s.write(ctx, "hold the epoch", func(t tx) error {
-		_, err := t.exec(hold, number, storage.Micros(s.now()), storage.HoldTime.Microseconds())
+		_, err := t.exec(hold, number, storage.Micros(s.now()), mirror.HoldTime.Microseconds())
 		return err
 	})
 }
 
 // RaiseBarrier raises the barrier.
-func (s *Store) RaiseBarrier(ctx context.Context) (epoch storage.Epoch, err error) {
+func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "raise the barrier", func(t tx) (err error) {
 		if _, err := t.exec(raiseBarrier, storage.Micros(s.now())); err != nil {
 			return err
@@ -88,9 +89,9 @@ func (t tx) pass(barriers []storage.Barrier) error {
 }
 
 // changeEpoch waits for the transaction under way: one writes at a time.
-func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch storage.Epoch, err error) {
+func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, what, func(t tx) (err error) {
-		if _, err := t.exec(update, append([]any{number, storage.Micros(s.now()), storage.EpochGrace.Microseconds()}, more...)...); err != nil {
+		if _, err := t.exec(update, append([]any{number, storage.Micros(s.now()), mirror.EpochGrace.Microseconds()}, more...)...); err != nil {
 			return err
 		}
 		epoch, err = t.epoch(s.now())

@@ -11,6 +11,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const insertFolder = `
@@ -138,7 +139,7 @@ func (s *Store) EmptyFolder(
 		if outcome.Counts, err = t.settle(moved, 1); err != nil {
 			return err
 		}
-		return mark.Call(ctx, &outcome)
+		return mirror.Mark(ctx, mark, &outcome)
 	})
 	if err != nil {
 		return 0, storage.Outcome{}, err

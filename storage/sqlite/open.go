@@ -17,6 +17,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // readers is how many calls read by key at the same time, listers how many list.
@@ -56,7 +57,7 @@ type Store struct {
 	close  func() error
 }
 
-var _ storage.Database = (*Store)(nil)
+var _ mirror.Database = (*Store)(nil)
 
 // Open opens the database and brings its tables up to date. Errors:
 // storage.ErrNewerSchema; storage.ErrUnavailable where the file cannot be

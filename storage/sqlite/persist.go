@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // Persist applies what is new of the messages in one transaction. The number
@@ -44,7 +45,7 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if outcome.Counts, err = t.recall(outcome.Counts, skipped); err != nil {
 			return err
 		}
-		return mark.Call(ctx, &outcome)
+		return mirror.Mark(ctx, mark, &outcome)
 	})
 	if err != nil {
 		return storage.Outcome{}, err

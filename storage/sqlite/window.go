@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 const (
@@ -19,8 +20,8 @@ WHERE s.tenant = ? AND s.user_id = ? AND s.biz = ? LIMIT ?`
 )
 
 // Windows looks up windows as of one moment.
-func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int) ([]storage.Window, error) {
-	out := make([]storage.Window, len(keys))
+func (s *Store) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
+	out := make([]mirror.Window, len(keys))
 	err := s.read(ctx, "read windows", func(t tx) error {
 		for i, key := range keys {
 			window, err := t.window(key, limit)
@@ -37,7 +38,7 @@ func (s *Store) Windows(ctx context.Context, keys []storage.WindowKey, limit int
 	return out, nil
 }
 
-func (t tx) window(key storage.WindowKey, limit int) (storage.Window, error) {
+func (t tx) window(key mirror.WindowKey, limit int) (mirror.Window, error) {
 	states := make(map[string]storage.States)
 	args := []any{key.User.Tenant, key.User.UserID, key.Biz, limit + 1}
 	rows := 0
@@ -51,7 +52,7 @@ func (t tx) window(key storage.WindowKey, limit int) (storage.Window, error) {
 		return err
 	})
 	if err != nil || rows > limit {
-		return storage.Window{}, err
+		return mirror.Window{}, err
 	}
 	args[3] = limit + 1 - rows
 	err = t.query(selectCollectionWindow, args, func(scan func(...any) error) error {
@@ -69,7 +70,7 @@ func (t tx) window(key storage.WindowKey, limit int) (storage.Window, error) {
 		return err
 	})
 	if err != nil || rows > limit {
-		return storage.Window{}, err
+		return mirror.Window{}, err
 	}
-	return storage.Window{Complete: true, States: states}, nil
+	return mirror.Window{Complete: true, States: states}, nil
 }

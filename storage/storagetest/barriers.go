@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // barrier is a message that is one.
@@ -33,7 +34,7 @@ func barrierIsPassedByEveryPartition(w *world) {
 	e, err := next(db)(ctx, 2)
 	w.must(err)
 	first := e.Barrier
-	if first < 1 || e.Drained || e.BarrierAge < 0 || e.BarrierAge >= storage.EpochGrace {
+	if first < 1 || e.Drained || e.BarrierAge < 0 || e.BarrierAge >= mirror.EpochGrace {
 		w.Errorf("raised by the next epoch: %+v", e)
 	}
 	_, err = w.s.Persist(ctx, []storage.Message{w.barrier(first, 0, 2)}, nil)
@@ -99,7 +100,7 @@ func restoredDatabaseUsesNoBarrierTwice(w *world) {
 	w.persistMessages(w.barrier(before.Barrier, 0, 1))
 	w.wantBarrier("the lost barrier is passed", after.Barrier, false)
 	// The server before had a clock that was ahead.
-	w.persistMessages(w.barrier(after.Barrier+storage.EpochGrace.Microseconds(), 0, 1))
+	w.persistMessages(w.barrier(after.Barrier+mirror.EpochGrace.Microseconds(), 0, 1))
 	w.wantBarrier("a lost barrier of a higher number is passed", after.Barrier, false)
 	w.persistMessages(w.barrier(after.Barrier, 0, 1))
 	w.wantBarrier("its own barrier is passed", after.Barrier, true)

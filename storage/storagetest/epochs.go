@@ -10,20 +10,21 @@ import (
 	"sync/atomic"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 // database is the store of the case with all its roles.
-func (w *world) database() storage.Database {
+func (w *world) database() mirror.Database {
 	w.Helper()
-	d, ok := w.s.(storage.Database)
+	d, ok := w.s.(mirror.Database)
 	if !ok {
-		w.Fatalf("%T is no storage.Database", w.s)
+		w.Fatalf("%T is no mirror.Database", w.s)
 	}
 	return d
 }
 
 // wantEpoch compares all but the age, which is not below 0.
-func (w *world) wantEpoch(what string, got storage.Epoch, err error, number int64, open bool) {
+func (w *world) wantEpoch(what string, got mirror.Epoch, err error, number int64, open bool) {
 	w.Helper()
 	w.must(err)
 	if got.Number != number || got.Open != open || got.Age < 0 {
@@ -32,32 +33,32 @@ func (w *world) wantEpoch(what string, got storage.Epoch, err error, number int6
 }
 
 // outlastGrace lets all that has to do with epochs have been
-// storage.EpochGrace earlier.
+// mirror.EpochGrace earlier.
 func (w *world) outlastGrace() {
 	w.Helper()
-	grace := strconv.FormatInt(storage.EpochGrace.Microseconds(), 10)
+	grace := strconv.FormatInt(mirror.EpochGrace.Microseconds(), 10)
 	w.db.Edit(w.T, `UPDATE mirror SET changed_at = changed_at - `+grace+`, free_at = free_at - `+grace)
 }
 
 // next begins the epoch of the next number.
-func next(db storage.Epochs) func(context.Context, int64) (storage.Epoch, error) {
-	return func(ctx context.Context, number int64) (storage.Epoch, error) {
-		return db.NextEpoch(ctx, number, storage.NewEpoch{Number: number + 1, Holder: "a mirror"})
+func next(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
+	return func(ctx context.Context, number int64) (mirror.Epoch, error) {
+		return db.NextEpoch(ctx, number, mirror.NewEpoch{Number: number + 1, Holder: "a mirror"})
 	}
 }
 
 // Processes see which mirror an epoch belongs to, and whether it is used.
 func epochsAreHeld(w *world) {
 	db, ctx := w.database(), w.Context()
-	e, err := db.NextEpoch(ctx, 1, storage.NewEpoch{Number: 20, Holder: "one"})
+	e, err := db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 20, Holder: "one"})
 	w.wantEpoch("begun", e, err, 20, true)
-	e, err = db.NextEpoch(ctx, 1, storage.NewEpoch{Number: 30, Holder: "another"})
+	e, err = db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 30, Holder: "another"})
 	w.wantEpoch("begun by who comes late", e, err, 20, true)
 	w.equal("its mirror", e.Holder, "one")
 	w.outlastHold()
 	before, err := db.Epoch(ctx)
 	w.wantEpoch("used by nobody", before, err, 20, true)
-	if before.Silence < storage.EpochGrace {
+	if before.Silence < mirror.EpochGrace {
 		w.Errorf("used by nobody it is silent for %v", before.Silence)
 	}
 	w.must(db.Hold(ctx, 19))
@@ -73,25 +74,25 @@ func epochsAreHeld(w *world) {
 		w.Errorf("used it is %+v", e)
 	}
 	w.outlastHold()
-	e, err = db.NextEpoch(ctx, 20, storage.NewEpoch{Number: 31, Holder: "another"})
+	e, err = db.NextEpoch(ctx, 20, mirror.NewEpoch{Number: 31, Holder: "another"})
 	w.wantEpoch("the next one", e, err, 31, true)
 	if e.Holder != "another" || e.Silence >= before.Silence {
 		w.Errorf("the next one is %+v", e)
 	}
 }
 
-// outlastHold lets it have been said storage.EpochGrace earlier that the mirror
+// outlastHold lets it have been said mirror.EpochGrace earlier that the mirror
 // is used.
 func (w *world) outlastHold() {
 	w.Helper()
-	w.db.Edit(w.T, `UPDATE mirror SET held_at = held_at - `+strconv.FormatInt(storage.EpochGrace.Microseconds(), 10))
+	w.db.Edit(w.T, `UPDATE mirror SET held_at = held_at - `+strconv.FormatInt(mirror.EpochGrace.Microseconds(), 10))
 }
 
 func epochsRise(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.Epoch(ctx)
 	w.wantEpoch("at first", e, err, 1, false)
-	if e.Age < storage.EpochGrace || e.Wait > 0 {
+	if e.Age < mirror.EpochGrace || e.Wait > 0 {
 		w.Errorf("at first the epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
 	}
 	w.equal("of a transaction", w.persist(like(user("alice"), video("0"), 1)).Epoch, int64(0))
@@ -103,7 +104,7 @@ func epochsRise(w *world) {
 
 	e, err = next(db)(ctx, 2)
 	w.wantEpoch("the next of an open one", e, err, 3, true)
-	if e.Age >= storage.EpochGrace || e.Wait <= 0 || e.Wait > storage.EpochGrace {
+	if e.Age >= mirror.EpochGrace || e.Wait <= 0 || e.Wait > mirror.EpochGrace {
 		w.Errorf("the next is %v old, and nothing is committed for %v", e.Age, e.Wait)
 	}
 	e, err = next(db)(ctx, 2)
@@ -117,12 +118,12 @@ func epochsRise(w *world) {
 	w.wantEpoch("some time later", before, err, 3, false)
 	e, err = db.CloseEpoch(ctx, 3)
 	w.wantEpoch("closed again", e, err, 3, false)
-	if before.Age < storage.EpochGrace || e.Age < before.Age || e.Wait > 0 {
+	if before.Age < mirror.EpochGrace || e.Age < before.Age || e.Wait > 0 {
 		w.Errorf("closed again the epoch is %v old, after %v", e.Age, before.Age)
 	}
 	e, err = next(db)(ctx, 3)
 	w.wantEpoch("the next of a closed one", e, err, 4, true)
-	if e.Age >= storage.EpochGrace || e.Wait > 0 {
+	if e.Age >= mirror.EpochGrace || e.Wait > 0 {
 		w.Errorf("a new epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
 	}
 
@@ -157,14 +158,14 @@ func endedEpochRefusesThenGoesOn(w *world) {
 	w.must(err)
 	for _, step := range []struct {
 		name   string
-		change func(context.Context, int64) (storage.Epoch, error)
+		change func(context.Context, int64) (mirror.Epoch, error)
 		number int64
 		want   int64
 	}{
 		{"closed", db.CloseEpoch, 2, 0},
 		{"begun after a closed one", next(db), 2, 3},
 		{"begun after an open one", next(db), 3, 4},
-		{"closed and begun at once", func(ctx context.Context, number int64) (storage.Epoch, error) {
+		{"closed and begun at once", func(ctx context.Context, number int64) (mirror.Epoch, error) {
 			if e, err := db.CloseEpoch(ctx, number); err != nil {
 				return e, err
 			}
@@ -213,7 +214,7 @@ func (w *world) refuses(m storage.Message) {
 // Whoever changes the epoch finds committed what began before.
 func epochChangeWaitsForTransactions(w *world) {
 	alice, s := user("alice"), video("1")
-	other, _ := w.open().(storage.Database)
+	other, _ := w.open().(mirror.Database)
 	w.persist(like(user("bob"), s, 1), collect(alice, s, storage.DefaultFolderID, 1))
 	_, err := next(other)(w.Context(), 1)
 	w.must(err)

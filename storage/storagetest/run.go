@@ -88,7 +88,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	})
 }
 
-// RunDatabase runs the cases of the roles that storage.Database has besides.
+// RunDatabase runs the cases of the roles that mirror.Database has besides.
 // What Open returns must be one.
 func RunDatabase(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()

@@ -1,6 +1,9 @@
 package storagetest
 
-import "ovation/storage"
+import (
+	"ovation/storage"
+	"ovation/storage/mirror"
+)
 
 func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 	alice, bob, foreign := user("alice"), user("bob"), storage.User{Tenant: "other", UserID: "alice"}
@@ -15,7 +18,7 @@ func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 	)
 	w.persist(react(alice, video("3"), storage.NoReaction, 10), collect(alice, video("4"), "", 11))
 
-	videos := storage.WindowKey{User: alice, Biz: "video"}
+	videos := mirror.WindowKey{User: alice, Biz: "video"}
 	all := map[string]storage.States{
 		"1": {
 			Liked:     &storage.Liked{User: alice, Subject: video("1"), Reaction: storage.Like, Version: 1},
@@ -27,13 +30,13 @@ func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 		"3": {Reaction: storage.Register{Set: 10}, CountsVersion: 2},
 		"4": {CollectionVersion: 11, CountsVersion: 2},
 	}
-	like := func(u storage.User, s storage.Subject, version int64) storage.Window {
-		return storage.Window{Complete: true, States: map[string]storage.States{
+	like := func(u storage.User, s storage.Subject, version int64) mirror.Window {
+		return mirror.Window{Complete: true, States: map[string]storage.States{
 			s.BizID: {Liked: &storage.Liked{User: u, Subject: s, Reaction: storage.Like, Version: version}, Reaction: storage.Register{Value: storage.Like, Set: version}, CountsVersion: 1},
 		}}
 	}
-	none := storage.Window{Complete: true, States: map[string]storage.States{}}
-	keys := []storage.WindowKey{
+	none := mirror.Window{Complete: true, States: map[string]storage.States{}}
+	keys := []mirror.WindowKey{
 		videos,
 		{User: bob, Biz: "video"},
 		{User: alice, Biz: "article"},
@@ -44,13 +47,13 @@ func windowsHoldAllOrSayThatTheyDoNot(w *world) {
 		{User: user(""), Biz: "video"},
 	}
 	for limit, complete := range map[int]bool{4: false, 5: true, 1000: true} {
-		window := storage.Window{Complete: true, States: all}
+		window := mirror.Window{Complete: true, States: all}
 		if !complete {
-			window = storage.Window{}
+			window = mirror.Window{}
 		}
 		got, err := w.database().Windows(w.Context(), keys, limit)
 		w.must(err)
-		w.equal("windows", got, []storage.Window{
+		w.equal("windows", got, []mirror.Window{
 			window, like(bob, video("1"), 8), like(alice, article, 7), window,
 			like(foreign, theirs, 9), none, none, none,
 		})

@@ -1,4 +1,4 @@
-package storage_test
+package mirror_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/mirror"
 )
 
 func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
@@ -18,22 +19,22 @@ func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
 		want  error
 	}{
 		"at once":          {},
-		"just in time":     {takes: storage.MarkTime},
-		"too late":         {takes: storage.MarkTime + time.Millisecond, want: storage.ErrUnavailable},
+		"just in time":     {takes: mirror.MarkTime},
+		"too late":         {takes: mirror.MarkTime + time.Millisecond, want: storage.ErrUnavailable},
 		"refused":          {fails: broken, want: broken},
 		"refused too late": {takes: time.Minute, fails: broken, want: broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				mark := storage.Mark(func(_ context.Context, outcome storage.Outcome) error {
+				mark := func(_ context.Context, outcome storage.Outcome) error {
 					if outcome.Epoch != 7 || !outcome.At.IsZero() {
 						t.Errorf("the mark is told %+v", outcome)
 					}
 					time.Sleep(c.takes) // no time at all in a bubble
 					return c.fails
-				})
+				}
 				outcome := storage.Outcome{Epoch: 7}
-				err := mark.Call(t.Context(), &outcome)
+				err := mirror.Mark(t.Context(), mark, &outcome)
 				if !errors.Is(err, c.want) || err == nil && !outcome.At.Equal(time.Now()) {
 					t.Errorf("the outcome is %+v, the error %v; want %v", outcome, err, c.want)
 				}
@@ -41,7 +42,7 @@ func TestMarkThatTakesTooLongIsNotCommitted(t *testing.T) {
 		})
 	}
 	var outcome storage.Outcome
-	if err := storage.Mark(nil).Call(t.Context(), &outcome); err != nil || outcome.At.IsZero() {
+	if err := mirror.Mark(t.Context(), nil, &outcome); err != nil || outcome.At.IsZero() {
 		t.Errorf("of no mark: %+v, %v", outcome, err)
 	}
 }
