@@ -72,16 +72,30 @@ end
 
 local function entry(name) return unpacked(name, redis.call('HGET', window, field_of(name))) end
 
+-- head reads what the window says of itself, and the entry of a name, at once: each
+-- command costs. It returns the entry, the lease, how many entries are shown, and
+-- whether what is absent is known to be none.
+local function head(name)
+  local all = redis.call('HMGET', window, '~l', '~n', '~f', field_of(name))
+  local e, malformed = unpacked(name, all[4])
+  return e, all[1], tonumber(all[2] or '0'), all[3] == '1' and not malformed
+end
+
 -- known_none is the entry of what is absent from a window that holds all.
 local function known_none()
-  if redis.call('HGET', window, '~f') ~= '1' then return nil end
   return {version = '0', shown = '-', touched = '0', state = '-', history = '0:0'}
 end
 
 local function packed(e) return table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ') end
 
--- put writes an entry that was read.
-local function put(name, e) redis.call('HSET', window, field_of(name), joined(name, packed(e))) end
+-- put writes an entry that was read and, if given, how many are shown.
+local function put(name, e, shown)
+  if shown then
+    redis.call('HSET', window, field_of(name), joined(name, packed(e)), '~n', shown)
+  else
+    redis.call('HSET', window, field_of(name), joined(name, packed(e)))
+  end
+end
 
 -- newer tells whether version a is above version b.
 local function newer(a, b) return tonumber(a) > tonumber(b) end

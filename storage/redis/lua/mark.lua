@@ -27,16 +27,14 @@ local function remember(history, version, share)
   return table.concat(kept, ',')
 end
 
--- The first state, mostly the only one, is read and written together with what
--- the window says of itself: each command costs.
-local head = redis.call('HMGET', window, '~l', '~n', field_of(ARGV[5]))
-local leased, shown = head[1], tonumber(head[2] or '0')
+local first, leased, shown, full = head(ARGV[5])
 local present, absent = 0, false
 for i = 5, #ARGV, 5 do
   local name, version, state, share, v = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
-  local e
-  if i == 5 then e = unpacked(name, head[3]) else e = entry(name) end
-  e = e or known_none()
+  local e, malformed = first, false
+  if i > 5 then e, malformed = entry(name) end
+  full = full and not malformed
+  if full then e = e or known_none() end
   if e then
     present = present + 1
     if v ~= '0' then e.history = remember(e.history, v, share) end
@@ -47,7 +45,7 @@ for i = 5, #ARGV, 5 do
       e.shown = 'm'
     end
     e.touched = clock[1]
-    if shown == before then put(name, e) else redis.call('HSET', window, field_of(name), joined(name, packed(e)), '~n', shown) end
+    put(name, e, shown ~= before and shown)
   else
     absent = true
   end

@@ -9,26 +9,35 @@
 --         unknown what the counts include of it
 -- ARGV[5…] of each action: name, version, state
 -- Returns how many entries have changed.
-local changed = 0
+local how, changed = ARGV[4], 0
+local first, leased, shown, full = head(ARGV[5])
 for i = 5, #ARGV, 3 do
-  local e = entry(ARGV[i])
-  if not e and ARGV[4] == 'q' then
-    e = known_none() or {version = '0', shown = '-', touched = '0', state = '0?', history = '-'}
+  local name, version, state = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local e, malformed = first, false
+  if i > 5 then e, malformed = entry(name) end
+  full = full and not malformed
+  if not e and how == 'q' then
+    e = full and known_none() or {version = '0', shown = '-', touched = '0', state = '0?', history = '-'}
   end
   if e then
-    local differs, covered = join(e, ARGV[i + 1], ARGV[i + 2])
+    local differs, covered = join(e, version, state)
     if differs then
+      local before = shown
+      if how == 'q' or covered then
+        if e.shown == 'q' then shown = shown - 1 end
+        if how == 'q' then shown = shown + 1 end
+        e.shown = how
+      end
       e.touched = clock[1]
-      if ARGV[4] == 'q' or covered then set_shown(e, ARGV[4]) end
-      if ARGV[4] == '-' then e.history = '-' end
-      put(ARGV[i], e)
+      if how == '-' then e.history = '-' end
+      put(name, e, shown ~= before and shown)
       changed = changed + 1
     end
   end
 end
 if changed > 0 then
-  redis.call('HDEL', window, '~l')
+  if leased then redis.call('HDEL', window, '~l') end
   trim(ARGV[3])
-  live(ARGV[1], ARGV[2])
+  redis.call('PEXPIRE', window, shown > 0 and ARGV[2] or ARGV[1])
 end
 return changed
