@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -17,75 +16,46 @@ const (
 	leanWrite = 512
 )
 
-// lean is the connection under a WebSocket. Nothing may be written for longer
-// than patience, and what net/http holds for a request, two buffers of 4 KiB
-// among it, is let go of.
+// lean is the connection under a WebSocket. A write takes at most patience, and
+// what net/http holds for a request, two buffers of 4 KiB among it, is released.
 type lean struct {
 	net.Conn
 
-	reader   *bufio.Reader // reads from here
-	early    []byte        // what was read too early, to be read again
-	one      [1]byte       // room for early
-	alone    bool          // early is to be read by itself
+	reader   *bufio.Reader // what package websocket reads from
+	early    []byte        // came with the upgrade
+	between  bool          // no message has begun
+	alone    bool          // the next read would wait for what follows a control frame
 	patience time.Duration
 }
 
-// errQuiet is what a reader is told who would wait for what follows a control
-// frame.
+// errQuiet ends a read in package websocket that would wait for what follows a
+// control frame.
 var errQuiet = errors.New("nothing follows yet")
 
-// await waits until there is something to read, little of it on the stack, which
-// the collector then makes small. A control frame is handed to the reader by
-// itself: it would wait for what follows, with much on the stack.
+// await waits for the next frame on a shallow stack, which the collector then
+// shrinks. Package websocket would wait on a deep one.
 func (c *lean) await() error {
-	c.alone = false
-	if len(c.early) > 0 || c.reader.Buffered() > 0 {
-		return nil
-	}
-	n, err := c.Conn.Read(c.one[:])
-	if n == 0 {
-		return err
-	}
-	c.early = c.one[:]
-	if c.one[0]&0x08 != 0 {
-		return c.readControl()
-	}
-	return nil
+	_, err := c.reader.Peek(1)
+	return err
 }
 
-// readControl reads the rest of a control frame. Of one that is none the rest is
-// left to be read.
-func (c *lean) readControl() error {
-	var frame [2 + 4 + 125]byte // head, mask, payload
-	frame[0] = c.one[0]
-	if _, err := io.ReadFull(c.Conn, frame[1:2]); err != nil {
-		return err
-	}
-	length := 2 + int(frame[1]&0x7f)
-	if frame[1]&0x80 != 0 {
-		length += 4
-	}
-	c.early = bytes.Clone(frame[:2])
-	if length > len(frame) {
-		return nil
-	}
-	if _, err := io.ReadFull(c.Conn, frame[2:length]); err != nil {
-		return err
-	}
-	c.early, c.alone = bytes.Clone(frame[:length]), true
-	return nil
+// controlled is called for each control frame. Unless more has arrived, the read
+// that has met it ends with errQuiet.
+func (c *lean) controlled() {
+	c.alone = c.between && c.reader.Buffered() == 0 && len(c.early) == 0
 }
 
 func (c *lean) Read(p []byte) (int, error) {
-	if len(c.early) > 0 {
+	switch {
+	case c.alone:
+		c.alone = false
+		return 0, errQuiet
+	case len(c.early) > 0:
 		n := copy(p, c.early)
 		if c.early = c.early[n:]; len(c.early) == 0 {
-			c.early = nil // what came with the upgrade can be long
+			c.early = nil // it can be long
 		}
 		return n, nil
-	}
-	if c.alone {
-		return 0, errQuiet
 	}
 	return c.Conn.Read(p)
 }
@@ -102,16 +72,15 @@ func (c *lean) Write(p []byte) (int, error) {
 type leanHijacker struct {
 	http.ResponseWriter
 
-	patience time.Duration
-	conn     *lean // once it is hijacked
-	refused  int   // the status of what was kept back
+	conn    *lean // its Conn is nil until it is hijacked
+	refused int   // the status of what was kept back
 }
 
 // WriteHeader takes the status.
 func (h *leanHijacker) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		h.ResponseWriter.WriteHeader(status)
-	} else if h.conn == nil {
+	} else if h.conn.Conn == nil {
 		h.refused = status
 	}
 }
@@ -126,7 +95,7 @@ func (h *leanHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	early, _ := buffers.Peek(buffers.Reader.Buffered()) // all of that is there
-	h.conn = &lean{Conn: conn, early: bytes.Clone(early), patience: h.patience}
+	h.conn.Conn, h.conn.early = conn, bytes.Clone(early)
 	h.conn.reader = bufio.NewReaderSize(h.conn, leanRead)
 	return h.conn, bufio.NewReadWriter(h.conn.reader, bufio.NewWriterSize(h.conn, leanWrite)), nil
 }

@@ -126,7 +126,9 @@ func (s *socket) listen(err error) *ending {
 
 // read reads a message. There is none, of no kind, where something else came.
 func (s *socket) read() (message, *ending) {
+	s.net.between = true
 	kind, frame, err := s.conn.Reader(context.Background())
+	s.net.between = false
 	text := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(text)
 	if err == nil {

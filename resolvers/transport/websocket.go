@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,20 +48,26 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		refused.writeTo(w, r)
 		return
 	}
-	hijacker := &leanHijacker{ResponseWriter: w, patience: t.Streams.opts.WriteTimeout}
+	under := &lean{patience: t.Streams.opts.WriteTimeout}
+	hijacker := &leanHijacker{ResponseWriter: w, conn: under}
 	conn, err := websocket.Accept(hijacker, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // welcomes has looked
+		OnPingReceived: func(context.Context, []byte) bool {
+			under.controlled()
+			return true
+		},
+		OnPongReceived: func(context.Context, []byte) { under.controlled() },
 	})
 	if err != nil {
 		entered.end()
-		if hijacker.conn == nil {
+		if under.Conn == nil {
 			WriteError(w, r, max(hijacker.refused, http.StatusBadRequest), codeBadUserInput, "this is no handshake of a WebSocket, version 13")
 		}
 		return
 	}
 	conn.SetReadLimit(-1) // the socket looks
-	s.connect(conn, hijacker.conn, entered)
+	s.connect(conn, under, entered)
 	go s.serve() //nolint:contextcheck // it outlives the request; the streams wait for it
 }
 
