@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -287,5 +288,50 @@ func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
 	case <-ended:
 		t.Error("it waited for the key set")
 	default:
+	}
+}
+
+// A client that hangs up cuts short its own wait and not the read, which would
+// keep a new key out until the next one is allowed.
+func TestHangingUpDoesNotKeepANewKeyOut(t *testing.T) {
+	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
+	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
+	a.tokens.keys.pause = 0
+	read, reading, goOn := a.tokens.keys.read, make(chan struct{}), make(chan struct{})
+	a.tokens.keys.read = func(ctx context.Context) ([]byte, error) {
+		close(reading)
+		<-goOn
+		return read(ctx)
+	}
+	set(jwks(jwk("2", &keys().otherRSA.PublicKey, nil)))
+	token := sign(t, jwt.SigningMethodRS256, keys().otherRSA, claims(nil), map[string]any{"kid": "2"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var hungUp sync.WaitGroup
+	hungUp.Go(func() { _, _ = a.Token(ctx, token) })
+	<-reading
+	cancel()
+	hungUp.Wait()
+	a.tokens.keys.pause = time.Hour // no second read
+	close(goOn)
+	if _, err := a.Token(t.Context(), token); err != nil || reads.Load() != 2 {
+		t.Errorf("%v after %d reads", err, reads.Load())
+	}
+}
+
+// One key that is no key does not take the others out of use, and a set without
+// any keeps those that are known.
+func TestABrokenKeyLeavesTheOthers(t *testing.T) {
+	good := jwk("1", &keys().rsa.PublicKey, nil)
+	broken := jwk("2", &keys().ec.PublicKey, map[string]any{"x": b64([]byte("not on the curve"))})
+	server, set, _ := endpoint(t, jwks(broken, good))
+	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
+	a.tokens.keys.pause = 0
+	token := sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), map[string]any{"kid": "1"})
+	for _, text := range [][]byte{jwks(broken, good), jwks(), jwks(broken)} {
+		set(text)
+		a.tokens.keys.refresh(t.Context())
+		if _, err := a.Token(t.Context(), token); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
