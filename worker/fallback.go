@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ovation/breaker"
 	"ovation/storage"
 )
 
@@ -18,13 +19,8 @@ type FallbackOptions struct {
 	PublishTimeout time.Duration
 	// PersistTimeout bounds a try to persist; 5 s if 0.
 	PersistTimeout time.Duration
-	// TrialTimeout bounds a try to publish once one has failed, and either while
-	// the part is down; 400 ms if 0.
-	TrialTimeout time.Duration
-	// BreakerPause is how long a part is left alone that has failed five times
-	// and for a second without a success in between; 1 s if 0.
-	BreakerPause time.Duration
-	// Logger is told when a part goes away or comes back; slog.Default() if nil.
+	// Logger reports when calls of the queue or the persister are refused, and when
+	// they are made again; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -33,10 +29,28 @@ type FallbackOptions struct {
 func (o FallbackOptions) withDefaults() FallbackOptions {
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, time.Second)
 	o.PersistTimeout = cmp.Or(o.PersistTimeout, 5*time.Second)
-	o.TrialTimeout = cmp.Or(o.TrialTimeout, 400*time.Millisecond)
-	o.BreakerPause = cmp.Or(o.BreakerPause, time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
+}
+
+const (
+	trialTimeout = 400 * time.Millisecond // of a call while calls fail
+	trialPause   = time.Second            // between trials while calls are refused
+)
+
+// breaker returns the breaker of the queue or the persister. Where the calls are
+// hasty, they are short once one has failed, and cancelled when it opens.
+func (o *FallbackOptions) breaker(part string, timeout, hasty time.Duration) *breaker.Breaker {
+	return breaker.New(breaker.Options{
+		Timeout: timeout, Hasty: hasty, Pause: trialPause, Trial: trialTimeout,
+		Changed: func(err error, outage time.Duration) {
+			if err != nil {
+				o.Logger.Warn("calls fail and are refused for now", "part", part, "error", err)
+			} else {
+				o.Logger.Info("calls succeed again", "part", part, "down_ms", outage.Milliseconds())
+			}
+		},
+	})
 }
 
 // Fallback is a Publisher that does without its queue while that is
@@ -47,9 +61,9 @@ type Fallback struct {
 	Publisher // the queue
 
 	persister storage.Persister
-	queue     *part
-	direct    *part
-	metrics   *Metrics
+	queue     *breaker.Breaker
+	direct    *breaker.Breaker
+	opts      FallbackOptions
 
 	mu      sync.Mutex
 	closed  bool
@@ -61,9 +75,9 @@ type Fallback struct {
 func NewFallback(queue Publisher, persister storage.Persister, opts FallbackOptions) *Fallback {
 	opts = opts.withDefaults()
 	return &Fallback{
-		Publisher: queue, persister: persister, metrics: opts.Metrics,
-		queue:  &part{name: "queue", timeout: opts.PublishTimeout, hasty: true, opts: opts},
-		direct: &part{name: "direct persisting", timeout: opts.PersistTimeout, opts: opts},
+		Publisher: queue, persister: persister, opts: opts,
+		queue:  opts.breaker("queue", opts.PublishTimeout, trialTimeout),
+		direct: opts.breaker("direct persisting", opts.PersistTimeout, 0),
 	}
 }
 
@@ -71,7 +85,7 @@ func NewFallback(queue Publisher, persister storage.Persister, opts FallbackOpti
 // and storage.Persisted where the persister has. Errors: those of a Publisher.
 func (f *Fallback) Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error) {
 	var durability storage.Durability
-	err := f.queue.do(ctx, func(ctx context.Context) (err error) {
+	err := f.queue.Do(ctx, func(ctx context.Context) (err error) {
 		durability, err = f.Publisher.Publish(ctx, partition, message)
 		return err
 	})
@@ -82,12 +96,12 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 		return "", err
 	}
 	away := err
-	err = f.direct.do(ctx, func(ctx context.Context) error {
+	err = f.direct.Do(ctx, func(ctx context.Context) error {
 		return f.persist(ctx, message)
 	})
 	switch {
 	case err == nil:
-		f.metrics.bypassed()
+		f.opts.Metrics.bypassed()
 		return storage.Persisted, nil
 	case errors.Is(err, storage.ErrUnavailable):
 		return "", fmt.Errorf("persist without the queue: %w (the queue: %w)", err, away)
@@ -143,6 +157,6 @@ func (f *Fallback) Close() {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(2 * f.direct.timeout):
+	case <-time.After(2 * f.opts.PersistTimeout):
 	}
 }

@@ -255,7 +255,7 @@ func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
-		f := newFallback(stuck, store, worker.FallbackOptions{PublishTimeout: time.Second, PersistTimeout: time.Second, BreakerPause: time.Hour})
+		f := newFallback(stuck, store, worker.FallbackOptions{PublishTimeout: time.Second, PersistTimeout: time.Second})
 		for i := range 10 {
 			start := time.Now()
 			_, err := f.Publish(t.Context(), 0, message(i))

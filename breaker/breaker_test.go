@@ -1,0 +1,224 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/breaker"
+	"ovation/storage"
+)
+
+const (
+	timeout = 3 * time.Second
+	pause   = time.Second
+	trial   = 200 * time.Millisecond
+)
+
+func fails(context.Context) error { return storage.ErrUnavailable }
+
+func works(context.Context) error { return nil }
+
+func hangs(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// isOpen checks the three ways to learn that a breaker is open.
+func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
+	t.Helper()
+	open := false
+	select {
+	case <-b.Opened():
+		open = true
+	default:
+	}
+	if err := b.Err(); errors.Is(err, breaker.ErrOpen) != want || open != want {
+		t.Errorf("it is open: %v and %v, want %v", open, err, want)
+	}
+}
+
+func TestOneStallDoesNotOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{Timeout: timeout})
+		time.Sleep(time.Hour) // idle, which is no outage
+		for range 3 * breaker.Failures {
+			if err := b.Do(t.Context(), fails); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, breaker.ErrOpen) {
+				t.Error(err)
+			}
+		}
+		isOpen(t, b, false)
+		time.Sleep(breaker.Outage)
+		_ = b.Do(t.Context(), fails)
+		isOpen(t, b, true)
+		if err := b.Do(t.Context(), works); !errors.Is(err, breaker.ErrOpen) || !errors.Is(err, storage.ErrUnavailable) {
+			t.Error(err)
+		}
+	})
+}
+
+// A success in between, or a call from before it that fails late, begins anew.
+func TestASuccessBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{Timeout: timeout})
+		var late sync.WaitGroup
+		late.Go(func() { _ = b.Do(t.Context(), hangs) })
+		time.Sleep(timeout / 2)
+		for _, call := range []func(context.Context) error{fails, fails, fails, fails, works} {
+			_ = b.Do(t.Context(), call)
+		}
+		late.Wait() // it took all its time, and something succeeded meanwhile
+		isOpen(t, b, false)
+		_ = b.Do(t.Context(), works)
+		late.Go(func() { _ = b.Do(t.Context(), hangs) })
+		late.Wait()
+		isOpen(t, b, true)
+	})
+}
+
+func TestOneCallThatTakesAllItsTimeOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, limit := range []time.Duration{breaker.Outage, breaker.Outage - 1} {
+			b := breaker.New(breaker.Options{Timeout: limit})
+			err := b.Do(t.Context(), hangs)
+			if !errors.Is(err, storage.ErrUnavailable) {
+				t.Error(err)
+			}
+			isOpen(t, b, limit == breaker.Outage)
+		}
+	})
+}
+
+func TestOnlyATrialCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []error
+		var lasted []time.Duration
+		b := breaker.New(breaker.Options{Timeout: timeout, Changed: func(err error, outage time.Duration) {
+			told, lasted = append(told, err), append(lasted, outage)
+		}})
+		var before sync.WaitGroup
+		before.Go(func() {
+			_ = b.Do(t.Context(), func(context.Context) error {
+				time.Sleep(timeout + time.Second)
+				return nil
+			})
+		})
+		time.Sleep(time.Nanosecond)
+		if err := b.Do(t.Context(), hangs); err == nil {
+			t.Error("a hanging call succeeded")
+		}
+		isOpen(t, b, true)
+		before.Wait()
+		isOpen(t, b, true)
+		time.Sleep(time.Hour) // without a pause no call of Do is a trial
+		if err := b.Do(t.Context(), works); !errors.Is(err, breaker.ErrOpen) {
+			t.Error(err)
+		}
+		if err := b.Probe(t.Context(), trial, hangs); !errors.Is(err, storage.ErrUnavailable) {
+			t.Error(err)
+		}
+		isOpen(t, b, true)
+		if err := b.Probe(t.Context(), trial, works); err != nil {
+			t.Error(err)
+		}
+		isOpen(t, b, false)
+		if err := b.Do(t.Context(), works); err != nil {
+			t.Error(err)
+		}
+		if len(told) != 2 || told[0] == nil || told[1] != nil || lasted[0] != timeout || lasted[1] < time.Hour {
+			t.Errorf("told %v after %v", told, lasted)
+		}
+	})
+}
+
+func TestTrialsAreOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{Timeout: timeout, Pause: pause, Trial: trial})
+		_ = b.Do(t.Context(), hangs)
+		isOpen(t, b, true)
+		for range 3 {
+			time.Sleep(pause)
+			var all sync.WaitGroup
+			refused, began := make(chan error, 10), time.Now()
+			for range cap(refused) {
+				all.Go(func() { refused <- b.Do(t.Context(), hangs) })
+			}
+			all.Wait()
+			close(refused)
+			trials := 0
+			for err := range refused {
+				if !errors.Is(err, breaker.ErrOpen) {
+					trials++
+				}
+			}
+			if took := time.Since(began); trials != 1 || took != trial {
+				t.Errorf("%d trials took %v", trials, took)
+			}
+		}
+		time.Sleep(pause)
+		if err := b.Do(t.Context(), works); err != nil {
+			t.Error(err)
+		}
+		isOpen(t, b, false)
+	})
+}
+
+func TestCallsUnderWayAreCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, hasty := range []time.Duration{trial, 0} {
+			b := breaker.New(breaker.Options{Timeout: timeout, Hasty: hasty})
+			began := time.Now()
+			var all sync.WaitGroup
+			for i := range 2 {
+				all.Go(func() {
+					time.Sleep(time.Duration(i) * time.Second)
+					if err := b.Do(t.Context(), hangs); !errors.Is(err, storage.ErrUnavailable) {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			want := timeout
+			if hasty == 0 {
+				want += time.Second
+			}
+			if took := time.Since(began); took != want {
+				t.Errorf("hasty %v: it took %v, want %v", hasty, took, want)
+			}
+		}
+	})
+}
+
+func TestCallsAreHastyOnceOneHasFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{Timeout: timeout, Hasty: trial})
+		_ = b.Do(t.Context(), fails)
+		began := time.Now()
+		_ = b.Do(t.Context(), hangs)
+		if took := time.Since(began); took != trial {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestCancelledCallsDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{Timeout: timeout})
+		for range 3 * breaker.Failures {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(timeout/2, cancel)
+			if err := b.Do(ctx, hangs); !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
+				t.Error(err)
+			}
+			for _, err := range []error{breaker.ErrIgnored, errors.Join(breaker.ErrIgnored, storage.ErrUnavailable), storage.ErrInvalid} {
+				if got := b.Do(t.Context(), func(context.Context) error { return err }); !errors.Is(got, err) {
+					t.Error(got)
+				}
+			}
+		}
+		isOpen(t, b, false)
+	})
+}
