@@ -97,7 +97,7 @@ func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
 	if n := s.unshown.count(); n != 1 {
 		t.Errorf("%d states are remembered, want 1", n)
 	}
-	must(t, server.command("DEL", s.epoch.Load().windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
+	must(t, server.command("DEL", s.epoch.Load().keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
 	slow.gate.Unlock()
 	eventually(t, "it is remembered no longer", func() bool { return s.unshown.count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {

@@ -1,11 +1,10 @@
 package redis
 
 import (
-	"strings"
-
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/keyspace"
 )
 
 // listener is told of changes.
@@ -32,7 +31,7 @@ func (s *Store) invalidated(keys []rueidis.RedisMessage) {
 		if err != nil {
 			continue
 		}
-		if subject, ok := subjectOfKey(s.opts.Prefix, key); ok {
+		if subject, ok := keyspace.SubjectOf(s.opts.Prefix, key); ok {
 			subjects = append(subjects, subject)
 		}
 	}
@@ -51,19 +50,4 @@ func (s *Store) back() {
 	if l := s.listener.Load(); l != nil {
 		l.all()
 	}
-}
-
-// subjectOfKey is the subject whose counts lie under a key, of whatever epoch.
-func subjectOfKey(prefix, key string) (of storage.Subject, ok bool) {
-	rest, ok := strings.CutPrefix(key, prefix)
-	if !ok || !strings.HasPrefix(rest, ":") {
-		return of, false
-	}
-	_, rest, ok = strings.Cut(rest[1:], ":c:{") // what is cut off is the epoch: it holds no brace
-	if !ok || !strings.HasSuffix(rest, "}") {
-		return of, false
-	}
-	tenant, rest, _ := strings.Cut(rest[:len(rest)-1], ":")
-	biz, id, ok := strings.Cut(rest, ":")
-	return storage.Subject{Tenant: strings.Clone(tenant), Biz: strings.Clone(biz), BizID: strings.Clone(untagged(id))}, ok
 }

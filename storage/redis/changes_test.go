@@ -8,6 +8,7 @@ import (
 	"time"
 
 	hubs "ovation/live"
+
 	"ovation/live/livetest"
 	"ovation/storage"
 	"ovation/storage/postgres"
@@ -189,25 +190,5 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 				persistInTheEnd(t, db, worker, action)
 			}
 		})
-	}
-}
-
-func TestSubjectsOfKeys(t *testing.T) {
-	for _, subject := range []storage.Subject{
-		movie, {Tenant: "other", Biz: "a", BizID: "}"}, {Tenant: "default", Biz: "a-b_c", BizID: "{x}:c:{y}:1"},
-	} {
-		for _, prefix := range []string{"ovation", "a:1"} {
-			key := (&Store{opts: Options{Prefix: prefix}}).epochOf(17).countsKey(subject)
-			if got, ok := subjectOfKey(prefix, key); !ok || got != subject {
-				t.Errorf("%s: %+v, %v", key, got, ok)
-			}
-		}
-	}
-	for _, key := range []string{
-		"", "ovation", "ovation:2:alive", "ovation:2:w:{default:u:alice}:video", "ovation:2:c:{default:video}", "other:2:c:{a:b:c}", "ovation:2:c:{a:b:c",
-	} {
-		if got, ok := subjectOfKey("ovation", key); ok {
-			t.Errorf("%q is taken for the key of %+v", key, got)
-		}
 	}
 }

@@ -167,7 +167,7 @@ func (s *Store) ours(ctx context.Context, number int64) (*epoch, error) {
 		return at, nil
 	}
 	return at, s.inRedis(ctx, "look for the sentinel", func(ctx context.Context) error {
-		n, err := s.client.Do(ctx, s.client.B().Exists().Key(at.sentinel()).Build()).AsInt64()
+		n, err := s.client.Do(ctx, s.client.B().Exists().Key(at.keys.Sentinel()).Build()).AsInt64()
 		if err == nil && n == 0 {
 			err = fmt.Errorf("this Redis does not hold epoch %d", number)
 		}

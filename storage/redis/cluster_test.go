@@ -105,9 +105,9 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 		return slices.IndexFunc([]int64{16384 / 3, 2 * 16384 / 3, 16384}, func(end int64) bool { return slot < end })
 	}
 	begun := writer.epoch.Load()
-	failing := (shardOf(begun.sentinel()) + 1) % len(masters)
+	failing := (shardOf(begun.keys.Sentinel()) + 1) % len(masters)
 	subject := movie
-	for i := 0; shardOf(begun.countsKey(subject)) != failing; i++ {
+	for i := 0; shardOf(begun.keys.Counts(subject)) != failing; i++ {
 		subject = video(strconv.Itoa(i))
 	}
 	persist(t, db, writer, react(alice, subject, storage.Like, 10))
@@ -158,7 +158,7 @@ func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 	s := open(t, Options{
 		URL: url, Database: openDatabase(t), RedisTimeout: short, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
-	slot, err := masters[0].command("CLUSTER", "KEYSLOT", s.epoch.Load().sentinel()).AsInt64()
+	slot, err := masters[0].command("CLUSTER", "KEYSLOT", s.epoch.Load().keys.Sentinel()).AsInt64()
 	must(t, err)
 	other := (int(slot)*3/16384 + 1) % len(masters) // a master that does not have the sentinel
 	for _, one := range masters {

@@ -16,6 +16,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/keyspace"
 )
 
 // Stale is something in Redis that is not what the database holds.
@@ -36,7 +37,7 @@ const (
 
 // comparison compares the keys of one kind with the database.
 type comparison struct {
-	keys    string // what they begin with, after the prefix
+	keys    string // what they begin with
 	compare func(ctx context.Context, at *epoch, keys []string) (found map[Stale]bool, n int64, err error)
 	pending map[Stale]bool // what differed when it was looked at last
 }
@@ -62,11 +63,11 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 		return report(stale)
 	}
 	all := []comparison{
-		{":c:", s.compareCounts, make(map[Stale]bool)},
-		{":w:", s.compareWindows, make(map[Stale]bool)},
+		{at.keys.AllCounts(), s.compareCounts, make(map[Stale]bool)},
+		{at.keys.AllWindows(), s.compareWindows, make(map[Stale]bool)},
 	}
 	for _, c := range all {
-		err = s.scan(ctx, at.prefix+c.keys, func(keys []string) error {
+		err = s.scan(ctx, c.keys, func(keys []string) error {
 			found, n, err := c.compare(ctx, at, keys)
 			compared += n
 			maps.Copy(c.pending, found)
@@ -178,7 +179,7 @@ func (s *Store) scan(ctx context.Context, prefix string, each func(keys []string
 func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for _, key := range keys {
-		if subject, is := subjectOfKey(s.opts.Prefix, key); is {
+		if subject, is := keyspace.SubjectOf(s.opts.Prefix, key); is {
 			subjects = append(subjects, subject)
 		}
 	}
@@ -202,7 +203,7 @@ func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (ma
 		}
 		n++
 		if copied[i].Counts != inDatabase[i] {
-			found[Stale{at.countsKey(subjects[i]), "", fmt.Sprintf("%+v", copied[i].Counts), fmt.Sprintf("%+v", inDatabase[i])}] = true
+			found[Stale{at.keys.Counts(subjects[i]), "", fmt.Sprintf("%+v", copied[i].Counts), fmt.Sprintf("%+v", inDatabase[i])}] = true
 		}
 	}
 	return found, n, nil
@@ -212,7 +213,7 @@ func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (m
 	found := make(map[Stale]bool)
 	n := int64(0)
 	for _, key := range keys {
-		of, ok := at.parseWindowKey(key)
+		of, ok := at.keys.WindowOf(key)
 		if !ok {
 			continue
 		}
@@ -233,19 +234,6 @@ func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (m
 		}
 	}
 	return found, n, nil
-}
-
-// parseWindowKey is windowKey backwards.
-func (e *epoch) parseWindowKey(key string) (of mirror.WindowKey, ok bool) {
-	tag := strings.TrimPrefix(key, e.prefix+":w:{")
-	end := strings.LastIndex(tag, "}:")
-	if end < 0 {
-		return of, false
-	}
-	of.Biz = tag[end+2:]
-	of.User.Tenant, of.User.UserID, ok = strings.Cut(tag[:end], ":u:")
-	of.User.UserID = untagged(of.User.UserID)
-	return of, ok
 }
 
 // compareWindow compares each entry with the database and, of a window that

@@ -31,7 +31,7 @@ func (s *Store) takeCounts(at *epoch, of storage.Subject, reply rueidis.RedisRes
 		return c, false, err
 	}
 	if c, err = parseCounts(value); err != nil {
-		s.malformed.found(at.countsKey(of), err)
+		s.malformed.found(at.keys.Counts(of), err)
 		return storage.Counts{}, false, nil
 	}
 	return c, true, nil
@@ -131,7 +131,7 @@ func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Su
 	out = make([]counted, len(subjects))
 	commands := make([]rueidis.Completed, len(subjects))
 	for i, subject := range subjects {
-		commands[i] = s.client.B().Hget().Key(at.countsKey(subject)).Field(countsField).Build()
+		commands[i] = s.client.B().Hget().Key(at.keys.Counts(subject)).Field(countsField).Build()
 	}
 	for i, reply := range s.client.DoMulti(ctx, commands...) {
 		if out[i].Counts, out[i].known, err = s.takeCounts(at, subjects[i], reply); err != nil { //nolint:gosec // a reply for each command
@@ -167,7 +167,7 @@ func (s *Store) readThrough(ctx context.Context, at *epoch, subjects []storage.S
 	turn, hit := s.near.reserve(subjects, left), true
 	commands, until := make([]rueidis.CacheableTTL, len(left)), make([]int64, len(left))
 	for k, i := range left {
-		commands[k] = rueidis.CT(s.client.B().Hget().Key(at.countsKey(subjects[i])).Field(countsField).Cache(), localLife)
+		commands[k] = rueidis.CT(s.client.B().Hget().Key(at.keys.Counts(subjects[i])).Field(countsField).Cache(), localLife)
 	}
 	for k, reply := range s.client.DoMultiCache(ctx, commands...) {
 		to := &out[left[k]]
@@ -206,7 +206,7 @@ func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) call
 	if c.Version == 0 {
 		life = min(life, unknownLife)
 	}
-	return call{countsScript, at.countsKey(of), nil, []string{
+	return call{countsScript, at.keys.Counts(of), nil, []string{
 		text(c.Version), strings.Join([]string{text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount)}, " "), spread(life),
 	}}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"ovation/storage/redis/internal/keyspace"
 )
 
 // The bounds of the documents of a tenant's persisted queries.
@@ -15,17 +17,11 @@ const (
 	documentLife     = 24 * time.Hour // since one was registered; clients register again what is gone
 )
 
-// documentsKey names the documents of a tenant. They are of no epoch: a hash
-// proves its text, whatever Redis has lost.
-func (s *Store) documentsKey(tenant string) string {
-	return s.opts.Prefix + ":q:{" + tenant + "}"
-}
-
 // Document returns the text that the clients of a tenant have registered under
 // its hash, "" if there is none. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
 	err = s.inRedis(ctx, "read a document", func(ctx context.Context) error {
-		found, err := s.client.Do(ctx, s.client.B().Hget().Key(s.documentsKey(tenant)).Field(hash).Build()).ToString()
+		found, err := s.client.Do(ctx, s.client.B().Hget().Key(keyspace.Documents(s.opts.Prefix, tenant)).Field(hash).Build()).ToString()
 		switch {
 		case err == nil:
 			text = found
@@ -46,7 +42,7 @@ func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) err
 func (s *Store) keepDocument(ctx context.Context, tenant, hash, text string, documents, bytes int) error {
 	return s.inRedis(ctx, "keep a document", func(ctx context.Context) error {
 		_, err := s.run(ctx, []call{{
-			script: documentScript, key: s.documentsKey(tenant),
+			script: documentScript, key: keyspace.Documents(s.opts.Prefix, tenant),
 			args: []string{hash, text, strconv.Itoa(documents), strconv.Itoa(bytes), strconv.FormatInt(documentLife.Milliseconds(), 10)},
 		}})
 		return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ovation/storage/redis/internal/keyspace"
 )
 
 func TestPersistedQueriesAreShared(t *testing.T) {
@@ -26,11 +28,11 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if left, err := server.command("PTTL", one.documentsKey("acme")).AsInt64(); err != nil || left <= 0 || left > documentLife.Milliseconds() {
+	if left, err := server.command("PTTL", keyspace.Documents(one.opts.Prefix, "acme")).AsInt64(); err != nil || left <= 0 || left > documentLife.Milliseconds() {
 		t.Errorf("it lives %d ms, %v", left, err)
 	}
 	// What is there of another type is replaced.
-	must(t, server.command("SET", one.documentsKey("default"), "x").Error())
+	must(t, server.command("SET", keyspace.Documents(one.opts.Prefix, "default"), "x").Error())
 	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -58,7 +60,7 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 				t.Errorf("%s: number %d is there: %t, want %t; %v", name, i, text != "", want, err)
 			}
 		}
-		fields, err := server.command("HGETALL", s.documentsKey(name)).AsStrMap()
+		fields, err := server.command("HGETALL", keyspace.Documents(s.opts.Prefix, name)).AsStrMap()
 		if must(t, err); len(fields) != 2*c.held+3 || fields["~bytes"] != fmt.Sprint(c.held*c.size) {
 			t.Errorf("%s: it holds %d fields, %s bytes", name, len(fields), fields["~bytes"])
 		}

@@ -9,6 +9,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/keyspace"
 )
 
 const (
@@ -30,7 +31,7 @@ type epoch struct {
 	begun  time.Time // by the local clock
 	learnt time.Time // when this store was told of it
 	sureAt time.Time // when the last poll began that found everything in place
-	prefix string    // of the keys
+	keys   keyspace.Epoch
 	// rewound: it began before the database was restored or failed over.
 	rewound bool
 	history string        // of the database
@@ -47,7 +48,7 @@ type epoch struct {
 }
 
 func (s *Store) epochOf(number int64) *epoch {
-	return &epoch{number: number, prefix: s.opts.Prefix + ":" + text(number)}
+	return &epoch{number: number, keys: keyspace.Of(s.opts.Prefix, number)}
 }
 
 // present returns the epoch in which Redis is used, nil while it is not: none

@@ -53,7 +53,7 @@ func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kin
 	if g == nil {
 		g = &glance{done: make(chan struct{}, 1)}
 	}
-	g.window = at.windowKey(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
+	g.window = at.keys.Window(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
 	g.field, g.kind = fieldName(key.Subject.BizID), kind
 	if !s.glances.begin(g, s.glanceOn) {
 		return entry{}, false, errClosed

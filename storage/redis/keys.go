@@ -6,43 +6,6 @@ import (
 	"strings"
 
 	"ovation/storage"
-	"ovation/storage/mirror"
-)
-
-// countsKey names the counts of a subject. What stands in braces decides where
-// a cluster puts the key. Neither a tenant nor a biz holds a colon, so that no
-// two subjects share a key.
-func (e *epoch) countsKey(of storage.Subject) string {
-	return e.prefix + ":c:{" + of.Tenant + ":" + of.Biz + ":" + tagged(of.BizID) + "}"
-}
-
-// windowKey names the window. All of a user's lie in one place.
-func (e *epoch) windowKey(of mirror.WindowKey) string {
-	return e.prefix + ":w:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
-}
-
-// tagged returns an id as it stands in a hash tag, which the first closing brace
-// ends: an id with one would decide in which slot its keys lie, and many could be
-// made to share a slot. Ids with braces stand behind an opening brace, which no
-// other id begins with, and are escaped as in a URL.
-func tagged(id string) string {
-	if strings.IndexByte(id, '{') < 0 && strings.IndexByte(id, '}') < 0 {
-		return id
-	}
-	return "{" + escapeBraces.Replace(id)
-}
-
-// untagged is tagged backwards.
-func untagged(text string) string {
-	if escaped, is := strings.CutPrefix(text, "{"); is {
-		return unescapeBraces.Replace(escaped)
-	}
-	return text
-}
-
-var (
-	escapeBraces   = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
-	unescapeBraces = strings.NewReplacer("%25", "%", "%7B", "{", "%7D", "}")
 )
 
 // The kinds of state that windows hold, in the order in which they are read.

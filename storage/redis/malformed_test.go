@@ -79,7 +79,7 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 			both := make([]*glance, 0, 2)
 			for _, user := range []storage.User{alice, bob} {
 				both = append(both, &glance{
-					window: at.windowKey(mirror.WindowKey{User: user, Biz: movie.Biz}),
+					window: at.keys.Window(mirror.WindowKey{User: user, Biz: movie.Biz}),
 					field:  fieldName(movie.BizID), kind: reaction, done: make(chan struct{}, 1),
 				})
 			}

@@ -41,7 +41,7 @@ func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kin
 	if !ok {
 		i = len(g.calls)
 		g.at[key] = i
-		g.calls = append(g.calls, call{g.script, g.epoch.windowKey(key), g.first, nil})
+		g.calls = append(g.calls, call{g.script, g.epoch.keys.Window(key), g.first, nil})
 	}
 	c := &g.calls[i]
 	c.args = append(append(c.args, entryName(kind, subject.BizID)), args...)

@@ -56,7 +56,7 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 		fences, guard := make([]call, len(outcome.Counts)), []string{text(s.opts.Guard.Milliseconds())}
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
-			fences[i] = call{fenceScript, at.countsKey(c.Subject), guard, []string{text(c.Version)}}
+			fences[i] = call{fenceScript, at.keys.Counts(c.Subject), guard, []string{text(c.Version)}}
 		}
 		return s.marks.note(s.forgetApplied(ctx, at, outcome.Applied, fences))
 	}

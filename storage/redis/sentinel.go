@@ -14,13 +14,6 @@ import (
 	"ovation/storage"
 )
 
-func (e *epoch) sentinel() string { return e.prefix + ":alive:" + form }
-
-// form is that of the values in Redis. A process that knows another form does not
-// find the sentinel and is a stranger to the mirror: versions that differ in it do
-// not read what the other writes.
-const form = "2"
-
 // find looks for the epoch in Redis: it is intact where the sentinel is there,
 // every key has a master that answers, and none of these has started since the
 // sentinel was written. A cluster of which a part does not answer is
@@ -28,8 +21,8 @@ const form = "2"
 func (s *Store) find(ctx context.Context, at *epoch) (found finding, err error) {
 	var gap error
 	err = s.within(ctx, "look for the sentinel", func(ctx context.Context) error {
-		replies := s.client.DoMulti(ctx, s.client.B().Get().Key(at.sentinel()).Build(),
-			s.client.B().Pexpire().Key(at.sentinel()).Milliseconds(s.opts.ShownLife.Milliseconds()).Build())
+		replies := s.client.DoMulti(ctx, s.client.B().Get().Key(at.keys.Sentinel()).Build(),
+			s.client.B().Pexpire().Key(at.keys.Sentinel()).Milliseconds(s.opts.ShownLife.Milliseconds()).Build())
 		written, err := replies[0].ToString()
 		none := rueidis.IsRedisNil(err)
 		if !none {
@@ -62,7 +55,7 @@ func (s *Store) announce(ctx context.Context, number int64) error {
 		if err = cmp.Or(err, gap); err != nil {
 			return err
 		}
-		return s.client.Do(ctx, s.client.B().Set().Key(s.epochOf(number).sentinel()).Value(strings.Join(runs, " ")).
+		return s.client.Do(ctx, s.client.B().Set().Key(s.epochOf(number).keys.Sentinel()).Value(strings.Join(runs, " ")).
 			Px(s.opts.ShownLife).Build()).Error()
 	})
 }

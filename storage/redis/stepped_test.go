@@ -11,6 +11,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/sqlite"
 )
 
@@ -97,7 +98,7 @@ func (c *localCaches) invalidate(key string) {
 func (c *localCaches) hear(node int) {
 	for key := range c.stale[node] {
 		delete(c.of[node], key)
-		if subject, ok := subjectOfKey(prefixOf(key), key); ok {
+		if subject, ok := keyspace.SubjectOf(prefixOf(key), key); ok {
 			c.near[node].forget([]storage.Subject{subject})
 		}
 	}

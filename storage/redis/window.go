@@ -39,7 +39,7 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
 		at := slices.IndexFunc(out, func(w *window) bool { return w.WindowKey == key })
 		if at < 0 {
 			at = len(out)
-			out = append(out, &window{WindowKey: key, key: e.windowKey(key), asked: make([]int, 0, len(keys)-i)})
+			out = append(out, &window{WindowKey: key, key: e.keys.Window(key), asked: make([]int, 0, len(keys)-i)})
 		}
 		out[at].asked = append(out[at].asked, i)
 	}

@@ -1,4 +1,4 @@
-package redis
+package keyspace
 
 import (
 	"strings"
@@ -22,44 +22,64 @@ func hashTag(key string) string {
 }
 
 func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
-	e := (&Store{opts: Options{Prefix: "ovation"}}).epochOf(17)
+	e := Of("ovation", 17)
 	subject := func(id string) storage.Subject { return storage.Subject{Tenant: "default", Biz: "video", BizID: id} }
 	window := func(user, biz string) mirror.WindowKey {
 		return mirror.WindowKey{User: storage.User{Tenant: "default", UserID: user}, Biz: biz}
 	}
 	// Ids made to share a slot.
 	for _, id := range []string{"}", "}1", "x}2", "{", "{}", "x{a}b}", "}:u:alice", "%7D", "{%7D", "%", "é}"} {
-		for _, key := range []string{e.countsKey(subject(id)), e.windowKey(window(id, "video"))} {
+		for _, key := range []string{e.Counts(subject(id)), e.Window(window(id, "video"))} {
 			if tag := hashTag(key); !strings.HasSuffix(tag, tagged(id)) || strings.Contains(tag, "}") {
 				t.Errorf("%q: of the key %s the tag is %s", id, key, tag)
 			}
 		}
 	}
 	// Keys of ids without braces are what they were.
-	if key := e.countsKey(subject("%7D:1")); key != "ovation:17:c:{default:video:%7D:1}" {
+	if key := e.Counts(subject("%7D:1")); key != "ovation:17:c:{default:video:%7D:1}" {
 		t.Error(key)
 	}
-	if key := e.windowKey(window("alice%25", "video")); key != "ovation:17:w:{default:u:alice%25}:video" {
+	if key := e.Window(window("alice%25", "video")); key != "ovation:17:w:{default:u:alice%25}:video" {
 		t.Error(key)
 	}
 	ids := rapid.StringMatching(`[{}%a:]{1,6}|\{?%(7B|7D|25){1,2}`)
 	rapid.Check(t, func(t *rapid.T) {
 		for range 3 { // no server is asked
 			one, other := ids.Draw(t, "one"), ids.Draw(t, "other")
-			keys := [2]string{e.countsKey(subject(one)), e.countsKey(subject(other))}
+			keys := [2]string{e.Counts(subject(one)), e.Counts(subject(other))}
 			if one != other && (keys[0] == keys[1] || hashTag(keys[0]) == hashTag(keys[1])) {
 				t.Errorf("%q and %q have the keys %q", one, other, keys)
 			}
-			if found, is := subjectOfKey("ovation", keys[0]); !is || found != subject(one) {
+			if found, is := SubjectOf("ovation", keys[0]); !is || found != subject(one) {
 				t.Errorf("%q: %s is taken for the key of %+v", one, keys[0], found)
 			}
-			windows := [3]string{e.windowKey(window(one, "video")), e.windowKey(window(one, "a")), e.windowKey(window(other, "video"))}
+			windows := [3]string{e.Window(window(one, "video")), e.Window(window(one, "a")), e.Window(window(other, "video"))}
 			if hashTag(windows[0]) != hashTag(windows[1]) || one != other && hashTag(windows[0]) == hashTag(windows[2]) {
 				t.Errorf("%q and %q: the windows %q", one, other, windows)
 			}
-			if found, is := e.parseWindowKey(windows[1]); !is || found != window(one, "a") {
+			if found, is := e.WindowOf(windows[1]); !is || found != window(one, "a") {
 				t.Errorf("%q: %s is taken for the window of %+v", one, windows[1], found)
 			}
 		}
 	})
+}
+
+func TestSubjectsOfKeys(t *testing.T) {
+	for _, subject := range []storage.Subject{
+		{Tenant: "default", Biz: "video", BizID: "movie"}, {Tenant: "other", Biz: "a", BizID: "}"}, {Tenant: "default", Biz: "a-b_c", BizID: "{x}:c:{y}:1"},
+	} {
+		for _, prefix := range []string{"ovation", "a:1"} {
+			key := Of(prefix, 17).Counts(subject)
+			if got, ok := SubjectOf(prefix, key); !ok || got != subject {
+				t.Errorf("%s: %+v, %v", key, got, ok)
+			}
+		}
+	}
+	for _, key := range []string{
+		"", "ovation", "ovation:2:alive", "ovation:2:w:{default:u:alice}:video", "ovation:2:c:{default:video}", "other:2:c:{a:b:c}", "ovation:2:c:{a:b:c",
+	} {
+		if got, ok := SubjectOf("ovation", key); ok {
+			t.Errorf("%q is taken for the key of %+v", key, got)
+		}
+	}
 }
