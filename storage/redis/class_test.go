@@ -14,6 +14,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/postgres"
+	"ovation/storage/redis/internal/window"
 )
 
 // openPostgres opens an empty Postgres database and returns its URL, too.
@@ -62,7 +63,7 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 		})
 	}
 	eventually(t, "every slot of lists is used", func() bool { return len(s.lists.slots) == cap(s.lists.slots) })
-	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, windowStates)
+	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, window.KindSet)
 	if err != nil || got[0].Freshness != storage.Live {
 		t.Errorf("a read by key beside lists that hang: %+v, %v", got, err)
 	}
@@ -92,7 +93,7 @@ func TestListsHaveATimeoutOfTheirOwn(t *testing.T) {
 	if n := s.database.failed(); n > 0 {
 		t.Errorf("lists that took too long count as %d failures of the database", n)
 	}
-	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, windowStates)
+	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, window.KindSet)
 	if err != nil || got[0].Freshness != storage.Live {
 		t.Errorf("a read by key beside lists that hang: %+v, %v", got, err)
 	}

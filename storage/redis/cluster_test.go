@@ -11,6 +11,7 @@ import (
 
 	"ovation/internal/testing/port"
 	"ovation/storage"
+	"ovation/storage/redis/internal/window"
 )
 
 // startCluster starts a cluster of three masters and returns its URL.
@@ -196,7 +197,7 @@ func TestCluster(t *testing.T) {
 		must(t, s.Show(t.Context(), actions, storage.Queued))
 		persist(t, db, s, actions...)
 		for _, a := range actions {
-			got, err := s.Interactives(t.Context(), a.User, subjects, windowStates)
+			got, err := s.Interactives(t.Context(), a.User, subjects, window.KindSet)
 			must(t, err)
 			for i := range got {
 				wantLikes(t, got[i].BizID, got[i], 1, got[i].Subject == a.Subject)
@@ -215,7 +216,7 @@ func TestCluster(t *testing.T) {
 		nodes[2].kill()
 		for i := range 20 {
 			subject := video(strconv.Itoa(i))
-			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie, subject}, windowStates)
+			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie, subject}, window.KindSet)
 			if err != nil || got[0].LikeCount != 1 || got[0].Liked == nil {
 				t.Errorf("%+v, %v", got, err)
 			}

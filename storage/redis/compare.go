@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/keyspace"
+	"ovation/storage/redis/internal/window"
 )
 
 // Stale is something in Redis that is not what the database holds.
@@ -263,38 +263,36 @@ func (s *Store) compareWindow(
 		keys = append(keys, storage.StateKey{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz, BizID: id}})
 	}
 	states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, keys, windowStates)
+		return s.Store.States(ctx, keys, window.KindSet)
 	})
 	if err != nil {
 		return 0, err
 	}
 	for i := range states {
-		for k, kind := range windowKinds {
-			name := entryName(kind, keys[i].Subject.BizID)
-			there, e := stored(&states[i], kind), knownNone
-			value := split(fields[fieldName(keys[i].Subject.BizID)])[k]
+		for k, kind := range window.Kinds {
+			name := window.Name(kind, keys[i].Subject.BizID)
+			there, e := window.Stored(&states[i], kind), window.KnownNone
+			value := window.Split(fields[window.Field(keys[i].Subject.BizID)])[k]
 			switch {
 			case value != "":
-				if e, err = parseEntry(value); err != nil {
-					stale(name, value, there.state)
+				if e, err = window.Parse(value); err != nil {
+					stale(name, value, there.State)
 					continue
 				}
 			case fields["~f"] != "1":
 				continue
 			}
-			if !e.known { // the database tells
+			if !e.Known { // the database tells
 				continue
 			}
 			n++
-			if state, ahead := e.state, e; state != there.state && (!e.shown || ahead.merge(&there, k)) {
-				stale(name, e.describe(), there.describe())
+			if state, ahead := e.State, e; state != there.State && (!e.Shown || ahead.Merge(&there, k)) {
+				stale(name, e.Describe(), there.Describe())
 			}
 		}
 	}
 	return n, nil
 }
-
-func (e *entry) describe() string { return e.state + " of version " + strconv.FormatInt(e.version, 10) }
 
 // drop removes what is stale.
 func (s *Store) drop(ctx context.Context, stale Stale) error {

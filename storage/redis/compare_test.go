@@ -9,6 +9,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
@@ -44,7 +45,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 	for _, words := range [][]string{
 		{"HSET", s.countsKey(movie), countsField, "4 0 7 0 0"},
 		{"HSET", s.windowKey(mirror.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
-		{"HDEL", s.windowKey(mirror.WindowKey{User: bob, Biz: "video"}), fieldName(other.BizID)},
+		{"HDEL", s.windowKey(mirror.WindowKey{User: bob, Biz: "video"}), window.Field(other.BizID)},
 	} {
 		must(t, server.command(words...).Error())
 	}

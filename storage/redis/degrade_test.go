@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/window"
 )
 
 // short is a time-out for tests that wait for it to pass.
@@ -38,7 +39,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	if got.LikeCount != 1 || got.Liked == nil || got.Freshness != storage.Stale {
 		t.Errorf("without Redis: %+v", got)
 	}
-	states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, windowStates)
+	states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, window.KindSet)
 	if err != nil || states[0].Reaction.Version() != 10 || where != "" {
 		t.Errorf("look: %+v, %q, %v", states, where, err)
 	}
@@ -124,7 +125,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	db.fail.Store(&down)
 
 	ask := func(viewer storage.User) []storage.Interactive {
-		got, err := s.Interactives(t.Context(), viewer, []storage.Subject{movie, video("cold")}, windowStates)
+		got, err := s.Interactives(t.Context(), viewer, []storage.Subject{movie, video("cold")}, window.KindSet)
 		must(t, err)
 		return got
 	}
@@ -147,10 +148,10 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	if got := ask(alice); got[0].LikeCount != 0 || got[0].DislikeCount != 1 {
 		t.Errorf("own action: %+v", got[0])
 	}
-	if _, _, err := s.Look(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, windowStates); !errors.Is(err, storage.ErrUnavailable) {
+	if _, _, err := s.Look(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("look at what is cold: %v", err)
 	}
-	if _, err := s.States(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, windowStates); !errors.Is(err, storage.ErrUnavailable) {
+	if _, err := s.States(t.Context(), []storage.StateKey{{User: bob, Subject: movie}}, window.KindSet); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("states that are cold: %v", err)
 	}
 	eventually(t, "the database is known to be down", func() bool {
@@ -190,7 +191,7 @@ func TestHangingPartsCostLittle(t *testing.T) {
 		for range n {
 			asked++
 			fresh := storage.User{Tenant: movie.Tenant, UserID: strconv.Itoa(asked)}
-			if _, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, windowStates); err != nil {
+			if _, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, window.KindSet); err != nil {
 				t.Error(err)
 			}
 		}

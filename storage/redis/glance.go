@@ -3,8 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 // maxGlancing is how many pipelines of glances are under way at a time. Whoever
@@ -36,7 +35,7 @@ type glance struct {
 	window string // its key
 	field  string
 	kind   int // in windowKinds
-	entry  entry
+	entry  window.Entry
 	found  bool
 	err    error
 	done   chan struct{} // takes one without blocking
@@ -45,25 +44,25 @@ type glance struct {
 // glance looks up a state as an action needs it, without changing anything. It
 // returns false where that takes a script, or the database. Errors:
 // storage.ErrUnavailable, the context's.
-func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kind int) (entry, bool, error) {
+func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kind int) (window.Entry, bool, error) {
 	if s.unshown.over([]storage.StateKey{key}) != nil {
-		return entry{}, false, nil
+		return window.Entry{}, false, nil
 	}
 	g, _ := s.glances.idle.Get().(*glance)
 	if g == nil {
 		g = &glance{done: make(chan struct{}, 1)}
 	}
 	g.window = at.keys.Window(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
-	g.field, g.kind = fieldName(key.Subject.BizID), kind
+	g.field, g.kind = window.Field(key.Subject.BizID), kind
 	if !s.glances.begin(g, s.glanceOn) {
-		return entry{}, false, errClosed
+		return window.Entry{}, false, errClosed
 	}
 	select {
 	case <-g.done:
 		defer s.glances.idle.Put(g)
 		return g.entry, g.found, g.err
 	case <-ctx.Done():
-		return entry{}, false, ctx.Err()
+		return window.Entry{}, false, ctx.Err()
 	}
 }
 
@@ -129,7 +128,7 @@ const renewAge = 10 * time.Second
 // ago: a fill must leave what an action has relied on, and by the clock of Redis
 // alone it is told whether it is persisted by now.
 func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) error {
-	g.entry, g.found = entry{}, false
+	g.entry, g.found = window.Entry{}, false
 	values, err := reply.ToArray()
 	if wrongType(err) {
 		return nil
@@ -149,20 +148,14 @@ func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) err
 		if err != nil {
 			return err
 		}
-		text = split(value)[g.kind]
+		text = window.Split(value)[g.kind]
 	}
 	if text == "" {
-		g.entry, g.found = knownNone, !values[1].IsNil()
+		g.entry, g.found = window.KnownNone, !values[1].IsNil()
 		return nil
 	}
-	if g.entry, err = parseEntry(text); err == nil { // else the script replaces it
-		g.found = g.entry.known && time.Since(touched(text)) < min(renewAge, guard)
+	if g.entry, err = window.Parse(text); err == nil { // else the script replaces it
+		g.found = g.entry.Known && time.Since(window.Touched(text)) < min(renewAge, guard)
 	}
 	return nil
-}
-
-// touched is when an entry was last written.
-func touched(text string) time.Time {
-	seconds, _ := strconv.ParseInt(strings.Split(text, " ")[2], 10, 64)
-	return time.Unix(seconds, 0)
 }

@@ -7,6 +7,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 // What an action relies on is kept alive once it is old enough: a fill must not
@@ -17,7 +18,7 @@ func TestLookKeepsAlive(t *testing.T) {
 	see(t, s, alice, movie) // which loads the window
 	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 	key := s.present().keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})
-	name := fieldName(movie.BizID)
+	name := window.Field(movie.BizID)
 	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
 		value, err := server.command("HGET", key, name).ToString()
 		must(t, err)

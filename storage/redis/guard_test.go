@@ -14,6 +14,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/postgres"
+	"ovation/storage/redis/internal/window"
 )
 
 // logged is a log that can be read while it is written.
@@ -165,7 +166,7 @@ func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 	cold := func() {
 		asked++
 		fresh := storage.User{Tenant: movie.Tenant, UserID: fmt.Sprint(asked)}
-		_, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, windowStates)
+		_, err := s.Interactives(t.Context(), fresh, []storage.Subject{movie, video(fresh.UserID)}, window.KindSet)
 		must(t, err)
 	}
 	link.gate.Lock()

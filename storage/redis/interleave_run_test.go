@@ -13,6 +13,7 @@ import (
 	"ovation/internal/testing/seed"
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 // work is a worker, and every worker that takes its place.
@@ -243,7 +244,7 @@ func (in *interleaving) atRest() {
 			in.reportf("at rest, user %d is %+v in the database (%v), want %+v", u, states, err, want)
 		}
 		inDatabase := states[0]
-		states, where, err := in.worker.Look(ctx, []storage.StateKey{in.key(u)}, windowStates)
+		states, where, err := in.worker.Look(ctx, []storage.StateKey{in.key(u)}, window.KindSet)
 		if err != nil || wordOf(states[0].Liked, states[0].Collected) != want || where != storage.Persisted {
 			raw := in.plain.Do(ctx, in.plain.B().Hgetall().Key(in.worker.windowKey(mirror.WindowKey{User: in.users[u], Biz: in.subject.Biz})).Build())
 			window, _ := raw.AsStrMap()

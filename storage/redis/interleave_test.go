@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/window"
 	"ovation/storage/sqlite"
 )
 
@@ -267,7 +268,7 @@ func (in *interleaving) learn(batch []storage.Message, outcome storage.Outcome) 
 
 // query is what a viewer sees.
 func (in *interleaving) query(ctx context.Context, u int, s *Store) {
-	want, persisted, kinds := in.acked[u], in.rows[u].reads, windowStates
+	want, persisted, kinds := in.acked[u], in.rows[u].reads, window.KindSet
 	if chance(in.random, 0.3) {
 		kinds = storage.AllKinds
 	}

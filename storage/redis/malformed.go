@@ -46,7 +46,7 @@ func wrongType(err error) bool {
 
 // dropMalformed removes the entries that could not be decoded, so that the
 // windows are loaded again.
-func (s *Store) dropMalformed(ctx context.Context, windows []*window) {
+func (s *Store) dropMalformed(ctx context.Context, windows []*windowRead) {
 	life, shown := s.lives()
 	var calls []call
 	for _, w := range windows {

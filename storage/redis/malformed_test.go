@@ -10,6 +10,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 // malformedValues are commands that put something into Redis that this package
@@ -57,7 +58,7 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 			wantLikes(t, "another user", see(t, s, bob, movie), 2, true)
 			see(t, s, alice, movie)
 			db.reads.Store(0)
-			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie}, windowStates)
+			got, err := s.Interactives(t.Context(), alice, []storage.Subject{movie}, window.KindSet)
 			must(t, err)
 			wantLikes(t, "later", got[0], 2, true)
 			if n := db.reads.Load(); n > 0 {
@@ -80,7 +81,7 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 			for _, user := range []storage.User{alice, bob} {
 				both = append(both, &glance{
 					window: at.keys.Window(mirror.WindowKey{User: user, Biz: movie.Biz}),
-					field:  fieldName(movie.BizID), kind: reaction, done: make(chan struct{}, 1),
+					field:  window.Field(movie.BizID), kind: window.Reaction, done: make(chan struct{}, 1),
 				})
 			}
 			s.glances.glancing++ // as glanceOn does

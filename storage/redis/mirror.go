@@ -8,6 +8,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 // Look returns what each user did to each subject as of the latest
@@ -44,7 +45,7 @@ func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kin
 		g.calls = append(g.calls, call{g.script, g.epoch.keys.Window(key), g.first, nil})
 	}
 	c := &g.calls[i]
-	c.args = append(append(c.args, entryName(kind, subject.BizID)), args...)
+	c.args = append(append(c.args, window.Name(kind, subject.BizID)), args...)
 }
 
 func (g *group) run(ctx context.Context, what string) error {
@@ -111,7 +112,7 @@ func (s *Store) show(ctx context.Context, at *epoch, actions []storage.Action, w
 	g := s.group(at, showScript, life, shown, text(int64(s.opts.Window)), how)
 	for i := range actions {
 		a := &actions[i]
-		if _, state, ok := stateOfAction(a); ok {
+		if _, state, ok := window.ActionText(a); ok {
 			g.add(a.User, a.Subject, a.Kind, text(a.Version), state)
 		}
 	}
@@ -137,17 +138,10 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	g := s.group(at, markScript, life, shown, text(int64(s.opts.Window)), text(s.opts.Guard.Milliseconds()))
 	for i := range outcome.Applied {
 		c := &outcome.Applied[i]
-		state := stateOf(c)
-		g.add(c.User, c.Subject, c.Kind, text(c.Version), state, shareText(state), text(versions[c.Subject]))
+		state := window.ChangeText(c)
+		g.add(c.User, c.Subject, c.Kind, text(c.Version), state, window.Share(state), text(versions[c.Subject]))
 	}
 	return s.marks.note(g.run(ctx, "mark states"))
-}
-
-func stateOf(c *storage.StateChange) string {
-	if c.Kind == storage.KindReaction {
-		return registerState(c.Register)
-	}
-	return collectionState(c.FolderID)
 }
 
 // Forget makes it unknown what the counts include of the states that the

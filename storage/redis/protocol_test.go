@@ -13,6 +13,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
@@ -311,7 +312,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	persist(t, db, s, actions...)
 	for round := range 3 {
 		for from := 0; from < len(subjects); from += 10 {
-			got, err := s.Interactives(t.Context(), alice, subjects[from:from+10], windowStates)
+			got, err := s.Interactives(t.Context(), alice, subjects[from:from+10], window.KindSet)
 			must(t, err)
 			for i := range got {
 				wantLikes(t, fmt.Sprintf("round %d, %s", round, got[i].BizID), got[i], int64((i+1)%2), i%2 == 0)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/window"
 )
 
 var (
@@ -75,7 +76,7 @@ func (s *Store) fromDatabase(
 	}
 	overlay, asked := s.unshown.over(own), kinds
 	if overlay != nil {
-		asked |= windowStates
+		asked |= window.KindSet
 	}
 	out, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
 		return s.Store.Interactives(ctx, viewer, subjects, asked)
@@ -91,10 +92,10 @@ func (s *Store) fromDatabase(
 	for i := range out {
 		out[i].Subject, out[i].Freshness = subjects[i], freshness
 		if overlay != nil {
-			var is entries
-			is.since(&out[i])
+			var is window.Entries
+			is.Since(&out[i])
 			overlay.lay(own[i], &is)
-			is.show(&out[i], own[i], kinds)
+			is.Show(&out[i], own[i], kinds)
 		}
 	}
 	return out, nil
@@ -149,7 +150,7 @@ func (s *Store) addOwn(
 	}
 	var older []int // than what is remembered
 	for i := range out {
-		if !own[i].show(&out[i], keys[i], kinds) {
+		if !own[i].Show(&out[i], keys[i], kinds) {
 			older = append(older, i)
 		}
 	}
@@ -182,22 +183,6 @@ func (s *Store) addReads(ctx context.Context, keys []storage.StateKey, out []sto
 	return nil
 }
 
-// show puts the entries into an answer. It returns false where it is not known
-// what the counts include of them.
-func (es *entries) show(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
-	states := es.states(key, kinds)
-	to.Liked, to.Collected = states.Liked, states.Collected
-	for i := range es {
-		if !es[i].known && to.Freshness == storage.Live {
-			to.Freshness = storage.Stale
-		}
-	}
-	if to.Freshness == storage.Unavailable || !es[reaction].known || !es[collection].known {
-		return true
-	}
-	return es.correct(&to.Counts)
-}
-
 // readAgain reads the given ones past the client's cache, and from the
 // database where that is not enough.
 func (s *Store) readAgain(
@@ -217,14 +202,14 @@ func (s *Store) readAgain(
 	if err != nil {
 		return err
 	}
-	var own []entries
+	var own []window.Entries
 	var still []int
 	for i, n := range older {
 		out[n].Counts, out[n].Freshness = counts[i].Counts, storage.Live
 		if !counts[i].known {
 			out[n].Freshness = storage.Unavailable
 		}
-		if !again[i].show(&out[n], keys[i], kinds) {
+		if !again[i].Show(&out[n], keys[i], kinds) {
 			own, still = append(own, again[i]), append(still, n)
 		}
 	}
@@ -240,7 +225,7 @@ func (s *Store) readAgain(
 // be behind for longer than the floors last; they are storage.Stale where they
 // cannot, or took too long to be read.
 func (s *Store) ofOneMoment(
-	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []entries, kinds storage.Kinds,
+	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []window.Entries, kinds storage.Kinds,
 ) error {
 	subjects := make([]storage.Subject, len(which))
 	for i, n := range which {
@@ -248,7 +233,7 @@ func (s *Store) ofOneMoment(
 	}
 	asked := time.Now()
 	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
-		return s.Store.Interactives(ctx, viewer, subjects, windowStates)
+		return s.Store.Interactives(ctx, viewer, subjects, window.KindSet)
 	})
 	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
 		return err
@@ -272,31 +257,12 @@ func (s *Store) ofOneMoment(
 	keys := keysOf(viewer, subjects)
 	for i, n := range which {
 		to := &out[n]
-		own[i].since(&found[i])
+		own[i].Since(&found[i])
 		to.Counts, to.Freshness = found[i].Counts, freshness
 		s.floors.raise(subjects[i], to.Counts)
-		own[i].show(to, keys[i], kinds)
+		own[i].Show(to, keys[i], kinds)
 	}
 	return nil
-}
-
-// since gives each entry a history of what the answer of the database
-// includes, and its state where that is newer.
-func (es *entries) since(inDatabase *storage.Interactive) {
-	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected}
-	if states.Liked != nil {
-		states.Reaction = storage.Register{Value: states.Liked.Reaction, Set: states.Liked.Version}
-	}
-	if states.Collected != nil {
-		states.CollectionVersion = states.Collected.Version
-	}
-	for i, kind := range windowKinds {
-		there := stored(&states, kind)
-		if es[i].merge(&there, i) {
-			es[i] = there
-		}
-		es[i].history, es[i].known = there.history, true
-	}
 }
 
 func keysOf(viewer storage.User, subjects []storage.Subject) []storage.StateKey {
@@ -331,7 +297,7 @@ func (s *Store) look(
 		return nil, "", err
 	}
 	out, where = make([]storage.States, len(keys)), storage.Persisted
-	if len(named) > 0 && kinds&windowStates != 0 {
+	if len(named) > 0 && kinds&window.KindSet != 0 {
 		if where, err = s.lookAt(ctx, keys, named, out, kinds, renew); err != nil {
 			return nil, "", err
 		}
@@ -372,7 +338,7 @@ func (s *Store) lookAt(
 	}
 	overlay := s.unshown.over(asked)
 	states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, asked, kinds&windowStates)
+		return s.Store.States(ctx, asked, kinds&window.KindSet)
 	})
 	if err != nil {
 		return "", err
@@ -380,10 +346,10 @@ func (s *Store) lookAt(
 	for i, n := range named {
 		out[n] = states[i]
 		if overlay != nil {
-			var is entries
-			is.learn(&states[i], true)
+			var is window.Entries
+			is.Learn(&states[i], true)
 			overlay.lay(asked[i], &is)
-			out[n] = is.states(asked[i], kinds)
+			out[n] = is.States(asked[i], kinds)
 		}
 	}
 	return "", nil
@@ -391,12 +357,12 @@ func (s *Store) lookAt(
 
 // latest reads what is known of states, always afresh. What an action needs is
 // usually there to be read without a script.
-func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool) ([]entries, error) {
-	for i, kind := range windowKinds {
+func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool) ([]window.Entries, error) {
+	for i, kind := range window.Kinds {
 		if !renew || len(keys) != 1 || kinds != storage.KindsOf(kind) {
 			continue
 		}
-		var own [1]entries
+		var own [1]window.Entries
 		var found bool
 		var err error
 		if own[0][i], found, err = s.glance(ctx, at, keys[0], i); found || err != nil {
@@ -409,21 +375,21 @@ func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, 
 
 // lookedAt answers with what Redis and the database know.
 func lookedAt(
-	own []entries, asked []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds,
+	own []window.Entries, asked []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds,
 ) (storage.Durability, error) {
 	where := storage.Persisted
 	for i, n := range named {
-		for k, kind := range windowKinds {
+		for k, kind := range window.Kinds {
 			e := &own[i][k]
 			switch {
 			case !kinds.Has(kind):
-			case !e.known:
+			case !e.Known:
 				return "", storage.ErrUnavailable
-			case e.shown, e.marked:
+			case e.Shown, e.Marked:
 				where = storage.Queued
 			}
 		}
-		out[n] = own[i].states(asked[i], kinds)
+		out[n] = own[i].States(asked[i], kinds)
 	}
 	return where, nil
 }

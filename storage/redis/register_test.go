@@ -11,6 +11,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
 func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int64) storage.Action {
@@ -114,7 +115,7 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 			}
 			fails(server, db)
 			eventually(t, "the state is not known", func() bool {
-				_, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, windowStates)
+				_, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, window.KindSet)
 				return where == "" && (err == nil || errors.Is(err, storage.ErrUnavailable))
 			})
 			unlike := clearIf(alice, movie, storage.Like, 20)

@@ -9,6 +9,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 	"ovation/storage/sqlite"
 )
 
@@ -96,7 +97,7 @@ func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counted, 
 // look is what a recorder learns.
 func look(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()
-	got, where, err := s.Look(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, windowStates)
+	got, where, err := s.Look(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
 	must(tb, err)
 	return got[0], where
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/window"
 )
 
 const (
@@ -62,19 +63,11 @@ func (s *Store) persisted(ctx context.Context, actions []storage.Action) (done, 
 		return s.Store.States(ctx, keys, kinds)
 	})
 	for i := range found {
-		if included(&found[i], &actions[i]) {
+		if window.Included(&found[i], &actions[i]) {
 			done = append(done, actions[i])
 		} else {
 			left = append(left, actions[i])
 		}
 	}
 	return done, left, err
-}
-
-// included reports whether states include an action, or something newer.
-func included(states *storage.States, a *storage.Action) bool {
-	if a.Kind == storage.KindReaction {
-		return states.Reaction.Covers(storage.RegisterOf(a))
-	}
-	return states.CollectionVersion >= a.Version
 }

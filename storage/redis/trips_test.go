@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/window"
 )
 
 // counting counts round trips: each call is one, unless the client's cache
@@ -52,7 +53,7 @@ func TestRoundTrips(t *testing.T) {
 	s.client = client
 	must(t, s.Show(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)}, storage.Queued)) // the server knows the scripts
 	see(t, s, bob, movie)
-	_, err := s.Interactives(t.Context(), bob, page(2), windowStates) // also those for many keys
+	_, err := s.Interactives(t.Context(), bob, page(2), window.KindSet) // also those for many keys
 	must(t, err)
 	for _, subjects := range []int{1, 20, 100} {
 		viewer := storage.User{Tenant: movie.Tenant, UserID: "viewer of " + strconv.Itoa(subjects)}
@@ -66,7 +67,7 @@ func TestRoundTrips(t *testing.T) {
 		}{{"cold", 3, 2}, {"the client's cache is cold", 2, 0}, {"warm", 1, 0}} {
 			client.trips.Store(0)
 			db.reads.Store(0)
-			got, err := s.Interactives(t.Context(), viewer, all, windowStates)
+			got, err := s.Interactives(t.Context(), viewer, all, window.KindSet)
 			must(t, err)
 			if trips, questions := client.trips.Load(), db.reads.Load(); trips > c.trips || questions > c.questions {
 				t.Errorf("%d subjects, %s: %d round trips, %d questions to the database; want at most %d and %d",
@@ -109,7 +110,7 @@ func BenchmarkPage(b *testing.B) {
 			}
 			persist(b, db, s, actions...)
 			read := func() {
-				if _, err := s.Interactives(b.Context(), c.viewer, subjects, windowStates); err != nil {
+				if _, err := s.Interactives(b.Context(), c.viewer, subjects, window.KindSet); err != nil {
 					b.Error(err)
 				}
 			}

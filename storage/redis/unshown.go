@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/window"
 )
 
 const (
@@ -42,20 +43,6 @@ type unshownState struct {
 	in      int64
 }
 
-// stateOfAction is the state that an action sets, of a kind that windows hold.
-func stateOfAction(a *storage.Action) (id stateID, state string, ok bool) {
-	id.StateKey = storage.StateKey{User: a.User, Subject: a.Subject}
-	switch a.Kind {
-	case storage.KindReaction:
-		return id, registerState(storage.RegisterOf(a)), true
-	case storage.KindCollection:
-		id.kind = collection
-		return id, collectionState(a.FolderID), true
-	case storage.KindRead:
-	}
-	return id, "", false
-}
-
 // add remembers actions, and in which epoch they were shown. Where there are too
 // many, new ones are not taken.
 func (u *unshown) add(actions []storage.Action, in int64) {
@@ -63,7 +50,7 @@ func (u *unshown) add(actions []storage.Action, in int64) {
 	defer u.mu.Unlock()
 	for i := range actions {
 		a := &actions[i]
-		id, _, ok := stateOfAction(a)
+		id, ok := idOf(a)
 		there, known := u.of[id]
 		if ok && (known || len(u.of) < maxUnshown) {
 			if known && there.in != in {
@@ -90,7 +77,7 @@ func (u *unshown) remove(actions []storage.Action) {
 			return
 		}
 		a := &actions[i]
-		id, _, ok := stateOfAction(a)
+		id, ok := idOf(a)
 		if there, known := u.of[id]; ok && known {
 			there.actions = slices.DeleteFunc(slices.Clone(there.actions), a.Supersedes)
 			if u.of[id] = there; len(there.actions) == 0 {
@@ -139,7 +126,7 @@ func (u *unshown) over(keys []storage.StateKey) (out overlay) {
 		return nil
 	}
 	for _, key := range keys {
-		for kind := range windowKinds {
+		for kind := range window.Kinds {
 			id := stateID{key, kind}
 			if state, ok := u.of[id]; ok {
 				if out == nil {
@@ -153,26 +140,11 @@ func (u *unshown) over(keys []storage.StateKey) (out overlay) {
 }
 
 // lay merges actions into the entries, as if they had been shown.
-func (o overlay) lay(key storage.StateKey, on *entries) {
+func (o overlay) lay(key storage.StateKey, on *window.Entries) {
 	for kind := range on {
 		for _, a := range o[stateID{key, kind}].actions {
-			on[kind].lay(&a)
+			on[kind].Lay(&a)
 		}
-	}
-}
-
-func (e *entry) lay(a *storage.Action) {
-	if a.Kind == storage.KindCollection {
-		if e.version < a.Version {
-			*e = entry{known: true, shown: true, version: a.Version, set: a.Version, state: collectionState(a.FolderID), history: e.history}
-		}
-		return
-	}
-	before := e.register()
-	if r := before.Join(storage.RegisterOf(a)); r != before {
-		e.hold(r)
-		e.shown = true
-		e.known = e.known || a.If == storage.NoReaction // a clear alone does not tell what there is
 	}
 }
 
@@ -219,4 +191,10 @@ func (s *Store) reshowSome(ctx context.Context) bool {
 	}
 	s.unshown.remove(left)
 	return true
+}
+
+// idOf names the state that an action sets, if windows hold it.
+func idOf(a *storage.Action) (stateID, bool) {
+	kind, _, ok := window.ActionText(a)
+	return stateID{storage.StateKey{User: a.User, Subject: a.Subject}, kind}, ok
 }

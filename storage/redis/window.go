@@ -6,19 +6,17 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
 )
 
-const windowStates = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection)
-
-// window is what is asked of one window, and what it answers.
-type window struct {
+// windowRead is what is asked of one window, and what it answers.
+type windowRead struct {
 	mirror.WindowKey
 
 	key    string
@@ -32,39 +30,19 @@ type window struct {
 }
 
 // windowsOf groups keys by window. Most of what is asked together is of one.
-func (e *epoch) windowsOf(keys []storage.StateKey) []*window {
-	var out []*window
+func (e *epoch) windowsOf(keys []storage.StateKey) []*windowRead {
+	var out []*windowRead
 	for i := range keys {
 		key := mirror.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
-		at := slices.IndexFunc(out, func(w *window) bool { return w.WindowKey == key })
+		at := slices.IndexFunc(out, func(w *windowRead) bool { return w.WindowKey == key })
 		if at < 0 {
 			at = len(out)
-			out = append(out, &window{WindowKey: key, key: e.keys.Window(key), asked: make([]int, 0, len(keys)-i)})
+			out = append(out, &windowRead{WindowKey: key, key: e.keys.Window(key), asked: make([]int, 0, len(keys)-i)})
 		}
 		out[at].asked = append(out[at].asked, i)
 	}
 	for _, w := range out {
-		w.fields = fieldsOf(keys, w.asked)
-	}
-	return out
-}
-
-// fieldsOf names the fields of the keys asked. All names are parts of one text.
-func fieldsOf(keys []storage.StateKey, asked []int) []string {
-	size := 0
-	for _, i := range asked {
-		size += len(fieldName(keys[i].Subject.BizID))
-	}
-	var all strings.Builder
-	all.Grow(size)
-	for _, i := range asked {
-		all.WriteString(fieldName(keys[i].Subject.BizID))
-	}
-	text := all.String()
-	out := make([]string, len(asked))
-	for k, i := range asked {
-		n := len(fieldName(keys[i].Subject.BizID))
-		out[k], text = text[:n], text[n:]
+		w.fields = window.Fields(keys, w.asked)
 	}
 	return out
 }
@@ -76,8 +54,8 @@ func fieldsOf(keys []storage.StateKey, asked []int) []string {
 // where Redis is; the context's.
 func (s *Store) entries(
 	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call,
-) ([]entries, error) {
-	out, overlay := make([]entries, len(keys)), s.unshown.over(keys)
+) ([]window.Entries, error) {
+	out, overlay := make([]window.Entries, len(keys)), s.unshown.over(keys)
 	windows := at.windowsOf(keys)
 	if !renew && len(fills) == 0 {
 		if err := s.readWindows(ctx, windows, out); err != nil {
@@ -115,22 +93,19 @@ func (s *Store) entries(
 // makeDo takes an old copy for what the database could not be asked, which is
 // better than none. Entries that the database may have overtaken stay what
 // they are, and are not known.
-func (w *window) makeDo(out []entries) {
+func (w *windowRead) makeDo(out []window.Entries) {
 	if w.full {
 		w.knowNone(out)
 		return
 	}
 	for _, i := range w.asked {
-		for kind := range windowKinds {
-			e := &out[i][kind]
-			e.known = e.known && (w.loaded || len(e.history) > 0)
-		}
+		out[i].MakeDo(w.loaded)
 	}
 }
 
 // lacking returns the windows that have to be loaded, or that lack some of
 // what was asked.
-func lacking(windows []*window, out []entries) (left []*window) {
+func lacking(windows []*windowRead, out []window.Entries) (left []*windowRead) {
 	for _, w := range windows {
 		switch {
 		case !w.loaded:
@@ -144,38 +119,26 @@ func lacking(windows []*window, out []entries) (left []*window) {
 	return left
 }
 
-func (w *window) lacks(out []entries) bool {
-	for _, i := range w.asked {
-		for kind := range windowKinds {
-			if !out[i][kind].known {
-				return true
-			}
-		}
-	}
-	return false
+func (w *windowRead) lacks(out []window.Entries) bool {
+	return slices.ContainsFunc(w.asked, func(i int) bool { return !out[i].AllKnown() })
 }
 
 // knowNone makes everything that is absent known to be none.
-func (w *window) knowNone(out []entries) {
+func (w *windowRead) knowNone(out []window.Entries) {
 	for _, i := range w.asked {
-		for kind := range windowKinds {
-			if e := &out[i][kind]; !e.known {
-				e.merge(&knownNone, kind)
-				e.known, e.history = true, knownNone.history
-			}
-		}
+		out[i].KnowNone()
 	}
 }
 
 // takeEntries reads the values of the fields of a window. An entry that cannot be
 // decoded leaves its state unknown and the window not loaded.
-func (s *Store) takeEntries(w *window, values []rueidis.RedisMessage, out []entries) error {
+func (s *Store) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []window.Entries) error {
 	if len(values) != len(w.fields) {
 		return errors.New("a window has not answered every field")
 	}
 	for i := range values {
 		to := &out[w.asked[i]]
-		*to = entries{}
+		*to = window.Entries{}
 		if values[i].IsNil() {
 			continue
 		}
@@ -183,13 +146,13 @@ func (s *Store) takeEntries(w *window, values []rueidis.RedisMessage, out []entr
 		if err != nil {
 			return err
 		}
-		for k, text := range split(value) {
+		for k, text := range window.Split(value) {
 			if text == "" {
 				continue
 			}
-			if to[k], err = parseEntry(text); err != nil {
+			if to[k], err = window.Parse(text); err != nil {
 				s.malformed.found(w.key, err)
-				w.malformed = append(w.malformed, entryName(windowKinds[k], w.fields[i][1:]))
+				w.malformed = append(w.malformed, window.Name(window.Kinds[k], w.fields[i][1:]))
 				w.loaded, w.full = false, false
 				break // the script looks at the other one
 			}
@@ -199,7 +162,7 @@ func (s *Store) takeEntries(w *window, values []rueidis.RedisMessage, out []entr
 }
 
 // readWindows reads without writing.
-func (s *Store) readWindows(ctx context.Context, windows []*window, out []entries) error {
+func (s *Store) readWindows(ctx context.Context, windows []*windowRead, out []window.Entries) error {
 	return s.inRedis(ctx, "read states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
@@ -237,7 +200,7 @@ func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 }
 
 // lookInto reads by the script that gives leases, after it has run the fills.
-func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, renew bool, fills []call) error {
+func (s *Store) lookInto(ctx context.Context, windows []*windowRead, out []window.Entries, renew bool, fills []call) error {
 	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
@@ -269,7 +232,7 @@ func (s *Store) lookInto(ctx context.Context, windows []*window, out []entries, 
 }
 
 // load reads from the database what the windows lack, and fills them.
-func (s *Store) load(ctx context.Context, windows []*window, keys []storage.StateKey, out []entries) error {
+func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.StateKey, out []window.Entries) error {
 	contents, err := s.loadWindows(ctx, windows)
 	if err != nil {
 		return err
@@ -283,7 +246,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 	found := make(map[int]storage.States, len(missing))
 	if len(missing) > 0 {
 		states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-			return s.Store.States(ctx, pick(keys, missing), windowStates)
+			return s.Store.States(ctx, pick(keys, missing), window.KindSet)
 		})
 		if err != nil {
 			return err
@@ -299,7 +262,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 		case contents[i].Complete:
 			args[1] = "all"
 			for bizID, states := range contents[i].States {
-				args = appendStates(args, bizID, &states, false)
+				args = window.AppendFill(args, bizID, &states, false)
 			}
 		case !w.loaded:
 			args[1] = "some"
@@ -309,9 +272,9 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 			if contents[i].Complete {
 				states = contents[i].States[bizID]
 			} else {
-				args = appendStates(args, bizID, &states, true)
+				args = window.AppendFill(args, bizID, &states, true)
 			}
-			out[at].learn(&states, w.lease != "")
+			out[at].Learn(&states, w.lease != "")
 		}
 		if w.lease != "" {
 			calls = append(calls, call{fillScript, w.key, nil, args})
@@ -323,7 +286,7 @@ func (s *Store) load(ctx context.Context, windows []*window, keys []storage.Stat
 
 // loadWindows reads everything of the windows that are not loaded. The answer
 // has a place for each window.
-func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]mirror.Window, error) {
+func (s *Store) loadWindows(ctx context.Context, windows []*windowRead) ([]mirror.Window, error) {
 	out := make([]mirror.Window, len(windows))
 	var keys []mirror.WindowKey
 	var at []int
@@ -345,38 +308,4 @@ func (s *Store) loadWindows(ctx context.Context, windows []*window) ([]mirror.Wi
 		out[at[i]] = found[i]
 	}
 	return out, nil
-}
-
-// appendStates appends the arguments of fill for the states of one subject;
-// those that were never set only where all are wanted.
-func appendStates(args []string, bizID string, states *storage.States, all bool) []string {
-	for _, kind := range windowKinds {
-		if e := stored(states, kind); all || e.version > 0 {
-			args = append(args, entryName(kind, bizID), text(e.version), e.text(kind), text(e.history[0].version)+":"+shareText(e.state))
-		}
-	}
-	return args
-}
-
-// learn takes what the database holds, where Redis does not know better. What
-// the counts include of it is known only if nobody was kept from filling the
-// window: else a transaction may just have changed it.
-func (es *entries) learn(states *storage.States, settled bool) {
-	for i, kind := range windowKinds {
-		e, inDatabase := &es[i], stored(states, kind)
-		if !settled {
-			inDatabase.history = nil
-		}
-		before := e.version
-		covered := e.merge(&inDatabase, i)
-		if covered && before < inDatabase.version {
-			*e = inDatabase
-			continue
-		}
-		e.known = true
-		if len(e.history) == 0 {
-			e.history = inDatabase.history
-		}
-		e.shown, e.marked = e.shown && !covered, e.marked && !covered
-	}
 }

@@ -1,21 +1,22 @@
-package redis
+package window
 
 import (
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"ovation/storage"
 )
 
-// entry is what is known of one state of one user. The zero entry is not known.
-type entry struct {
-	known   bool
-	shown   bool  // confirmed by the queue, and not in the database as far as is known
-	marked  bool  // the counts include it once a transaction has committed, which it may not have
+// Entry is what is known of one state of one user. The zero entry is not known.
+type Entry struct {
+	Known   bool
+	Shown   bool  // confirmed by the queue, and not in the database as far as is known
+	Marked  bool  // the counts include it once a transaction has committed, which it may not have
 	version int64 // of the latest action, 0 if there was none
-	state   string
+	State   string
 	// A reaction is merged as storage.Register says. set is the version of its
 	// latest unconditional action, which for a collection is every action.
 	set     int64
@@ -24,23 +25,23 @@ type entry struct {
 }
 
 // register is the entry of a reaction in the form that can be merged.
-func (e *entry) register() storage.Register {
-	return storage.Register{Value: storage.Reaction(share(e.state)), Set: e.set, Clears: e.clears}
+func (e *Entry) register() storage.Register {
+	return storage.Register{Value: storage.Reaction(share(e.State)), Set: e.set, Clears: e.clears}
 }
 
 // hold makes the entry hold a reaction.
-func (e *entry) hold(r storage.Register) {
-	e.version, e.state, e.set, e.clears = r.Version(), reactionState(r.Value), r.Set, r.Clears
+func (e *Entry) hold(r storage.Register) {
+	e.version, e.State, e.set, e.clears = r.Version(), reactionState(r.Value), r.Set, r.Clears
 }
 
-// merge takes what the database holds of a state of a kind, where the entry does
+// Merge takes what the database holds of a state of a kind, where the entry does
 // not know better. It returns false where the database lacks something that the
 // entry holds. Of the same version, the database knows better what it is.
-func (e *entry) merge(inDatabase *entry, kind int) (covered bool) {
+func (e *Entry) Merge(inDatabase *Entry, kind int) (covered bool) {
 	if kind == collection {
 		covered = e.version <= inDatabase.version
 		if covered {
-			e.version, e.state, e.set = inDatabase.version, inDatabase.state, inDatabase.set
+			e.version, e.State, e.set = inDatabase.version, inDatabase.State, inDatabase.set
 		}
 		return covered
 	}
@@ -60,8 +61,8 @@ type mark struct {
 	share   byte
 }
 
-// knownNone is the entry of what is known never to have been.
-var knownNone = entry{known: true, state: none, history: history{{}}}
+// KnownNone is the entry of what is known never to have been.
+var KnownNone = Entry{Known: true, State: none, history: history{{}}}
 
 // at returns the share that counts of a version include, and false where the
 // history does not reach back so far.
@@ -78,39 +79,39 @@ func (h history) at(version int64) (share byte, known bool) {
 // clearsAlone is the reaction of an entry of which only clears are known.
 const clearsAlone = "0?"
 
-// split takes the value of a field apart, into the texts of its entries, of which
+// Split takes the value of a field apart, into the texts of its entries, of which
 // those that are absent are empty. What is no value of a field is that of both.
-func split(value string) (of [len(windowKinds)]string) {
+func Split(value string) (of [len(Kinds)]string) {
 	var whole bool
-	if of[reaction], of[collection], whole = strings.Cut(value, ";"); !whole {
+	if of[Reaction], of[collection], whole = strings.Cut(value, ";"); !whole {
 		of[collection] = value
 	}
 	return of
 }
 
-// parseEntry reads an entry as the scripts write it: version, q or m, when it
+// Parse reads an entry as the scripts write it: version, q or m, when it
 // was touched, state, history.
-func parseEntry(text string) (e entry, err error) {
+func Parse(text string) (e Entry, err error) {
 	version, rest, _ := strings.Cut(text, " ")
 	where, rest, _ := strings.Cut(rest, " ")
 	_, rest, _ = strings.Cut(rest, " ")
 	state, pairs, whole := strings.Cut(rest, " ")
 	if !whole || strings.Contains(pairs, " ") {
-		return entry{}, fmt.Errorf("%q is no entry of a window", text)
+		return Entry{}, fmt.Errorf("%q is no entry of a window", text)
 	}
-	e = entry{known: true, shown: where == "q", marked: where == "m"}
+	e = Entry{Known: true, Shown: where == "q", Marked: where == "m"}
 	if e.version, err = strconv.ParseInt(version, 10, 64); err != nil {
-		return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+		return Entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
 	}
 	e.set = e.version
 	value, versions, merged := strings.Cut(state, ":")
-	if e.state = value; merged {
+	if e.State = value; merged {
 		if _, err := fmt.Sscanf(versions, "%d:%d:%d", &e.set, &e.clears[0], &e.clears[1]); err != nil {
-			return entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+			return Entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
 		}
-		e.known = value != clearsAlone
-		if !e.known || value == "0" {
-			e.state = none
+		e.Known = value != clearsAlone
+		if !e.Known || value == "0" {
+			e.State = none
 		}
 	}
 	if pairs == "-" {
@@ -121,7 +122,7 @@ func parseEntry(text string) (e entry, err error) {
 		version, share, ok := strings.Cut(pair, ":")
 		v, err := strconv.ParseInt(version, 10, 64)
 		if err != nil || !ok || len(share) != 1 || share[0] < '0' || share[0] > '2' {
-			return entry{}, fmt.Errorf("%q is no entry of a window", text)
+			return Entry{}, fmt.Errorf("%q is no entry of a window", text)
 		}
 		e.history = append(e.history, mark{v, share[0] - '0'})
 	}
@@ -129,45 +130,45 @@ func parseEntry(text string) (e entry, err error) {
 }
 
 // text is the state as scripts take it.
-func (e *entry) text(kind storage.Kind) string {
+func (e *Entry) text(kind storage.Kind) string {
 	if kind == storage.KindReaction {
 		return registerState(e.register())
 	}
-	return e.state
+	return e.State
 }
 
-// stored is the entry of a state as the database has it.
-func stored(s *storage.States, kind storage.Kind) entry {
-	e := entry{known: true, state: none}
+// Stored is the entry of a state as the database has it.
+func Stored(s *storage.States, kind storage.Kind) Entry {
+	e := Entry{Known: true, State: none}
 	if kind == storage.KindReaction {
 		e.hold(s.Reaction)
 	} else {
 		e.version, e.set = s.CollectionVersion, s.CollectionVersion
 		if s.Collected != nil {
-			e.state = collectionState(s.Collected.FolderID)
+			e.State = collectionState(s.Collected.FolderID)
 		}
 	}
 	since := int64(0) // older counts than the state are not known to include it
 	if e.version > 0 {
 		since = s.CountsVersion
 	}
-	e.history = history{{since, share(e.state)}}
+	e.history = history{{since, share(e.State)}}
 	return e
 }
 
-// entries are those of one user on one subject, in the order of windowKinds.
-type entries [len(windowKinds)]entry
+// Entries are those of one user on one subject, in the order of windowKinds.
+type Entries [len(Kinds)]Entry
 
-// states are the entries as states of the kinds asked.
-func (es *entries) states(key storage.StateKey, kinds storage.Kinds) (out storage.States) {
-	if e := &es[reaction]; kinds.Has(storage.KindReaction) {
+// States are the entries as states of the kinds asked.
+func (es *Entries) States(key storage.StateKey, kinds storage.Kinds) (out storage.States) {
+	if e := &es[Reaction]; kinds.Has(storage.KindReaction) {
 		out.Reaction = e.register()
 		out.Liked = out.Reaction.Liked(key)
 	}
 	if e := &es[collection]; kinds.Has(storage.KindCollection) {
 		out.CollectionVersion = e.version
-		if share(e.state) != 0 {
-			id, err := url.QueryUnescape(e.state[1:])
+		if share(e.State) != 0 {
+			id, err := url.QueryUnescape(e.State[1:])
 			if err != nil { // somebody has edited it by hand
 				id = storage.DefaultFolderID
 			}
@@ -180,8 +181,8 @@ func (es *entries) states(key storage.StateKey, kinds storage.Kinds) (out storag
 // correct gives the counts the user's own latest states in place of those they
 // include. It returns false, and leaves the counts as they are, where it is not
 // known what they include.
-func (es *entries) correct(c *storage.Counts) bool {
-	var included [len(windowKinds)]byte
+func (es *Entries) correct(c *storage.Counts) bool {
+	var included [len(Kinds)]byte
 	for i := range es {
 		share, known := es[i].history.at(c.Version)
 		if !known {
@@ -197,11 +198,11 @@ func (es *entries) correct(c *storage.Counts) bool {
 
 // replace takes what the counts include of one state out of them, and adds the
 // state as it is.
-func (e *entry) replace(kind int, included byte, c *storage.Counts) {
+func (e *Entry) replace(kind int, included byte, c *storage.Counts) {
 	for _, change := range [...]struct {
 		share byte
 		by    int64
-	}{{included, -1}, {share(e.state), 1}} {
+	}{{included, -1}, {share(e.State), 1}} {
 		switch {
 		case change.share == 0:
 		case kind == collection:
@@ -212,4 +213,13 @@ func (e *entry) replace(kind int, included byte, c *storage.Counts) {
 			c.DislikeCount += change.by
 		}
 	}
+}
+
+// Describe returns the entry as text for people.
+func (e *Entry) Describe() string { return e.State + " of version " + strconv.FormatInt(e.version, 10) }
+
+// Touched is when an entry was last written.
+func Touched(text string) time.Time {
+	seconds, _ := strconv.ParseInt(strings.Split(text, " ")[2], 10, 64)
+	return time.Unix(seconds, 0)
 }
