@@ -12,7 +12,7 @@ import (
 	"ovation/bench/load"
 )
 
-// Likes as clients send them: the bare one is compared with the reference, the
+// Likes as clients send them: the bare one is compared with the floor, the
 // other one also asks for what a page shows of it.
 const (
 	bareLike  = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
@@ -256,11 +256,11 @@ func (m *mixer) judge(body []byte) error {
 		_, collected := m.base.collected[key]
 		least, most := was.likes, was.likes+m.people.sent[subject].Load()-m.base.sent[subject]
 		maybe := !liked && m.people.likes[of.viewer].sent.has(subject)
+		if !liked && g.liked && !m.side.floor { // whose counts are as old as its cache
+			least++
+		}
 		if !liked && m.told[i] {
 			liked, maybe = true, false
-			if !m.side.floor { // whose counts are as old as its cache
-				least++
-			}
 		}
 		switch {
 		case g.id != id:

@@ -47,7 +47,7 @@ func (b *bench) report(ctx context.Context) string {
 			fmt.Fprintf(&out, "- %s: %s\n", r.title, strings.Join(r.notes, " "))
 		}
 	}
-	fmt.Fprintf(&out, "- In the end every acknowledged like was in Postgres, no message was left in a queue, and `ovation verify` said: %s\n", b.checked)
+	fmt.Fprintf(&out, "- In the end every acknowledged like was in Postgres, no message was left in a queue of Ovation's, and `ovation verify` said: %s\n", b.checked)
 	return out.String()
 }
 

@@ -42,6 +42,9 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 	if err != nil {
 		return fmt.Errorf("the floor: %w", err)
 	}
+	if err := faultsOf(theirs); err != nil {
+		return fmt.Errorf("the floor: %w", err)
+	}
 	seen := time.Duration(prober.seen.ValueAtQuantile(99)) * time.Microsecond
 	r.met = ours.Quantile(99) <= theirs.Quantile(99)*3/2 && ours.Errors == 0 && seen < seenP99 && empty < emptyTime
 	r.result = fmt.Sprintf("p50 %.2f ms, p99 %.2f ms, p99.9 %.1f ms, max %.1f ms; %d errors; seen by others p50 %.1f ms, p99 %.1f ms, max %.1f ms; all persisted after %.0f ms. The floor: p50 %.2f ms, p99 %.2f ms",
@@ -72,7 +75,7 @@ func (b *bench) openLoad(
 	if _, err := load.Open(ctx, s.process.address, clients, openRate, b.plan.warm, warm); err != nil {
 		return nil, 0, err
 	}
-	into := &measured{who: s.name, shares: map[string]series{}}
+	into := &measured{who: s.name, shares: map[string]series{}, worker: s.worker}
 	r.of = append(r.of, into)
 	err = b.metered(ctx, s.process, into, func() (int64, error) {
 		probing, enough := context.WithCancel(ctx)

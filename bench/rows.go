@@ -141,9 +141,11 @@ func (b *bench) judge(ctx context.Context, r *row, two [2]contender, least float
 }
 
 // atMost adds to what a row has found how many times as much of something as
-// the floor Ovation takes. What is not known meets nothing and fails nothing.
+// the floor Ovation takes, by the medians of all rounds. What is not known fails
+// nothing.
 func (r *row) atMost(what string, times, most float64) {
 	if math.IsNaN(times) || math.IsInf(times, 0) {
+		r.result += "; " + what + " not known"
 		return
 	}
 	r.met = r.met && times <= most

@@ -90,7 +90,7 @@ func serve(ctx context.Context, handler http.Handler, stdout io.Writer) error {
 	return nil
 }
 
-// connect is as the product connects.
+// connect connects as simply as can be.
 func connect(url string) (rueidis.Client, error) {
 	options, err := rueidis.ParseURL(url)
 	if err != nil {

@@ -154,7 +154,7 @@ func (s *Store) noteStranger(at *epoch) {
 
 func (s *Store) strange(at *epoch) error {
 	return fmt.Errorf("%w: its processes use %s, last seen %v ago, and this one uses %s; check OVATION_PREFIX and OVATION_REDIS_URL. "+
-		"Where the site moves: this one takes over %v after the last of the others has stopped",
+		"Where the site moves or another version takes over: this one takes over %v after the last of the others has stopped",
 		ErrStranger, at.holder, at.silence.Round(time.Second/10), s.name, strangerSilence)
 }
 

@@ -249,7 +249,7 @@ func (s *Store) compareWindow(
 	}
 	if fields["~f"] == "1" {
 		windows, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]mirror.Window, error) {
-			return s.opts.Database.Windows(ctx, []mirror.WindowKey{of}, 2*s.opts.Window)
+			return s.opts.Database.Windows(ctx, []mirror.WindowKey{of}, 3*s.opts.Window) // trim leaves a quarter more subjects, of two states each
 		})
 		if err != nil {
 			return 0, err
@@ -272,11 +272,15 @@ func (s *Store) compareWindow(
 		for k, kind := range window.Kinds {
 			name := window.Name(kind, keys[i].Subject.BizID)
 			there, e := window.Stored(&states[i], kind), window.KnownNone
-			value := window.Split(fields[window.Field(keys[i].Subject.BizID)])[k]
+			field, present := fields[window.Field(keys[i].Subject.BizID)]
+			texts, whole := window.Split(field)
 			switch {
-			case value != "":
-				if e, err = window.Parse(value); err != nil {
-					stale(name, value, there.State)
+			case present && !whole:
+				stale(name, field, there.State)
+				continue
+			case texts[k] != "":
+				if e, err = window.Parse(texts[k]); err != nil {
+					stale(name, texts[k], there.State)
 					continue
 				}
 			case fields["~f"] != "1":

@@ -148,7 +148,11 @@ func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) err
 		if err != nil {
 			return err
 		}
-		text = window.Split(value)[g.kind]
+		texts, whole := window.Split(value)
+		if !whole {
+			return nil // the script replaces it
+		}
+		text = texts[g.kind]
 	}
 	if text == "" {
 		g.entry, g.found = window.KnownNone, !values[1].IsNil()

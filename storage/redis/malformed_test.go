@@ -97,6 +97,25 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 	}
 }
 
+// The other entry of the field may be queued: what its user does next relies on it.
+func TestMalformedEntryHidesNoOther(t *testing.T) {
+	s, _ := malform(t, []string{"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~x", ""})
+	must(t, s.Show(t.Context(), []storage.Action{collect(alice, movie, storage.DefaultFolderID, 20)}, storage.Queued))
+	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
+	value, err := s.client.Do(t.Context(), s.client.B().Hget().Key(key).Field(window.Field(movie.BizID)).Build()).ToString()
+	must(t, err)
+	_, collected, _ := strings.Cut(value, ";")
+	words := strings.Fields(collected)
+	words[2] = "1" // touched long ago, so that it is to be kept alive
+	malformed := "1 - 1 1 x:y;" + strings.Join(words, " ")
+	must(t, s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue(window.Field(movie.BizID), malformed).Build()).Error())
+	states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection))
+	must(t, err)
+	if states[0].Collected == nil || where != storage.Queued {
+		t.Errorf("%+v, %q", states[0], where)
+	}
+}
+
 // A worker goes on over a malformed value, and what it writes shows.
 func TestWorkerReplacesMalformedValues(t *testing.T) {
 	for what, words := range malformedValues {

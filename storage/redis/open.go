@@ -17,6 +17,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/keyspace"
 )
 
 // Database is what lies behind.
@@ -187,7 +188,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		}
 		s.invalidated(keys)
 	}
-	s.name = fmt.Sprintf("prefix %q in Redis at %s", o.Prefix, strings.Join(client.InitAddress, ", "))
+	s.name = fmt.Sprintf("prefix %q (form %s) in Redis at %s", o.Prefix, keyspace.Form, strings.Join(client.InitAddress, ", "))
 	where := "open Redis at " + strings.Join(client.InitAddress, ", ")
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)

@@ -80,7 +80,9 @@ func (s *Store) probe(ctx context.Context) error {
 		}
 		for _, reply := range s.client.DoMultiCache(ctx,
 			rueidis.CT(s.client.B().Hget().Key(key).Field(countsField).Cache(), time.Second)) {
-			err = errors.Join(err, reply.Error())
+			if failed := reply.Error(); !rueidis.IsRedisNil(failed) { // it may have been evicted
+				err = errors.Join(err, failed)
+			}
 		}
 		if errors.Is(err, rueidis.ErrDoCacheAborted) {
 			err = fmt.Errorf("read through the client's cache, for which the user must be allowed MULTI and EXEC: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -146,19 +147,28 @@ func (s *Store) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []
 		if err != nil {
 			return err
 		}
-		for k, text := range window.Split(value) {
+		texts, whole := window.Split(value)
+		if !whole {
+			s.takeMalformed(w, i, window.Reaction, fmt.Errorf("%q is no value of a window", value)) // removes both entries
+			continue
+		}
+		for k, text := range texts {
 			if text == "" {
 				continue
 			}
 			if to[k], err = window.Parse(text); err != nil {
-				s.malformed.found(w.key, err)
-				w.malformed = append(w.malformed, window.Name(window.Kinds[k], w.fields[i][1:]))
-				w.loaded, w.full = false, false
-				break // the script looks at the other one
+				s.takeMalformed(w, i, k, err)
 			}
 		}
 	}
 	return nil
+}
+
+// takeMalformed notes that an entry of a field cannot be decoded.
+func (s *Store) takeMalformed(w *windowRead, field, kind int, err error) {
+	s.malformed.found(w.key, err)
+	w.malformed = append(w.malformed, window.Name(window.Kinds[kind], w.fields[field][1:]))
+	w.loaded, w.full = false, false
 }
 
 // readWindows reads without writing.

@@ -18,10 +18,10 @@ import (
 	"ovation/storage/mirror"
 )
 
-// form is that of the values in Redis. A process that knows another form does not
+// Form is that of the values in Redis. A process that knows another form does not
 // find the sentinel and is a stranger to the mirror: versions that differ in it do
 // not read what the other writes.
-const form = "2"
+const Form = "2"
 
 // Epoch begins the keys of one epoch.
 type Epoch string
@@ -42,7 +42,7 @@ func (e Epoch) Window(of mirror.WindowKey) string {
 }
 
 // Sentinel names what proves that Redis holds the epoch.
-func (e Epoch) Sentinel() string { return string(e) + ":alive:" + form }
+func (e Epoch) Sentinel() string { return string(e) + ":alive:" + Form }
 
 // AllCounts begins the keys of all counts.
 func (e Epoch) AllCounts() string { return string(e) + ":c:" }

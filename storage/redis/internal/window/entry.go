@@ -79,14 +79,11 @@ func (h history) at(version int64) (share byte, known bool) {
 // clearsAlone is the reaction of an entry of which only clears are known.
 const clearsAlone = "0?"
 
-// Split takes the value of a field apart, into the texts of its entries, of which
-// those that are absent are empty. What is no value of a field is that of both.
-func Split(value string) (of [len(Kinds)]string) {
-	var whole bool
-	if of[Reaction], of[collection], whole = strings.Cut(value, ";"); !whole {
-		of[collection] = value
-	}
-	return of
+// Split splits the value of a field into the texts of its entries; an absent entry
+// is empty. It returns false if the value is malformed as a whole.
+func Split(value string) (of [len(Kinds)]string, ok bool) {
+	of[Reaction], of[collection], ok = strings.Cut(value, ";")
+	return of, ok && !strings.Contains(of[collection], ";")
 }
 
 // Parse reads an entry as the scripts write it: version, q or m, when it
