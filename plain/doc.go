@@ -1,7 +1,7 @@
 // Package plain writes objects straight out as JSON: one pass that appends each
 // selected field to one text, where a GraphQL executor has a context, a closure
-// and a value for each. A selection is compiled once for a cached document. The
-// fields themselves are written by generated code (graph/plain.go), which knows
+// and a value for each. Which fields, package resolvers/plan says. The fields
+// themselves are written by generated code (graph/plain.go), which knows
 // the types.
 //
 // Only what cannot fail and cannot wait is written so. Whatever is out of the

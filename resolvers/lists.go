@@ -3,57 +3,163 @@ package resolvers
 import (
 	"context"
 
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/resolvers/plan"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 
-// What a list's arguments ask of storage, and the list itself. Both the
-// resolvers and what loads ahead of them start from here.
+// listOf is a list of entries T that hangs below an object P and is read by a
+// query Q. Its resolver and what loads ahead of it both start from here.
+type listOf[P any, Q comparable, T any] struct {
+	batch batch[Q, storage.ListPage[T]]
 
-func (r *Root) likersQuery(of *storage.Interactive, first *int, after *string) (storage.LikersQuery, list, error) {
-	l := r.list("likers", of.Tenant, of.Biz, of.BizID)
-	page, err := l.page(first, after)
-	return storage.LikersQuery{Subject: of.Subject, Page: page}, l, err
+	name  func(of *P, biz string) []string   // what tells it from all other lists
+	sees  func(me storage.User, of *P) error // nil: whoever sees the object
+	query func(me storage.User, of *P, biz string, page storage.Page) Q
+	place func(*T) storage.Position
 }
 
-func (r *Root) itemsQuery(of *storage.Folder, first *int, after *string) (storage.ItemsQuery, list, error) {
-	l := r.list("items", of.Owner.Tenant, of.Owner.UserID, of.FolderID)
-	page, err := l.page(first, after)
-	return storage.ItemsQuery{Folder: of.Key(), Page: page}, l, err
+var likers = listOf[storage.Interactive, storage.LikersQuery, storage.Liked]{
+	batch: batch[storage.LikersQuery, storage.ListPage[storage.Liked]]{
+		func(w *loaders.Wants) *[]storage.LikersQuery { return &w.Likers }, (*loaders.Loaders).Likers,
+	},
+	name: func(of *storage.Interactive, _ string) []string {
+		return []string{"likers", of.Tenant, of.Biz, of.BizID}
+	},
+	sees: seesLikers,
+	query: func(_ storage.User, of *storage.Interactive, _ string, page storage.Page) storage.LikersQuery {
+		return storage.LikersQuery{Subject: of.Subject, Page: page}
+	},
+	place: func(l *storage.Liked) storage.Position {
+		return storage.Position{Version: l.Version, ID: l.User.UserID}
+	},
 }
 
-func (r *Root) likesQuery(of *storage.User, biz *string, first *int, after *string) (storage.LikesQuery, list, error) {
-	kind, err := optionalBiz(biz)
+var items = listOf[storage.Folder, storage.ItemsQuery, storage.Collected]{
+	batch: batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]{
+		func(w *loaders.Wants) *[]storage.ItemsQuery { return &w.Items }, (*loaders.Loaders).Items,
+	},
+	name: func(of *storage.Folder, _ string) []string {
+		return []string{"items", of.Owner.Tenant, of.Owner.UserID, of.FolderID}
+	},
+	query: func(_ storage.User, of *storage.Folder, _ string, page storage.Page) storage.ItemsQuery {
+		return storage.ItemsQuery{Folder: of.Key(), Page: page}
+	},
+	place: func(c *storage.Collected) storage.Position {
+		return storage.Position{Version: c.Version, Biz: c.Subject.Biz, ID: c.Subject.BizID}
+	},
+}
+
+var likes = listOf[storage.User, storage.LikesQuery, storage.Liked]{
+	batch: batch[storage.LikesQuery, storage.ListPage[storage.Liked]]{
+		func(w *loaders.Wants) *[]storage.LikesQuery { return &w.Likes }, (*loaders.Loaders).Likes,
+	},
+	name: func(of *storage.User, biz string) []string { return []string{"likes", of.Tenant, of.UserID, biz} },
+	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.LikesQuery {
+		return storage.LikesQuery{User: *of, Biz: biz, Page: page}
+	},
+	place: func(l *storage.Liked) storage.Position {
+		return storage.Position{Version: l.Version, Biz: l.Subject.Biz, ID: l.Subject.BizID}
+	},
+}
+
+var folderLists = listOf[storage.User, storage.FoldersQuery, storage.Folder]{
+	batch: batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]{
+		func(w *loaders.Wants) *[]storage.FoldersQuery { return &w.FolderLists }, (*loaders.Loaders).Folders,
+	},
+	name: func(of *storage.User, _ string) []string { return []string{"folders", of.Tenant, of.UserID} },
+	query: func(me storage.User, of *storage.User, _ string, page storage.Page) storage.FoldersQuery {
+		return storage.FoldersQuery{Owner: *of, PublicOnly: publicFoldersOnly(me, of), Page: page}
+	},
+	place: func(f *storage.Folder) storage.Position { return storage.Position{Version: f.Created, ID: f.FolderID} },
+}
+
+var reads = listOf[storage.User, storage.ReadsQuery, storage.Read]{
+	batch: batch[storage.ReadsQuery, storage.ListPage[storage.Read]]{
+		func(w *loaders.Wants) *[]storage.ReadsQuery { return &w.Reads }, (*loaders.Loaders).Reads,
+	},
+	name: func(of *storage.User, biz string) []string { return []string{"reads", of.Tenant, of.UserID, biz} },
+	sees: seesReads,
+	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.ReadsQuery {
+		return storage.ReadsQuery{User: *of, Biz: biz, Page: page}
+	},
+	place: func(r *storage.Read) storage.Position {
+		return storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}
+	},
+}
+
+// slice is which part of a list is asked for.
+type slice struct {
+	biz   *string
+	first *int
+	after *string
+}
+
+// ask returns the query for a part of the list below an object, and its page.
+func (l *listOf[P, Q, T]) ask(r *Root, me storage.User, of *P, part slice) (query Q, at list, page storage.Page, err error) {
+	if l.sees != nil {
+		if err = l.sees(me, of); err != nil {
+			return query, at, page, err
+		}
+	}
+	biz := ""
+	if part.biz != nil {
+		biz = *part.biz
+		if err = storage.ValidateBiz(biz); err != nil {
+			return query, at, page, err
+		}
+	}
+	at = r.list(l.name(of, biz)...)
+	if page, err = at.page(part.first, part.after); err != nil {
+		return query, at, page, err
+	}
+	return l.query(me, of, biz, page), at, page, nil
+}
+
+// line is the list's line: its page is wanted, and what the nodes of the page
+// need.
+func (l *listOf[P, Q, T]) line() line {
+	return line{Line: plan.Line{Loads: true}, ahead: func(a *ahead, field *plan.Field, object any) {
+		of, is := object.(*P)
+		if !is {
+			return
+		}
+		query, _, page, err := l.ask(a.Root, a.me, of, a.slice(field))
+		if err != nil {
+			return // the resolver tells
+		}
+		want(a, l.batch, query, func(found storage.ListPage[T]) {
+			for _, edges := range field.Below().Named("edges") {
+				for _, node := range edges.Below().Named("node") {
+					if !node.Deeper {
+						continue
+					}
+					for i := range min(len(found.Entries), page.First-1) { // the last only tells of a next page
+						a.look(node, &found.Entries[i])
+					}
+				}
+			}
+		})
+	}}
+}
+
+// connect returns a part of the list below an object, as edges.
+func connect[P any, Q comparable, T, E any](ctx context.Context, r *Root, l *listOf[P, Q, T], of *P, part slice, edge func(cursor string, node T) E) ([]*E, graph.PageInfo, error) {
+	query, at, page, err := l.ask(r, viewer.From(ctx), of, part)
 	if err != nil {
-		return storage.LikesQuery{}, list{}, err
+		return nil, graph.PageInfo{}, err
 	}
-	l := r.list("likes", of.Tenant, of.UserID, kind)
-	page, err := l.page(first, after)
-	return storage.LikesQuery{User: *of, Biz: kind, Page: page}, l, err
-}
-
-func (r *Root) foldersQuery(ctx context.Context, of *storage.User, first *int, after *string) (storage.FoldersQuery, list, error) {
-	l := r.list("folders", of.Tenant, of.UserID)
-	page, err := l.page(first, after)
-	return storage.FoldersQuery{Owner: *of, PublicOnly: viewer.From(ctx) != *of, Page: page}, l, err
-}
-
-func (r *Root) readsQuery(ctx context.Context, of *storage.User, biz *string, first *int, after *string) (storage.ReadsQuery, list, error) {
-	if viewer.From(ctx) != *of {
-		return storage.ReadsQuery{}, list{}, notFound("what somebody else has read")
-	}
-	kind, err := optionalBiz(biz)
+	found, err := l.batch.load(loaders.From(ctx), ctx, query)
 	if err != nil {
-		return storage.ReadsQuery{}, list{}, err
+		return nil, graph.PageInfo{}, err
 	}
-	l := r.list("reads", of.Tenant, of.UserID, kind)
-	page, err := l.page(first, after)
-	return storage.ReadsQuery{User: *of, Biz: kind, Page: page}, l, err
-}
-
-func optionalBiz(biz *string) (string, error) {
-	if biz == nil {
-		return "", nil
+	entries, cursors, info := cut(at, page, found, l.place)
+	edges, out := make([]E, len(entries)), make([]*E, len(entries))
+	for i := range entries {
+		edges[i] = edge(cursors[i], entries[i])
+		out[i] = &edges[i]
 	}
-	return *biz, storage.ValidateBiz(*biz)
+	return out, info, nil
 }

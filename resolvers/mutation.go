@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/resolvers/viewer"
@@ -98,8 +100,9 @@ func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, r
 	}
 	l := loaders.From(ctx)
 	l.Forget()
-	sets := selectionsOf(ctx, "interactive")
-	if len(sets) == 0 {
+	op := graphql.GetOperationContext(ctx)
+	asked := r.limits.Plan(op).Roots(op).At(graphql.GetFieldContext(ctx)).Below().Named("interactive")
+	if len(asked) == 0 {
 		return out, nil
 	}
 	err := l.Fetch(ctx, loaders.Wants{Interactives: []storage.Subject{subject}})
@@ -111,11 +114,11 @@ func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, r
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range sets {
-		if deeper(set) {
-			r.ahead(ctx, set, found)
-		}
+	a := r.newAhead(ctx)
+	for _, field := range asked {
+		a.look(field, found)
 	}
+	a.run()
 	out.Interactive = *found
 	return out, nil
 }

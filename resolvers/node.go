@@ -34,67 +34,57 @@ func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node,
 	return nodes, nil
 }
 
-// node returns what ref names, or nil where that does not exist for the
-// viewer. Only subjects exist for the anonymous.
+// node returns what ref names, or nil where that does not exist for the viewer.
 func node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
-	me := viewer.From(ctx)
-	if ref.Type == storage.NodeInteractive {
-		if ref.Subject.Tenant != me.Tenant {
-			return nil, nil //nolint:nilnil // null is the answer
-		}
-		return loaders.From(ctx).Interactive(ctx, ref.Subject)
-	}
-	if me.Anonymous() {
-		return nil, errUnauthenticated
-	}
-	switch ref.Type {
-	case storage.NodeUser:
-		if ref.User.Tenant == me.Tenant {
-			return &ref.User, nil
-		}
-		return nil, nil //nolint:nilnil // null is the answer
-	case storage.NodeFolder:
-		return orNull(visibleFolder(ctx, me, ref))
-	default:
-		return visibleState(ctx, me, ref)
-	}
-}
-
-func visibleFolder(ctx context.Context, me storage.User, ref storage.NodeRef) (*storage.Folder, error) {
-	if ref.User.Tenant != me.Tenant {
-		return nil, nil //nolint:nilnil // null is the answer
-	}
-	folder, err := loaders.From(ctx).Folder(ctx, storage.FolderKey{Owner: ref.User, FolderID: ref.FolderID})
-	if err != nil || folder == nil || !folder.VisibleTo(me) {
+	me, l := viewer.From(ctx), loaders.From(ctx)
+	if admitted, err := admits(me, ref); !admitted {
 		return nil, err
 	}
-	return folder, nil
-}
-
-// visibleState is a reaction, an item or a read. Likes are public, dislikes
-// and reads are their user's, items are as public as their folder.
-func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (storage.Node, error) {
-	if ref.User.Tenant != me.Tenant || ref.Type == storage.NodeRead && ref.User != me {
-		return nil, nil //nolint:nilnil // null is the answer
+	switch ref.Type {
+	case storage.NodeInteractive:
+		return l.Interactive(ctx, ref.Subject)
+	case storage.NodeUser:
+		return &ref.User, nil
+	case storage.NodeFolder:
+		return orNull(visibleFolder(ctx, me, ref.FolderKey()))
 	}
-	states, err := loaders.From(ctx).States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
+	states, err := l.States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case ref.Type == storage.NodeRead:
-		return orNull(states.Read, nil)
-	case ref.Type == storage.NodeLiked && states.Liked != nil &&
-		(ref.User == me || states.Liked.Reaction == storage.Like):
-		return states.Liked, nil
-	case ref.Type == storage.NodeCollected && states.Collected != nil:
-		folder, err := loaders.From(ctx).Folder(ctx, states.Collected.FolderKey())
-		if err == nil && folder != nil && folder.VisibleTo(me) {
-			return states.Collected, nil
+	state := stateOf(ref, states)
+	if item, is := state.(*storage.Collected); is { // as visible as its folder
+		if folder, err := visibleFolder(ctx, me, item.FolderKey()); folder == nil {
+			return nil, err
 		}
+		return item, nil
+	}
+	if !sees(me, state) {
+		return nil, nil //nolint:nilnil // null is the answer
+	}
+	return state, nil
+}
+
+// stateOf is the state that ref names: nil where there is none.
+func stateOf(ref storage.NodeRef, of storage.States) storage.Node {
+	switch {
+	case ref.Type == storage.NodeLiked && of.Liked != nil:
+		return of.Liked
+	case ref.Type == storage.NodeCollected && of.Collected != nil:
+		return of.Collected
+	case ref.Type == storage.NodeRead && of.Read != nil:
+		return of.Read
+	}
+	return nil
+}
+
+// visibleFolder is a folder, nil where there is none that the viewer sees.
+func visibleFolder(ctx context.Context, me storage.User, key storage.FolderKey) (*storage.Folder, error) {
+	folder, err := loaders.From(ctx).Folder(ctx, key)
+	if err != nil || !sees(me, folder) {
 		return nil, err
 	}
-	return nil, nil //nolint:nilnil // null is the answer
+	return folder, nil
 }
 
 // orNull keeps a nil pointer from becoming an interface that is not nil.

@@ -10,6 +10,7 @@ import (
 	"ovation/graph"
 	"ovation/loaders"
 	"ovation/plain"
+	"ovation/resolvers/plan"
 	"ovation/resolvers/rows"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -20,7 +21,8 @@ type request struct {
 	*Root
 
 	op    *graphql.OperationContext
-	facts *facts
+	plan  *plan.Plan
+	roots *plan.Selection
 	// memory is the context of resolvers that have to find in memory what they
 	// need.
 	memory context.Context //nolint:containedctx // lives as long as the operation
@@ -44,13 +46,12 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 	if op.Operation.Operation == ast.Subscription {
 		return r.subscribe(ctx, op, next)
 	}
-	f := r.factsOf(op)
-	l := loaders.New(r.store, viewer.From(ctx), f.kinds)
+	p := r.limits.Plan(op)
+	l := loaders.New(r.store, viewer.From(ctx), p.Kinds)
 	ctx = loaders.With(ctx, l)
-	q := &request{Root: r, op: op, facts: f, memory: loaders.With(ctx, l.Memory())}
+	q := &request{Root: r, op: op, plan: p, roots: p.Roots(op), memory: loaders.With(ctx, l.Memory())}
 	if op.Operation.Operation == ast.Query {
-		roots := f.rootsOf(op)
-		if asked := r.aheadOfQuery(ctx, roots); len(asked) == len(roots) {
+		if asked := r.aheadOfQuery(ctx, q.roots); len(asked) == len(q.roots.Fields) {
 			if data, ok := q.answer(l.Memory(), asked); ok {
 				r.worked()
 				return graphql.OneShot(&graphql.Response{Data: data})
@@ -86,40 +87,44 @@ func late(respond graphql.ResponseHandler) graphql.ResponseHandler {
 
 // answer answers a query whose root fields ask for subjects, all of them loaded.
 func (q *request) answer(l *loaders.Loaders, roots []asked) (data []byte, ok bool) {
-	return q.facts.written(q.memory, q.Root, func(w *graph.PlainWriter) {
+	return q.written(func(w *graph.PlainWriter) {
 		w.Open()
 		for i := range roots {
 			one := &roots[i]
-			fields, plainly := q.facts.plans.Of(q.op, one.field.CollectedField, "Interactive")
+			selected := one.field.Below()
 			found, err := l.Interactives(q.memory, one.subjects)
-			if !plainly || err != nil {
+			if !selected.Writable || err != nil {
 				w.Fail()
 				return
 			}
 			w.Entry(i)
 			w.Name(one.field.Alias)
 			if one.field.Name == "interactives" {
-				w.Write(fields, found)
+				w.Write(selected.Fast, found)
 			} else {
-				w.Write(fields, found[0])
+				w.Write(selected.Fast, found[0])
 			}
 		}
 		w.Close()
 	})
 }
 
+func (q *request) written(write func(*graph.PlainWriter)) (text []byte, ok bool) {
+	return written(q.memory, q.Root, q.plan, write)
+}
+
 // written returns what write writes, or false where the executor has to answer.
-func (f *facts) written(ctx context.Context, resolvers graph.ResolverRoot, write func(*graph.PlainWriter)) (text []byte, ok bool) {
+func written(ctx context.Context, resolvers graph.ResolverRoot, of *plan.Plan, write func(*graph.PlainWriter)) (text []byte, ok bool) {
 	defer func() {
 		if recover() != nil { // the executor will meet it, too, and tell where
 			text, ok = nil, false
 		}
 	}()
 	w := graph.NewPlainWriter(ctx, resolvers)
-	w.Grow(int(f.size.Load()))
+	w.Grow(int(of.Size.Load()))
 	write(w)
 	if text, ok = w.Text(); ok {
-		f.size.Store(int64(len(text) + len(text)/8))
+		of.Size.Store(int64(len(text) + len(text)/8))
 	}
 	return text, ok
 }
@@ -135,11 +140,15 @@ func (q *request) resolve(ctx context.Context, next graphql.Resolver) (any, erro
 	if typ == "" {
 		return value, nil
 	}
-	fields, plainly := q.facts.plans.Of(q.op, graphql.GetFieldContext(ctx).Field, typ)
-	if !plainly {
+	field := q.roots.At(graphql.GetFieldContext(ctx))
+	if field == nil {
 		return value, nil
 	}
-	text, ok := q.facts.written(q.memory, q.Root, func(w *graph.PlainWriter) { w.Write(fields, value) }) //nolint:contextcheck // nothing that waits
+	selected := field.Of(typ)
+	if selected == nil || !selected.Writable {
+		return value, nil
+	}
+	text, ok := q.written(func(w *graph.PlainWriter) { w.Write(selected.Fast, value) }) //nolint:contextcheck // nothing that waits
 	if !ok {
 		return value, nil
 	}
@@ -159,20 +168,16 @@ func (q *request) ask(ctx context.Context, next graphql.Resolver) (any, error) {
 
 // plainly writes the response of a subscription.
 func (s *subscription) plainly(ctx context.Context, one *storage.Interactive) (data []byte, ok bool) {
-	op := graphql.GetOperationContext(ctx)
-	roots := s.facts.rootsOf(op)
-	if len(roots) != 1 || roots[0].Name != "interactiveChanged" {
-		return nil, false
-	}
-	fields, plainly := s.facts.plans.Of(op, roots[0].CollectedField, "Interactive")
-	if !plainly {
+	field := &s.plan.Roots(graphql.GetOperationContext(ctx)).Fields[0] // there is one, which limits see to
+	selected := field.Of("Interactive")
+	if selected == nil || !selected.Writable {
 		return nil, false
 	}
 	ctx = loaders.With(ctx, loaders.From(ctx).Memory())
-	return s.facts.written(ctx, s.Root, func(w *graph.PlainWriter) {
+	return written(ctx, s.Root, s.plan, func(w *graph.PlainWriter) {
 		w.Open()
-		w.Name(roots[0].Alias)
-		w.Write(fields, one)
+		w.Name(field.Alias)
+		w.Write(selected.Fast, one)
 		w.Close()
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,6 +65,36 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	if plain < *operations/4 {
 		t.Errorf("%d of %d operations had answers without an error: too few to tell", plain, *operations)
 	}
+}
+
+// The plan of a known document follows the values of its conditions, by whomever
+// and in whatever order it is asked.
+func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
+	plainly, ordinary := compared(t, oddStore(t), &unchanging{}, &unchanging{})
+	const page = `query($a: Boolean!, $b: Boolean = true) { interactive(biz: "video", bizId: "1") {
+		likeCount @skip(if: $a) ...@include(if: $b) { readCount likers(first: 1) @skip(if: $a) { edges { node { user { userId } } } } } liked @include(if: $a) { at } likeCount @include(if: $b) }
+		viewer @skip(if: $b) { userId } }`
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for j := range 16 {
+				variables := map[string]any{"a": (i+j)%2 == 0}
+				if j%3 > 0 {
+					variables["b"] = j%3 == 1
+				}
+				body, err := json.Marshal(map[string]any{"query": page, "variables": variables})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, want := answered(t, plainly, "alice", body), answered(t, ordinary, "alice", body)
+				if !bytes.Equal(got, want) || bytes.Contains(want, []byte(`"errors"`)) {
+					t.Errorf("%v:\nplainly:  %s\nexecutor: %s", variables, got, want)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // A mutation that is one action is answered without the executor; another one is

@@ -62,19 +62,10 @@ func (r queryResolver) Folder(ctx context.Context, id string) (*storage.Folder, 
 		return nil, err
 	}
 	ref, err := storage.ParseNodeID(id)
-	if err != nil || ref.Type != storage.NodeFolder {
+	if admitted, _ := admits(me, ref); err != nil || ref.Type != storage.NodeFolder || !admitted {
 		return nil, nil //nolint:nilnil,nilerr // null is the answer
 	}
-	return visibleFolder(ctx, me, ref)
-}
-
-// authenticated returns the viewer, or errUnauthenticated for the anonymous.
-func authenticated(ctx context.Context) (storage.User, error) {
-	user := viewer.From(ctx)
-	if user.Anonymous() {
-		return user, errUnauthenticated
-	}
-	return user, nil
+	return visibleFolder(ctx, me, ref.FolderKey())
 }
 
 // subjectOf is a subject of the viewer's tenant, checked.

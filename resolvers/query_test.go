@@ -119,3 +119,21 @@ func TestViewerAndUser(t *testing.T) {
 	s.refused(t, "BAD_USER_INPUT", "alice", `{ user(userId: "") { userId } }`)
 	s.refused(t, "BAD_USER_INPUT", "alice", fmt.Sprintf(`{ user(userId: %q) { userId } }`, strings.Repeat("u", 129)))
 }
+
+// Long texts count by their length, so that an answer of the highest cost has a
+// bound in bytes, too.
+func TestLongTextsCountByTheirLength(t *testing.T) {
+	s := start(t)
+	folders := func(selected string) string {
+		return "{ viewer { folders(first: 100) { edges { node {" + selected + "} } } } }"
+	}
+	for selected, cost := range map[string]int{
+		strings.Repeat("description ", 10): 100 * (1 + 10*20), strings.Repeat("name ", 100): 100 * (1 + 100*2),
+	} {
+		want := fmt.Sprintf("costs %d:", 1+1+100+1+cost)
+		if got := s.refused(t, "LIMIT_EXCEEDED", "alice", folders(selected)); !strings.Contains(got, want) {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	s.ok(t, "alice", folders(strings.Repeat("public ", 100)))
+}

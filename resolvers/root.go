@@ -30,7 +30,8 @@ type Root struct {
 	live     Watcher
 	cursors  *cursors
 	now      func() time.Time
-	plain    plain.Schema // what is not left to the executor
+	plain    plain.Schema    // what is not left to the executor
+	lines    map[string]line // by "Type.field"
 	limits   *limits.Limits
 	worked   func() // notes that a request was answered in full
 

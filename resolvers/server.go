@@ -123,6 +123,7 @@ func newRoot(cfg Config, c *cursors) *Root {
 		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now,
 		room:  room{maxSubjects: maxWatched, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
 		plain: graph.PlainSchema,
+		lines: lines,
 	}
 }
 
@@ -144,7 +145,9 @@ func (r *Root) install(to engine, cfg Config) {
 	to.SetErrorPresenter(presenter(cfg.Logger, unavailable))
 	to.SetRecoverFunc(recovered)
 	to.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
-	r.limits = limits.Install(to, limits.Config{Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields})
+	r.limits = limits.Install(to, limits.Config{
+		Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields, Table: planTable(r.lines), Fast: r.plain,
+	})
 	to.AroundOperations(r.begin)
 	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		if s := subscriptionOf(ctx); s != nil {

@@ -14,6 +14,7 @@ import (
 	"ovation/graph"
 	"ovation/live"
 	"ovation/loaders"
+	"ovation/resolvers/plan"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -94,8 +95,8 @@ func watched(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subje
 // another, by one goroutine at a time; between them it has none of its own.
 type subscription struct {
 	*Root
-	me    storage.User
-	facts *facts
+	me   storage.User
+	plan *plan.Plan
 	// shared says that whoever runs the same operation and is nobody, too, is
 	// sent the very same.
 	shared  bool
@@ -158,8 +159,8 @@ func subscriptionOf(ctx context.Context) *subscription {
 // subscribe gives a subscription its state.
 func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next graphql.OperationHandler) graphql.ResponseHandler {
 	me := viewer.From(ctx)
-	s := &subscription{Root: r, me: me, facts: r.factsOf(op), keeps: kept{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery)}}
-	varies := variesBelowRoot(op.Operation)
+	s := &subscription{Root: r, me: me, plan: r.limits.Plan(op), keeps: kept{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery)}}
+	varies := s.plan.Varies
 	if varies {
 		s.keeps.variables = textIn(op.Variables)
 	}
@@ -196,7 +197,7 @@ func (s *subscription) respondToAnyone(ctx context.Context, next graphql.Respons
 		return parked
 	}
 	made := func() *graphql.Response {
-		return s.make(loaders.With(ctx, loaders.New(s.store, s.me, s.facts.kinds)), next, &event.Interactive)
+		return s.make(loaders.With(ctx, loaders.New(s.store, s.me, s.plan.Kinds)), next, &event.Interactive)
 	}
 	if !s.shared {
 		return made()
@@ -391,7 +392,7 @@ func (s *subscription) read(ctx context.Context, subjects []storage.Subject) boo
 func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	s.loaders = loaders.New(s.store, s.me, s.facts.kinds)
+	s.loaders = loaders.New(s.store, s.me, s.plan.Kinds)
 	ctx = loaders.With(ctx, s.loaders)
 	if err := s.loaders.Fetch(ctx, loaders.Wants{Interactives: subjects}); err != nil {
 		return err
@@ -402,11 +403,10 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	}
 	s.moment, s.at = found, time.Now()
 	a := s.newAhead(ctx)
-	for _, root := range s.facts.rootsOf(a.op) {
+	roots := s.plan.Roots(a.op)
+	for i := range roots.Fields {
 		for _, one := range found {
-			if root.deeper {
-				a.look(root.Selections, one)
-			}
+			a.look(&roots.Fields[i], one)
 		}
 	}
 	a.run()

@@ -10,9 +10,11 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"ovation/graph"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
 	"ovation/loaders"
+	"ovation/resolvers/plan"
 	"ovation/storage"
 )
 
@@ -58,7 +60,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	subject := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "1"}
 	s := &subscription{
-		Root: &Root{store: store}, me: alice, facts: &facts{kinds: storage.AllKinds}, at: time.Now().Add(-momentTime),
+		Root: &Root{store: store}, me: alice, plan: planned(storage.AllKinds), at: time.Now().Add(-momentTime),
 		moment: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
 		told: tellings([]storage.Subject{subject}),
 	}
@@ -119,7 +121,7 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		defer hub.Close()
 		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
 		s := &subscription{
-			Root: &Root{store: store}, facts: new(facts), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
+			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
 			told: tellings(subjects), watcher: hub.Watch(subjects),
 		}
 		ctx := withOperation(t)
@@ -162,7 +164,7 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 		defer hub.Close()
 		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
 		s := &subscription{
-			Root: &Root{store: store}, facts: new(facts), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
+			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
 			told: tellings(subjects), watcher: hub.Watch(subjects),
 		}
 		ctx := withOperation(t)
@@ -182,4 +184,12 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 func withOperation(t *testing.T) context.Context {
 	t.Helper()
 	return graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{}})
+}
+
+// planned is the plan of an operation that selects nothing and shows these of the
+// viewer's states.
+func planned(kinds storage.Kinds) *plan.Plan {
+	p := plan.NewPlanner(graph.NewExecutableSchema(graph.Config{}).Schema(), nil, nil).Plan(&ast.OperationDefinition{})
+	p.Kinds = kinds
+	return p
 }

@@ -34,6 +34,9 @@ type NodeRef struct {
 	FolderID string
 }
 
+// FolderKey is the key of the folder that the id of a Folder names.
+func (r NodeRef) FolderKey() FolderKey { return FolderKey{r.User, r.FolderID} }
+
 // ID of the subject.
 func (i *Interactive) ID() string { return subjectID(i.Subject) }
 

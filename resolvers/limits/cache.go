@@ -7,6 +7,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/resolvers/plan"
 )
 
 // The bounds of the cache of documents. A document takes up to 110 bytes of
@@ -36,7 +38,7 @@ type cached struct {
 	// executed is how the executor began to execute an operation of the
 	// document; nil: it has not yet.
 	executed *graphql.OperationContext
-	facts    any // see Limits.Remember
+	plans    map[*ast.OperationDefinition]*plan.Plan
 }
 
 var _ graphql.Cache[*ast.QueryDocument] = (*cache)(nil)
@@ -98,17 +100,27 @@ func (c *cache) execute(operation *graphql.OperationContext) {
 	}
 }
 
-// remember returns the facts of a document, which are made once while it is
-// kept.
-func (c *cache) remember(document *ast.QueryDocument, facts func() any) any {
+// plan returns the plan of an operation, which is made once while its document
+// is kept, or now and then twice by requests that come at the same time.
+func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.OperationDefinition) *plan.Plan) *plan.Plan {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	entry := c.of[document]
-	if entry == nil {
-		return facts()
+	entry := c.of[operation.Doc]
+	var known *plan.Plan
+	if entry != nil {
+		known = entry.plans[operation.Operation]
 	}
-	if entry.facts == nil {
-		entry.facts = facts()
+	c.mu.Unlock()
+	if known != nil {
+		return known
 	}
-	return entry.facts
+	made := makePlan(operation.Operation)
+	if entry != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if entry.plans == nil {
+			entry.plans = map[*ast.OperationDefinition]*plan.Plan{}
+		}
+		entry.plans[operation.Operation] = made
+	}
+	return made
 }

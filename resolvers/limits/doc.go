@@ -16,6 +16,6 @@
 //   - No refusal of a variable or literal names a type of Go:
 //     TestVariablesAreOfTheirTypes.
 //
-// This package imports storage, resolvers/rows and resolvers/rate, out of which each
-// operation is paid.
+// This package imports resolvers/plan, which computes the cost, plain for it,
+// resolvers/rows, and resolvers/rate, out of which each operation is paid.
 package limits

@@ -9,6 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 
+	"ovation/plain"
+	"ovation/resolvers/plan"
 	"ovation/resolvers/rate"
 )
 
@@ -60,17 +62,20 @@ type Config struct {
 	// MaxMutationFields is how many root fields a mutation may have, fragments
 	// filled in. 0: DefaultMaxMutationFields.
 	MaxMutationFields int
+	// Table and Fast are what plans are made by, see plan.NewPlanner.
+	Table plan.Table
+	Fast  plain.Schema
 }
 
 // Limits is the extension. Its cache holds the documents that have passed, so
 // that a document that comes again is neither looked at, parsed nor validated
 // again.
 type Limits struct {
-	cfg    Config
-	schema *ast.Schema
-	sizes  map[string]int  // of the lists of introspection
-	same   map[string]bool // types of which values need no coercion
-	cache  *cache
+	cfg     Config
+	schema  *ast.Schema
+	planner *plan.Planner
+	same    map[string]bool // types of which values need no coercion
+	cache   *cache
 }
 
 var _ interface {
@@ -108,7 +113,7 @@ func (l *Limits) ExtensionName() string { return "Limits" }
 // Validate takes the schema.
 func (l *Limits) Validate(schema graphql.ExecutableSchema) error {
 	l.schema = schema.Schema()
-	l.sizes, l.same = introspectionSizes(l.schema), typesAsTheyAre(l.schema)
+	l.planner, l.same = plan.NewPlanner(l.schema, l.cfg.Table, l.cfg.Fast), typesAsTheyAre(l.schema)
 	return nil
 }
 
@@ -172,45 +177,29 @@ const introspectionDiscount = 10
 // check refuses what costs too much, and returns the price of what does not.
 func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
-	sum, most := l.costOf(operation), l.cfg.MaxCost
-	if operation.Operation.Operation == ast.Subscription {
+	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0
+	switch operation.Operation.Operation {
+	case ast.Subscription:
 		most = min(most, maxSubscriptionCost)
+	case ast.Mutation:
+		actions = planned.RootFields
+	case ast.Query:
 	}
-	actions := 0
-	if operation.Operation.Operation == ast.Mutation {
-		actions = rootFields(operation.Operation.SelectionSet)
-	}
+	data, introspection := planned.Cost(operation.Variables)
+	_, conditions := planned.Conditions(operation.Variables)
 	switch {
 	case actions > l.cfg.MaxMutationFields:
 		return 0, exceeded("the mutation has %d root fields, its fragments filled in; at most %d are allowed. Send the others in further requests", actions, l.cfg.MaxMutationFields)
-	case sum.conditionAmiss:
+	case !conditions:
 		return 0, badInput("the condition of @skip and @include must be true or false, not null")
-	case operation.Operation.Operation == ast.Subscription && len(graphql.CollectFields(operation, operation.Operation.SelectionSet, []string{"Subscription"})) != 1:
+	case data > most:
+		return 0, exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", data, most)
+	case introspection > maxIntrospectionCost:
+		return 0, exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", introspection, maxIntrospectionCost)
+	case operation.Operation.Operation == ast.Subscription && len(planned.Roots(operation).Fields) != 1:
 		return 0, badInput("a subscription must have one field that is not left out; for several, begin several subscriptions")
-	case sum.data > most:
-		return 0, exceeded("the operation costs %d: its answer can hold that many fields; at most %d are allowed. Ask for shorter lists (first) or fewer fields", sum.data, most)
-	case sum.introspection > maxIntrospectionCost:
-		return 0, exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", sum.introspection, maxIntrospectionCost)
 	}
-	return sum.data + sum.introspection/introspectionDiscount + actions*rate.PerAction, nil
-}
-
-// rootFields is how many fields an operation has on its first level. Fields
-// that would be merged count one by one.
-func rootFields(set ast.SelectionSet) (n int) {
-	for _, selection := range set {
-		switch selection := selection.(type) {
-		case *ast.Field:
-			n++
-		case *ast.InlineFragment:
-			n += rootFields(selection.SelectionSet)
-		case *ast.FragmentSpread:
-			if selection.Definition != nil {
-				n += rootFields(selection.Definition.SelectionSet)
-			}
-		}
-	}
-	return n
+	return data + introspection/introspectionDiscount + actions*rate.PerAction, nil
 }
 
 func exceeded(format string, args ...any) *gqlerror.Error {

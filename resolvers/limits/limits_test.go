@@ -13,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/graph"
+	"ovation/resolvers/plan"
 	"ovation/storage"
 )
 
@@ -25,6 +26,7 @@ type service struct {
 
 func newService(tb testing.TB, cfg Config) *service {
 	tb.Helper()
+	cfg.Table = plan.Table{"Folder.name": {Weight: 1}, "Folder.description": {Weight: 19}}
 	s := &service{Executor: executor.New(graph.NewExecutableSchema(graph.Config{}))}
 	s.limits = Install(s.Executor, cfg)
 	return s
@@ -245,7 +247,7 @@ func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
 			if errs != nil {
 				t.Fatal(errs)
 			}
-			if got := s.limits.costOf(operation).data; got != test.want {
+			if got, _ := s.limits.Plan(operation).Cost(operation.Variables); got != test.want {
 				t.Errorf("%d, not %d", got, test.want)
 			}
 		})
@@ -254,8 +256,8 @@ func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	if got := s.limits.costOf(operation); got.data != 1 || got.introspection > maxIntrospectionCost/2 {
-		t.Errorf("the introspection query costs %+v", got)
+	if data, schema := s.limits.Plan(operation).Cost(nil); data != 1 || schema > maxIntrospectionCost/2 {
+		t.Errorf("the introspection query costs %d and %d", data, schema)
 	}
 	if _, errs := newService(t, Config{MaxMutationFields: 1}).ask(t, "mutation{a:"+readOne+" b:"+readOne+"}", ""); len(errs) != 1 || !strings.Contains(errs[0].Message, "has 2 root fields") {
 		t.Errorf("a bound of one's own: %v", errs)

@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/resolvers/plan"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/rows"
 )
@@ -155,8 +156,8 @@ func typesAsTheyAre(schema *ast.Schema) map[string]bool {
 	return same
 }
 
-// Remember returns what is known of a document: what facts makes of it, once for
-// as long as the document is cached.
-func (l *Limits) Remember(document *ast.QueryDocument, facts func() any) any {
-	return l.cache.remember(document, facts)
+// Plan returns the plan of an operation, which is made once for as long as its
+// document is cached.
+func (l *Limits) Plan(operation *graphql.OperationContext) *plan.Plan {
+	return l.cache.plan(operation, l.planner.Plan)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 
+	"ovation/resolvers/plan"
 	"ovation/resolvers/rows"
 )
 
@@ -265,21 +266,26 @@ func asJSON(tb testing.TB, value any) string {
 	return string(text)
 }
 
-func TestWhatIsRememberedOfADocumentLastsAsLongAsIt(t *testing.T) {
+func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	c := newCache(1, 100)
 	made := 0
-	remember := func(document *ast.QueryDocument) any {
-		return c.remember(document, func() any { made++; return made })
+	planned := func(operation *graphql.OperationContext) *plan.Plan {
+		return c.plan(operation, func(*ast.OperationDefinition) *plan.Plan { made++; return new(plan.Plan) })
 	}
-	first, second := new(ast.QueryDocument), new(ast.QueryDocument)
-	c.Add(t.Context(), "first", first)
-	for range 2 {
-		if remember(first) != 1 {
-			t.Error("it is made twice")
-		}
+	document := func() *graphql.OperationContext {
+		return &graphql.OperationContext{Doc: new(ast.QueryDocument), Operation: new(ast.OperationDefinition)}
 	}
-	c.Add(t.Context(), "second", second)
-	if remember(first) == 1 {
+	first, second := document(), document()
+	c.Add(t.Context(), "first", first.Doc)
+	if planned(first) != planned(first) || made != 1 {
+		t.Error("it is made twice")
+	}
+	other := &graphql.OperationContext{Doc: first.Doc, Operation: new(ast.OperationDefinition)}
+	if planned(other) == planned(first) || made != 2 {
+		t.Error("two operations have one plan")
+	}
+	c.Add(t.Context(), "second", second.Doc)
+	if before := made; planned(first) == nil || made == before {
 		t.Error("a document that is gone is remembered")
 	}
 	if len(c.of) != 1 {

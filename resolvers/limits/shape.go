@@ -6,6 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/lexer"
+
+	"ovation/resolvers/plan"
 )
 
 // checkTokens bounds the words and the nesting of a text, so that parsing it
@@ -175,7 +177,7 @@ func (m *shaper) field(field *ast.Field) shape {
 	if field.Alias != field.Name {
 		s.aliases++
 	}
-	if introspects(field) {
+	if plan.Introspects(field) {
 		if !m.introspects {
 			m.fail(badInput("introspection is turned off on this server"))
 		}
@@ -183,8 +185,6 @@ func (m *shaper) field(field *ast.Field) shape {
 	}
 	return s
 }
-
-func introspects(field *ast.Field) bool { return field.Name == "__schema" || field.Name == "__type" }
 
 func (m *shaper) fragment(name string) shape {
 	if s, done := m.measured[name]; done {
