@@ -16,6 +16,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/keyspace"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -302,7 +303,7 @@ func (s *Store) compareWindow(
 func (s *Store) drop(ctx context.Context, stale Stale) error {
 	if stale.Field != "" {
 		life, shown := s.lives()
-		return s.runAll(ctx, "drop", []call{{forgetScript, stale.Key, nil, []string{life, shown, "0", stale.Field, "-"}}}, nil)
+		return s.scripts.RunAll(ctx, "drop", []scripts.Call{scripts.Forget.On(stale.Key, nil, life, shown, "0", stale.Field, "-")}, nil)
 	}
 	return s.inRedis(ctx, "drop", func(ctx context.Context) error {
 		return s.client.Do(ctx, s.client.B().Del().Key(stale.Key).Build()).Error()

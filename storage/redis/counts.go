@@ -13,9 +13,8 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 )
-
-func text(n int64) string { return strconv.FormatInt(n, 10) }
 
 // countsField holds the counts, as lua/counts.lua has them.
 const countsField = "n"
@@ -24,14 +23,14 @@ const countsField = "n"
 // what is there is malformed: the script that writes counts replaces it.
 func (s *Store) takeCounts(at *epoch, of storage.Subject, reply rueidis.RedisResult) (c storage.Counts, found bool, err error) {
 	value, err := reply.ToString()
-	if rueidis.IsRedisNil(err) || wrongType(err) {
+	if rueidis.IsRedisNil(err) || scripts.WrongType(err) {
 		return c, false, nil
 	}
 	if err != nil {
 		return c, false, err
 	}
 	if c, err = parseCounts(value); err != nil {
-		s.malformed.found(at.keys.Counts(of), err)
+		s.scripts.Malformed.Found(at.keys.Counts(of), err)
 		return storage.Counts{}, false, nil
 	}
 	return c, true, nil
@@ -65,7 +64,7 @@ type counted struct {
 // What Redis does not have comes from the database and is left unknown where
 // that is down. fills are scripts that put it into Redis, for the caller to run.
 // Errors: storage.ErrUnavailable, where Redis is; the context's.
-func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, fills []call, err error) {
+func (s *Store) counts(ctx context.Context, at *epoch, subjects []storage.Subject, cached bool) (out []counted, fills []scripts.Call, err error) {
 	if out, err = s.copiedCounts(ctx, at, subjects, cached); err != nil {
 		return nil, nil, err
 	}
@@ -201,14 +200,13 @@ func (s *Store) storedCounts(ctx context.Context, subjects []storage.Subject) ([
 }
 
 // countsCall writes counts where they are newer than what is there.
-func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) call {
+func (s *Store) countsCall(at *epoch, of storage.Subject, c storage.Counts) scripts.Call {
 	life := s.opts.Life
 	if c.Version == 0 {
 		life = min(life, unknownLife)
 	}
-	return call{countsScript, at.keys.Counts(of), nil, []string{
-		text(c.Version), strings.Join([]string{text(c.ReadCount), text(c.LikeCount), text(c.DislikeCount), text(c.CollectCount)}, " "), spread(life),
-	}}
+	return scripts.Counts.On(at.keys.Counts(of), nil,
+		scripts.Text(c.Version), strings.Join([]string{scripts.Text(c.ReadCount), scripts.Text(c.LikeCount), scripts.Text(c.DislikeCount), scripts.Text(c.CollectCount)}, " "), scripts.Spread(life))
 }
 
 // Publish makes counts visible to everyone in the epoch of the transaction,
@@ -240,11 +238,11 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 			return err
 		}
 	}
-	calls := make([]call, len(counts))
+	calls := make([]scripts.Call, len(counts))
 	for i := range counts {
 		calls[i] = s.countsCall(at, counts[i].Subject, counts[i].Counts)
 	}
-	if err := s.runAll(ctx, "publish counts", calls, nil); err != nil {
+	if err := s.scripts.RunAll(ctx, "publish counts", calls, nil); err != nil {
 		return s.unpublished(ctx, at, err)
 	}
 	for i := range counts {
@@ -283,30 +281,6 @@ func (s *Store) presentCounts(ctx context.Context, counts []storage.SubjectCount
 		out[i] = storage.SubjectCounts{Subject: subjects[i], Counts: found[i]}
 	}
 	return out, err
-}
-
-// pipeline is how many scripts are sent at once. Each of them is short; a
-// longer pipeline would make others wait.
-const pipeline = 500
-
-// runAll runs scripts, a pipeline after the other, and hands each reply on.
-func (s *Store) runAll(ctx context.Context, what string, calls []call, reply func(i int, m *rueidis.RedisMessage) error) error {
-	for from := 0; from < len(calls); from += pipeline {
-		some := calls[from:min(from+pipeline, len(calls))]
-		err := s.inRedis(ctx, what, func(ctx context.Context) error {
-			replies, err := s.run(ctx, some)
-			for i := range replies {
-				if reply != nil && err == nil {
-					err = reply(from+i, &replies[i])
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // flights let one of those who miss the same counts at the same time ask for

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage/redis/internal/keyspace"
+	"ovation/storage/redis/internal/scripts"
 )
 
 // The bounds of the documents of a tenant's persisted queries.
@@ -25,7 +26,7 @@ func (s *Store) Document(ctx context.Context, tenant, hash string) (text string,
 		switch {
 		case err == nil:
 			text = found
-		case !rueidis.IsRedisNil(err) && !wrongType(err):
+		case !rueidis.IsRedisNil(err) && !scripts.WrongType(err):
 			return err
 		}
 		return nil
@@ -41,10 +42,8 @@ func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) err
 
 func (s *Store) keepDocument(ctx context.Context, tenant, hash, text string, documents, bytes int) error {
 	return s.inRedis(ctx, "keep a document", func(ctx context.Context) error {
-		_, err := s.run(ctx, []call{{
-			script: documentScript, key: keyspace.Documents(s.opts.Prefix, tenant),
-			args: []string{hash, text, strconv.Itoa(documents), strconv.Itoa(bytes), strconv.FormatInt(documentLife.Milliseconds(), 10)},
-		}})
+		_, err := s.scripts.Run(ctx, []scripts.Call{scripts.Document.On(keyspace.Documents(s.opts.Prefix, tenant), nil,
+			hash, text, strconv.Itoa(documents), strconv.Itoa(bytes), strconv.FormatInt(documentLife.Milliseconds(), 10))})
 		return err
 	})
 }

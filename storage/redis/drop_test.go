@@ -10,6 +10,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 )
 
 // What is put aside is no longer the user's word, unless there was a later one.
@@ -115,7 +116,7 @@ func TestEvictionsMakeDoubtful(t *testing.T) {
 			must(t, server.command("CONFIG", "SET", "maxmemory", strconv.Itoa(used+16<<20), "maxmemory-policy", policy).Error())
 			big, client := strings.Repeat("x", 256<<10), server.client()
 			for i := range 100 {
-				must(t, client.Do(t.Context(), client.B().Set().Key("other"+text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
+				must(t, client.Do(t.Context(), client.B().Set().Key("other"+scripts.Text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
 			}
 			before := s.epoch.Load().sureAt
 			eventually(t, "Redis was looked at", func() bool { return s.epoch.Load().sureAt.After(before.Add(pollTime)) })

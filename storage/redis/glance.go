@@ -10,6 +10,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -34,7 +35,7 @@ type glances struct {
 type glance struct {
 	window string // its key
 	field  string
-	kind   int // in windowKinds
+	kind   int // in window.Kinds
 	entry  window.Entry
 	found  bool
 	err    error
@@ -88,7 +89,7 @@ func (g *glances) close() {
 // glanceOn begins a pipeline if there is need and room. The lock is held.
 func (s *Store) glanceOn() {
 	if all := s.glances.waiting; len(all) > 0 && s.glances.glancing < maxGlancing {
-		n := min(len(all), pipeline)
+		n := min(len(all), scripts.Pipeline)
 		s.glances.waiting = all[n:]
 		s.glances.glancing++
 		s.glances.running.Go(func() { s.glanceAt(all[:n:n]) })
@@ -130,7 +131,7 @@ const renewAge = 10 * time.Second
 func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) error {
 	g.entry, g.found = window.Entry{}, false
 	values, err := reply.ToArray()
-	if wrongType(err) {
+	if scripts.WrongType(err) {
 		return nil
 	}
 	if err != nil {

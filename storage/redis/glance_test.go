@@ -7,6 +7,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -23,7 +24,7 @@ func TestLookKeepsAlive(t *testing.T) {
 		value, err := server.command("HGET", key, name).ToString()
 		must(t, err)
 		words := strings.Fields(value)
-		words[2] = text(time.Now().Add(-age).Unix())
+		words[2] = scripts.Text(time.Now().Add(-age).Unix())
 		must(t, server.command("HSET", key, name, strings.Join(words, " ")).Error())
 		states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
 		must(t, err)

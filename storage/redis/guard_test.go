@@ -14,6 +14,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/postgres"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -64,7 +65,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 	for words, also := range map[string]string{
 		"Redis is away":                  "level=WARN msg=\"Redis is away\" error=",
 		"Redis is back":                  "level=INFO msg=\"Redis is back\" after_ms=",
-		"Redis is not believed any more": "level=WARN msg=\"Redis is not believed any more\" epoch=" + text(begun),
+		"Redis is not believed any more": "level=WARN msg=\"Redis is not believed any more\" epoch=" + scripts.Text(begun),
 		"Redis is used again":            "level=INFO msg=\"Redis is used again\" epoch=",
 	} {
 		if lines := log.about(words); len(lines) != 1 || !strings.Contains(lines[0], also) {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/sqlite"
 )
@@ -84,12 +85,13 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 	opts.Database = behind
 	most := 1 // others may come between any two windows
 	if chance(random, 0.3) {
-		most = base.most
+		most = base.scripts.Most
 	}
 	store := func(node int) *Store {
 		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
 		s.client = steppedClient{base.client, in.caches, node}
-		s.most, s.unshown, s.near = most, newUnshown(), in.caches.near[node]
+		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.inRedis}
+		s.unshown, s.near = newUnshown(), in.caches.near[node]
 		s.epoch.Store(base.epoch.Load())
 		return s
 	}

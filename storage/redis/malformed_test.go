@@ -134,7 +134,7 @@ func TestWorkerReplacesMalformedValues(t *testing.T) {
 func TestMalformedValuesAreCounted(t *testing.T) {
 	s, _ := malform(t, malformedValues["no entry in the window"])
 	see(t, s, alice, movie)
-	if n := testutil.ToFloat64(s.malformed.total); n != 1 {
+	if n := testutil.ToFloat64(s.scripts.Malformed.Total); n != 1 {
 		t.Errorf("%v are counted, want 1", n)
 	}
 }

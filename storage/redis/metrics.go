@@ -15,7 +15,7 @@ func (s *Store) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		up("redis", s.redis),
 		up("database", s.database),
-		s.malformed.total,
+		s.scripts.Malformed.Total,
 		gauge("ovation_mirror_epoch", "Number of the epoch of the copy in Redis; the next one begins when Redis has lost data or was away.", nil,
 			func() float64 { return float64(s.epoch.Load().number) }),
 		gauge("ovation_mirror_open", "1 while Redis is used, 0 while replies come from the database because it is away or may have lost data.", nil,

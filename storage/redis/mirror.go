@@ -8,6 +8,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -26,13 +27,13 @@ func (s *Store) Look(ctx context.Context, keys []storage.StateKey, kinds storage
 type group struct {
 	store  *Store
 	epoch  *epoch
-	script *script
+	script *scripts.Script
 	first  []string // arguments that come before, of every window
 	at     map[mirror.WindowKey]int
-	calls  []call
+	calls  []scripts.Call
 }
 
-func (s *Store) group(at *epoch, of *script, first ...string) *group {
+func (s *Store) group(at *epoch, of *scripts.Script, first ...string) *group {
 	return &group{store: s, epoch: at, script: of, first: first, at: make(map[mirror.WindowKey]int)}
 }
 
@@ -42,18 +43,20 @@ func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kin
 	if !ok {
 		i = len(g.calls)
 		g.at[key] = i
-		g.calls = append(g.calls, call{g.script, g.epoch.keys.Window(key), g.first, nil})
+		g.calls = append(g.calls, g.script.On(g.epoch.keys.Window(key), g.first))
 	}
 	c := &g.calls[i]
-	c.args = append(append(c.args, window.Name(kind, subject.BizID)), args...)
+	c.Args = append(append(c.Args, window.Name(kind, subject.BizID)), args...)
 }
 
 func (g *group) run(ctx context.Context, what string) error {
-	return g.store.runAll(ctx, what, g.calls, nil)
+	return g.store.scripts.RunAll(ctx, what, g.calls, nil)
 }
 
 // lives are the arguments that say how long a window lives.
-func (s *Store) lives() (life, shown string) { return spread(s.opts.Life), spread(s.opts.ShownLife) }
+func (s *Store) lives() (life, shown string) {
+	return scripts.Spread(s.opts.Life), scripts.Spread(s.opts.ShownLife)
+}
 
 // showTries is how often it is tried at once to show something: another node
 // that lacks it may take the user's next action for one that changes nothing.
@@ -109,11 +112,11 @@ func (s *Store) show(ctx context.Context, at *epoch, actions []storage.Action, w
 	if where == storage.Persisted {
 		how = "-"
 	}
-	g := s.group(at, showScript, life, shown, text(int64(s.opts.Window)), how)
+	g := s.group(at, scripts.Show, life, shown, scripts.Text(int64(s.opts.Window)), how)
 	for i := range actions {
 		a := &actions[i]
 		if _, state, ok := window.ActionText(a); ok {
-			g.add(a.User, a.Subject, a.Kind, text(a.Version), state)
+			g.add(a.User, a.Subject, a.Kind, scripts.Text(a.Version), state)
 		}
 	}
 	return g.run(ctx, "show actions")
@@ -135,11 +138,11 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
 	}
 	life, shown := s.lives()
-	g := s.group(at, markScript, life, shown, text(int64(s.opts.Window)), text(s.opts.Guard.Milliseconds()))
+	g := s.group(at, scripts.Mark, life, shown, scripts.Text(int64(s.opts.Window)), scripts.Text(s.opts.Guard.Milliseconds()))
 	for i := range outcome.Applied {
 		c := &outcome.Applied[i]
 		state := window.ChangeText(c)
-		g.add(c.User, c.Subject, c.Kind, text(c.Version), state, window.Share(state), text(versions[c.Subject]))
+		g.add(c.User, c.Subject, c.Kind, scripts.Text(c.Version), state, window.Share(state), scripts.Text(versions[c.Subject]))
 	}
 	return s.marks.note(g.run(ctx, "mark states"))
 }
@@ -191,7 +194,7 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	g := s.forgetting(at)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
-			g.add(a.User, a.Subject, a.Kind, text(a.Version))
+			g.add(a.User, a.Subject, a.Kind, scripts.Text(a.Version))
 		}
 	}
 	return s.marks.note(g.run(ctx, "drop what was shown"))
@@ -199,5 +202,5 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 
 func (s *Store) forgetting(at *epoch) *group {
 	life, shown := s.lives()
-	return s.group(at, forgetScript, life, shown, text(s.opts.Guard.Milliseconds()))
+	return s.group(at, scripts.Forget, life, shown, scripts.Text(s.opts.Guard.Milliseconds()))
 }

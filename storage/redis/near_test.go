@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
 )
 
 // nearOf puts counts in as one who reads does.
@@ -67,12 +68,12 @@ func during(at *epoch, counts storage.Counts, happens func(*near)) func(*near) {
 func TestWhatIsNearIsBounded(t *testing.T) {
 	n, at := newNear(), &epoch{number: 1}
 	for i := range maxNear + 10 {
-		nearOf(n, at, storage.Counts{Version: 1}, math.MaxInt64, video(text(int64(i))))
+		nearOf(n, at, storage.Counts{Version: 1}, math.MaxInt64, video(scripts.Text(int64(i))))
 	}
 	if len(n.of) != maxNear {
 		t.Errorf("%d are near; want %d", len(n.of), maxNear)
 	}
-	if left := n.find(at, []storage.Subject{video(text(maxNear + 9))}, make([]counted, 1)); len(left) > 0 {
+	if left := n.find(at, []storage.Subject{video(scripts.Text(maxNear + 9))}, make([]counted, 1)); len(left) > 0 {
 		t.Error("the last one is not near")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/keyspace"
+	"ovation/storage/redis/internal/scripts"
 )
 
 // Database is what lies behind.
@@ -113,18 +113,17 @@ func (o Options) withDefaults() (Options, error) {
 type Store struct {
 	storage.Store // the database behind, for what is passed on
 
-	opts      Options
-	client    rueidis.Client
-	most      int // calls that go to Redis together
-	redis     *part
-	database  *part
-	reads     *class // of the database, by key
-	lists     *class // of the database
-	flights   flights
-	near      *near
-	floors    floors
-	glances   glances
-	malformed malformed
+	opts     Options
+	client   rueidis.Client
+	redis    *part
+	database *part
+	reads    *class // of the database, by key
+	lists    *class // of the database
+	flights  flights
+	near     *near
+	floors   floors
+	glances  glances
+	scripts  *scripts.Runner
 
 	closed atomic.Bool
 	close  func() error
@@ -164,7 +163,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear(), malformed: newMalformed(&o)}
+	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear()}
 	s.clock.local = o.Now
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, &o)
@@ -193,7 +192,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
-	s.most = togetherAt(s.client)
+	s.scripts = scripts.NewRunner(s.client, s.inRedis, o.Logger)
 	err = s.firstPoll(ctx)
 	if err == nil && o.Passive {
 		err = s.attach(ctx)
@@ -242,10 +241,3 @@ func (s *Store) firstPoll(ctx context.Context) error {
 func (s *Store) Close() error { return s.close() }
 
 var errClosed = fmt.Errorf("%w: the store is closed", storage.ErrUnavailable)
-
-// spread returns the duration in milliseconds, longer or shorter by a tenth at
-// most, so that keys made together do not end together.
-func spread(d time.Duration) string {
-	ms := d.Milliseconds()
-	return text(max(1, ms-ms/10+rand.Int64N(ms/5+1))) //nolint:gosec // nobody gains by guessing it
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
 )
 
 // publishTime bounds the tries to publish what is committed already.
@@ -53,10 +54,10 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 		if err != nil {
 			return s.marks.note(err)
 		}
-		fences, guard := make([]call, len(outcome.Counts)), []string{text(s.opts.Guard.Milliseconds())}
+		fences, guard := make([]scripts.Call, len(outcome.Counts)), []string{scripts.Text(s.opts.Guard.Milliseconds())}
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
-			fences[i] = call{fenceScript, at.keys.Counts(c.Subject), guard, []string{text(c.Version)}}
+			fences[i] = scripts.Fence.On(at.keys.Counts(c.Subject), guard, scripts.Text(c.Version))
 		}
 		return s.marks.note(s.forgetApplied(ctx, at, outcome.Applied, fences))
 	}
@@ -64,7 +65,7 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 
 // forgetApplied makes it unknown what the counts include of what a transaction
 // changes, and runs the other scripts along.
-func (s *Store) forgetApplied(ctx context.Context, at *epoch, applied []storage.StateChange, more []call) error {
+func (s *Store) forgetApplied(ctx context.Context, at *epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.forgetting(at)
 	for i := range applied {
 		c := &applied[i]
@@ -106,8 +107,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	if err != nil || !repair || at == nil {
 		return n, err
 	}
-	for from := 0; from < len(subjects); from += pipeline {
-		if err := s.publishStored(ctx, at, subjects[from:min(from+pipeline, len(subjects))]); err != nil {
+	for from := 0; from < len(subjects); from += scripts.Pipeline {
+		if err := s.publishStored(ctx, at, subjects[from:min(from+scripts.Pipeline, len(subjects))]); err != nil {
 			return n, fmt.Errorf("show what was repaired: %w", err)
 		}
 	}
@@ -134,7 +135,7 @@ func (s *Store) publishStored(ctx context.Context, at *epoch, subjects []storage
 
 // forgetItems drops the entries of all that lies in a folder.
 func (s *Store) forgetItems(ctx context.Context, at *epoch, folder storage.FolderKey) error {
-	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: pipeline}}
+	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: scripts.Pipeline}}
 	for {
 		lists, err := pass(ctx, s.reads, "list items", s.Store.Items, []storage.ItemsQuery{query}) // a part of writing
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -329,7 +330,7 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	for i := range int64(20) {
-		u := storage.User{Tenant: storage.DefaultTenant, UserID: text(i)}
+		u := storage.User{Tenant: storage.DefaultTenant, UserID: scripts.Text(i)}
 		if i%2 == 0 {
 			see(t, s, u, movie)
 		}
@@ -339,8 +340,8 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 		if i%4 != 0 {
 			persist(t, db, s, react(u, movie, storage.Like, i+1))
 		}
-		look(t, s, u, video(text(i)))
-		see(t, s, storage.User{Tenant: storage.DefaultTenant}, video(text(i)))
+		look(t, s, u, video(scripts.Text(i)))
+		see(t, s, storage.User{Tenant: storage.DefaultTenant}, video(scripts.Text(i)))
 	}
 	keys, err := server.command("KEYS", "*").AsStrSlice()
 	must(t, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -123,22 +124,15 @@ func (s *Store) fromRedis(
 		}
 	}
 	if viewer.Anonymous() {
-		s.fill(ctx, fills)
+		s.scripts.Fill(ctx, fills)
 		return out, nil
 	}
 	return out, s.addOwn(ctx, at, viewer, out, kinds, fills)
 }
 
-// fill runs scripts whose failure harms nobody.
-func (s *Store) fill(ctx context.Context, fills []call) {
-	if err := s.runAll(ctx, "fill", fills, nil); err != nil {
-		s.opts.Logger.Debug("not filled", "keys", len(fills), "error", err)
-	}
-}
-
 // addOwn adds the viewer's states, and the viewer's part of the counts.
 func (s *Store) addOwn(
-	ctx context.Context, at *epoch, viewer storage.User, out []storage.Interactive, kinds storage.Kinds, fills []call,
+	ctx context.Context, at *epoch, viewer storage.User, out []storage.Interactive, kinds storage.Kinds, fills []scripts.Call,
 ) error {
 	keys := make([]storage.StateKey, len(out))
 	for i := range out {
@@ -247,11 +241,11 @@ func (s *Store) ofOneMoment(
 		return nil
 	}
 	freshness := storage.Live
-	fills := make([]call, len(found))
+	fills := make([]scripts.Call, len(found))
 	for i := range found {
 		fills[i] = s.countsCall(at, subjects[i], found[i].Counts)
 	}
-	if time.Since(asked) > freshTime || s.runAll(ctx, "fill", fills, nil) != nil {
+	if time.Since(asked) > freshTime || s.scripts.RunAll(ctx, "fill", fills, nil) != nil {
 		freshness = storage.Stale
 	}
 	keys := keysOf(viewer, subjects)

@@ -9,6 +9,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/sqlite"
 )
@@ -47,7 +48,7 @@ func must(tb testing.TB, err error) {
 var messages atomic.Int64
 
 func message(actions ...storage.Action) []storage.Message {
-	return []storage.Message{{ID: "m" + text(messages.Add(1)), Actions: actions}}
+	return []storage.Message{{ID: "m" + scripts.Text(messages.Add(1)), Actions: actions}}
 }
 
 // persist does what a worker does.

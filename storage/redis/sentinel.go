@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
 )
 
 // find looks for the epoch in Redis: it is intact where the sentinel is there,
@@ -69,11 +70,11 @@ func (s *Store) probe(ctx context.Context) error {
 				return cmp.Or(err, gap)
 			}
 		}
-		key, life := s.opts.Prefix+":probe", text(time.Minute.Milliseconds())
-		version := text(s.Now().UnixMicro()) // so that it does write
-		_, err := s.run(ctx, []call{
-			{countsScript, key, nil, []string{version, "0 0 0 0", life}},
-			{showScript, key + ":w", nil, []string{life, life, "1", "q", "r", version, "-"}},
+		key, life := s.opts.Prefix+":probe", scripts.Text(time.Minute.Milliseconds())
+		version := scripts.Text(s.Now().UnixMicro()) // so that it does write
+		_, err := s.scripts.Run(ctx, []scripts.Call{
+			scripts.Counts.On(key, nil, version, "0 0 0 0", life),
+			scripts.Show.On(key+":w", nil, life, life, "1", "q", "r", version, "-"),
 		})
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/keyspace"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/sqlite"
 )
 
@@ -133,7 +134,7 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 		step(ctx)
 		words := append([]string(nil), command.Commands()...) // the client takes the command away
 		out[i] = c.Do(ctx, command)
-		for n, reply := range repliesOf(words, countsScript, out[i]) {
+		for n, reply := range repliesOf(words, scripts.Counts, out[i]) {
 			if written, err := reply.AsInt64(); err == nil && written == 1 {
 				c.caches.invalidate(words[3+n])
 			}
@@ -143,12 +144,12 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 }
 
 // repliesOf are the replies of each key, where it is this script that was run.
-func repliesOf(words []string, s *script, out rueidis.RedisResult) []rueidis.RedisMessage {
+func repliesOf(words []string, s *scripts.Script, out rueidis.RedisResult) []rueidis.RedisMessage {
 	switch words[1] {
-	case s.one.sha, s.one.text:
+	case s.One.SHA, s.One.Text:
 		reply, _ := out.ToMessage()
 		return []rueidis.RedisMessage{reply}
-	case s.many.sha, s.many.text:
+	case s.Many.SHA, s.Many.Text:
 		replies, _ := out.ToArray()
 		return replies
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -32,7 +33,7 @@ func newUnshown() *unshown {
 
 type stateID struct {
 	storage.StateKey
-	kind int // in windowKinds
+	kind int // in window.Kinds
 }
 
 // unshownState is what storage.Coalesce leaves of the actions on a state, in its
@@ -93,7 +94,7 @@ func (u *unshown) some() []storage.Action {
 	defer u.mu.Unlock()
 	var out []storage.Action
 	for _, state := range u.of {
-		if len(out) >= pipeline {
+		if len(out) >= scripts.Pipeline {
 			break
 		}
 		out = append(out, state.actions...)

@@ -13,6 +13,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -54,7 +55,7 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*windowRead {
 // likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
 // where Redis is; the context's.
 func (s *Store) entries(
-	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []call,
+	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
 	out, overlay := make([]window.Entries, len(keys)), s.unshown.over(keys)
 	windows := at.windowsOf(keys)
@@ -166,7 +167,7 @@ func (s *Store) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []
 
 // takeMalformed notes that an entry of a field cannot be decoded.
 func (s *Store) takeMalformed(w *windowRead, field, kind int, err error) {
-	s.malformed.found(w.key, err)
+	s.scripts.Malformed.Found(w.key, err)
 	w.malformed = append(w.malformed, window.Name(window.Kinds[kind], w.fields[field][1:]))
 	w.loaded, w.full = false, false
 }
@@ -180,7 +181,7 @@ func (s *Store) readWindows(ctx context.Context, windows []*windowRead, out []wi
 		}
 		for i, reply := range s.client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
-			if wrongType(err) {
+			if scripts.WrongType(err) {
 				continue // the script that looks into what is not loaded replaces it
 			}
 			if err != nil {
@@ -210,18 +211,18 @@ func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 }
 
 // lookInto reads by the script that gives leases, after it has run the fills.
-func (s *Store) lookInto(ctx context.Context, windows []*windowRead, out []window.Entries, renew bool, fills []call) error {
-	calls := append(make([]call, 0, len(fills)+len(windows)), fills...)
+func (s *Store) lookInto(ctx context.Context, windows []*windowRead, out []window.Entries, renew bool, fills []scripts.Call) error {
+	calls := append(make([]scripts.Call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
-		flag = text(int64(math.Ceil(s.opts.Guard.Seconds())))
+		flag = scripts.Text(int64(math.Ceil(s.opts.Guard.Seconds())))
 	}
 	for _, w := range windows {
-		calls = append(calls, call{lookScript, w.key, nil, append([]string{
-			rand.Text(), spread(s.opts.Life), spread(s.opts.ShownLife), flag, text(int64(s.opts.Life.Seconds() / 2)),
-		}, w.fields...)})
+		calls = append(calls, scripts.Look.On(w.key, nil, append([]string{
+			rand.Text(), scripts.Spread(s.opts.Life), scripts.Spread(s.opts.ShownLife), flag, scripts.Text(int64(s.opts.Life.Seconds() / 2)),
+		}, w.fields...)...))
 	}
-	return s.runAll(ctx, "look at states", calls, func(i int, m *rueidis.RedisMessage) error {
+	return s.scripts.RunAll(ctx, "look at states", calls, func(i int, m *rueidis.RedisMessage) error {
 		if i < len(fills) {
 			return nil
 		}
@@ -265,9 +266,9 @@ func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.
 			found[at] = states[i]
 		}
 	}
-	var calls []call
+	var calls []scripts.Call
 	for i, w := range windows {
-		args := []string{w.lease, "entries", spread(s.opts.Life), spread(s.opts.ShownLife), text(int64(s.opts.Window))}
+		args := []string{w.lease, "entries", scripts.Spread(s.opts.Life), scripts.Spread(s.opts.ShownLife), scripts.Text(int64(s.opts.Window))}
 		switch {
 		case contents[i].Complete:
 			args[1] = "all"
@@ -287,10 +288,10 @@ func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.
 			out[at].Learn(&states, w.lease != "")
 		}
 		if w.lease != "" {
-			calls = append(calls, call{fillScript, w.key, nil, args})
+			calls = append(calls, scripts.Fill.On(w.key, nil, args...))
 		}
 	}
-	s.fill(ctx, calls)
+	s.scripts.Fill(ctx, calls)
 	return nil
 }
 
@@ -318,4 +319,25 @@ func (s *Store) loadWindows(ctx context.Context, windows []*windowRead) ([]mirro
 		out[at[i]] = found[i]
 	}
 	return out, nil
+}
+
+// dropMalformed removes the entries that could not be decoded, so that the
+// windows are loaded again.
+func (s *Store) dropMalformed(ctx context.Context, windows []*windowRead) {
+	life, shown := s.lives()
+	var calls []scripts.Call
+	for _, w := range windows {
+		if len(w.malformed) == 0 {
+			continue
+		}
+		args := []string{life, shown, "0"}
+		for _, field := range w.malformed {
+			args = append(args, field, "-")
+		}
+		calls = append(calls, scripts.Forget.On(w.key, nil, args...))
+		w.malformed = nil
+	}
+	if len(calls) > 0 {
+		s.scripts.Fill(ctx, calls)
+	}
 }

@@ -153,7 +153,7 @@ func Stored(s *storage.States, kind storage.Kind) Entry {
 	return e
 }
 
-// Entries are those of one user on one subject, in the order of windowKinds.
+// Entries are those of one user on one subject, in the order of Kinds.
 type Entries [len(Kinds)]Entry
 
 // States are the entries as states of the kinds asked.

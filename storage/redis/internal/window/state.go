@@ -12,7 +12,7 @@ import (
 var Kinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection}
 
 const (
-	Reaction   = 0 // in windowKinds
+	Reaction   = 0 // in Kinds
 	collection = 1
 )
 
@@ -82,7 +82,7 @@ func ChangeText(c *storage.StateChange) string {
 
 const KindSet = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection)
 
-// ActionText is the state that an action sets, and its place in windowKinds. It
+// ActionText is the state that an action sets, and its place in Kinds. It
 // returns false for an action of a kind that windows do not hold.
 func ActionText(a *storage.Action) (kind int, state string, ok bool) {
 	switch a.Kind {

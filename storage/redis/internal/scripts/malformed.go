@@ -1,0 +1,44 @@
+package scripts
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/outage"
+)
+
+// Malformed counts and logs values in Redis that are not in the form of this
+// package: edited by hand, or written by another program under the same prefix.
+// Each is taken as missing and replaced from the database; it affects no other
+// key of the same round trip and is no failure of Redis.
+type Malformed struct {
+	Total prometheus.Counter
+	log   *outage.Log
+}
+
+func newMalformed(logger *slog.Logger) *Malformed {
+	return &Malformed{
+		Total: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ovation_mirror_malformed_values_total",
+			Help: "Values in Redis that could not be decoded and were read from the database instead.",
+		}),
+		log: outage.New(logger, "malformed value in Redis; it is read from the database", "values in Redis are well-formed"),
+	}
+}
+
+// Found notes a malformed value.
+func (m *Malformed) Found(key string, why error) {
+	m.Total.Inc()
+	m.log.Failed("key", key, "error", why)
+}
+
+var errNoHash = errors.New("the key holds no hash")
+
+// WrongType reports whether Redis refused a command because the key does not
+// hold a hash.
+func WrongType(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "WRONGTYPE")
+}
