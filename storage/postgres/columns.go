@@ -3,6 +3,8 @@ package postgres
 import (
 	"strings"
 	"unicode/utf8"
+
+	"ovation/storage"
 )
 
 // columns are the arguments of a statement that takes many rows and reads them
@@ -53,3 +55,11 @@ func (c columns) args(more ...any) []any {
 }
 
 func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
+
+func folderKeys(of []storage.FolderKey) columns {
+	keys := newColumns(3, 0, len(of))
+	for _, k := range of {
+		keys.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
+	}
+	return keys
+}

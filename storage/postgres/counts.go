@@ -1,70 +1,18 @@
 package postgres
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
-
-// tally is by how much the counts of subjects move. Subjects in it get a new
-// count version even if no count moves: a state behind the counts has changed.
-type tally struct {
-	subjects map[storage.Subject]*storage.Counts
-	folders  map[storage.FolderKey]int64
-}
-
-func newTally() tally {
-	return tally{map[storage.Subject]*storage.Counts{}, map[storage.FolderKey]int64{}}
-}
-
-// subject returns the counts to add to.
-func (m tally) subject(s storage.Subject) *storage.Counts {
-	counts := m.subjects[s]
-	if counts == nil {
-		counts = new(storage.Counts)
-		m.subjects[s] = counts
-	}
-	return counts
-}
-
-// state adds what a changed state changes.
-func (m tally) state(c *storage.StateChange) {
-	if c.OldReaction == c.Reaction && c.OldFolderID == c.FolderID {
-		return
-	}
-	counts := m.subject(c.Subject)
-	m.reaction(counts, c.OldReaction, -1)
-	m.reaction(counts, c.Reaction, +1)
-	if c.OldFolderID != "" {
-		counts.CollectCount--
-		m.folders[storage.FolderKey{Owner: c.User, FolderID: c.OldFolderID}]--
-	}
-	if c.FolderID != "" {
-		counts.CollectCount++
-		m.folders[storage.FolderKey{Owner: c.User, FolderID: c.FolderID}]++
-	}
-}
-
-func (m tally) reaction(counts *storage.Counts, r storage.Reaction, by int64) {
-	switch r {
-	case storage.Like:
-		counts.LikeCount += by
-	case storage.Dislike:
-		counts.DislikeCount += by
-	case storage.NoReaction:
-	}
-}
 
 // settle moves the counts and returns the new ones of each subject and the
 // present ones of those of skipped messages, in the order of tenant, biz and
 // bizId.
-func (t *tx) settle(by tally, skipped []storage.Message) ([]storage.SubjectCounts, error) {
+func (t *tx) settle(by sqlstore.Tally, skipped []storage.Message) ([]storage.SubjectCounts, error) {
 	b := t.batch()
-	moveItemCounts(b, by.folders)
+	moveItemCounts(b, by.Folders)
 	var out []storage.SubjectCounts
 	row := func(row pgx.Rows) error {
 		out = append(out, storage.SubjectCounts{})
@@ -72,13 +20,13 @@ func (t *tx) settle(by tally, skipped []storage.Message) ([]storage.SubjectCount
 		return row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
 			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version)
 	}
-	moveCounts(b, by.subjects, row)
-	recall(b, by.subjects, skipped, row)
+	moveCounts(b, by, row)
+	recall(b, sqlstore.Unmoved(skipped, by), row)
 	if b.Len() == 0 {
 		return nil, nil
 	}
 	err := t.send(b)
-	slices.SortFunc(out, func(a, b storage.SubjectCounts) int { return bySubject(a.Subject, b.Subject) })
+	sqlstore.SortCounts(out)
 	return out, err
 }
 
@@ -96,13 +44,13 @@ ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET
     version = i.version + 1
 RETURNING tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version`
 
-func moveCounts(b *pgx.Batch, by map[storage.Subject]*storage.Counts, row func(pgx.Rows) error) {
-	if len(by) == 0 {
+func moveCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
+	if len(by.Subjects) == 0 {
 		return
 	}
-	rows := newColumns(3, 4, len(by))
-	for _, s := range slices.SortedFunc(maps.Keys(by), bySubject) {
-		c := by[s]
+	rows := newColumns(3, 4, len(by.Subjects))
+	for _, s := range by.Sorted() {
+		c := by.Subjects[s]
 		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount)
 	}
 	b.Queue(upsertCounts, rows.args()...).Query(each(row))
@@ -114,22 +62,13 @@ FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
 CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
-// recall looks up the counts of the subjects of skipped messages that do not
-// move.
-func recall(b *pgx.Batch, moving map[storage.Subject]*storage.Counts, skipped []storage.Message, row func(pgx.Rows) error) {
-	missing := make(map[storage.Subject]bool)
-	for _, m := range skipped {
-		for i := range m.Actions {
-			if subject := m.Actions[i].Subject; moving[subject] == nil {
-				missing[subject] = true
-			}
-		}
-	}
-	if len(missing) == 0 {
+// recall looks up the counts of subjects.
+func recall(b *pgx.Batch, subjects []storage.Subject, row func(pgx.Rows) error) {
+	if len(subjects) == 0 {
 		return
 	}
-	keys := newColumns(3, 0, len(missing))
-	for s := range missing {
+	keys := newColumns(3, 0, len(subjects))
+	for _, s := range subjects {
 		keys.add([]string{s.Tenant, s.Biz, s.BizID})
 	}
 	b.Queue(selectPresentCounts, keys.args()...).Query(each(row))
@@ -156,14 +95,4 @@ func moveItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID}, n)
 	}
 	b.Queue(updateItemCounts, rows.args()...)
-}
-
-func bySubject(a, b storage.Subject) int {
-	if by := strings.Compare(a.Tenant, b.Tenant); by != 0 {
-		return by
-	}
-	if by := strings.Compare(a.Biz, b.Biz); by != 0 {
-		return by
-	}
-	return strings.Compare(a.BizID, b.BizID)
 }

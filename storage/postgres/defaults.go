@@ -1,14 +1,13 @@
 package postgres
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
 // What stands at DO UPDATE changes nothing: the row is only locked. Where
@@ -31,11 +30,10 @@ func guard(b *pgx.Batch, owners map[storage.User]int64) {
 		return
 	}
 	rows := newColumns(2, 1, len(owners))
-	for _, owner := range slices.SortedFunc(maps.Keys(owners), byUser) {
+	for _, owner := range slices.SortedFunc(maps.Keys(owners), sqlstore.CompareUsers) {
 		rows.add([]string{owner.Tenant, owner.UserID}, owners[owner])
 	}
-	suffix := " " + uuid.NewString()[:8]
-	b.Queue(guardOwners, rows.args(storage.DefaultFolderName, storage.FolderNameKey(storage.DefaultFolderName), suffix)...)
+	b.Queue(guardOwners, rows.args(storage.DefaultFolderName, storage.FolderNameKey(storage.DefaultFolderName), sqlstore.NameSuffix())...)
 }
 
 const selectExisting = `
@@ -46,12 +44,8 @@ CROSS JOIN LATERAL (SELECT FROM folder f
 // existing returns a set that, once the batch is sent, holds those of the
 // folders that exist.
 func existing(b *pgx.Batch, keys []storage.FolderKey) map[storage.FolderKey]bool {
-	rows := newColumns(3, 0, len(keys))
-	for _, k := range keys {
-		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
-	}
 	found := make(map[storage.FolderKey]bool, len(keys))
-	b.Queue(selectExisting, rows.args()...).Query(each(func(row pgx.Rows) error {
+	b.Queue(selectExisting, folderKeys(keys).args()...).Query(each(func(row pgx.Rows) error {
 		var i int
 		if err := row.Scan(&i); err != nil {
 			return err
@@ -112,11 +106,7 @@ func (p *places) lookUp(b *pgx.Batch, keys []storage.FolderKey) {
 		return
 	}
 	p.exist, p.deleted = existing(b, keys), make(map[storage.FolderKey]deletion)
-	rows := newColumns(3, 0, len(keys))
-	for _, k := range keys {
-		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
-	}
-	b.Queue(selectDeleted, rows.args()...).Query(each(func(row pgx.Rows) error {
+	b.Queue(selectDeleted, folderKeys(keys).args()...).Query(each(func(row pgx.Rows) error {
 		var i int
 		var d deletion
 		if err := row.Scan(&i, &d.movedTo, &d.version); err != nil {
@@ -162,8 +152,4 @@ func (t *tx) place(actions []storage.Action, known *places) error {
 			return err
 		}
 	}
-}
-
-func byUser(a, b storage.User) int {
-	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.UserID, b.UserID))
 }

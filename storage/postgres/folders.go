@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/sqlstore"
 )
 
 const (
@@ -23,19 +23,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)`
 
 // CreateFolder makes a folder with an id that sorts by time.
 func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
-	if err := validateOwner(folder.Owner); err != nil {
-		return nil, err
-	}
-	change := storage.FolderChange{Name: &folder.Name, Description: &folder.Description}
-	if err := change.Validate(); err != nil {
-		return nil, err
-	}
-	id, err := uuid.NewV7()
+	f, err := sqlstore.NewFolder(folder)
 	if err != nil {
 		return nil, err
 	}
-	f := folder
-	f.FolderID, f.ItemCount, f.Updated = id.String(), 0, folder.Created
 	err = s.change(ctx, "create folder", func(t *tx) error {
 		b := t.batch()
 		// The default folder is the older one in every list.
@@ -84,10 +75,7 @@ WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
-	if err := change.Validate(); err != nil {
-		return nil, err
-	}
-	if err := validateOwner(key.Owner); err != nil {
+	if err := sqlstore.CheckChange(key.Owner, change); err != nil {
 		return nil, err
 	}
 	if !storable(key.FolderID) {
@@ -109,16 +97,13 @@ func (s *Store) UpdateFolder(
 		if err := t.send(b); err != nil {
 			return err
 		}
-		before := f
-		set(&f.Name, change.Name)
-		set(&f.Description, change.Description)
-		set(&f.Public, change.Public)
+		changed := sqlstore.Change(&f, change)
 		switch {
 		case f.FolderID == "":
 			return storage.ErrNotFound
 		case *taken:
 			return storage.ErrNameTaken
-		case f == before:
+		case !changed:
 			return nil
 		}
 		f.Updated = storage.Micros(at)
@@ -133,14 +118,12 @@ func (s *Store) UpdateFolder(
 	return &f, nil
 }
 
-var errSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
-
 // EmptyFolder moves or uncollects up to limit items.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
 	if moveTo == key.FolderID {
-		return 0, storage.Outcome{}, errSameFolder
+		return 0, storage.Outcome{}, sqlstore.ErrSameFolder
 	}
 	var outcome storage.Outcome
 	err := s.change(ctx, "empty folder", func(t *tx) (err error) {
@@ -163,7 +146,7 @@ func (s *Store) EmptyFolder(
 // mustExist enters the epoch and guards the owner. Errors: storage.ErrNotFound
 // where one of the folders of those ids, but for the empty one, does not exist.
 func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) (int64, error) {
-	if validateOwner(owner) != nil {
+	if sqlstore.CheckOwner(owner) != nil {
 		return 0, storage.ErrNotFound
 	}
 	var keys []storage.FolderKey
@@ -202,7 +185,6 @@ RETURNING biz, biz_id, version`
 // take moves up to limit items of a folder of a guarded owner, and the counts
 // with them.
 func (t *tx) take(key storage.FolderKey, moveTo string, limit int) (outcome storage.Outcome, err error) {
-	moved := newTally()
 	b := t.batch()
 	args := []any{moveTo, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
 	b.Queue(takeItems, args...).Query(each(func(row pgx.Rows) error {
@@ -213,15 +195,14 @@ func (t *tx) take(key storage.FolderKey, moveTo string, limit int) (outcome stor
 		if err := row.Scan(&c.Subject.Biz, &c.Subject.BizID, &c.Version); err != nil {
 			return err
 		}
-		moved.state(&c)
 		outcome.Applied = append(outcome.Applied, c)
 		return nil
 	}))
 	if err := t.send(b); err != nil {
 		return outcome, err
 	}
-	slices.SortFunc(outcome.Applied, func(a, b storage.StateChange) int { return bySubject(a.Subject, b.Subject) })
-	outcome.Counts, err = t.settle(moved, nil)
+	slices.SortFunc(outcome.Applied, func(a, b storage.StateChange) int { return sqlstore.CompareSubjects(a.Subject, b.Subject) })
+	outcome.Counts, err = t.settle(sqlstore.TallyOf(outcome.Applied, nil), nil)
 	return outcome, err
 }
 
@@ -240,8 +221,8 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 	case key.FolderID == storage.DefaultFolderID:
 		return storage.ErrDefaultFolder
 	case moveTo == key.FolderID:
-		return errSameFolder
-	case validateOwner(key.Owner) != nil || !storable(key.FolderID) || !storable(moveTo):
+		return sqlstore.ErrSameFolder
+	case sqlstore.CheckOwner(key.Owner) != nil || !storable(key.FolderID) || !storable(moveTo):
 		return storage.ErrNotFound
 	}
 	return s.change(ctx, "delete folder", func(t *tx) error {
@@ -263,17 +244,4 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		}
 		return nil
 	})
-}
-
-func validateOwner(owner storage.User) error {
-	if err := owner.Validate(); err != nil {
-		return err
-	}
-	return storage.ValidateUserID(owner.UserID)
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }

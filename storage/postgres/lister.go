@@ -2,11 +2,11 @@ package postgres
 
 import (
 	"context"
-	"math"
 
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
 // The lists. For each query a nested loop walks one index backwards, from just
@@ -104,20 +104,11 @@ func addOf[E any](read func(row pgx.Rows) (int, E, error)) func(pgx.Rows, []stor
 	}
 }
 
-// after is where a page begins: above the zero position stands every entry.
-func after(page storage.Page) storage.Position {
-	if page.After == (storage.Position{}) {
-		const aboveEveryText = "\U0010ffff"
-		return storage.Position{Version: math.MaxInt64, Biz: aboveEveryText, ID: aboveEveryText}
-	}
-	return page.After
-}
-
 // Likers lists who likes each subject.
 func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	keys := newColumns(4, 2, len(queries))
 	for _, q := range queries {
-		at := after(q.Page)
+		at := sqlstore.After(q.Page)
 		keys.add([]string{q.Subject.Tenant, q.Subject.Biz, q.Subject.BizID, at.ID}, at.Version, int64(max(q.First, 0)))
 	}
 	return list(ctx, s, "list likers", selectLikers, len(queries), keys, addOf(func(row pgx.Rows) (i int, l storage.Liked, err error) {
@@ -154,7 +145,7 @@ func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]stor
 func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	keys := newColumns(5, 2, len(queries))
 	for _, q := range queries {
-		at := after(q.Page)
+		at := sqlstore.After(q.Page)
 		keys.add([]string{q.Folder.Owner.Tenant, q.Folder.Owner.UserID, q.Folder.FolderID, at.Biz, at.ID},
 			at.Version, int64(max(q.First, 0)))
 	}
@@ -172,7 +163,7 @@ func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]stor
 func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	keys := newColumns(3, 3, len(queries))
 	for _, q := range queries {
-		at, publicOnly := after(q.Page), int64(0)
+		at, publicOnly := sqlstore.After(q.Page), int64(0)
 		if q.PublicOnly {
 			publicOnly = 1
 		}
@@ -208,7 +199,7 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 
 // addUser adds a query of a user's subjects, of one biz if it is set.
 func addUser(keys columns, user storage.User, biz string, page storage.Page) {
-	at := after(page)
+	at := sqlstore.After(page)
 	keys.add([]string{user.Tenant, user.UserID, biz, at.Biz, at.ID}, at.Version, int64(max(page.First, 0)), int64(page.MaxScan()))
 }
 

@@ -2,14 +2,13 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/sqlstore"
 )
 
 // Persist applies what is new of the messages in one transaction: one round
@@ -17,10 +16,8 @@ import (
 // commit, one more where something newer is stored already, and one where
 // messages are old.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
-	for _, m := range messages {
-		if err := m.Validate(); err != nil {
-			return storage.Outcome{}, fmt.Errorf("persist message %q: %w", m.ID, err)
-		}
+	if err := sqlstore.Validate(messages); err != nil {
+		return storage.Outcome{}, err
 	}
 	var outcome storage.Outcome
 	err := s.change(ctx, "persist", func(t *tx) (err error) {
@@ -53,30 +50,16 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 	if outcome.Epoch, err = epoch.Enter(); err != nil {
 		return outcome, err
 	}
-	room := 0
-	for i := range messages {
-		room += len(messages[i].Actions)
-	}
-	actions := make([]storage.Action, 0, room)
-	var skipped []storage.Message
-	for _, m := range messages {
-		if fresh[m.ID] {
-			actions = append(actions, m.Actions...)
-			delete(fresh, m.ID) // a second one of the same call is a repeat
-		} else {
-			skipped = append(skipped, m)
-		}
-	}
-	actions = storage.Coalesce(actions)
+	actions, skipped := sqlstore.Divide(messages, fresh)
 	outcome.Skipped = len(skipped)
 	if err := t.place(actions, folders); err != nil {
 		return outcome, err
 	}
-	changed := newTally()
-	if outcome.Applied, err = t.apply(actions, changed); err != nil {
+	reactions, collections, reads := sqlstore.Split(actions)
+	if outcome.Applied, err = t.apply(reactions, collections, reads); err != nil {
 		return outcome, err
 	}
-	outcome.Counts, err = t.settle(changed, skipped)
+	outcome.Counts, err = t.settle(sqlstore.TallyOf(outcome.Applied, reads), skipped)
 	return outcome, err
 }
 
@@ -149,15 +132,12 @@ func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	return fresh
 }
 
-// apply writes coalesced actions, adds to the tally what they change, and
-// returns the latest word on the state of each but the reads.
-func (t *tx) apply(actions []storage.Action, changed tally) ([]storage.StateChange, error) {
-	if len(actions) == 0 {
+// apply writes coalesced actions and returns the latest word on the state of each
+// but the reads.
+func (t *tx) apply(reactions, collections, reads []storage.Action) ([]storage.StateChange, error) {
+	if len(reactions)+len(collections)+len(reads) == 0 {
 		return nil, nil
 	}
-	reactions, rest := cut(actions, storage.KindReaction)
-	collections, reads := cut(rest, storage.KindCollection)
-
 	b := t.batch()
 	reacted := react(b, reactions)
 	collected := collect(b, collections)
@@ -168,24 +148,7 @@ func (t *tx) apply(actions []storage.Action, changed tally) ([]storage.StateChan
 	if err := t.lookUp(reacted, collected); err != nil {
 		return nil, err
 	}
-	applied := reacted.changes
-	applied = append(applied, collected.changes...)
-	for i := range applied {
-		changed.state(&applied[i])
-	}
-	for i := range reads {
-		changed.subject(reads[i].Subject).ReadCount += reads[i].Times
-	}
-	return applied, nil
-}
-
-// cut splits off the leading actions of a kind.
-func cut(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {
-	n := slices.IndexFunc(actions, func(a storage.Action) bool { return a.Kind != kind })
-	if n < 0 {
-		n = len(actions)
-	}
-	return actions[:n], actions[n:]
+	return append(reacted.changes, collected.changes...), nil
 }
 
 const selectSeen = `

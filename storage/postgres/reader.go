@@ -6,11 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
-)
-
-var (
-	errViewersTenant = &storage.InvalidError{Field: "tenant", Reason: "must be the viewer's for every subject"}
-	errKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
+	"ovation/storage/sqlstore"
 )
 
 // A state is looked up where its kind is asked for. The anonymous visitor has read nothing:
@@ -48,19 +44,15 @@ LEFT JOIN LATERAL (SELECT read_count, like_count, dislike_count, collect_count, 
 func (s *Store) Interactives(
 	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
-	out := make([]storage.Interactive, len(subjects))
-	keys := newColumns(4, 0, len(subjects))
-	for i, subject := range subjects {
-		if subject.Tenant != viewer.Tenant {
-			return nil, errViewersTenant
-		}
-		out[i] = storage.Interactive{Subject: subject, Freshness: storage.Live}
-		keys.add(stateKey(storage.StateKey{User: viewer, Subject: subject}))
+	out, states, err := sqlstore.Blank(viewer, subjects)
+	if err != nil {
+		return nil, err
 	}
+	keys := stateKeys(states)
 	if viewer.Anonymous() {
 		kinds = 0
 	}
-	err := s.read(ctx, "read interactives", selectInteractives, withKinds(keys, kinds), func(row pgx.Rows) error {
+	err = s.read(ctx, "read interactives", selectInteractives, withKinds(keys, kinds), func(row pgx.Rows) error {
 		var i int
 		var c storage.Counts
 		var state stateRow
@@ -71,8 +63,8 @@ func (s *Store) Interactives(
 		}
 		to := &out[i-1]
 		to.Counts = c
-		states := state.of(storage.StateKey{User: viewer, Subject: to.Subject})
-		to.Liked, to.Collected, to.Read = states.Liked, states.Collected, states.Read
+		found := state.of(states[i-1])
+		to.Liked, to.Collected, to.Read = found.Liked, found.Collected, found.Read
 		return nil
 	})
 	if err != nil {
@@ -83,15 +75,11 @@ func (s *Store) Interactives(
 
 // States looks up states by one statement.
 func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
-	out := make([]storage.States, len(keys))
-	rows := newColumns(4, 0, len(keys))
-	for _, key := range keys {
-		if key.User.Tenant != key.Subject.Tenant {
-			return nil, errKeysTenant
-		}
-		rows.add(stateKey(key))
+	if err := sqlstore.CheckTenants(keys); err != nil {
+		return nil, err
 	}
-	err := s.read(ctx, "read states", selectStates, withKinds(rows, kinds), func(row pgx.Rows) error {
+	out := make([]storage.States, len(keys))
+	err := s.read(ctx, "read states", selectStates, withKinds(stateKeys(keys), kinds), func(row pgx.Rows) error {
 		var i int
 		var counts int64
 		var state stateRow
@@ -146,18 +134,8 @@ CROSS JOIN LATERAL (SELECT name, description, public, item_count, created, updat
 
 // FoldersOf looks up folders by one statement.
 func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
-	out := make([]*storage.Folder, len(keys))
-	now := storage.Micros(s.now())
-	rows := newColumns(3, 0, len(keys))
-	for i, k := range keys {
-		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
-		if k.FolderID == storage.DefaultFolderID && !k.Owner.Anonymous() {
-			out[i] = &storage.Folder{
-				Owner: k.Owner, FolderID: k.FolderID, Name: storage.DefaultFolderName, Created: now, Updated: now,
-			}
-		}
-	}
-	err := s.read(ctx, "read folders", selectFoldersByKey, rows.args(), func(row pgx.Rows) error {
+	out := sqlstore.DefaultFolders(keys, s.now())
+	err := s.read(ctx, "read folders", selectFoldersByKey, folderKeys(keys).args(), func(row pgx.Rows) error {
 		var i int
 		var f storage.Folder
 		if err := row.Scan(&i, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated); err != nil {

@@ -231,8 +231,12 @@ func addReads(b *pgx.Batch, actions []storage.Action) {
 	b.Queue(upsertReads, rows.args()...)
 }
 
-func stateKey(k storage.StateKey) []string {
-	return []string{k.User.Tenant, k.User.UserID, k.Subject.Biz, k.Subject.BizID}
+func stateKeys(of []storage.StateKey) columns {
+	keys := newColumns(4, 0, len(of))
+	for _, k := range of {
+		keys.add([]string{k.User.Tenant, k.User.UserID, k.Subject.Biz, k.Subject.BizID})
+	}
+	return keys
 }
 
 // count makes a function that notes how many rows a statement changed.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
 // complaints fails the test for every transaction that is tried again.
@@ -190,7 +191,7 @@ func TestOneRepairAtATime(t *testing.T) {
 func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	at := s.pool.Config().ConnString()
-	const many = 2*repairBatch + 10
+	const many = 2*sqlstore.RepairBatch + 10
 	edit(t, at,
 		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', '', 'video', i, 3, 1, 1 FROM generate_series(1, %d) i`, many),
 		fmt.Sprintf(`INSERT INTO user_collection SELECT 'default', 'alice', 'video', i, 'gone', '', 1 FROM generate_series(1, %d) i`, many),

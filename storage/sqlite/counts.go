@@ -1,61 +1,9 @@
 package sqlite
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
-
-// tally is by how much the counts of subjects move. Subjects in it get a new
-// count version even if no count moves: a state behind the counts has changed.
-type tally struct {
-	subjects map[storage.Subject]*storage.Counts
-	folders  map[storage.FolderKey]int64
-}
-
-func newTally() tally {
-	return tally{map[storage.Subject]*storage.Counts{}, map[storage.FolderKey]int64{}}
-}
-
-// subject returns the counts to add to.
-func (m tally) subject(s storage.Subject) *storage.Counts {
-	counts := m.subjects[s]
-	if counts == nil {
-		counts = new(storage.Counts)
-		m.subjects[s] = counts
-	}
-	return counts
-}
-
-// state adds what a changed state changes.
-func (m tally) state(c *storage.StateChange) {
-	if c.OldReaction == c.Reaction && c.OldFolderID == c.FolderID {
-		return
-	}
-	counts := m.subject(c.Subject)
-	m.reaction(counts, c.OldReaction, -1)
-	m.reaction(counts, c.Reaction, +1)
-	if c.OldFolderID != "" {
-		counts.CollectCount--
-		m.folders[storage.FolderKey{Owner: c.User, FolderID: c.OldFolderID}]--
-	}
-	if c.FolderID != "" {
-		counts.CollectCount++
-		m.folders[storage.FolderKey{Owner: c.User, FolderID: c.FolderID}]++
-	}
-}
-
-func (m tally) reaction(counts *storage.Counts, r storage.Reaction, by int64) {
-	switch r {
-	case storage.Like:
-		counts.LikeCount += by
-	case storage.Dislike:
-		counts.DislikeCount += by
-	case storage.NoReaction:
-	}
-}
 
 const (
 	upsertCounts = `
@@ -78,16 +26,16 @@ WHERE tenant = k.value ->> 0 AND user_id = k.value ->> 1 AND folder_id = k.value
 // settle moves the counts and returns the new ones of each subject, in the
 // order of tenant, biz and bizId. Counts that were not there begin with the
 // given version.
-func (t tx) settle(by tally, first int64) ([]storage.SubjectCounts, error) {
-	if err := t.settleFolders(by.folders); err != nil || len(by.subjects) == 0 {
+func (t tx) settle(by sqlstore.Tally, first int64) ([]storage.SubjectCounts, error) {
+	if err := t.settleFolders(by.Folders); err != nil || len(by.Subjects) == 0 {
 		return nil, err
 	}
 	var rows tuples
-	for _, s := range slices.SortedFunc(maps.Keys(by.subjects), bySubject) {
-		c := by.subjects[s]
+	for _, s := range by.Sorted() {
+		c := by.Subjects[s]
 		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount)
 	}
-	out := make([]storage.SubjectCounts, 0, len(by.subjects))
+	out := make([]storage.SubjectCounts, 0, len(by.Subjects))
 	err := t.query(upsertCounts, []any{rows.json(), first}, func(scan func(...any) error) error {
 		var c storage.SubjectCounts
 		err := scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
@@ -95,7 +43,7 @@ func (t tx) settle(by tally, first int64) ([]storage.SubjectCounts, error) {
 		out = append(out, c)
 		return err
 	})
-	slices.SortFunc(out, func(a, b storage.SubjectCounts) int { return bySubject(a.Subject, b.Subject) })
+	sqlstore.SortCounts(out)
 	return out, err
 }
 
@@ -109,8 +57,4 @@ func (t tx) settleFolders(by map[storage.FolderKey]int64) error {
 	}
 	_, err := t.exec(updateItemCounts, rows.json())
 	return err
-}
-
-func bySubject(a, b storage.Subject) int {
-	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Biz, b.Biz), cmp.Compare(a.BizID, b.BizID))
 }

@@ -1,9 +1,8 @@
 package sqlite
 
 import (
-	"github.com/google/uuid"
-
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
 const selectExisting = `
@@ -118,8 +117,7 @@ func (t tx) makeDefaults(users map[storage.User]int64) error {
 	for user, at := range users {
 		rows.add([]string{user.Tenant, user.UserID}, at)
 	}
-	suffix := " " + uuid.NewString()[:8]
 	_, err := t.exec(insertDefaults, rows.json(), storage.DefaultFolderID,
-		storage.DefaultFolderName, storage.FolderNameKey(storage.DefaultFolderName), suffix)
+		storage.DefaultFolderName, storage.FolderNameKey(storage.DefaultFolderName), sqlstore.NameSuffix())
 	return err
 }

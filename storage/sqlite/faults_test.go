@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
 // with runs a pragma on the connection that writes.
@@ -250,7 +251,7 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	m := storage.Message{ID: "1"}
-	for n := range 2*repairBatch + 10 {
+	for n := range 2*sqlstore.RepairBatch + 10 {
 		subject := storage.Subject{Tenant: "default", Biz: "video", BizID: fmt.Sprint(n)}
 		m.Actions = append(m.Actions, storage.Action{
 			User: storage.User{Tenant: "default"}, Subject: subject, Kind: storage.KindRead, Times: 3, First: 1, Version: 1,

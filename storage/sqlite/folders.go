@@ -6,12 +6,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/sqlstore"
 )
 
 const insertFolder = `
@@ -20,19 +20,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`
 
 // CreateFolder makes a folder with an id that sorts by time.
 func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
-	if err := validateOwner(folder.Owner); err != nil {
-		return nil, err
-	}
-	change := storage.FolderChange{Name: &folder.Name, Description: &folder.Description}
-	if err := change.Validate(); err != nil {
-		return nil, err
-	}
-	id, err := uuid.NewV7()
+	f, err := sqlstore.NewFolder(folder)
 	if err != nil {
 		return nil, err
 	}
-	f := folder
-	f.FolderID, f.ItemCount, f.Updated = id.String(), 0, folder.Created
 	err = s.write(ctx, "create folder", func(t tx) error {
 		// The default folder is the older one in every list.
 		if err := t.makeDefaults(map[storage.User]int64{f.Owner: f.Created - 1}); err != nil {
@@ -59,24 +50,13 @@ WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
-	if err := change.Validate(); err != nil {
-		return nil, err
-	}
-	if err := validateOwner(key.Owner); err != nil {
+	if err := sqlstore.CheckChange(key.Owner, change); err != nil {
 		return nil, err
 	}
 	var f storage.Folder
 	err := s.write(ctx, "update folder", func(t tx) (err error) {
-		f, err = t.folder(key, at)
-		if err != nil {
+		if f, err = t.folder(key, at); err != nil || !sqlstore.Change(&f, change) {
 			return err
-		}
-		before := f
-		set(&f.Name, change.Name)
-		set(&f.Description, change.Description)
-		set(&f.Public, change.Public)
-		if f == before {
-			return nil
 		}
 		f.Updated = storage.Micros(at)
 		_, err = t.exec(updateFolder, f.Name, storage.FolderNameKey(f.Name), f.Description, f.Public, f.Updated,
@@ -97,14 +77,12 @@ FROM (SELECT biz, biz_id FROM user_collection
 WHERE s.tenant = ?2 AND s.user_id = ?3 AND s.biz = i.biz AND s.biz_id = i.biz_id
 RETURNING biz, biz_id, version`
 
-var errSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
-
 // EmptyFolder moves or uncollects up to limit items.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
 	if moveTo == key.FolderID {
-		return 0, storage.Outcome{}, errSameFolder
+		return 0, storage.Outcome{}, sqlstore.ErrSameFolder
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "empty folder", func(t tx) error {
@@ -120,7 +98,6 @@ func (s *Store) EmptyFolder(
 				return err
 			}
 		}
-		moved := newTally()
 		outcome = storage.Outcome{Epoch: epoch}
 		args := []any{moveTo, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
 		err = t.query(takeItems, args, func(scan func(...any) error) error {
@@ -129,14 +106,13 @@ func (s *Store) EmptyFolder(
 			}
 			c.Subject.Tenant = key.Owner.Tenant
 			err := scan(&c.Subject.Biz, &c.Subject.BizID, &c.Version)
-			moved.state(&c)
 			outcome.Applied = append(outcome.Applied, c)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if outcome.Counts, err = t.settle(moved, 1); err != nil {
+		if outcome.Counts, err = t.settle(sqlstore.TallyOf(outcome.Applied, nil), 1); err != nil {
 			return err
 		}
 		return mirror.Mark(ctx, mark, &outcome)
@@ -162,7 +138,7 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 	case storage.DefaultFolderID:
 		return storage.ErrDefaultFolder
 	case moveTo:
-		return errSameFolder
+		return sqlstore.ErrSameFolder
 	}
 	return s.write(ctx, "delete folder", func(t tx) error {
 		if moveTo != "" && moveTo != storage.DefaultFolderID { // it may have been deleted meanwhile
@@ -223,19 +199,6 @@ func (t tx) countFolders(owner storage.User) (n int, err error) {
 	err = t.query(`SELECT count(*) FROM folder WHERE tenant = ? AND user_id = ?`, []any{owner.Tenant, owner.UserID},
 		func(scan func(...any) error) error { return scan(&n) })
 	return n, err
-}
-
-func validateOwner(owner storage.User) error {
-	if err := owner.Validate(); err != nil {
-		return err
-	}
-	return storage.ValidateUserID(owner.UserID)
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 // nameTaken knows the error of the only unique key that a caller can hit.

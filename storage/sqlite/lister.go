@@ -3,9 +3,9 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"math"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
 // The lists. Each walks one index backwards, from just below the position; the
@@ -67,19 +67,10 @@ func list[Q, E any](
 	return out, nil
 }
 
-// after is where a page begins: above the zero position stands every entry.
-func after(page storage.Page) storage.Position {
-	if page.After == (storage.Position{}) {
-		const aboveEveryText = "\U0010ffff"
-		return storage.Position{Version: math.MaxInt64, Biz: aboveEveryText, ID: aboveEveryText}
-	}
-	return page.After
-}
-
 // Likers lists who likes each subject.
 func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	return list(ctx, s, "list likers", queries, func(t tx, q storage.LikersQuery) (out storage.ListPage[storage.Liked], err error) {
-		at := after(q.Page)
+		at := sqlstore.After(q.Page)
 		args := []any{q.Subject.Tenant, q.Subject.Biz, q.Subject.BizID, at.Version, at.ID, max(q.First, 0)}
 		err = t.query(selectLikers, args, func(scan func(...any) error) error {
 			l := storage.Liked{Subject: q.Subject, Reaction: storage.Like}
@@ -95,7 +86,7 @@ func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]st
 // Likes lists what each user likes.
 func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	return list(ctx, s, "list likes", queries, func(t tx, q storage.LikesQuery) (out storage.ListPage[storage.Liked], err error) {
-		query, at := selectLikes, after(q.Page)
+		query, at := selectLikes, sqlstore.After(q.Page)
 		args := []any{q.User.Tenant, q.User.UserID, at.Version, at.Biz, at.ID, max(q.First, 0)}
 		if q.Biz != "" {
 			query, args = selectLikesOfBiz, []any{q.User.Tenant, q.User.UserID, q.Biz, at.Version, at.ID, max(q.First, 0)}
@@ -114,7 +105,7 @@ func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]stor
 // Items lists what lies in each folder.
 func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	return list(ctx, s, "list items", queries, func(t tx, q storage.ItemsQuery) (out storage.ListPage[storage.Collected], err error) {
-		owner, at := q.Folder.Owner, after(q.Page)
+		owner, at := q.Folder.Owner, sqlstore.After(q.Page)
 		args := []any{owner.Tenant, owner.UserID, q.Folder.FolderID, at.Version, at.Biz, at.ID, max(q.First, 0)}
 		err = t.query(selectItems, args, func(scan func(...any) error) error {
 			c := storage.Collected{User: owner, FolderID: q.Folder.FolderID}
@@ -130,7 +121,7 @@ func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]stor
 // ListFolders lists each user's folders.
 func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	return list(ctx, s, "list folders", queries, func(t tx, q storage.FoldersQuery) (out storage.ListPage[storage.Folder], err error) {
-		query, at := selectFolders, after(q.Page)
+		query, at := selectFolders, sqlstore.After(q.Page)
 		if q.PublicOnly {
 			query = selectPublicFolders
 		}
@@ -151,7 +142,7 @@ var errPageFull = errors.New("the page is full")
 // number of rows.
 func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	return list(ctx, s, "list reads", queries, func(t tx, q storage.ReadsQuery) (out storage.ListPage[storage.Read], err error) {
-		at, rows, limit := after(q.Page), 0, max(q.First, 0)
+		at, rows, limit := sqlstore.After(q.Page), 0, max(q.First, 0)
 		if q.Biz != "" {
 			limit = q.MaxScan()
 		}

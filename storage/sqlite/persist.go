@@ -2,21 +2,18 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/sqlstore"
 )
 
 // Persist applies what is new of the messages in one transaction. The number
 // of its statements does not depend on that of the actions.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
-	for _, m := range messages {
-		if err := m.Validate(); err != nil {
-			return storage.Outcome{}, fmt.Errorf("persist message %q: %w", m.ID, err)
-		}
+	if err := sqlstore.Validate(messages); err != nil {
+		return storage.Outcome{}, err
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "persist", func(t tx) error {
@@ -37,12 +34,8 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 		if err != nil {
 			return err
 		}
-		outcome, err = t.apply(storage.Coalesce(actions))
-		if err != nil {
-			return err
-		}
-		outcome.Epoch, outcome.Skipped, outcome.Expired = epoch, len(skipped), expired
-		if outcome.Counts, err = t.recall(outcome.Counts, skipped); err != nil {
+		outcome = storage.Outcome{Epoch: epoch, Skipped: len(skipped), Expired: expired}
+		if err := t.apply(&outcome, actions, skipped); err != nil {
 			return err
 		}
 		return mirror.Mark(ctx, mark, &outcome)
@@ -76,82 +69,55 @@ func (t tx) receive(messages []storage.Message, now int64) (actions []storage.Ac
 		fresh[id] = true
 		return err
 	})
-	for _, m := range messages {
-		if fresh[m.ID] {
-			actions = append(actions, m.Actions...)
-			delete(fresh, m.ID) // a second one of the same call is a repeat
-		} else {
-			skipped = append(skipped, m)
-		}
+	if err != nil {
+		return nil, nil, err
 	}
-	return actions, skipped, err
+	actions, skipped = sqlstore.Divide(messages, fresh)
+	return actions, skipped, nil
 }
 
-// recall adds the counts of the subjects of skipped messages.
-func (t tx) recall(counts []storage.SubjectCounts, skipped []storage.Message) ([]storage.SubjectCounts, error) {
-	known := make(map[storage.Subject]bool, len(counts))
-	for i := range counts {
-		known[counts[i].Subject] = true
-	}
-	var missing []storage.Interactive
-	for _, m := range skipped {
-		for i := range m.Actions {
-			if subject := m.Actions[i].Subject; !known[subject] {
-				known[subject] = true
-				missing = append(missing, storage.Interactive{Subject: subject})
-			}
-		}
-	}
-	if len(missing) == 0 {
-		return counts, nil
-	}
-	if err := t.counts(missing); err != nil {
-		return nil, err
-	}
-	for i := range missing {
-		if missing[i].Version > 0 {
-			counts = append(counts, storage.SubjectCounts{Subject: missing[i].Subject, Counts: missing[i].Counts})
-		}
-	}
-	slices.SortFunc(counts, func(a, b storage.SubjectCounts) int { return bySubject(a.Subject, b.Subject) })
-	return counts, nil
-}
-
-// apply writes coalesced actions and moves the counts by what they change.
-func (t tx) apply(actions []storage.Action) (outcome storage.Outcome, err error) {
-	reactions, rest := cut(actions, storage.KindReaction)
-	collections, reads := cut(rest, storage.KindCollection)
-
-	changed := newTally()
+// apply writes coalesced actions and moves the counts by what they change. The
+// counts of the subjects of skipped messages come back too.
+func (t tx) apply(outcome *storage.Outcome, actions []storage.Action, skipped []storage.Message) error {
+	reactions, collections, reads := sqlstore.Split(actions)
 	changes, err := t.react(reactions)
 	if err != nil {
-		return outcome, err
+		return err
 	}
 	moves, err := t.collect(collections)
 	if err != nil {
-		return outcome, err
+		return err
 	}
 	if err := t.addReads(reads); err != nil {
-		return outcome, err
+		return err
 	}
-	outcome.Applied = slices.Concat(changes, moves)
-	for i := range outcome.Applied {
-		changed.state(&outcome.Applied[i])
+	outcome.Applied = append(changes, moves...)
+	moved := sqlstore.TallyOf(outcome.Applied, reads)
+	if outcome.Counts, err = t.settle(moved, 1); err != nil {
+		return err
 	}
-	for i := range reads {
-		changed.subject(reads[i].Subject).ReadCount += reads[i].Times
-	}
-	outcome.Counts, err = t.settle(changed, 1)
-	return outcome, err
+	return t.recall(&outcome.Counts, sqlstore.Unmoved(skipped, moved))
 }
 
-// cut splits off the leading actions of a kind.
-func cut(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {
-	n := slices.IndexFunc(actions, func(a storage.Action) bool { return a.Kind != kind })
-	if n < 0 {
-		n = len(actions)
+// recall adds the counts of subjects.
+func (t tx) recall(to *[]storage.SubjectCounts, subjects []storage.Subject) error {
+	if len(subjects) == 0 {
+		return nil
 	}
-	return actions[:n], actions[n:]
+	found := make([]storage.Interactive, len(subjects))
+	for i, s := range subjects {
+		found[i].Subject = s
+	}
+	if err := t.counts(found); err != nil {
+		return err
+	}
+	for i := range found {
+		if found[i].Version > 0 {
+			*to = append(*to, storage.SubjectCounts{Subject: found[i].Subject, Counts: found[i].Counts})
+		}
+	}
+	sqlstore.SortCounts(*to)
+	return nil
 }
 
 const selectSeen = `

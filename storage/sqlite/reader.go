@@ -5,27 +5,18 @@ import (
 	"slices"
 
 	"ovation/storage"
-)
-
-var (
-	errViewersTenant = &storage.InvalidError{Field: "tenant", Reason: "must be the viewer's for every subject"}
-	errKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
+	"ovation/storage/sqlstore"
 )
 
 // Interactives looks up counts and the viewer's states as of one moment.
 func (s *Store) Interactives(
 	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
-	out := make([]storage.Interactive, len(subjects))
-	keys := make([]storage.StateKey, len(subjects))
-	for i, subject := range subjects {
-		if subject.Tenant != viewer.Tenant {
-			return nil, errViewersTenant
-		}
-		out[i] = storage.Interactive{Subject: subject, Freshness: storage.Live}
-		keys[i] = storage.StateKey{User: viewer, Subject: subject}
+	out, keys, err := sqlstore.Blank(viewer, subjects)
+	if err != nil {
+		return nil, err
 	}
-	err := s.read(ctx, "read interactives", func(t tx) error {
+	err = s.read(ctx, "read interactives", func(t tx) error {
 		if err := t.counts(out); err != nil || viewer.Anonymous() {
 			return err
 		}
@@ -43,10 +34,8 @@ func (s *Store) Interactives(
 
 // States looks up states as of one moment.
 func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) (out []storage.States, err error) {
-	for _, key := range keys {
-		if key.User.Tenant != key.Subject.Tenant {
-			return nil, errKeysTenant
-		}
+	if err := sqlstore.CheckTenants(keys); err != nil {
+		return nil, err
 	}
 	err = s.read(ctx, "read states", func(t tx) error {
 		out, err = t.states(keys, kinds)
@@ -162,16 +151,10 @@ WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.folder_id = k
 
 // FoldersOf looks up folders as of one moment.
 func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
-	out := make([]*storage.Folder, len(keys))
-	now := storage.Micros(s.now())
+	out := sqlstore.DefaultFolders(keys, s.now())
 	var rows tuples
-	for i, k := range keys {
+	for _, k := range keys {
 		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
-		if k.FolderID == storage.DefaultFolderID && !k.Owner.Anonymous() {
-			out[i] = &storage.Folder{
-				Owner: k.Owner, FolderID: k.FolderID, Name: storage.DefaultFolderName, Created: now, Updated: now,
-			}
-		}
 	}
 	err := s.read(ctx, "read folders", func(t tx) error {
 		return t.query(selectFoldersByKey, []any{rows.json()}, func(scan func(...any) error) error {

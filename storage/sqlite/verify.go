@@ -5,11 +5,8 @@ import (
 	"errors"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
-
-// repairBatch is how many wrong subjects or folders are held in memory before
-// they are repaired.
-const repairBatch = 1000
 
 // Verify recounts on a snapshot. Without repair nobody waits for it. With
 // repair and where something is wrong it recounts once more and holds the write
@@ -17,21 +14,21 @@ const repairBatch = 1000
 // everything is repaired in one transaction, and nothing is if it ends with an
 // error.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (compared int64, err error) {
-	recount := func(mend func(*damage) error) error {
+	recount := func(mend func(*sqlstore.Damage) error) error {
 		return s.read(ctx, "recount", func(t tx) error {
-			v := verification{report: report, mend: mend, damage: newDamage()}
-			if err := v.subjects(t); err != nil {
+			v := sqlstore.Recount{Report: report, Mend: mend, Misplaced: misplaced}
+			if err := t.query(recountSubjects, nil, v.Subject); err != nil {
 				return err
 			}
-			if err := v.folders(t); err != nil {
+			if err := t.query(recountFolders, nil, v.Folder); err != nil {
 				return err
 			}
-			compared = v.compared
-			return mend(v.damage)
+			compared = v.Compared
+			return v.End()
 		})
 	}
 	if !repair {
-		err = recount(func(*damage) error { return nil })
+		err = recount(func(*sqlstore.Damage) error { return nil })
 		return compared, err
 	}
 	sound, err := s.sound(ctx)
@@ -42,7 +39,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		if _, err := t.enter(s.now()); err != nil {
 			return err
 		}
-		return recount(func(d *damage) error { return t.repair(d, storage.Micros(s.now())) })
+		return recount(func(d *sqlstore.Damage) error { return t.repair(d, storage.Micros(s.now())) })
 	})
 	return compared, err
 }
@@ -60,20 +57,14 @@ func (s *Store) sound(ctx context.Context) (compared int64, err error) {
 	return compared, err
 }
 
-// damage is what a recount found wrong: by how much counts must move, and the
-// items of folders that do not exist.
-type damage struct {
-	tally
-	homeless []storage.FolderKey
-}
-
-func newDamage() *damage { return &damage{tally: newTally()} }
-
-type verification struct {
-	report   func(storage.Difference) error
-	mend     func(*damage) error
-	damage   *damage
-	compared int64
+// misplaced counts the items of a folder that does not exist in the default one,
+// where they will be.
+func misplaced(d *sqlstore.Damage, folder storage.FolderKey, by int64, exists bool) {
+	if !exists {
+		d.Homeless = append(d.Homeless, folder)
+		folder.FolderID = storage.DefaultFolderID
+	}
+	d.Folders[folder] += by
 }
 
 const recountSubjects = `
@@ -92,43 +83,6 @@ FROM (
 )
 GROUP BY tenant, biz, biz_id ORDER BY tenant, biz, biz_id`
 
-func (v *verification) subjects(t tx) error {
-	return t.query(recountSubjects, nil, func(scan func(...any) error) error {
-		var s storage.Subject
-		var stored, counted storage.Counts
-		if err := scan(&s.Tenant, &s.Biz, &s.BizID, &stored.ReadCount, &counted.ReadCount,
-			&stored.LikeCount, &counted.LikeCount, &stored.DislikeCount, &counted.DislikeCount,
-			&stored.CollectCount, &counted.CollectCount); err != nil {
-			return err
-		}
-		by := storage.Counts{
-			ReadCount:    counted.ReadCount - stored.ReadCount,
-			LikeCount:    counted.LikeCount - stored.LikeCount,
-			DislikeCount: counted.DislikeCount - stored.DislikeCount,
-			CollectCount: counted.CollectCount - stored.CollectCount,
-		}
-		v.compared += 4
-		if by == (storage.Counts{}) {
-			return nil
-		}
-		for _, d := range []storage.Difference{
-			{Subject: s, Count: "readCount", Stored: stored.ReadCount, Counted: counted.ReadCount},
-			{Subject: s, Count: "likeCount", Stored: stored.LikeCount, Counted: counted.LikeCount},
-			{Subject: s, Count: "dislikeCount", Stored: stored.DislikeCount, Counted: counted.DislikeCount},
-			{Subject: s, Count: "collectCount", Stored: stored.CollectCount, Counted: counted.CollectCount},
-		} {
-			if d.Stored == d.Counted {
-				continue
-			}
-			if err := v.report(d); err != nil {
-				return err
-			}
-		}
-		*v.damage.subject(s) = by
-		return v.flush()
-	})
-}
-
 const recountFolders = `
 SELECT tenant, user_id, folder_id, sum(made), sum(stored), sum(counted)
 FROM (
@@ -139,52 +93,16 @@ FROM (
 )
 GROUP BY tenant, user_id, folder_id ORDER BY tenant, user_id, folder_id`
 
-func (v *verification) folders(t tx) error {
-	return t.query(recountFolders, nil, func(scan func(...any) error) error {
-		d := storage.Difference{Count: "itemCount"}
-		var made bool
-		if err := scan(&d.Folder.Owner.Tenant, &d.Folder.Owner.UserID, &d.Folder.FolderID,
-			&made, &d.Stored, &d.Counted); err != nil {
-			return err
-		}
-		v.compared++
-		if made && d.Stored == d.Counted {
-			return nil
-		}
-		home := d.Folder
-		if !made {
-			d.Count = "folder"
-			home.FolderID = storage.DefaultFolderID
-			v.damage.homeless = append(v.damage.homeless, d.Folder)
-		}
-		v.damage.folders[home] += d.Counted - d.Stored
-		if err := v.report(d); err != nil {
-			return err
-		}
-		return v.flush()
-	})
-}
-
-// flush repairs what has piled up.
-func (v *verification) flush() error {
-	if len(v.damage.subjects)+len(v.damage.folders)+len(v.damage.homeless) < repairBatch {
-		return nil
-	}
-	full := v.damage
-	v.damage = newDamage()
-	return v.mend(full)
-}
-
 const rehouseItems = `
 UPDATE user_collection AS s SET prev_state = s.state, state = ?2, version = s.version + 1 FROM jsonb_each(?1) k
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.state = k.value ->> 2 AND s.state <> ''`
 
 // repair moves homeless items into the default folders and sets the counts
 // right.
-func (t tx) repair(d *damage, now int64) error {
+func (t tx) repair(d *sqlstore.Damage, now int64) error {
 	owners := make(map[storage.User]int64)
 	var homeless tuples
-	for _, key := range d.homeless {
+	for _, key := range d.Homeless {
 		owners[key.Owner] = now
 		homeless.add([]string{key.Owner.Tenant, key.Owner.UserID, key.FolderID})
 	}
@@ -198,6 +116,6 @@ func (t tx) repair(d *damage, now int64) error {
 	}
 	// Counts that somebody deleted had a version, which nothing tells any more.
 	// A time is above every number of changes.
-	_, err := t.settle(d.tally, now)
+	_, err := t.settle(d.Tally, now)
 	return err
 }

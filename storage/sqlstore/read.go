@@ -1,0 +1,59 @@
+package sqlstore
+
+import (
+	"math"
+	"time"
+
+	"ovation/storage"
+)
+
+// Errors of calls across tenants.
+var (
+	ErrViewersTenant = &storage.InvalidError{Field: "tenant", Reason: "must be the viewer's for every subject"}
+	ErrKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
+)
+
+// Blank returns what is known of subjects without looking: that they exist, and
+// whose states to look up. Errors: ErrViewersTenant.
+func Blank(viewer storage.User, subjects []storage.Subject) ([]storage.Interactive, []storage.StateKey, error) {
+	out, keys := make([]storage.Interactive, len(subjects)), make([]storage.StateKey, len(subjects))
+	for i, subject := range subjects {
+		if subject.Tenant != viewer.Tenant {
+			return nil, nil, ErrViewersTenant
+		}
+		out[i] = storage.Interactive{Subject: subject, Freshness: storage.Live}
+		keys[i] = storage.StateKey{User: viewer, Subject: subject}
+	}
+	return out, keys, nil
+}
+
+// CheckTenants returns ErrKeysTenant for a key across tenants.
+func CheckTenants(keys []storage.StateKey) error {
+	for _, key := range keys {
+		if key.User.Tenant != key.Subject.Tenant {
+			return ErrKeysTenant
+		}
+	}
+	return nil
+}
+
+// After is where a page begins: above the zero position stands every entry.
+func After(page storage.Page) storage.Position {
+	if page.After == (storage.Position{}) {
+		const aboveEveryText = "\U0010ffff"
+		return storage.Position{Version: math.MaxInt64, Biz: aboveEveryText, ID: aboveEveryText}
+	}
+	return page.After
+}
+
+// DefaultFolders returns, for each key, the default folder as it is before it is
+// made, nil for any other.
+func DefaultFolders(keys []storage.FolderKey, now time.Time) []*storage.Folder {
+	out, at := make([]*storage.Folder, len(keys)), storage.Micros(now)
+	for i, k := range keys {
+		if k.FolderID == storage.DefaultFolderID && !k.Owner.Anonymous() {
+			out[i] = &storage.Folder{Owner: k.Owner, FolderID: k.FolderID, Name: storage.DefaultFolderName, Created: at, Updated: at}
+		}
+	}
+	return out
+}
