@@ -42,6 +42,7 @@ func (o Options) withDefaults() Options {
 	o.MaxSweep = cmp.Or(o.MaxSweep, 5000)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 5*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Metrics = cmp.Or(o.Metrics, unmeasured)
 	return o
 }
 
@@ -134,7 +135,7 @@ func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	for i, subject := range subjects {
 		h.topicOf(subject).join(h, w, i)
 	}
-	h.opts.Metrics.watch(1)
+	h.opts.Metrics.watchers.Inc()
 	h.look()
 	return w
 }
@@ -166,11 +167,11 @@ func (h *Hub) leave(w *Watcher) {
 		h.order[len(h.order)-1] = nil
 		h.order = h.order[:len(h.order)-1]
 	}
-	h.opts.Metrics.watch(-1)
+	h.opts.Metrics.watchers.Dec()
 	h.count()
 }
 
 func (h *Hub) count() {
 	h.watched.Store(int64(len(h.order)))
-	h.opts.Metrics.watchedSubjects(len(h.order))
+	h.opts.Metrics.subjects.Set(float64(len(h.order)))
 }

@@ -51,7 +51,7 @@ func (h *Hub) gather() []reading {
 	defer h.mu.Unlock()
 	for subject, at := range told {
 		if t := h.topics[subject]; t != nil {
-			h.opts.Metrics.change()
+			h.opts.Metrics.changes.Inc()
 			h.note(t, at)
 		}
 	}

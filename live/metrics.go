@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics measures a hub. A nil *Metrics measures nothing.
+// Metrics measures a hub.
 type Metrics struct {
 	watchers prometheus.Gauge
 	subjects prometheus.Gauge
@@ -19,19 +20,23 @@ type Metrics struct {
 	delay    prometheus.Histogram
 }
 
+// unmeasured takes what nobody reads.
+var unmeasured = NewMetrics(nil)
+
 // NewMetrics registers the collectors of a hub. It panics where they are
 // registered already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
+	factory := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		return factory.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+		return factory.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	}
-	m := &Metrics{
+	return &Metrics{
 		watchers: gauge("ovation_live_watchers", "Subscriptions that are open."),
 		subjects: gauge("ovation_live_subjects", "Subjects that are watched."),
 		changes:  counter("ovation_live_changes_total", "Changes of watched subjects that this process was told of, those at the same time counted once."),
@@ -43,48 +48,16 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		delay: histogram("ovation_live_delay_seconds", "Time from when this process was told of a change until a subscriber's event was taken, the pause between two events included.",
 			prometheus.ExponentialBuckets(0.000_25, 2, 14)), // 0.25 ms to 2 s
 	}
-	reg.MustRegister(m.watchers, m.subjects, m.changes, m.pushes, m.skips, m.reads, m.seconds, m.failures, m.delay)
-	return m
-}
-
-func (m *Metrics) watch(by float64) {
-	if m != nil {
-		m.watchers.Add(by)
-	}
-}
-
-func (m *Metrics) watchedSubjects(n int) {
-	if m != nil {
-		m.subjects.Set(float64(n))
-	}
-}
-
-func (m *Metrics) change() {
-	if m != nil {
-		m.changes.Inc()
-	}
 }
 
 func (m *Metrics) pushed(e *Event) {
-	if m == nil {
-		return
-	}
 	m.pushes.Inc()
 	if !e.changed.IsZero() {
 		m.delay.Observe(age(e.changed))
 	}
 }
 
-func (m *Metrics) skipped() {
-	if m != nil {
-		m.skips.Inc()
-	}
-}
-
 func (m *Metrics) read(subjects int, begin time.Time, err error) {
-	if m == nil {
-		return
-	}
 	m.reads.Observe(float64(subjects))
 	m.seconds.Observe(age(begin))
 	if err != nil {

@@ -111,7 +111,7 @@ func (w *Watcher) give(i int, event *Event, first bool) bool {
 	}
 	e.event = event
 	if e.pending {
-		w.hub.opts.Metrics.skipped()
+		w.hub.opts.Metrics.skips.Inc()
 		return false
 	}
 	e.pending = true

@@ -85,7 +85,7 @@ func (b *batcher) do(ctx context.Context, a storage.Action) (storage.Durability,
 		b.settle(&a, errNotSent)
 		return "", err
 	}
-	b.opts.Metrics.backlog(1)
+	b.opts.Metrics.backlogActions.Inc()
 	it, _ := b.items.Get().(*item)
 	if it == nil {
 		it = &item{answer: make(chan answer, 1)}
@@ -112,7 +112,7 @@ func (b *batcher) enter(ctx context.Context, anonymous bool) error {
 		case b.anonymous <- struct{}{}:
 			return nil
 		default:
-			b.opts.Metrics.refused()
+			b.opts.Metrics.refusals.Inc()
 			return fmt.Errorf("record: %w", ErrBusy)
 		}
 	}
@@ -153,7 +153,7 @@ func (b *batcher) leave(a *storage.Action, err error) {
 	} else {
 		<-b.space
 	}
-	b.opts.Metrics.backlog(-1)
+	b.opts.Metrics.backlogActions.Dec()
 }
 
 // launch starts what may be sent. The lock is held.
@@ -204,7 +204,7 @@ func (b *batcher) queue(partition int) {
 // send takes a batch all the way to its answers. It belongs to no caller: each
 // may go away without cutting it short.
 func (b *batcher) send(partition int, batch []*item) {
-	b.opts.Metrics.recorderBatch(len(batch))
+	b.opts.Metrics.recorderSizes.Observe(float64(len(batch)))
 	actions := make([]storage.Action, len(batch))
 	for i, it := range batch {
 		actions[i] = it.action
@@ -248,7 +248,7 @@ func (b *batcher) show(actions []storage.Action, where storage.Durability) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.PublishTimeout)
 	defer cancel()
 	if err := b.mirror.Show(ctx, actions, where); err != nil {
-		b.opts.Metrics.mirrorFailed()
+		b.opts.Metrics.mirrorFailures.Inc()
 		b.unshown.Failed("actions", len(actions), "error", err)
 		return
 	}

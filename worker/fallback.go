@@ -30,6 +30,7 @@ func (o FallbackOptions) withDefaults() FallbackOptions {
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, time.Second)
 	o.PersistTimeout = cmp.Or(o.PersistTimeout, 5*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Metrics = cmp.Or(o.Metrics, unmeasured)
 	return o
 }
 
@@ -101,7 +102,7 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 	})
 	switch {
 	case err == nil:
-		f.opts.Metrics.bypassed()
+		f.opts.Metrics.bypasses.Inc()
 		return storage.Persisted, nil
 	case errors.Is(err, storage.ErrUnavailable):
 		return "", fmt.Errorf("persist without the queue: %w (the queue: %w)", err, away)

@@ -29,7 +29,7 @@ func (h *hand) forgetWhileHung(ctx context.Context, messages []storage.Message) 
 		for ctx.Err() == nil {
 			wait := hung
 			if h.mirror.Forget(ctx, actions) != nil {
-				h.opts.Metrics.mirrorFailed()
+				h.opts.Metrics.mirrorFailures.Inc()
 				wait = h.opts.MaxBackoff
 			}
 			sleep(ctx, wait)

@@ -73,7 +73,7 @@ func (h *hand) persistOnce(ctx context.Context, batch []task) (_ storage.Outcome
 		stop() // it is tried again
 		doubt(batch, true)
 		if err := h.mirror.Mark(inTime, outcome); err != nil {
-			h.opts.Metrics.mirrorFailed()
+			h.opts.Metrics.mirrorFailures.Inc()
 			return fmt.Errorf("mark: %w: %w", storage.ErrUnavailable, err)
 		}
 		marked = time.Now() // nothing is left but the commit
@@ -129,7 +129,7 @@ func (h *hand) forget(ctx context.Context, batch []task) error {
 		return nil
 	}
 	if err := h.mirror.Forget(ctx, actions); err != nil {
-		h.opts.Metrics.mirrorFailed()
+		h.opts.Metrics.mirrorFailures.Inc()
 		return fmt.Errorf("forget marks: %w: %w", storage.ErrUnavailable, err)
 	}
 	doubt(batch, false)
@@ -142,7 +142,7 @@ func (h *hand) drop(ctx, working context.Context, message storage.Message) error
 	_, err := retry(ctx, h, "take back what is rejected", func() (struct{}, error) {
 		err := h.mirror.Drop(working, message.Actions)
 		if err != nil {
-			h.opts.Metrics.mirrorFailed()
+			h.opts.Metrics.mirrorFailures.Inc()
 		}
 		return struct{}{}, err
 	})
@@ -157,7 +157,7 @@ func (h *hand) publish(ctx, working context.Context, outcome storage.Outcome) er
 	_, err := retry(ctx, h, "publish counts", func() (struct{}, error) {
 		err := h.mirror.Publish(working, outcome)
 		if err != nil {
-			h.opts.Metrics.mirrorFailed()
+			h.opts.Metrics.mirrorFailures.Inc()
 		}
 		return struct{}{}, err
 	})
@@ -178,7 +178,7 @@ func retry[T any](ctx context.Context, h *hand, doing string, f backoff.Operatio
 	got, err := backoff.Retry(ctx, f, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
 			h.failing.Store(&err)
-			h.opts.Metrics.retried()
+			h.opts.Metrics.retries.Inc()
 			if since.IsZero() {
 				since = time.Now()
 				h.opts.Logger.Warn("worker tries again until it works", "doing", doing, "error", err)

@@ -48,6 +48,7 @@ func (o RecorderOptions) withDefaults() RecorderOptions {
 	o.MaxAnonymousBacklog = cmp.Or(o.MaxAnonymousBacklog, (o.MaxBacklog+4)/5)
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Metrics = cmp.Or(o.Metrics, unmeasured)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

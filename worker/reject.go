@@ -16,7 +16,7 @@ func (h *hand) reject(ctx, working context.Context, t task, why error) {
 		h.giveBack([]task{t})
 		return
 	}
-	h.opts.Metrics.rejected()
+	h.opts.Metrics.rejections.Inc()
 	h.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", why)
 	h.settled("reject", t.Reject(why))
 }

@@ -51,6 +51,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Second)
 	o.FinishTimeout = cmp.Or(o.FinishTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.Metrics = cmp.Or(o.Metrics, unmeasured)
 	return o
 }
 
@@ -331,7 +332,7 @@ func (h *hand) work(ctx, working context.Context, batch []task) {
 	case errors.Is(err, errStopped):
 		h.giveBack(batch)
 	case len(batch) > 1:
-		h.opts.Metrics.retried()
+		h.opts.Metrics.retries.Inc()
 		h.halved.Failed("messages", len(batch), "error", err)
 		half := len(batch) / 2
 		h.work(ctx, working, batch[:half])

@@ -65,7 +65,7 @@ func (h HTTP) follow(ctx context.Context, exec graphql.GraphExecutor, operation 
 	go func() {
 		defer close(ended)
 		run(ctx, exec, operation, func(response *graphql.Response) bool {
-			h.Streams.metrics.sent()
+			h.Streams.metrics.responses.Inc()
 			return out.next(rec, response)
 		})
 		if ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -47,23 +48,23 @@ type series struct {
 // NewMetrics registers the collectors of requests. It panics where they are
 // registered already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
+	factory := promauto.With(reg)
 	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_graphql_requests_total",
 			Help: "Requests answered, by the name of the operation and the code of the first error (OK where there is none).",
 		}, []string{"operation", "code"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ovation_graphql_request_duration_seconds",
 			Help:    "How long requests took to answer, by the name of the operation.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: factory.NewGauge(prometheus.GaugeOpts{
 			Name: "ovation_graphql_requests_in_flight",
 			Help: "Requests being answered.",
 		}),
 		names: map[string]*series{},
 	}
-	reg.MustRegister(m.requests, m.seconds, m.inFlight)
 	m.unnamed, m.invalid, m.other = newSeries(unnamed), newSeries(invalid), newSeries(other)
 	return m
 }

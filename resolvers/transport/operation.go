@@ -186,7 +186,7 @@ func (o *operation) give(response *graphql.Response) bool {
 	}
 	o.sent++
 	if o.subscription { // which it knows by now
-		o.s.streams.metrics.sent()
+		o.s.streams.metrics.responses.Inc()
 	}
 	return o.s.send(func(out *bytes.Buffer) { nextMessage(out, o.id, response) })
 }

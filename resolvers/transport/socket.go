@@ -263,10 +263,10 @@ func (s *socket) finish() {
 	switch why {
 	case left:
 		_ = s.conn.CloseNow()
-		s.streams.metrics.gone("client")
+		s.streams.metrics.closes.WithLabelValues("client").Inc()
 	case lost:
 		_ = s.conn.CloseNow()
-		s.streams.metrics.gone("lost")
+		s.streams.metrics.closes.WithLabelValues("lost").Inc()
 	default:
 		_ = s.net.SetDeadline(time.Now().Add(s.streams.opts.CloseTimeout))
 		_ = s.conn.Close(why.code, why.fitting()) // the client may be gone

@@ -197,18 +197,18 @@ func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop fu
 	}
 	s.open[one] = struct{}{}
 	s.running.Add(1)
-	s.metrics.opened(kind, 1)
+	s.metrics.streams.WithLabelValues(kind).Inc()
 	return one, nil
 }
 
 func (s *Streams) refuse(reason, message string) *refusal {
-	s.metrics.refuse(reason)
+	s.metrics.refused.WithLabelValues(reason).Inc()
 	return &refusal{http.StatusServiceUnavailable, codeUnavailable, message}
 }
 
 // limited is a refusal that concerns one user or address, and no others.
 func (s *Streams) limited(reason, format string, most int) *refusal {
-	s.metrics.refuse(reason)
+	s.metrics.refused.WithLabelValues(reason).Inc()
 	return &refusal{http.StatusTooManyRequests, codeRateLimited, fmt.Sprintf(format, most)}
 }
 
@@ -289,7 +289,7 @@ func (one *stream) end() {
 		}
 	}
 	delete(s.open, one)
-	s.metrics.opened(one.kind, -1)
+	s.metrics.streams.WithLabelValues(one.kind).Dec()
 	s.running.Done()
 }
 
@@ -323,7 +323,7 @@ func (one *stream) subscribe() *refusal {
 		s.perAddress[one.address] = at
 	}
 	s.subscriptions++
-	s.metrics.subscribed(1)
+	s.metrics.subscriptions.Inc()
 	return nil
 }
 
@@ -336,7 +336,7 @@ func (one *stream) unsubscribe() {
 		s.release(one.address, held{subscriptions: 1})
 	}
 	s.subscriptions--
-	s.metrics.subscribed(-1)
+	s.metrics.subscriptions.Dec()
 }
 
 // pause is the time until the next ping.

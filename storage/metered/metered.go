@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"ovation/storage"
 )
@@ -25,24 +26,23 @@ type Store struct {
 // reg, ovation_storage_seconds and ovation_storage_errors_total, both by
 // method, and ovation_replies_total by freshness.
 func New(next storage.Store, reg prometheus.Registerer) *Store {
-	s := &Store{
+	factory := promauto.With(reg)
+	return &Store{
 		Store: next,
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "ovation_storage_seconds",
 			Help:    "Time that a call of the store took, in seconds, by method.",
 			Buckets: prometheus.ExponentialBuckets(0.000_05, 2.5, 13), // 50 µs to 3 s
 		}, []string{"method"}),
-		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+		errors: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_storage_errors_total",
 			Help: "Calls of the store that found it unavailable or at fault, by method.",
 		}, []string{"method"}),
-		replies: prometheus.NewCounterVec(prometheus.CounterOpts{
+		replies: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "ovation_replies_total",
 			Help: "Subjects whose counts were looked up, by freshness of the reply (LIVE, STALE, UNAVAILABLE).",
 		}, []string{"freshness"}),
 	}
-	reg.MustRegister(s.seconds, s.errors, s.replies)
-	return s
 }
 
 // measure is deferred with the time at which the call began.

@@ -48,7 +48,7 @@ func (c *consumption) balance() error {
 			served = append(served, s)
 		}
 	}
-	c.queue.opts.Metrics.serves(len(served))
+	c.queue.opts.Metrics.serving.Set(float64(len(served)))
 	for _, s := range served[min(fair, len(served)):] {
 		s.leave()
 	}

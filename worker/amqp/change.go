@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rabbitmq/amqp091-go"
 
 	"ovation/worker"
@@ -217,7 +216,7 @@ func (c *change) empty(ctx context.Context) error {
 func (c *change) drainOnce(ctx context.Context) (err error) {
 	opts := c.given
 	opts.Partitions, opts.draining = c.queues, true
-	opts.Metrics = NewMetrics(prometheus.NewRegistry(), Consumes) // which count what is in its hands
+	opts.Metrics = NewMetrics(nil, Consumes) // which count what is in its hands
 	q, err := Open(ctx, opts)
 	if err != nil {
 		return err

@@ -197,7 +197,7 @@ func (l *link) reconnect(ctx context.Context, again bool) *session {
 			case <-ctx.Done():
 				return nil
 			}
-			l.opts.Metrics.reconnected(l.purpose)
+			l.opts.Metrics.reconnects.WithLabelValues(l.purpose).Inc()
 		}
 		s, err := l.connect(ctx)
 		if err == nil {

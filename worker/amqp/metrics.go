@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Use is what a process does with the queue.
@@ -17,7 +18,7 @@ const (
 	Consumes                  // as a worker
 )
 
-// Metrics measures a Queue. A nil *Metrics measures nothing.
+// Metrics measures a Queue.
 type Metrics struct {
 	published  *prometheus.CounterVec
 	confirms   prometheus.Gauge
@@ -34,81 +35,53 @@ type Metrics struct {
 	held map[*delivery]time.Time // when each was published
 }
 
+// unmeasured takes what nobody reads.
+var unmeasured = NewMetrics(nil, 0)
+
 // NewMetrics registers the collectors of what a process does with the queue. It
 // panics where they are registered already.
 func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	both, publishes, consumes := promauto.With(reg), promauto.With(nil), promauto.With(nil)
+	if does&Publishes != 0 {
+		publishes = both
+	}
+	if does&Consumes != 0 {
+		consumes = both
+	}
+	gauge := func(name, help string) prometheus.GaugeOpts {
+		return prometheus.GaugeOpts{Name: name, Help: help}
+	}
+	counter := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Name: name, Help: help}
 	}
 	m := &Metrics{
 		does: does,
 		held: map[*delivery]time.Time{},
-		published: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ovation_queue_published_total",
-			Help: "Messages published by outcome (confirmed, write, no queue, no confirm).",
-		}, []string{"outcome"}),
-		confirms: gauge("ovation_queue_confirms_in_flight", "Messages published and not yet confirmed by the broker."),
-		returns: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ovation_queue_returned_messages_total", Help: "Messages that the broker returned because their queue was not there.",
-		}),
-		reconnects: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ovation_queue_reconnects_total", Help: "Tries to connect to the broker again, by purpose (publish, consume, measure).",
-		}, []string{"purpose"}),
-		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ovation_queue_connected", Help: "1 while there is a connection to the broker, by purpose (publish, consume, measure).",
-		}, []string{"purpose"}),
-		alarm: gauge("ovation_queue_alarm", "1 while the broker takes no messages because of an alarm."),
-		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ovation_queue_waiting_messages", Help: "Messages of each partition that no worker has yet, counted every few seconds.",
-		}, []string{"partition"}),
-		dead: gauge("ovation_queue_dead_messages", "Messages put aside, counted every few seconds."),
-		serving: gauge("ovation_queue_served_partitions",
-			"Partitions that this process is served, of those that have delivered anything to it. No other worker is served them."),
+		published: publishes.NewCounterVec(counter("ovation_queue_published_total",
+			"Messages published by outcome (confirmed, write, no queue, no confirm)."), []string{"outcome"}),
+		confirms: publishes.NewGauge(gauge("ovation_queue_confirms_in_flight", "Messages published and not yet confirmed by the broker.")),
+		returns:  publishes.NewCounter(counter("ovation_queue_returned_messages_total", "Messages that the broker returned because their queue was not there.")),
+		reconnects: both.NewCounterVec(counter("ovation_queue_reconnects_total",
+			"Tries to connect to the broker again, by purpose (publish, consume, measure)."), []string{"purpose"}),
+		connected: both.NewGaugeVec(gauge("ovation_queue_connected",
+			"1 while there is a connection to the broker, by purpose (publish, consume, measure)."), []string{"purpose"}),
+		alarm: both.NewGauge(gauge("ovation_queue_alarm", "1 while the broker takes no messages because of an alarm.")),
+		waiting: both.NewGaugeVec(gauge("ovation_queue_waiting_messages",
+			"Messages of each partition that no worker has yet, counted every few seconds."), []string{"partition"}),
+		dead: both.NewGauge(gauge("ovation_queue_dead_messages", "Messages put aside, counted every few seconds.")),
+		serving: consumes.NewGauge(gauge("ovation_queue_served_partitions",
+			"Partitions that this process is served, of those that have delivered anything to it. No other worker is served them.")),
 	}
-	reg.MustRegister(m.connected, m.reconnects, m.alarm, m.waiting, m.dead)
-	if does&Publishes != 0 {
-		reg.MustRegister(m.published, m.confirms, m.returns)
-	}
-	if does&Consumes != 0 {
-		reg.MustRegister(m.serving, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "ovation_queue_unsettled_messages", Help: "Messages that this process was given and has not settled.",
-		}, func() float64 { return float64(m.unsettled()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "ovation_queue_lag_seconds",
-			Help: "Age of the oldest message that this process was given and has not settled; 0 if there is none. " +
-				"A partition is delivered in order, so that nothing older waits in those that this process serves.",
-		}, func() float64 { return m.lag(time.Now()).Seconds() }))
-	}
+	consumes.NewGaugeFunc(gauge("ovation_queue_unsettled_messages", "Messages that this process was given and has not settled."),
+		func() float64 { return float64(m.unsettled()) })
+	consumes.NewGaugeFunc(gauge("ovation_queue_lag_seconds",
+		"Age of the oldest message that this process was given and has not settled; 0 if there is none. "+
+			"A partition is delivered in order, so that nothing older waits in those that this process serves."),
+		func() float64 { return m.lag(time.Now()).Seconds() })
 	return m
 }
 
-func (m *Metrics) inFlight(n float64) {
-	if m != nil {
-		m.confirms.Add(n)
-	}
-}
-
-func (m *Metrics) outcome(how string) {
-	if m != nil {
-		m.published.WithLabelValues(how).Inc()
-	}
-}
-
-func (m *Metrics) returned() {
-	if m != nil {
-		m.returns.Inc()
-	}
-}
-
-func (m *Metrics) reconnected(purpose string) {
-	if m != nil {
-		m.reconnects.WithLabelValues(purpose).Inc()
-	}
-}
-
 func (m *Metrics) connection(purpose string, up, alarm bool) {
-	if m == nil {
-		return
-	}
 	m.connected.WithLabelValues(purpose).Set(asNumber(up))
 	if purpose == toPublish {
 		m.alarm.Set(asNumber(alarm))
@@ -126,39 +99,27 @@ func (m *Metrics) depth(partition, messages int) {
 	m.waiting.WithLabelValues(strconv.Itoa(partition)).Set(float64(messages))
 }
 
-func (m *Metrics) serves(partitions int) {
-	if m != nil {
-		m.serving.Set(float64(partitions))
-	}
-}
-
 // took notes a delivery and when its message was published.
 func (m *Metrics) took(d *delivery, at time.Time) {
-	if m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.held[d] = at
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held[d] = at
 }
 
 func (m *Metrics) settled(d *delivery) {
-	if m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.held, d)
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.held, d)
 }
 
 // forget drops what a consumption held when it ended.
 func (m *Metrics) forget(c *consumption) {
-	if m != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.serving.Set(0)
-		for d := range m.held {
-			if d.share.consumption == c {
-				delete(m.held, d)
-			}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.serving.Set(0)
+	for d := range m.held {
+		if d.share.consumption == c {
+			delete(m.held, d)
 		}
 	}
 }

@@ -86,6 +86,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
 	o.settle = cmp.Or(o.settle, 1500*time.Millisecond)
 	o.Logger = cmp.Or(o.Logger, slog.Default()).With("broker", o.at())
+	o.Metrics = cmp.Or(o.Metrics, unmeasured)
 	return o
 }
 

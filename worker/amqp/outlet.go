@@ -57,8 +57,8 @@ func newOutlet(s *session, l *link) (*outlet, error) {
 // the latest when the session ends. Errors: storage.ErrUnavailable, and the
 // outcome is unknown.
 func (o *outlet) publish(queue string, message amqp091.Publishing) error {
-	o.opts.Metrics.inFlight(1)
-	defer o.opts.Metrics.inFlight(-1)
+	o.opts.Metrics.confirms.Inc()
+	defer o.opts.Metrics.confirms.Dec()
 	message.CorrelationId = strconv.FormatUint(o.last.Add(1), 36)
 	message.DeliveryMode = amqp091.Persistent
 	confirm, err := o.channel.PublishWithDeferredConfirm("", queue, true, false, message)
@@ -68,7 +68,7 @@ func (o *outlet) publish(queue string, message amqp091.Publishing) error {
 	}
 	o.await(confirm.Done())
 	if o.cameBack(message.CorrelationId) {
-		o.opts.Metrics.returned()
+		o.opts.Metrics.returns.Inc()
 		err := fmt.Errorf("queue %s does not exist", queue)
 		o.link.giveUp(o.session, err) // the next session declares it again
 		return o.failed("no queue", err)
@@ -76,12 +76,12 @@ func (o *outlet) publish(queue string, message amqp091.Publishing) error {
 	if !confirm.Acked() {
 		return o.failed("no confirm", fmt.Errorf("queue %s has not confirmed the message", queue))
 	}
-	o.opts.Metrics.outcome("confirmed")
+	o.opts.Metrics.published.WithLabelValues("confirmed").Inc()
 	return nil
 }
 
 func (o *outlet) failed(how string, err error) error {
-	o.opts.Metrics.outcome(how)
+	o.opts.Metrics.published.WithLabelValues(how).Inc()
 	return fmt.Errorf("%s: %w: %w", o.opts.broker(), storage.ErrUnavailable, err)
 }
 

@@ -54,11 +54,11 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 	}
 	q.publishing = newLink(toPublish, opts, q.prepare)
 	second := toConsume
-	if opts.Metrics != nil && opts.Metrics.does&Consumes == 0 {
+	if opts.Metrics != unmeasured && opts.Metrics.does&Consumes == 0 {
 		second = toMeasure
 	}
 	q.consuming = newLink(second, opts, func(*session) error { return nil })
-	if opts.Metrics != nil {
+	if opts.Metrics != unmeasured {
 		q.consuming.every = q.inspect
 	}
 	first, err := q.publishing.connect(ctx)
@@ -66,7 +66,7 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 		return nil, err
 	}
 	q.publishing.start(first) //nolint:contextcheck // lives until Close
-	if opts.Metrics != nil {
+	if opts.Metrics != unmeasured {
 		q.startConsuming() //nolint:contextcheck // lives until Close
 	}
 	return q, nil
