@@ -30,10 +30,10 @@ import (
 )
 
 const (
-	// Failures is how many calls in a row have to fail for a Breaker to open.
-	Failures = 5
-	// Outage is how long they have to fail for.
-	Outage = time.Second
+	// MinFailures is how many calls in a row have to fail for a Breaker to open.
+	MinFailures = 5
+	// MinOutage is how long they have to fail for.
+	MinOutage = time.Second
 )
 
 // ErrOpen is why a call was refused. It is a storage.ErrUnavailable.
@@ -94,6 +94,13 @@ func (b *Breaker) Err() error {
 	return nil
 }
 
+// Failures is how many calls have failed since the last success.
+func (b *Breaker) Failures() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failures
+}
+
 // Opened is closed when the breaker opens; it is closed already while it is open.
 func (b *Breaker) Opened() <-chan struct{} {
 	b.mu.Lock()
@@ -102,8 +109,9 @@ func (b *Breaker) Opened() <-chan struct{} {
 }
 
 // Do calls f, or returns ErrOpen. Errors: what f returns, and
-// storage.ErrUnavailable where it took too long or the breaker opened meanwhile. A
-// call fails where its error is storage.ErrUnavailable; any other is an answer.
+// storage.ErrUnavailable where it took too long or the breaker opened meanwhile; the
+// context's where the caller cancelled it. A call fails where its error is
+// storage.ErrUnavailable; any other is an answer.
 func (b *Breaker) Do(ctx context.Context, f func(context.Context) error) error {
 	within, c, err := b.admit(ctx)
 	if err != nil {
@@ -145,8 +153,12 @@ func (b *Breaker) admit(ctx context.Context) (context.Context, *call, error) {
 func (b *Breaker) run(ctx, within context.Context, c *call, f func(context.Context) error) error {
 	defer c.cancel()
 	err := f(within)
-	ignored := err != nil && (errors.Is(err, ErrIgnored) || errors.Is(ctx.Err(), context.Canceled))
-	if err != nil && !ignored && within.Err() != nil && !errors.Is(err, storage.ErrUnavailable) {
+	ignored := errors.Is(err, ErrIgnored)
+	switch {
+	case err == nil || ignored:
+	case errors.Is(ctx.Err(), context.Canceled):
+		err, ignored = fmt.Errorf("given up by the caller: %w", ctx.Err()), true
+	case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable):
 		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	b.mu.Lock()
@@ -170,7 +182,7 @@ func (b *Breaker) failed(c *call, err error, timedOut bool) {
 	switch timedOut = timedOut && !b.success.After(c.began); {
 	case b.open:
 		b.trial = now.Add(b.opts.Pause)
-	case (timedOut || b.failures >= Failures) && now.Sub(b.since) >= Outage:
+	case (timedOut || b.failures >= MinFailures) && now.Sub(b.since) >= MinOutage:
 		b.open, b.trial = true, now.Add(b.opts.Pause)
 		close(b.opened)
 		for c := range b.calls {

@@ -45,13 +45,13 @@ func TestOneStallDoesNotOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Options{Timeout: timeout})
 		time.Sleep(time.Hour) // idle, which is no outage
-		for range 3 * breaker.Failures {
+		for range 3 * breaker.MinFailures {
 			if err := b.Do(t.Context(), fails); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, breaker.ErrOpen) {
 				t.Error(err)
 			}
 		}
 		isOpen(t, b, false)
-		time.Sleep(breaker.Outage)
+		time.Sleep(breaker.MinOutage)
 		_ = b.Do(t.Context(), fails)
 		isOpen(t, b, true)
 		if err := b.Do(t.Context(), works); !errors.Is(err, breaker.ErrOpen) || !errors.Is(err, storage.ErrUnavailable) {
@@ -81,13 +81,13 @@ func TestASuccessBeginsAnew(t *testing.T) {
 
 func TestOneCallThatTakesAllItsTimeOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, limit := range []time.Duration{breaker.Outage, breaker.Outage - 1} {
+		for _, limit := range []time.Duration{breaker.MinOutage, breaker.MinOutage - 1} {
 			b := breaker.New(breaker.Options{Timeout: limit})
 			err := b.Do(t.Context(), hangs)
 			if !errors.Is(err, storage.ErrUnavailable) {
 				t.Error(err)
 			}
-			isOpen(t, b, limit == breaker.Outage)
+			isOpen(t, b, limit == breaker.MinOutage)
 		}
 	})
 }
@@ -207,7 +207,7 @@ func TestCallsAreHastyOnceOneHasFailed(t *testing.T) {
 func TestCancelledCallsDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Options{Timeout: timeout})
-		for range 3 * breaker.Failures {
+		for range 3 * breaker.MinFailures {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(timeout/2, cancel)
 			if err := b.Do(ctx, hangs); !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ovation/breaker"
 	"ovation/storage"
 )
 
@@ -19,7 +20,7 @@ type class struct {
 
 // errClassTimeout ends a call that took longer than its class allows. It says
 // nothing about the part, which has a longer time-out.
-var errClassTimeout = fmt.Errorf("%w: it took too long", storage.ErrUnavailable)
+var errClassTimeout = fmt.Errorf("%w: it took too long (%w)", storage.ErrUnavailable, breaker.ErrIgnored)
 
 // slotTime is how long a call waits for a slot.
 const slotTime = 400 * time.Millisecond
@@ -51,8 +52,7 @@ func (c *class) do(ctx context.Context, what string, f func(context.Context) err
 
 // acquire waits for a slot.
 func (c *class) acquire(ctx context.Context) error {
-	here, _, err := c.part.admit()
-	if err != nil {
+	if err := c.part.Err(); err != nil {
 		return err
 	}
 	select {
@@ -65,8 +65,8 @@ func (c *class) acquire(ctx context.Context) error {
 	select {
 	case c.slots <- struct{}{}:
 		return nil
-	case <-here.Done():
-		return errAway
+	case <-c.part.Opened():
+		return breaker.ErrOpen
 	case <-timer.C:
 		return fmt.Errorf("%w: too many wait for it", storage.ErrUnavailable)
 	case <-ctx.Done():

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/breaker"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/postgres"
@@ -84,13 +85,13 @@ func TestListsHaveATimeoutOfTheirOwn(t *testing.T) {
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: short / 5, DatabaseTimeout: time.Minute})
 	live(t, s)
 	lock(t, at, "folder")
-	for range 2 * tripFailures {
+	for range 2 * breaker.MinFailures {
 		_, err := s.ListFolders(t.Context(), []storage.FoldersQuery{{Owner: alice, Page: storage.Page{First: 1}}})
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Fatalf("a list that hangs: %v", err)
 		}
 	}
-	if n := s.database.failed(); n > 0 {
+	if n := s.database.Failures(); n > 0 {
 		t.Errorf("lists that took too long count as %d failures of the database", n)
 	}
 	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, window.KindSet)

@@ -142,7 +142,7 @@ func (s *Store) readCounts(ctx context.Context, at *epoch, subjects []storage.Su
 
 // nearCounts reads what is near, and the rest through the client's cache.
 func (s *Store) nearCounts(ctx context.Context, at *epoch, subjects []storage.Subject) ([]counted, error) {
-	if err := s.redis.down(); err != nil {
+	if err := s.redis.Err(); err != nil {
 		return nil, fmt.Errorf("read counts: %w", err)
 	}
 	out := make([]counted, len(subjects))

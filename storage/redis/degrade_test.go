@@ -207,9 +207,9 @@ func TestHangingPartsCostLittle(t *testing.T) {
 	} {
 		c.begin()
 		eventually(t, "the breaker opens", func() bool { calls(1); return !c.part.healthy() })
-		before := c.part.failed()
+		before := c.part.Failures()
 		calls(30)
-		if n := c.part.failed() - before; n >= 30 { // polls go on
+		if n := c.part.Failures() - before; n >= 30 { // polls go on
 			t.Errorf("while %s hangs, 30 calls have tried it %d times", c.what, n)
 		}
 		c.end()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/breaker"
 	"ovation/storage"
 )
 
@@ -84,7 +85,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 func TestOneStallOpensNoBreaker(t *testing.T) {
 	t.Parallel()
 	p := newPart("part", time.Second, time.Second, &Options{Logger: quiet})
-	for range 3 * tripFailures {
+	for range 3 * breaker.MinFailures {
 		err := p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("call: %v", err)

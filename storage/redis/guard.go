@@ -8,149 +8,85 @@ import (
 	"sync"
 	"time"
 
+	"ovation/breaker"
 	"ovation/storage"
 )
 
-// errGone: the caller went away. It says nothing of what was called.
-var errGone = errors.New("the caller went away")
-
-// errCached: the client's own cache has answered. That says nothing either.
-var errCached = errors.New("answered from the cache")
-
-// part is something that may be away. It then costs a call nothing: the polls
-// find out when it is back.
-type part struct {
-	name    string
-	timeout time.Duration // of a call
-	hasty   time.Duration // of a call while calls fail
-	logger  *slog.Logger
-
-	mu       sync.Mutex
-	failures int       // since the last success
-	success  time.Time // the last
-	partial  bool      // it was away, and some servers still are
-	lost     time.Time // the last success before it went away
-	here     context.Context
-	leave    context.CancelFunc // ends here; nil while the part is away
-}
+// errCached: the client's own cache has answered, which says nothing about Redis.
+var errCached = fmt.Errorf("answered from the cache: %w", breaker.ErrIgnored)
 
 // errPartial: some servers do not answer. The others are used.
 var errPartial = errors.New("some servers do not answer")
 
-const (
-	tripFailures = 5           // so many in a row, or one that was a time-out,
-	tripTime     = time.Second // and so long without a success: a part is away
-)
+// part is Redis or the database, behind a breaker that polls close.
+type part struct {
+	*breaker.Breaker
+
+	name   string
+	logger *slog.Logger
+
+	mu      sync.Mutex
+	lost    time.Time // when it became unavailable
+	closed  bool      // the breaker, and the log does not say so yet
+	partial bool      // some servers are still unavailable
+}
 
 func newPart(name string, timeout, hasty time.Duration, o *Options) *part {
-	p := &part{name: name, timeout: timeout, hasty: min(timeout, hasty), logger: o.Logger, success: time.Now()}
-	p.here, p.leave = context.WithCancel(context.Background())
+	p := &part{name: name, logger: o.Logger}
+	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, Hasty: min(timeout, hasty), Changed: p.changed})
 	return p
 }
 
 // healthy reports whether calls go through.
-func (p *part) healthy() bool { return p.down() == nil }
+func (p *part) healthy() bool { return p.Err() == nil }
 
-// down returns storage.ErrUnavailable while calls are kept from the part.
-func (p *part) down() error {
-	_, _, err := p.admit()
-	return err
-}
-
-var errAway = fmt.Errorf("%w: it was away a moment ago", storage.ErrUnavailable)
-
-// admit returns a context that ends when the part goes away, and how long a
-// call may take.
-func (p *part) admit() (here context.Context, timeout time.Duration, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.leave == nil:
-		return nil, 0, errAway
-	case p.failures > 0:
-		return p.here, p.hasty, nil
-	}
-	return p.here, p.timeout, nil
-}
-
-// do calls f, unless the part is known to be away. Errors: what f returns, with
-// storage.ErrUnavailable where it took too long or the part went away meanwhile;
-// the context's, where the caller went away.
+// do calls f, unless the breaker is open. Errors: those of breaker.Do.
 func (p *part) do(ctx context.Context, what string, f func(context.Context) error) error {
-	here, timeout, err := p.admit()
-	if err == nil {
-		err = p.call(ctx, here, timeout, false, f)
-	}
+	err := p.Do(ctx, f)
 	if err == nil || errors.Is(err, errCached) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// try calls f also while the part is away, and learns whether it still is.
+// try calls f as a trial. Where it returns errPartial the breaker closes as well.
 func (p *part) try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
-	return p.call(ctx, context.Background(), timeout, true, f)
-}
-
-func (p *part) call(ctx, here context.Context, timeout time.Duration, trial bool, f func(context.Context) error) error {
-	within, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	defer context.AfterFunc(here, cancel)()
-	began := time.Now()
-	err := f(within)
-	switch {
-	case errors.Is(err, errCached), errors.Is(err, errClassTimeout):
+	var gap error
+	err := p.Probe(ctx, timeout, func(ctx context.Context) error {
+		if gap = f(ctx); errors.Is(gap, errPartial) {
+			return nil
+		}
+		return gap
+	})
+	if err != nil {
 		return err
-	case err == nil:
-	case errors.Is(ctx.Err(), context.Canceled):
-		return fmt.Errorf("%w: %w", errGone, ctx.Err())
-	case within.Err() != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, errPartial):
-		err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
-	p.learn(began, err, ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded), trial)
-	return err
+	p.answered(gap)
+	return gap
 }
 
-// learn notes how a call ended, and whether it took all its time. Only a trial
-// finds out that the part is back: a call that began before it went away may have
-// reached a server that never was.
-func (p *part) learn(began time.Time, err error, tooLong, trial bool) {
+func (p *part) changed(err error, outage time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	if !errors.Is(err, storage.ErrUnavailable) {
-		if trial {
-			p.answered(err)
-		}
-		if p.leave != nil {
-			p.failures, p.success = 0, now
-		}
-		return
-	}
-	p.failures++
-	tooLong = tooLong && p.success.Before(began)
-	if p.leave != nil && (tooLong || p.failures >= tripFailures) && now.Sub(p.success) >= tripTime {
-		p.leave()
-		p.leave, p.lost = nil, p.success
+	if p.closed = err == nil; !p.closed {
+		p.lost = time.Now().Add(-outage)
 		p.logger.Warn(p.name+" is away", "error", err)
 	}
 }
 
-// answered notes that a trial was answered, with errPartial where some servers
-// are still away.
-func (p *part) answered(err error) {
-	away, partial := p.leave == nil, errors.Is(err, errPartial)
-	if away {
-		p.here, p.leave = context.WithCancel(context.Background())
-	}
+// answered logs the end of an outage, also where some servers still do not answer.
+func (p *part) answered(gap error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch after := time.Since(p.lost).Milliseconds(); {
-	case away && partial:
-		p.logger.Warn(p.name+" is back in part", "after_ms", after, "error", err)
+	case p.closed && gap != nil:
+		p.logger.Warn(p.name+" is back in part", "after_ms", after, "error", gap)
 		p.partial = true
-	case !partial && (away || p.partial):
+	case gap == nil && (p.closed || p.partial):
 		p.logger.Info(p.name+" is back", "after_ms", after)
 		p.partial = false
 	}
+	p.closed = false
 }
 
 // inRedis calls Redis. Every error but the caller's going away is

@@ -177,11 +177,11 @@ func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 	if s.database.healthy() {
 		t.Error("after a time-out the database counts as well")
 	}
-	before := s.database.failed()
+	before := s.database.Failures()
 	for range 200 {
 		cold()
 	}
-	if n := s.database.failed() - before; n >= 200 { // polls go on
+	if n := s.database.Failures() - before; n >= 200 { // polls go on
 		t.Errorf("while the database hangs, 200 calls have tried it %d times", n)
 	}
 	release()

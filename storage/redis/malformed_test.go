@@ -64,8 +64,8 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 			if n := db.reads.Load(); n > 0 {
 				t.Errorf("%d reads of the database once it is replaced", n)
 			}
-			if s.redis.failures > 0 {
-				t.Errorf("it counts as %d failures of Redis", s.redis.failures)
+			if s.redis.Failures() > 0 {
+				t.Errorf("it counts as %d failures of Redis", s.redis.Failures())
 			}
 		})
 	}

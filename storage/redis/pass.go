@@ -48,7 +48,7 @@ func pass[Q, A any](
 
 // CreateFolder makes a folder in the database.
 func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
-	if err := s.database.down(); err != nil {
+	if err := s.database.Err(); err != nil {
 		return nil, err
 	}
 	return s.Store.CreateFolder(ctx, folder)
@@ -58,7 +58,7 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
-	if err := s.database.down(); err != nil {
+	if err := s.database.Err(); err != nil {
 		return nil, err
 	}
 	return s.Store.UpdateFolder(ctx, key, change, at)
@@ -66,7 +66,7 @@ func (s *Store) UpdateFolder(
 
 // DeleteFolder removes a folder from the database.
 func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string, at time.Time) error {
-	if err := s.database.down(); err != nil {
+	if err := s.database.Err(); err != nil {
 		return err
 	}
 	return s.Store.DeleteFolder(ctx, key, moveTo, at)

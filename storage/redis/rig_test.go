@@ -172,10 +172,3 @@ func openAgain(tb testing.TB, db *sqlite.Store) *sqlite.Store {
 	tb.Helper()
 	return openDatabaseAt(tb, databasePath(tb, db))
 }
-
-// failed is how many calls of the part have failed since the last success.
-func (p *part) failed() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.failures
-}
