@@ -31,35 +31,31 @@ func does[I subjectInput, P any](resolve func(mutationResolver, context.Context,
 	}}
 }
 
-// act does what a mutation asks for where that is one action, and answers. It
-// returns false where the executor has to answer. It is then given what came of
-// the action, if that is done already, so that nothing is done twice.
-func (q *request) act(ctx context.Context) (data []byte, ok bool) {
+// act does what a mutation asks for where that is one action whose payload can be
+// written plainly, and returns the payload. It returns none where the executor has
+// to answer, which is then given what came of the action, if that is done already,
+// so that nothing is done twice.
+func (q *request) act(ctx context.Context) (payload []any) {
 	if len(q.roots.Fields) != 1 {
-		return nil, false
+		return nil
 	}
 	field := &q.roots.Fields[0]
-	act, payload := q.lines[field.Key].act, field.Below()
-	if act == nil || !payload.Writable {
-		return nil, false
+	act := q.lines[field.Key].act
+	if act == nil || !field.Below().Writable {
+		return nil
 	}
 	in, simple := simpleInput(field.ArgumentMap(q.op.Variables)["input"])
 	if !simple {
-		return nil, false
+		return nil
 	}
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
 		Object: q.roots.Type, Field: graphql.CollectedField{Field: field.Field}, IsMethod: true, IsResolver: true,
 	})
 	q.acted = act.try(ctx, mutationResolver{q.Root}, in)
 	if q.acted.err != nil || q.acted.panicked != nil {
-		return nil, false
+		return nil
 	}
-	return q.written(func(w *graph.PlainWriter) { //nolint:contextcheck // nothing that waits
-		w.Open()
-		w.Name(field.Alias)
-		w.Write(payload.Fast, q.acted.value)
-		w.Close()
-	})
+	return []any{q.acted.value}
 }
 
 // try does the action.

@@ -33,10 +33,10 @@ type ahead struct {
 	asked  []asked
 }
 
-// asked is a field of Query that asks for subjects, whose arguments are right.
+// asked are the subjects that a field of Query asks for, whose arguments are right.
 type asked struct {
-	field    *plan.Field
 	subjects []storage.Subject
+	one      bool // and not a list
 }
 
 func (r *Root) newAhead(ctx context.Context) *ahead {
@@ -45,15 +45,30 @@ func (r *Root) newAhead(ctx context.Context) *ahead {
 	}
 }
 
-// aheadOfQuery loads what a query needs. It returns those of its fields that ask
-// for subjects.
-func (r *Root) aheadOfQuery(ctx context.Context, roots *plan.Selection) []asked {
+// aheadOfQuery loads what a query needs. It returns the values of its root fields
+// where all of them ask for subjects.
+func (r *Root) aheadOfQuery(ctx context.Context, roots *plan.Selection) (values []any) {
 	a := r.newAhead(ctx)
 	for i := range roots.Fields {
 		a.lookAt(&roots.Fields[i], nil)
 	}
 	a.run()
-	return a.asked
+	if len(a.asked) < len(roots.Fields) {
+		return nil
+	}
+	values = make([]any, 0, len(a.asked))
+	for _, one := range a.asked { // in memory, unless that has failed
+		found, err := a.loaders.Interactives(ctx, one.subjects)
+		switch {
+		case err != nil:
+			return nil // the executor tells
+		case one.one:
+			values = append(values, found[0])
+		default:
+			values = append(values, found)
+		}
+	}
+	return values
 }
 
 // run loads what is wanted, and what that wants, level by level.

@@ -58,7 +58,7 @@ func (a *ahead) subjectNamed(biz, bizID any) (storage.Subject, bool) {
 
 // subjects wants what a field of Query asks for.
 func (a *ahead) subjects(field *plan.Field, subjects []storage.Subject) {
-	a.asked = append(a.asked, asked{field, subjects})
+	a.asked = append(a.asked, asked{subjects, field.Name == "interactive"})
 	if a.wants.Interactives == nil {
 		a.wants.Interactives = slices.Clip(subjects)
 	} else {

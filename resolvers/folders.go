@@ -25,11 +25,7 @@ func (r mutationResolver) CreateFolder(ctx context.Context, in graph.CreateFolde
 }
 
 func (r mutationResolver) UpdateFolder(ctx context.Context, in graph.UpdateFolderInput) (*graph.FolderPayload, error) {
-	me, err := authenticated(ctx)
-	if err != nil {
-		return nil, err
-	}
-	key, err := ownFolderKey(me, "input.id", in.ID)
+	key, err := ownFolderKey(ctx, "input.id", in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -46,17 +42,13 @@ func (r mutationResolver) UpdateFolder(ctx context.Context, in graph.UpdateFolde
 }
 
 func (r mutationResolver) DeleteFolder(ctx context.Context, in graph.DeleteFolderInput) (*graph.DeleteFolderPayload, error) {
-	me, err := authenticated(ctx)
-	if err != nil {
-		return nil, err
-	}
-	key, err := ownFolderKey(me, "input.id", in.ID)
+	key, err := ownFolderKey(ctx, "input.id", in.ID)
 	if err != nil {
 		return nil, err
 	}
 	var target storage.FolderKey
 	if in.MoveItemsTo != nil {
-		if target, err = ownFolderKey(me, "input.moveItemsTo", *in.MoveItemsTo); err != nil {
+		if target, err = ownFolderKey(ctx, "input.moveItemsTo", *in.MoveItemsTo); err != nil {
 			return nil, err
 		}
 	}

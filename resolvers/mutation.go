@@ -21,70 +21,59 @@ type payload struct {
 }
 
 func (r mutationResolver) Read(ctx context.Context, in graph.ReadInput) (*graph.ReadPayload, error) {
-	p, err := r.record(ctx, viewer.From(ctx), in.Biz, in.BizID, storage.Action{Kind: storage.KindRead, Times: 1})
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindRead, Times: 1})
 	return (*graph.ReadPayload)(p), err
 }
 
 func (r mutationResolver) Like(ctx context.Context, in graph.LikeInput) (*graph.LikePayload, error) {
-	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, Reaction: storage.Like})
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, Reaction: storage.Like})
 	return (*graph.LikePayload)(p), err
 }
 
 func (r mutationResolver) Unlike(ctx context.Context, in graph.UnlikeInput) (*graph.UnlikePayload, error) {
-	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, If: storage.Like})
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, If: storage.Like})
 	return (*graph.UnlikePayload)(p), err
 }
 
 func (r mutationResolver) Dislike(ctx context.Context, in graph.DislikeInput) (*graph.DislikePayload, error) {
-	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, Reaction: storage.Dislike})
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, Reaction: storage.Dislike})
 	return (*graph.DislikePayload)(p), err
 }
 
 func (r mutationResolver) Undislike(ctx context.Context, in graph.UndislikeInput) (*graph.UndislikePayload, error) {
-	p, err := r.react(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, If: storage.Dislike})
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindReaction, If: storage.Dislike})
 	return (*graph.UndislikePayload)(p), err
 }
 
 func (r mutationResolver) Collect(ctx context.Context, in graph.CollectInput) (*graph.CollectPayload, error) {
-	me, err := authenticated(ctx)
-	if err != nil {
-		return nil, err
-	}
 	folderID := storage.DefaultFolderID
 	if in.FolderID != nil {
-		if folderID, err = ownFolder(ctx, me, "input.folderId", *in.FolderID); err != nil {
+		var err error
+		if folderID, err = ownFolder(ctx, "input.folderId", *in.FolderID); err != nil {
 			return nil, err
 		}
 	}
-	p, err := r.record(ctx, me, in.Biz, in.BizID, storage.Action{Kind: storage.KindCollection, FolderID: folderID})
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindCollection, FolderID: folderID})
 	return (*graph.CollectPayload)(p), err
 }
 
 func (r mutationResolver) Uncollect(ctx context.Context, in graph.UncollectInput) (*graph.UncollectPayload, error) {
-	me, err := authenticated(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := r.record(ctx, me, in.Biz, in.BizID, storage.Action{Kind: storage.KindCollection})
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindCollection})
 	return (*graph.UncollectPayload)(p), err
 }
 
-func (r mutationResolver) react(ctx context.Context, biz, bizID string, action storage.Action) (*payload, error) {
-	me, err := authenticated(ctx)
-	if err != nil {
+// record makes an action of the viewer durable. Its version is the recorder's
+// matter.
+func (r mutationResolver) record(ctx context.Context, biz, bizID string, action storage.Action) (*payload, error) {
+	me := viewer.From(ctx)
+	if err := mayDo(me, action.Kind); err != nil {
 		return nil, err
 	}
-	return r.record(ctx, me, biz, bizID, action)
-}
-
-// record makes an action of the user durable. Its version is the recorder's
-// matter.
-func (r mutationResolver) record(ctx context.Context, user storage.User, biz, bizID string, action storage.Action) (*payload, error) {
 	subject, err := subjectOf(ctx, biz, bizID)
 	if err != nil {
 		return nil, at("input.", err)
 	}
-	action.User, action.Subject = user, subject
+	action.User, action.Subject = me, subject
 	recorded, err := r.recorder.Record(ctx, action)
 	if err != nil {
 		return nil, err
@@ -124,8 +113,8 @@ func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, r
 }
 
 // ownFolder is the folder id of one of the viewer's folders, or NOT_FOUND.
-func ownFolder(ctx context.Context, me storage.User, argument, id string) (string, error) {
-	key, err := ownFolderKey(me, argument, id)
+func ownFolder(ctx context.Context, argument, id string) (string, error) {
+	key, err := ownFolderKey(ctx, argument, id)
 	if err != nil {
 		return "", err
 	}
@@ -134,20 +123,8 @@ func ownFolder(ctx context.Context, me storage.User, argument, id string) (strin
 		return "", err
 	}
 	found, err := l.Folder(ctx, key)
-	if err != nil {
-		return "", err
+	if err == nil && found == nil {
+		err = notFound(argument)
 	}
-	if found == nil {
-		return "", notFound(argument)
-	}
-	return key.FolderID, nil
-}
-
-// ownFolderKey is the key of a folder that is the viewer's if it exists.
-func ownFolderKey(me storage.User, argument, id string) (storage.FolderKey, error) {
-	ref, err := storage.ParseNodeID(id)
-	if err != nil || ref.Type != storage.NodeFolder || ref.User != me {
-		return storage.FolderKey{}, notFound(argument)
-	}
-	return storage.FolderKey{Owner: me, FolderID: ref.FolderID}, nil
+	return key.FolderID, err
 }

@@ -13,7 +13,6 @@ import (
 	"ovation/resolvers/plan"
 	"ovation/resolvers/rows"
 	"ovation/resolvers/viewer"
-	"ovation/storage"
 )
 
 // request is a query or a mutation under way.
@@ -50,18 +49,17 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 	l := loaders.New(r.store, viewer.From(ctx), p.Kinds)
 	ctx = loaders.With(ctx, l)
 	q := &request{Root: r, op: op, plan: p, roots: p.Roots(op), memory: loaders.With(ctx, l.Memory())}
+	var values []any
 	if op.Operation.Operation == ast.Query {
-		if asked := r.aheadOfQuery(ctx, q.roots); len(asked) == len(q.roots.Fields) {
-			if data, ok := q.answer(l.Memory(), asked); ok {
-				r.worked()
-				return graphql.OneShot(&graphql.Response{Data: data})
-			}
-		}
-		rows.Unfold(op.Variables)
-	} else if data, ok := q.act(ctx); ok {
+		values = r.aheadOfQuery(ctx, q.roots)
+	} else {
+		values = q.act(ctx)
+	}
+	if data, ok := r.write(q.memory, p, q.roots, values); ok {
 		r.worked()
 		return graphql.OneShot(&graphql.Response{Data: data})
 	}
+	rows.Unfold(op.Variables)
 	op.ResolverMiddleware = q.resolve
 	if q.acted != nil {
 		return late(next(ctx))
@@ -85,46 +83,41 @@ func late(respond graphql.ResponseHandler) graphql.ResponseHandler {
 	}
 }
 
-// answer answers a query whose root fields ask for subjects, all of them loaded.
-func (q *request) answer(l *loaders.Loaders, roots []asked) (data []byte, ok bool) {
-	return q.written(func(w *graph.PlainWriter) {
+// write writes an answer whose root fields have these values. It returns false
+// where there are not as many, or the executor has to answer for another reason.
+func (r *Root) write(memory context.Context, p *plan.Plan, roots *plan.Selection, values []any) (data []byte, ok bool) {
+	if len(values) != len(roots.Fields) {
+		return nil, false
+	}
+	return r.written(memory, p, func(w *graph.PlainWriter) {
 		w.Open()
-		for i := range roots {
-			one := &roots[i]
-			selected := one.field.Below()
-			found, err := l.Interactives(q.memory, one.subjects)
-			if !selected.Writable || err != nil {
+		for i, value := range values {
+			field := &roots.Fields[i]
+			selected := field.Of(graph.PlainType(value))
+			if selected == nil || !selected.Writable {
 				w.Fail()
 				return
 			}
 			w.Entry(i)
-			w.Name(one.field.Alias)
-			if one.field.Name == "interactives" {
-				w.Write(selected.Fast, found)
-			} else {
-				w.Write(selected.Fast, found[0])
-			}
+			w.Name(field.Alias)
+			w.Write(selected.Fast, value)
 		}
 		w.Close()
 	})
 }
 
-func (q *request) written(write func(*graph.PlainWriter)) (text []byte, ok bool) {
-	return written(q.memory, q.Root, q.plan, write)
-}
-
 // written returns what write writes, or false where the executor has to answer.
-func written(ctx context.Context, resolvers graph.ResolverRoot, of *plan.Plan, write func(*graph.PlainWriter)) (text []byte, ok bool) {
+func (r *Root) written(memory context.Context, p *plan.Plan, write func(*graph.PlainWriter)) (text []byte, ok bool) {
 	defer func() {
 		if recover() != nil { // the executor will meet it, too, and tell where
 			text, ok = nil, false
 		}
 	}()
-	w := graph.NewPlainWriter(ctx, resolvers)
-	w.Grow(int(of.Size.Load()))
+	w := graph.NewPlainWriter(memory, r)
+	w.Grow(int(p.Size.Load()))
 	write(w)
 	if text, ok = w.Text(); ok {
-		of.Size.Store(int64(len(text) + len(text)/8))
+		p.Size.Store(int64(len(text) + len(text)/8))
 	}
 	return text, ok
 }
@@ -140,15 +133,11 @@ func (q *request) resolve(ctx context.Context, next graphql.Resolver) (any, erro
 	if typ == "" {
 		return value, nil
 	}
-	field := q.roots.At(graphql.GetFieldContext(ctx))
-	if field == nil {
-		return value, nil
-	}
-	selected := field.Of(typ)
+	selected := q.roots.At(graphql.GetFieldContext(ctx)).Of(typ)
 	if selected == nil || !selected.Writable {
 		return value, nil
 	}
-	text, ok := q.written(func(w *graph.PlainWriter) { w.Write(selected.Fast, value) }) //nolint:contextcheck // nothing that waits
+	text, ok := q.written(q.memory, q.plan, func(w *graph.PlainWriter) { w.Write(selected.Fast, value) }) //nolint:contextcheck // nothing that waits
 	if !ok {
 		return value, nil
 	}
@@ -164,20 +153,4 @@ func (q *request) ask(ctx context.Context, next graphql.Resolver) (any, error) {
 		panic(q.acted.panicked)
 	}
 	return q.acted.value, q.acted.err
-}
-
-// plainly writes the response of a subscription.
-func (s *subscription) plainly(ctx context.Context, one *storage.Interactive) (data []byte, ok bool) {
-	field := &s.plan.Roots(graphql.GetOperationContext(ctx)).Fields[0] // there is one, which limits see to
-	selected := field.Of("Interactive")
-	if selected == nil || !selected.Writable {
-		return nil, false
-	}
-	ctx = loaders.With(ctx, loaders.From(ctx).Memory())
-	return written(ctx, s.Root, s.plan, func(w *graph.PlainWriter) {
-		w.Open()
-		w.Name(field.Alias)
-		w.Write(selected.Fast, one)
-		w.Close()
-	})
 }

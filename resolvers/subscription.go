@@ -160,14 +160,13 @@ func subscriptionOf(ctx context.Context) *subscription {
 func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next graphql.OperationHandler) graphql.ResponseHandler {
 	me := viewer.From(ctx)
 	s := &subscription{Root: r, me: me, plan: r.limits.Plan(op), keeps: kept{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery)}}
-	varies := s.plan.Varies
-	if varies {
+	if s.plan.Varies {
 		s.keeps.variables = textIn(op.Variables)
 	}
-	s.shared = s.me.Anonymous() && !varies
+	s.shared = s.me.Anonymous() && !s.plan.Varies
 	responses := next(context.WithValue(ctx, subscriptionKey{}, s))
 	op.RawQuery, op.Extensions, op.Headers = "", nil, nil // nobody reads them any more
-	if !varies {
+	if !s.plan.Varies {
 		op.Variables = nil // they were read, and are the most of what is kept
 	}
 	return responses
@@ -220,7 +219,9 @@ func (s *subscription) respondToAnyone(ctx context.Context, next graphql.Respons
 
 // make makes a response, or has the executor make it.
 func (s *subscription) make(ctx context.Context, next graphql.ResponseHandler, one *storage.Interactive) *graphql.Response {
-	if data, ok := s.plainly(ctx, one); ok {
+	roots := s.plan.Roots(graphql.GetOperationContext(ctx))
+	memory := loaders.With(ctx, loaders.From(ctx).Memory())
+	if data, ok := s.write(memory, s.plan, roots, []any{one}); ok {
 		s.worked()
 		return &graphql.Response{Data: data}
 	}

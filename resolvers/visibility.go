@@ -10,7 +10,8 @@ import (
 // This file decides who may see what, for resolvers and for what loads ahead of
 // them; everything else asks it.
 //
-//   - Anonymous viewers see subjects and their counts. All else needs a viewer.
+//   - Anonymous viewers see subjects and their counts, and may record reads. All
+//     else needs a viewer.
 //   - Nothing of another tenant is visible.
 //   - Likes are public; dislikes and reads are visible to their user only.
 //   - A folder is visible to its owner and, where it is public, to others. An
@@ -27,6 +28,27 @@ func signedIn(me storage.User) error {
 		return errUnauthenticated
 	}
 	return nil
+}
+
+// mayDo: anonymous viewers may read.
+func mayDo(me storage.User, kind storage.Kind) error {
+	if kind == storage.KindRead {
+		return nil
+	}
+	return signedIn(me)
+}
+
+// ownFolderKey is the key of a folder that is the viewer's if it exists.
+func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return storage.FolderKey{}, err
+	}
+	ref, err := storage.ParseNodeID(id)
+	if err != nil || ref.Type != storage.NodeFolder || ref.User != me {
+		return storage.FolderKey{}, notFound(argument)
+	}
+	return ref.FolderKey(), nil
 }
 
 // admits reports whether what an id names may be looked up for the viewer. If it

@@ -1,10 +1,10 @@
 package plan
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/resolvers/rows"
@@ -82,7 +82,7 @@ func (s *sum) of(variables map[string]any, page int) int {
 		case byFirst:
 			first = firstOf(l.field, variables)
 			scanned = first
-			if biz, given := argument(l.field, "biz", variables); given && biz != nil {
+			if argument(l.field, "biz", variables) != nil {
 				scanned = storage.Page{First: first}.MaxScan()
 			}
 		case byPage:
@@ -195,24 +195,15 @@ func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 
 // firstOf is the value of the argument `first`: 1 to maxList.
 func firstOf(field *ast.Field, variables map[string]any) int {
-	value, given := argument(field, "first", variables)
-	if !given || value == nil {
-		if value, _ = field.Definition.Arguments.ForName("first").DefaultValue.Value(nil); value == nil {
-			return maxList
-		}
+	value := argument(field, "first", variables)
+	if value == nil {
+		value, _ = field.Definition.Arguments.ForName("first").DefaultValue.Value(nil)
 	}
-	n := int64(maxList)
-	switch value := value.(type) {
-	case int64:
-		n = value
-	case int:
-		n = int64(value)
-	case json.Number:
-		if parsed, err := value.Int64(); err == nil {
-			n = parsed
-		}
+	n, err := graphql.UnmarshalInt(value)
+	if err != nil || value == nil {
+		return maxList
 	}
-	return int(min(max(n, 1), maxList))
+	return min(max(n, 1), maxList)
 }
 
 // longest is the length of the longest list among the arguments, at most maxList.
@@ -221,67 +212,60 @@ func longest(field *ast.Field, variables map[string]any) (most int) {
 		if definition.Type.Elem == nil {
 			continue
 		}
-		switch value, given := argument(field, definition.Name, variables); list := value.(type) {
-		case *rows.Rows:
-			most = max(most, list.Len())
-		default:
-			switch of := reflect.ValueOf(value); {
-			case !given || value == nil:
-			case of.Kind() == reflect.Slice:
-				most = max(most, of.Len())
-			default:
-				most = max(most, 1) // one entry may stand without its brackets
-			}
+		value := argument(field, definition.Name, variables)
+		n := 1 // one entry may stand without its brackets
+		if table, is := value.(*rows.Rows); is {
+			n = table.Len()
+		} else if list := reflect.ValueOf(value); value == nil {
+			n = 0
+		} else if list.Kind() == reflect.Slice {
+			n = list.Len()
 		}
+		most = max(most, n)
 	}
 	return min(most, maxList)
 }
 
-func argument(field *ast.Field, name string, variables map[string]any) (value any, given bool) {
+// argument is the value of an argument, nil where there is none. Of a list that
+// stands in the document the length is all that counts.
+func argument(field *ast.Field, name string, variables map[string]any) any {
 	argument := field.Arguments.ForName(name)
-	if argument == nil {
-		return nil, false
+	switch {
+	case argument == nil:
+		return nil
+	case argument.Value.Kind == ast.ListValue:
+		return make([]struct{}, len(argument.Value.Children))
 	}
-	if argument.Value.Kind == ast.ListValue {
-		return make([]struct{}, len(argument.Value.Children)), true // the length is all that counts
-	}
-	value, err := argument.Value.Value(variables)
-	return value, err == nil
+	value, _ := argument.Value.Value(variables)
+	return value
 }
 
 // introspectionSizes are how long the lists of introspection are on average,
 // rounded up.
 func introspectionSizes(schema *ast.Schema) map[string]int {
-	var fields, arguments, values, inputs, withFields, enums, inputTypes, possible, abstract int
+	sums, lists := map[string]int{}, map[string]int{}
+	add := func(name string, n int) { sums[name], lists[name] = sums[name]+n, lists[name]+1 }
+	add("types", len(schema.Types))
+	add("directives", len(schema.Directives))
 	for _, definition := range schema.Types {
 		switch definition.Kind {
 		case ast.Object, ast.Interface:
-			withFields++
-			fields += len(definition.Fields)
+			add("fields", len(definition.Fields))
 			for _, field := range definition.Fields {
-				arguments += len(field.Arguments)
+				add("args", len(field.Arguments))
 			}
 		case ast.Enum:
-			enums++
-			values += len(definition.EnumValues)
+			add("enumValues", len(definition.EnumValues))
 		case ast.InputObject:
-			inputTypes++
-			inputs += len(definition.Fields)
+			add("inputFields", len(definition.Fields))
 		case ast.Scalar, ast.Union:
 		}
 		if definition.IsAbstractType() {
-			abstract++
-			possible += len(schema.GetPossibleTypes(definition))
+			add("possibleTypes", len(schema.GetPossibleTypes(definition)))
 		}
 	}
-	average := func(sum, number int) int { return (sum + max(number, 1) - 1) / max(number, 1) }
-	return map[string]int{
-		"types":         len(schema.Types),
-		"directives":    len(schema.Directives),
-		"fields":        average(fields, withFields),
-		"args":          average(arguments, fields),
-		"enumValues":    average(values, enums),
-		"inputFields":   average(inputs, inputTypes),
-		"possibleTypes": average(possible, abstract),
+	for name, n := range lists {
+		sums[name] = (sums[name] + n - 1) / n
 	}
+	return sums
 }

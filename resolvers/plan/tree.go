@@ -125,18 +125,17 @@ func (s *Selection) At(fc *graphql.FieldContext) *Field {
 	case fc.Object == s.Type:
 		return s.Field(fc.Field.Alias)
 	}
-	if parent := s.At(fc.Parent); parent != nil {
-		return parent.Of(fc.Object).Field(fc.Field.Alias)
-	}
-	return nil
+	return s.At(fc.Parent).Of(fc.Object).Field(fc.Field.Alias)
 }
 
 // Of is what is selected where the field holds objects of a type, nil where it
-// holds none.
+// holds none. A nil Field holds nothing.
 func (f *Field) Of(typ string) *Selection {
-	for i := range f.below {
-		if f.below[i].Type == typ {
-			return &f.below[i]
+	if f != nil {
+		for i := range f.below {
+			if f.below[i].Type == typ {
+				return &f.below[i]
+			}
 		}
 	}
 	return nil
