@@ -20,33 +20,30 @@ func (a *ahead) interactive(field *plan.Field, _ any) {
 }
 
 func (a *ahead) interactives(field *plan.Field, _ any) {
-	var subjects []storage.Subject
-	ok := true
-	switch named := a.argument(field, "subjects").(type) {
-	case *rows.Rows:
-		biz, id := named.Column("biz"), named.Column("bizId")
-		if named.Len() > maxSubjects || biz < 0 || id < 0 {
-			return
-		}
-		subjects = make([]storage.Subject, named.Len())
-		for i := 0; ok && i < len(subjects); i++ {
-			subjects[i] = storage.Subject{Tenant: a.me.Tenant, Biz: named.Value(i, biz), BizID: named.Value(i, id)}
+	value := a.argument(field, "subjects")
+	table, isTable := value.(*rows.Rows)
+	list, n, biz, bizID := asList(value), 0, -1, -1
+	if n = len(list); isTable {
+		n, biz, bizID = table.Len(), table.Column("biz"), table.Column("bizId")
+	}
+	if n > maxSubjects || isTable && min(biz, bizID) < 0 {
+		return
+	}
+	subjects := make([]storage.Subject, n)
+	for i := range subjects {
+		ok := false
+		if isTable {
+			subjects[i] = storage.Subject{Tenant: a.me.Tenant, Biz: table.Value(i, biz), BizID: table.Value(i, bizID)}
 			ok = subjects[i].Validate() == nil
-		}
-	default:
-		list := asList(named)
-		if len(list) > maxSubjects {
-			return
-		}
-		subjects = make([]storage.Subject, len(list))
-		for i := 0; ok && i < len(subjects); i++ {
+		} else {
 			object, _ := list[i].(map[string]any)
 			subjects[i], ok = a.subjectNamed(object["biz"], object["bizId"])
 		}
+		if !ok {
+			return
+		}
 	}
-	if ok {
-		a.subjects(field, subjects)
-	}
+	a.subjects(field, subjects)
 }
 
 func (a *ahead) subjectNamed(biz, bizID any) (storage.Subject, bool) {
@@ -91,41 +88,22 @@ func (a *ahead) user(field *plan.Field, _ any) {
 	}
 }
 
-func (a *ahead) folder(field *plan.Field, _ any) {
-	if ref, ok := a.ref(a.argument(field, "id")); ok && ref.Type == storage.NodeFolder {
-		a.named(field, ref)
-	}
-}
-
-func (a *ahead) node(field *plan.Field, _ any) {
-	if ref, ok := a.ref(a.argument(field, "id")); ok {
-		a.named(field, ref)
-	}
-}
-
-func (a *ahead) nodes(field *plan.Field, _ any) {
-	ids := asList(a.argument(field, "ids"))
-	if len(ids) > maxNodes {
-		return
-	}
-	for _, id := range ids {
-		if ref, ok := a.ref(id); ok {
-			a.named(field, ref)
+// byID is a field of Query that asks for what ids name: things of one type or, if
+// that is 0, of any.
+func byID(argument string, typ storage.NodeType) line {
+	return line{ahead: func(a *ahead, field *plan.Field, _ any) {
+		ids := asList(a.argument(field, argument))
+		if len(ids) > maxNodes {
+			return
 		}
-	}
-}
-
-// ref is what an id names, if it may be looked up for the viewer.
-func (a *ahead) ref(id any) (ref storage.NodeRef, ok bool) {
-	text, err := graphql.UnmarshalID(id)
-	if err != nil {
-		return ref, false
-	}
-	if ref, err = storage.ParseNodeID(text); err != nil {
-		return ref, false
-	}
-	ok, _ = admits(a.me, ref)
-	return ref, ok
+		for _, id := range ids {
+			text, _ := graphql.UnmarshalID(id) // empty where it is none
+			ref, err := storage.ParseNodeID(text)
+			if ok, _ := admits(a.me, ref); ok && err == nil && (typ == 0 || typ == ref.Type) {
+				a.named(field, ref)
+			}
+		}
+	}}
 }
 
 // named wants what a ref names.

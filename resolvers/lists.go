@@ -22,9 +22,7 @@ type listOf[P any, Q comparable, T any] struct {
 }
 
 var likers = listOf[storage.Interactive, storage.LikersQuery, storage.Liked]{
-	batch: batch[storage.LikersQuery, storage.ListPage[storage.Liked]]{
-		func(w *loaders.Wants) *[]storage.LikersQuery { return &w.Likers }, (*loaders.Loaders).Likers,
-	},
+	batch: batchOf(func(w *loaders.Wants) *[]storage.LikersQuery { return &w.Likers }, (*loaders.Loaders).Likers),
 	name: func(of *storage.Interactive, _ string) []string {
 		return []string{"likers", of.Tenant, of.Biz, of.BizID}
 	},
@@ -38,9 +36,7 @@ var likers = listOf[storage.Interactive, storage.LikersQuery, storage.Liked]{
 }
 
 var items = listOf[storage.Folder, storage.ItemsQuery, storage.Collected]{
-	batch: batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]{
-		func(w *loaders.Wants) *[]storage.ItemsQuery { return &w.Items }, (*loaders.Loaders).Items,
-	},
+	batch: batchOf(func(w *loaders.Wants) *[]storage.ItemsQuery { return &w.Items }, (*loaders.Loaders).Items),
 	name: func(of *storage.Folder, _ string) []string {
 		return []string{"items", of.Owner.Tenant, of.Owner.UserID, of.FolderID}
 	},
@@ -53,10 +49,8 @@ var items = listOf[storage.Folder, storage.ItemsQuery, storage.Collected]{
 }
 
 var likes = listOf[storage.User, storage.LikesQuery, storage.Liked]{
-	batch: batch[storage.LikesQuery, storage.ListPage[storage.Liked]]{
-		func(w *loaders.Wants) *[]storage.LikesQuery { return &w.Likes }, (*loaders.Loaders).Likes,
-	},
-	name: func(of *storage.User, biz string) []string { return []string{"likes", of.Tenant, of.UserID, biz} },
+	batch: batchOf(func(w *loaders.Wants) *[]storage.LikesQuery { return &w.Likes }, (*loaders.Loaders).Likes),
+	name:  func(of *storage.User, biz string) []string { return []string{"likes", of.Tenant, of.UserID, biz} },
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.LikesQuery {
 		return storage.LikesQuery{User: *of, Biz: biz, Page: page}
 	},
@@ -66,10 +60,8 @@ var likes = listOf[storage.User, storage.LikesQuery, storage.Liked]{
 }
 
 var folderLists = listOf[storage.User, storage.FoldersQuery, storage.Folder]{
-	batch: batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]{
-		func(w *loaders.Wants) *[]storage.FoldersQuery { return &w.FolderLists }, (*loaders.Loaders).Folders,
-	},
-	name: func(of *storage.User, _ string) []string { return []string{"folders", of.Tenant, of.UserID} },
+	batch: batchOf(func(w *loaders.Wants) *[]storage.FoldersQuery { return &w.FolderLists }, (*loaders.Loaders).Folders),
+	name:  func(of *storage.User, _ string) []string { return []string{"folders", of.Tenant, of.UserID} },
 	query: func(me storage.User, of *storage.User, _ string, page storage.Page) storage.FoldersQuery {
 		return storage.FoldersQuery{Owner: *of, PublicOnly: publicFoldersOnly(me, of), Page: page}
 	},
@@ -77,11 +69,9 @@ var folderLists = listOf[storage.User, storage.FoldersQuery, storage.Folder]{
 }
 
 var reads = listOf[storage.User, storage.ReadsQuery, storage.Read]{
-	batch: batch[storage.ReadsQuery, storage.ListPage[storage.Read]]{
-		func(w *loaders.Wants) *[]storage.ReadsQuery { return &w.Reads }, (*loaders.Loaders).Reads,
-	},
-	name: func(of *storage.User, biz string) []string { return []string{"reads", of.Tenant, of.UserID, biz} },
-	sees: seesReads,
+	batch: batchOf(func(w *loaders.Wants) *[]storage.ReadsQuery { return &w.Reads }, (*loaders.Loaders).Reads),
+	name:  func(of *storage.User, biz string) []string { return []string{"reads", of.Tenant, of.UserID, biz} },
+	sees:  seesReads,
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.ReadsQuery {
 		return storage.ReadsQuery{User: *of, Biz: biz, Page: page}
 	},

@@ -27,12 +27,9 @@ func (r queryResolver) Interactives(ctx context.Context, inputs []*graph.Subject
 	if len(inputs) > maxSubjects {
 		return nil, badInput("subjects must be at most %d; there are %d", maxSubjects, len(inputs))
 	}
-	subjects := make([]storage.Subject, len(inputs))
-	for i, input := range inputs {
-		var err error
-		if subjects[i], err = subjectOf(ctx, input.Biz, input.BizID); err != nil {
-			return nil, at(fmt.Sprintf("subjects[%d].", i), err)
-		}
+	subjects, err := subjectsOf(ctx, inputs)
+	if err != nil {
+		return nil, err
 	}
 	return loaders.From(ctx).Interactives(ctx, subjects)
 }
@@ -72,4 +69,15 @@ func (r queryResolver) Folder(ctx context.Context, id string) (*storage.Folder, 
 func subjectOf(ctx context.Context, biz, bizID string) (storage.Subject, error) {
 	subject := storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: biz, BizID: bizID}
 	return subject, subject.Validate()
+}
+
+func subjectsOf(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subject, error) {
+	subjects := make([]storage.Subject, len(inputs))
+	for i, input := range inputs {
+		var err error
+		if subjects[i], err = subjectOf(ctx, input.Biz, input.BizID); err != nil {
+			return nil, at(fmt.Sprintf("subjects[%d].", i), err)
+		}
+	}
+	return subjects, nil
 }

@@ -76,17 +76,16 @@ func watched(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subje
 	if len(inputs) == 0 || len(inputs) > maxSubjects {
 		return nil, badInput("subjects must be 1 to %d; there are %d", maxSubjects, len(inputs))
 	}
-	subjects := make([]storage.Subject, len(inputs))
-	first := make(map[storage.Subject]int, len(inputs))
-	for i, input := range inputs {
-		subject, err := subjectOf(ctx, input.Biz, input.BizID)
-		if err != nil {
-			return nil, at(fmt.Sprintf("subjects[%d].", i), err)
-		}
+	subjects, err := subjectsOf(ctx, inputs)
+	if err != nil {
+		return nil, err
+	}
+	first := make(map[storage.Subject]int, len(subjects))
+	for i, subject := range subjects {
 		if before, twice := first[subject]; twice {
 			return nil, badInput("subjects[%d] is the same as subjects[%d]; name each once", i, before)
 		}
-		subjects[i], first[subject] = subject, i
+		first[subject] = i
 	}
 	return subjects, nil
 }

@@ -26,9 +26,9 @@ type lookAhead func(a *ahead, field *plan.Field, object any)
 var lines = map[string]line{
 	"Query.interactive":  {ahead: (*ahead).interactive},
 	"Query.interactives": {ahead: (*ahead).interactives},
-	"Query.node":         {ahead: (*ahead).node},
-	"Query.nodes":        {ahead: (*ahead).nodes},
-	"Query.folder":       {ahead: (*ahead).folder},
+	"Query.node":         byID("id", 0),
+	"Query.nodes":        byID("ids", 0),
+	"Query.folder":       byID("id", storage.NodeFolder),
 	"Query.viewer":       {ahead: (*ahead).viewer},
 	"Query.user":         {ahead: (*ahead).user},
 
@@ -110,14 +110,12 @@ type batch[K comparable, V any] struct {
 	load   func(*loaders.Loaders, context.Context, K) (V, error)
 }
 
+func batchOf[K comparable, V any](wanted func(*loaders.Wants) *[]K, load func(*loaders.Loaders, context.Context, K) (V, error)) batch[K, V] {
+	return batch[K, V]{wanted, load}
+}
+
 var (
-	subjects = batch[storage.Subject, *storage.Interactive]{
-		func(w *loaders.Wants) *[]storage.Subject { return &w.Interactives }, (*loaders.Loaders).Interactive,
-	}
-	states = batch[storage.StateKey, storage.States]{
-		func(w *loaders.Wants) *[]storage.StateKey { return &w.States }, (*loaders.Loaders).States,
-	}
-	folders = batch[storage.FolderKey, *storage.Folder]{
-		func(w *loaders.Wants) *[]storage.FolderKey { return &w.Folders }, (*loaders.Loaders).Folder,
-	}
+	subjects = batchOf(func(w *loaders.Wants) *[]storage.Subject { return &w.Interactives }, (*loaders.Loaders).Interactive)
+	states   = batchOf(func(w *loaders.Wants) *[]storage.StateKey { return &w.States }, (*loaders.Loaders).States)
+	folders  = batchOf(func(w *loaders.Wants) *[]storage.FolderKey { return &w.Folders }, (*loaders.Loaders).Folder)
 )

@@ -1,8 +1,6 @@
 package limits
 
 import (
-	"slices"
-
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/lexer"
@@ -24,10 +22,10 @@ func checkTokens(text string) *gqlerror.Error {
 			break
 		}
 		tokens++
-		switch {
-		case slices.Contains(opening, token.Kind):
+		switch token.Kind { //nolint:exhaustive // the brackets
+		case lexer.BraceL, lexer.BracketL, lexer.ParenL:
 			nesting++
-		case slices.Contains(closing, token.Kind):
+		case lexer.BraceR, lexer.BracketR, lexer.ParenR:
 			nesting--
 		}
 		if nesting > MaxNesting {
@@ -39,12 +37,6 @@ func checkTokens(text string) *gqlerror.Error {
 	}
 	return nil
 }
-
-// The brackets.
-var (
-	opening = []lexer.Type{lexer.BraceL, lexer.BracketL, lexer.ParenL}
-	closing = []lexer.Type{lexer.BraceR, lexer.BracketR, lexer.ParenR}
-)
 
 // shape is how large a selection is with its fragments filled in.
 type shape struct {
