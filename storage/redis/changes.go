@@ -38,7 +38,7 @@ func (s *Store) invalidated(keys []rueidis.RedisMessage) {
 	if len(subjects) == 0 {
 		return
 	}
-	s.near.forget(subjects)
+	s.counts.Cache.Forget(subjects)
 	if l := s.listener.Load(); l != nil {
 		l.changed(subjects)
 	}

@@ -209,5 +209,5 @@ func (s *Store) attach(ctx context.Context) error {
 // again from what it has now.
 func (s *Store) rewind() {
 	s.distrust()
-	s.floors.forget()
+	s.counts.Cache.Reset()
 }

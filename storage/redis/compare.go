@@ -15,6 +15,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
@@ -139,18 +140,22 @@ func (c comparison) lookAgain(ctx context.Context, at *epoch) error {
 	return nil
 }
 
-// readPatiently reads from Redis, again where a connection was lost or a server
-// was not ready: nothing answers in its place. Errors: storage.ErrUnavailable
-// after the last try, the context's.
-func (s *Store) readPatiently(ctx context.Context, what string, f func(context.Context) error) error {
+// patiently reads again where a connection was lost or a server was not ready:
+// nothing answers in place of Redis. Errors: storage.ErrUnavailable after the last
+// try, what f returns otherwise, the context's.
+func patiently(ctx context.Context, f func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := s.inRedis(ctx, what, f)
+		err := f()
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
 	}, backoff.WithMaxTries(readTries))
 	return err
+}
+
+func (s *Store) readPatiently(ctx context.Context, what string, f func(context.Context) error) error {
+	return patiently(ctx, func() error { return s.inRedis(ctx, what, f) })
 }
 
 // scan hands on the keys with a prefix, some at a time.
@@ -184,22 +189,22 @@ func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (ma
 			subjects = append(subjects, subject)
 		}
 	}
-	var copied []counted
-	err := s.readPatiently(ctx, "read counts", func(ctx context.Context) (err error) {
-		copied, err = s.readCounts(ctx, at, subjects)
+	var copied []counts.Result
+	err := patiently(ctx, func() (err error) {
+		copied, err = s.counts.InRedis(ctx, at.keys, subjects)
 		return err
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	inDatabase, err := s.storedCounts(ctx, subjects)
+	inDatabase, err := s.counts.Stored(ctx, subjects)
 	if err != nil {
 		return nil, 0, err
 	}
 	found := make(map[Stale]bool)
 	n := int64(0)
 	for i := range copied {
-		if !copied[i].known {
+		if !copied[i].Known {
 			continue
 		}
 		n++
@@ -249,9 +254,7 @@ func (s *Store) compareWindow(
 		}
 	}
 	if fields["~f"] == "1" {
-		windows, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]mirror.Window, error) {
-			return s.opts.Database.Windows(ctx, []mirror.WindowKey{of}, 3*s.opts.Window) // trim leaves a quarter more subjects, of two states each
-		})
+		windows, err := s.source.Windows(ctx, []mirror.WindowKey{of}, 3*s.opts.Window) // trim leaves a quarter more subjects, of two states each
 		if err != nil {
 			return 0, err
 		}
@@ -263,9 +266,7 @@ func (s *Store) compareWindow(
 	for id := range ids {
 		keys = append(keys, storage.StateKey{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz, BizID: id}})
 	}
-	states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, keys, window.KindSet)
-	})
+	states, err := s.source.States(ctx, keys, window.KindSet)
 	if err != nil {
 		return 0, err
 	}

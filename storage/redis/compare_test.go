@@ -9,6 +9,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -43,7 +44,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 		t.Errorf("%d compared, found %+v", n, found)
 	}
 	for _, words := range [][]string{
-		{"HSET", s.countsKey(movie), countsField, "4 0 7 0 0"},
+		{"HSET", s.countsKey(movie), counts.Field, "4 0 7 0 0"},
 		{"HSET", s.windowKey(mirror.WindowKey{User: odd, Biz: "video"}), "smovie", "10 - 1 2 0:2;"},
 		{"HDEL", s.windowKey(mirror.WindowKey{User: bob, Biz: "video"}), window.Field(other.BizID)},
 	} {

@@ -19,8 +19,8 @@
 //
 // What an earlier epoch holds is not read, and ends by itself.
 //
-// Counts are read through the client's own cache, which Redis invalidates.
-// What was read so is near, ready for use, for as long as that cache keeps it.
+// Counts are read through the client's own cache, which Redis invalidates, and
+// cached decoded for as long as that keeps them (internal/counts).
 // They are written by Publish and by fills, never over a version as new.
 //
 // A window holds an entry for each state of a reaction or a collection, those of
@@ -103,9 +103,9 @@
 //     TestReactionsMergeInAnyOrder, TestClearsAreConditionalWithoutRedis,
 //     TestClearOfWhatTheWindowLacks, TestDroppedClearIsTakenBack,
 //     TestInterleavingsWithLosses.
-//   - I5: TestCountsNeverGoBack. What is near is what the client's cache would
-//     answer: TestWhatIsNearIsWhatWasReadUnlessItHasChangedSince,
-//     TestWhatIsNearGoesWithTheClientsCache, and TestInterleavings.
+//   - I5: TestCountsNeverGoBack. What is cached is what the client's cache
+//     would answer: TestWhatIsCachedIsWhatWasReadUnlessItHasChangedSince,
+//     TestWhatIsCachedGoesWithTheClientsCache, and TestInterleavings.
 //   - A fill never brings back the past: TestStaleFillIsDropped,
 //     TestFillDuringATransactionIsDropped, TestLookKeepsAlive. What is shown and not committed
 //     outlives a reload: TestShownOutlivesAReload. What was rolled back leaves
@@ -132,7 +132,7 @@
 //     TestNothingIsLostWithAConnection.
 //   - I7: TestRoundTrips, TestMissesAtOnceAskOnce.
 //     Memory is bounded: TestWindowsAreBounded,
-//     TestWhatIsNearIsBounded, TestEveryKeyHasAnAge.
+//     TestWhatIsCachedIsBounded, TestEveryKeyHasAnAge.
 //   - A malformed value affects its own key alone and is replaced from the
 //     database: TestMalformedValueIsReplacedFromTheDatabase. Scripts that Redis
 //     has lost are sent again: TestLostScriptsAreSentAgain. It needs few

@@ -10,6 +10,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 )
 
@@ -89,7 +90,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 				})
 			})
 			must(t, err)
-			outcome.At = outcome.At.Add(-freshTime) // the commit took that long
+			outcome.At = outcome.At.Add(-counts.FreshTime) // the commit took that long
 			must(t, s.Publish(t.Context(), outcome))
 			wantLikes(t, "afterwards", see(t, s, alice, movie), 1, true)
 		})

@@ -10,10 +10,8 @@ import (
 
 	"ovation/breaker"
 	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
 )
-
-// errCached: the client's own cache has answered, which says nothing about Redis.
-var errCached = fmt.Errorf("answered from the cache: %w", breaker.ErrIgnored)
 
 // errPartial: some servers do not answer. The others are used.
 var errPartial = errors.New("some servers do not answer")
@@ -43,7 +41,7 @@ func (p *part) healthy() bool { return p.Err() == nil }
 // do calls f, unless the breaker is open. Errors: those of breaker.Do.
 func (p *part) do(ctx context.Context, what string, f func(context.Context) error) error {
 	err := p.Do(ctx, f)
-	if err == nil || errors.Is(err, errCached) {
+	if err == nil || errors.Is(err, scripts.ErrCached) {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
@@ -95,7 +93,7 @@ func (p *part) answered(gap error) {
 func (s *Store) inRedis(ctx context.Context, what string, f func(context.Context) error) error {
 	return s.redis.do(ctx, what, func(ctx context.Context) error {
 		err := f(ctx)
-		if err != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, errCached) {
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, scripts.ErrCached) {
 			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 		}
 		return err

@@ -13,6 +13,7 @@ import (
 	"ovation/internal/testing/seed"
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -216,16 +217,16 @@ func (in *interleaving) atRest() {
 	for u, silent := range in.silent {
 		in.acked[u].reads += silent
 	}
-	counts := countWords(in.acked)
+	acked := countWords(in.acked)
 	there, err := in.database.Interactives(ctx, storage.User{Tenant: in.subject.Tenant}, []storage.Subject{in.subject}, 0)
-	if err != nil || withoutVersion(there[0].Counts) != counts {
-		in.reportf("at rest, the database counts %+v (%v), want %+v", there, err, counts)
+	if err != nil || withoutVersion(there[0].Counts) != acked {
+		in.reportf("at rest, the database counts %+v (%v), want %+v", there, err, acked)
 		return
 	}
-	var copied counted
+	var copied counts.Result
 	differs := func() bool {
 		copied, err = countsInRedis(ctx, in.worker, in.subject)
-		return err != nil || copied.known && copied.Counts != there[0].Counts
+		return err != nil || copied.Known && copied.Counts != there[0].Counts
 	}
 	// What a writer that died has not published ends with the guard.
 	for over := time.Now().Add(in.worker.opts.Guard + settleTime); differs() && time.Now().Before(over); {

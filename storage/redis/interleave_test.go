@@ -11,6 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/behind"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/sqlite"
@@ -80,18 +82,20 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 		subject: storage.Subject{Tenant: run, Biz: "video", BizID: "1"},
 		include: map[int64][interleavedUsers]word{0: {}}, learnt: make(map[string]bool),
 	}
-	behind := steppedDatabase{db, chance(random, 0.3)}
+	under := steppedDatabase{db, chance(random, 0.3)}
 	opts := base.opts
-	opts.Database = behind
+	opts.Database = under
 	most := 1 // others may come between any two windows
 	if chance(random, 0.3) {
 		most = base.scripts.Most
 	}
 	store := func(node int) *Store {
-		s := &Store{Store: behind, opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
+		s := &Store{Store: under, opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
+		s.source = behind.Source{DB: under, Do: base.reads.do}
 		s.client = steppedClient{base.client, in.caches, node}
-		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.inRedis}
-		s.unshown, s.near = newUnshown(), in.caches.near[node]
+		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.inRedis, Down: s.redis.Err}
+		s.unshown = newUnshown()
+		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.near[node], Life: opts.Life}
 		s.epoch.Store(base.epoch.Load())
 		return s
 	}
@@ -102,6 +106,7 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 		}
 	}
 	in.worker = store(0)
+	in.worker.counts.Cache = counts.NewCache() // it is a process of its own
 	return in
 }
 

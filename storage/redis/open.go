@@ -16,6 +16,8 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/behind"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 )
@@ -77,8 +79,6 @@ const (
 	refreshTime  = 5 * time.Second  // between two looks at what belongs to a cluster
 	localCache   = 32 << 20         // bytes of the client's cache, for each connection
 	startTime    = 10 * time.Second // that the first poll may be tried
-	localLife    = 10 * time.Minute
-	unknownLife  = time.Minute // of the zero counts of a subject nobody has touched
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -118,10 +118,9 @@ type Store struct {
 	redis    *part
 	database *part
 	reads    *class // of the database, by key
+	source   behind.Source
 	lists    *class // of the database
-	flights  flights
-	near     *near
-	floors   floors
+	counts   *counts.Reader
 	glances  glances
 	scripts  *scripts.Runner
 
@@ -163,12 +162,13 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), near: newNear()}
+	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), counts: &counts.Reader{Cache: counts.NewCache(), Life: o.Life}}
 	s.clock.local = o.Now
 	s.epoch.Store(new(epoch))
 	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, &o)
 	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, &o)
 	s.reads = newClass(s.database, o.MaxReads, 0)
+	s.source = behind.Source{DB: o.Database, Do: s.reads.do}
 	s.lists = newClass(s.database, o.MaxLists, o.ListTimeout)
 	client.CacheSizeEachConn = localCache
 	client.Dialer.Timeout = time.Second
@@ -181,7 +181,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.ClusterOption.ShardsRefreshInterval = refreshTime
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
 		if keys == nil { // the connection is lost, or all keys are
-			s.near.forgetAll()
+			s.counts.Cache.ForgetAll()
 			s.suspect()
 			return
 		}
@@ -192,7 +192,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
-	s.scripts = scripts.NewRunner(s.client, s.inRedis, o.Logger)
+	s.scripts = scripts.NewRunner(s.client, s.inRedis, s.redis.Err, o.Logger)
+	s.counts.Redis, s.counts.Database = s.scripts, s.source
 	err = s.firstPoll(ctx)
 	if err == nil && o.Passive {
 		err = s.attach(ctx)

@@ -126,7 +126,7 @@ func (s *Store) publishStored(ctx context.Context, at *epoch, subjects []storage
 	for i := range subjects {
 		counts[i].Subject = subjects[i]
 	}
-	counts, err := s.presentCounts(ctx, counts)
+	counts, err := s.counts.StoredAgain(ctx, counts)
 	if err != nil {
 		return err
 	}

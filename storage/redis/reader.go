@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/behind"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
@@ -34,7 +36,7 @@ func (s *Store) Interactives(
 	if err := s.ready(ctx); err != nil || len(subjects) == 0 {
 		return []storage.Interactive{}, err
 	}
-	ctx = newLookup(ctx)
+	ctx = behind.NewLookup(ctx)
 	if at := s.present(); at != nil {
 		doubted := !viewer.Anonymous() && s.inDoubt(at)
 		out, err := s.fromRedis(ctx, at, viewer, subjects, kinds)
@@ -79,9 +81,7 @@ func (s *Store) fromDatabase(
 	if overlay != nil {
 		asked |= window.KindSet
 	}
-	out, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
-		return s.Store.Interactives(ctx, viewer, subjects, asked)
-	})
+	out, err := s.source.Interactives(ctx, viewer, subjects, asked)
 	freshness := storage.Stale
 	if err != nil {
 		if !errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil {
@@ -108,7 +108,7 @@ func (s *Store) fromDatabase(
 func (s *Store) fromRedis(
 	ctx context.Context, at *epoch, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
-	counts, fills, err := s.counts(ctx, at, subjects, true)
+	counts, fills, err := s.counts.Read(ctx, at.keys, subjects, true)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (s *Store) fromRedis(
 	}
 	for i := range out {
 		out[i] = storage.Interactive{Subject: subjects[i], Counts: counts[i].Counts, Freshness: freshness}
-		if !counts[i].known {
+		if !counts[i].Known {
 			out[i].Freshness = storage.Unavailable
 		}
 	}
@@ -161,9 +161,7 @@ func (s *Store) addOwn(
 
 // addReads adds what the viewer has read, as the database has it.
 func (s *Store) addReads(ctx context.Context, keys []storage.StateKey, out []storage.Interactive) error {
-	stored, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, keys, storage.KindsOf(storage.KindRead))
-	})
+	stored, err := s.source.States(ctx, keys, storage.KindsOf(storage.KindRead))
 	switch {
 	case err == nil:
 		for i := range out {
@@ -188,7 +186,7 @@ func (s *Store) readAgain(
 		subjects[i] = out[n].Subject
 		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
 	}
-	counts, fills, err := s.counts(ctx, at, subjects, false)
+	counts, fills, err := s.counts.Read(ctx, at.keys, subjects, false)
 	if err != nil {
 		return err
 	}
@@ -200,7 +198,7 @@ func (s *Store) readAgain(
 	var still []int
 	for i, n := range older {
 		out[n].Counts, out[n].Freshness = counts[i].Counts, storage.Live
-		if !counts[i].known {
+		if !counts[i].Known {
 			out[n].Freshness = storage.Unavailable
 		}
 		if !again[i].Show(&out[n], keys[i], kinds) {
@@ -216,7 +214,7 @@ func (s *Store) readAgain(
 // ofOneMoment takes counts and states of one moment from the database, which
 // tell what the counts include, and lays over them what the database lacks. own
 // are the entries of those that are asked for. The counts go into Redis, which may
-// be behind for longer than the floors last; they are storage.Stale where they
+// be behind for longer than what was seen is remembered; they are storage.Stale where they
 // cannot, or took too long to be read.
 func (s *Store) ofOneMoment(
 	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []window.Entries, kinds storage.Kinds,
@@ -226,9 +224,7 @@ func (s *Store) ofOneMoment(
 		subjects[i] = out[n].Subject
 	}
 	asked := time.Now()
-	found, err := ask(ctx, s, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
-		return s.Store.Interactives(ctx, viewer, subjects, window.KindSet)
-	})
+	found, err := s.source.Interactives(ctx, viewer, subjects, window.KindSet)
 	if err != nil && (!errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil) {
 		return err
 	}
@@ -243,9 +239,9 @@ func (s *Store) ofOneMoment(
 	freshness := storage.Live
 	fills := make([]scripts.Call, len(found))
 	for i := range found {
-		fills[i] = s.countsCall(at, subjects[i], found[i].Counts)
+		fills[i] = s.counts.Write(at.keys, subjects[i], found[i].Counts)
 	}
-	if time.Since(asked) > freshTime || s.scripts.RunAll(ctx, "fill", fills, nil) != nil {
+	if time.Since(asked) > counts.FreshTime || s.scripts.RunAll(ctx, "fill", fills, nil) != nil {
 		freshness = storage.Stale
 	}
 	keys := keysOf(viewer, subjects)
@@ -253,7 +249,7 @@ func (s *Store) ofOneMoment(
 		to := &out[n]
 		own[i].Since(&found[i])
 		to.Counts, to.Freshness = found[i].Counts, freshness
-		s.floors.raise(subjects[i], to.Counts)
+		s.counts.Cache.Seen(subjects[i], to.Counts)
 		own[i].Show(to, keys[i], kinds)
 	}
 	return nil
@@ -298,9 +294,7 @@ func (s *Store) look(
 	}
 	if len(named) > 0 && kinds.Has(storage.KindRead) {
 		asked := pick(keys, named)
-		stored, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-			return s.Store.States(ctx, asked, storage.KindsOf(storage.KindRead))
-		})
+		stored, err := s.source.States(ctx, asked, storage.KindsOf(storage.KindRead))
 		if err != nil {
 			return nil, "", err
 		}
@@ -331,9 +325,7 @@ func (s *Store) lookAt(
 		}
 	}
 	overlay := s.unshown.over(asked)
-	states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, asked, kinds&window.KindSet)
-	})
+	states, err := s.source.States(ctx, asked, kinds&window.KindSet)
 	if err != nil {
 		return "", err
 	}
@@ -386,4 +378,13 @@ func lookedAt(
 		out[n] = own[i].States(asked[i], kinds)
 	}
 	return where, nil
+}
+
+// pick returns the elements at the indices.
+func pick[E any](list []E, at []int) []E {
+	out := make([]E, len(at))
+	for i, n := range at {
+		out[i] = list[n]
+	}
+	return out
 }

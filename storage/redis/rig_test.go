@@ -9,6 +9,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/sqlite"
@@ -87,10 +88,10 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 }
 
 // countsInRedis are the counts that Redis has, past whatever a store knows.
-func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counted, error) {
-	out, err := s.readCounts(ctx, s.epoch.Load(), []storage.Subject{of})
+func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Result, error) {
+	out, err := s.counts.InRedis(ctx, s.epoch.Load().keys, []storage.Subject{of})
 	if err != nil {
-		return counted{}, err
+		return counts.Result{}, err
 	}
 	return out[0], nil
 }

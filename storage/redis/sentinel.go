@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 )
 
@@ -80,7 +81,7 @@ func (s *Store) probe(ctx context.Context) error {
 			return err
 		}
 		for _, reply := range s.client.DoMultiCache(ctx,
-			rueidis.CT(s.client.B().Hget().Key(key).Field(countsField).Cache(), time.Second)) {
+			rueidis.CT(s.client.B().Hget().Key(key).Field(counts.Field).Cache(), time.Second)) {
 			if failed := reply.Error(); !rueidis.IsRedisNil(failed) { // it may have been evicted
 				err = errors.Join(err, failed)
 			}

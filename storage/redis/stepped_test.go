@@ -11,6 +11,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/sqlite"
@@ -72,7 +73,7 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, l
 type localCaches struct {
 	of    []map[string]rueidis.RedisResult
 	stale []map[string]bool
-	near  []*near
+	near  []*counts.Cache
 }
 
 func newLocalCaches(nodes int) *localCaches {
@@ -80,8 +81,8 @@ func newLocalCaches(nodes int) *localCaches {
 	for range nodes {
 		c.of = append(c.of, map[string]rueidis.RedisResult{})
 		c.stale = append(c.stale, map[string]bool{})
-		c.near = append(c.near, newNear())
-		c.near[len(c.near)-1].until = func(rueidis.RedisResult) int64 { return math.MaxInt64 }
+		c.near = append(c.near, counts.NewCache())
+		c.near[len(c.near)-1].Until = func(rueidis.RedisResult) int64 { return math.MaxInt64 }
 	}
 	return c
 }
@@ -100,7 +101,7 @@ func (c *localCaches) hear(node int) {
 	for key := range c.stale[node] {
 		delete(c.of[node], key)
 		if subject, ok := keyspace.SubjectOf(prefixOf(key), key); ok {
-			c.near[node].forget([]storage.Subject{subject})
+			c.near[node].Forget([]storage.Subject{subject})
 		}
 	}
 	clear(c.stale[node])
@@ -116,7 +117,7 @@ func prefixOf(key string) string {
 func (c *localCaches) lose(node int) {
 	clear(c.of[node])
 	clear(c.stale[node])
-	c.near[node].forgetAll()
+	c.near[node].ForgetAll()
 }
 
 // steppedClient stops before every command, each of a pipeline too, and reads
@@ -165,7 +166,7 @@ func (c steppedClient) DoMultiCache(ctx context.Context, commands ...rueidis.Cac
 			out[i] = cached
 			continue
 		}
-		out[i] = c.Do(ctx, c.B().Hget().Key(key).Field(countsField).Build())
+		out[i] = c.Do(ctx, c.B().Hget().Key(key).Field(counts.Field).Build())
 		c.caches.of[c.node][key] = out[i]
 		delete(c.caches.stale[c.node], key)
 	}

@@ -59,9 +59,7 @@ func (s *Store) persisted(ctx context.Context, actions []storage.Action) (done, 
 		keys[i] = storage.StateKey{User: actions[i].User, Subject: actions[i].Subject}
 		kinds |= storage.KindsOf(actions[i].Kind)
 	}
-	found, err := ask(ctx, s, "look for what is not shown", func(ctx context.Context) ([]storage.States, error) {
-		return s.Store.States(ctx, keys, kinds)
-	})
+	found, err := s.source.States(ctx, keys, kinds)
 	for i := range found {
 		if window.Included(&found[i], &actions[i]) {
 			done = append(done, actions[i])

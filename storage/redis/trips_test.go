@@ -75,9 +75,9 @@ func TestRoundTrips(t *testing.T) {
 			}
 			if c.what == "cold" { // what was absent is cached as absent until Redis says otherwise
 				eventually(t, "the client has heard of the counts", func() bool {
-					counts, err := s.copiedCounts(t.Context(), s.epoch.Load(), all, true)
+					counts, err := s.counts.Cached(t.Context(), s.epoch.Load().keys, all)
 					for i := range counts {
-						if !counts[i].known {
+						if !counts[i].Known {
 							return false
 						}
 					}

@@ -256,9 +256,7 @@ func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.
 	}
 	found := make(map[int]storage.States, len(missing))
 	if len(missing) > 0 {
-		states, err := ask(ctx, s, "read states", func(ctx context.Context) ([]storage.States, error) {
-			return s.Store.States(ctx, pick(keys, missing), window.KindSet)
-		})
+		states, err := s.source.States(ctx, pick(keys, missing), window.KindSet)
 		if err != nil {
 			return err
 		}
@@ -309,9 +307,7 @@ func (s *Store) loadWindows(ctx context.Context, windows []*windowRead) ([]mirro
 	if len(keys) == 0 {
 		return out, nil
 	}
-	found, err := ask(ctx, s, "read windows", func(ctx context.Context) ([]mirror.Window, error) {
-		return s.opts.Database.Windows(ctx, keys, s.opts.Window)
-	})
+	found, err := s.source.Windows(ctx, keys, s.opts.Window)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,15 @@ package scripts
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"ovation/breaker"
 )
 
 // Runner runs scripts. Most is 1 where not all keys lie in one place.
@@ -19,6 +22,8 @@ type Runner struct {
 	// Do calls Redis, unless it is known to be unavailable. Its error is
 	// storage.ErrUnavailable or that of the caller's context.
 	Do func(ctx context.Context, what string, f func(context.Context) error) error
+	// Down returns storage.ErrUnavailable while Redis is known to be unavailable.
+	Down func() error
 }
 
 // Pipeline is how many scripts are sent at once. Each of them is short; a
@@ -148,7 +153,12 @@ func Spread(d time.Duration) string {
 	return Text(max(1, ms-ms/10+rand.Int64N(ms/5+1))) //nolint:gosec // nobody gains by guessing it
 }
 
-// NewRunner returns a runner that calls Redis by do.
-func NewRunner(client rueidis.Client, do func(context.Context, string, func(context.Context) error) error, log *slog.Logger) *Runner {
-	return &Runner{Client: client, Most: togetherAt(client), Malformed: newMalformed(log), Log: log, Do: do}
+// NewRunner returns a Runner that calls Redis by do.
+func NewRunner(
+	client rueidis.Client, do func(context.Context, string, func(context.Context) error) error, down func() error, log *slog.Logger,
+) *Runner {
+	return &Runner{Client: client, Most: togetherAt(client), Malformed: newMalformed(log), Log: log, Do: do, Down: down}
 }
+
+// ErrCached: the client's own cache has answered, which says nothing about Redis.
+var ErrCached = fmt.Errorf("answered from the cache: %w", breaker.ErrIgnored)

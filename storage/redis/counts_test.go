@@ -1,0 +1,31 @@
+package redis
+
+import (
+	"testing"
+
+	"ovation/storage"
+	"ovation/storage/redis/internal/counts"
+)
+
+// What is cached goes when Redis tells that it has changed, and when there is
+// nobody to tell it.
+func TestWhatIsCachedGoesWithTheClientsCache(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	isCached := func() bool {
+		return len(s.counts.Cache.Find(s.epoch.Load().keys, []storage.Subject{movie}, make([]counts.Result, 1))) == 0
+	}
+	read := func() bool {
+		see(t, s, storage.User{Tenant: movie.Tenant}, movie)
+		return isCached()
+	}
+	eventually(t, "the counts are cached", read)
+	persist(t, db, s, react(bob, movie, storage.Like, 10))
+	eventually(t, "they go when they change", func() bool { return !isCached() })
+	eventually(t, "the counts are cached again", read)
+	if got := see(t, s, storage.User{Tenant: movie.Tenant}, movie); got.LikeCount != 1 {
+		t.Errorf("%d likes; want 1", got.LikeCount)
+	}
+	server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	eventually(t, "they go with the connection", func() bool { return !isCached() })
+}
