@@ -87,21 +87,16 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// request runs requests on a channel of their own, in time.
-func (c *change) request(requests func(*amqp091.Channel) error) error {
-	return c.session.within(func() error { return c.session.with(requests) })
-}
-
 // examine takes the lock and finds out what there is.
 func (c *change) examine() error {
-	if err := c.session.within(func() error { return c.session.expect(c.opts) }); err != nil {
+	if err := c.session.expect(c.opts); err != nil {
 		return err
 	}
-	if err := c.session.within(func() error { return c.session.lock(c.opts) }); err != nil {
+	if err := c.session.lock(c.opts); err != nil {
 		return fmt.Errorf("take the lock: %w", c.opts.explain(c.opts.lock(), err))
 	}
 	for partition := range maxPartitions {
-		lacks, err := c.lacks(c.opts.queue(partition))
+		lacks, err := c.session.lacks(c.opts.queue(partition))
 		if err != nil {
 			return fmt.Errorf("look for partition %d: %w", partition, err)
 		}
@@ -112,19 +107,11 @@ func (c *change) examine() error {
 	return c.findOld()
 }
 
-func (c *change) lacks(queue string) (lacks bool, err error) {
-	err = c.session.within(func() (err error) {
-		lacks, err = c.session.lacks(queue)
-		return err
-	})
-	return lacks, err
-}
-
 // findOld finds the old number by asking for the new one: the broker refuses it and
 // tells what there is. Where there is no marker, a run before was killed that was
 // about to make it, and there is no old number to keep.
 func (c *change) findOld() error {
-	err := c.make(markerOf(c.opts))
+	err := c.session.make(c.opts, markerOf(c.opts))
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
 		if c.from = partitionsIn(refused); c.from == 0 {
 			return fmt.Errorf("the number that there is cannot be read: %w", err)
@@ -135,12 +122,8 @@ func (c *change) findOld() error {
 	return err
 }
 
-func (c *change) make(queues ...declaration) error {
-	return c.session.within(func() error { return c.session.make(c.opts, queues...) })
-}
-
 func (c *change) remove(queue string) error {
-	return c.request(func(channel *amqp091.Channel) error {
+	return c.session.with(func(channel *amqp091.Channel) error {
 		_, err := channel.QueueDelete(queue, false, false, false)
 		return err
 	})
@@ -149,7 +132,7 @@ func (c *change) remove(queue string) error {
 // unchanged reports whether there is nothing to do: the number is the new one, the
 // gate is open and nothing lies in queues that are not used.
 func (c *change) unchanged() (bool, error) {
-	closed, err := c.lacks(c.opts.gate())
+	closed, err := c.session.lacks(c.opts.gate())
 	if err != nil || closed || c.from != c.opts.Partitions {
 		return false, err
 	}
@@ -254,7 +237,7 @@ func (c *change) partitions(from int) (names []string) {
 // that is missing has none.
 func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 	for _, name := range queues {
-		err := c.request(func(channel *amqp091.Channel) error {
+		err := c.session.with(func(channel *amqp091.Channel) error {
 			state, err := channel.QueueDeclarePassive(name, true, false, false, false, nil)
 			total.Messages += state.Messages
 			total.Consumers += state.Consumers
@@ -271,7 +254,7 @@ func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 func (c *change) open(ctx context.Context) error {
 	opts := c.opts
 	opts.draining = true
-	if err := c.make(opts.used()...); err != nil {
+	if err := c.session.make(c.opts, opts.used()...); err != nil {
 		return err
 	}
 	// New queues must outlive a crash before anything is confirmed.
@@ -288,7 +271,7 @@ func (c *change) reopen(ctx context.Context, partitions int) error {
 	opts := c.opts
 	opts.Partitions = partitions
 	for {
-		err := c.make(markerOf(opts))
+		err := c.session.make(c.opts, markerOf(opts))
 		if refused, is := errors.AsType[*amqp091.Error](err); !is || refused.Code != amqp091.PreconditionFailed {
 			if err != nil {
 				return err
@@ -299,7 +282,7 @@ func (c *change) reopen(ctx context.Context, partitions int) error {
 			return err
 		}
 	}
-	return c.make(holdsNothing(opts.gate()))
+	return c.session.make(c.opts, holdsNothing(opts.gate()))
 }
 
 // restore opens the gate with the old number, over a connection of its own: the other
@@ -320,7 +303,7 @@ func (c *change) restoreOver(ctx context.Context) (err error) {
 	}
 	defer c.session.close()
 	for {
-		err := c.session.within(func() error { return c.session.lock(c.opts) })
+		err := c.session.lock(c.opts)
 		if err == nil {
 			return c.reopen(ctx, c.from)
 		}
