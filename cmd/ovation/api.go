@@ -29,10 +29,10 @@ type apiFlags struct {
 	Audience       string   `help:"What the aud claim of a token must hold; required with --jwks, where any accepts the tokens of other applications too." variable:"OVATION_AUDIENCE"`
 	AllowedOrigins []origin `help:"Other web sites that may call the API, comma-separated; * is all."  variable:"OVATION_ALLOWED_ORIGINS"`
 
-	MaxStreams        streamBound `default:"20000" help:"WebSockets and event streams that may be open."                                      variable:"OVATION_MAX_STREAMS"`
-	MaxStreamsPerUser streamBound `default:"50"    help:"How many of them a signed-in user may have."                                         variable:"OVATION_MAX_STREAMS_PER_USER"`
-	MaxSubscriptions  streamBound `default:"50000" help:"Subscriptions that may be open."                                                     variable:"OVATION_MAX_SUBSCRIPTIONS"`
-	MaxPerSocket      streamBound `default:"100"   help:"Operations that may go on at the same time on one WebSocket, subscriptions included." variable:"OVATION_MAX_PER_SOCKET"`
+	MaxStreams        int `default:"20000" help:"WebSockets and event streams that may be open." type:"streams" variable:"OVATION_MAX_STREAMS"`
+	MaxStreamsPerUser int `default:"50" help:"How many of them a signed-in user may have." type:"streams" variable:"OVATION_MAX_STREAMS_PER_USER"`
+	MaxSubscriptions  int `default:"50000" help:"Subscriptions that may be open." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS"`
+	MaxPerSocket      int `default:"100" help:"Operations that may go on at the same time on one WebSocket, subscriptions included." type:"streams" variable:"OVATION_MAX_PER_SOCKET"`
 }
 
 // api is the API, with the pages for people.
@@ -76,13 +76,13 @@ func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHead
 		cfg.MetricsElsewhere = true
 	}
 	out.streams = transport.NewStreams(transport.StreamOptions{
-		MaxStreams: int(f.MaxStreams), MaxStreamsPerUser: int(f.MaxStreamsPerUser),
-		MaxStreamsPerAddress: int(f.MaxStreamsPerAddress), MaxSubscriptionsPerAddress: int(f.MaxSubscriptionsPerAddress),
-		AnonymousPercent: int(f.AnonymousPercent),
-		MaxSubscriptions: int(f.MaxSubscriptions), MaxPerSocket: int(f.MaxPerSocket), Registry: cfg.Registry,
+		MaxStreams: f.MaxStreams, MaxStreamsPerUser: f.MaxStreamsPerUser,
+		MaxStreamsPerAddress: f.MaxStreamsPerAddress, MaxSubscriptionsPerAddress: f.MaxSubscriptionsPerAddress,
+		AnonymousPercent: f.AnonymousPercent,
+		MaxSubscriptions: f.MaxSubscriptions, MaxPerSocket: f.MaxPerSocket, Registry: cfg.Registry,
 	})
 	cfg.Auth, cfg.Streams = auth, out.streams
-	cfg.MaxMutationFields, cfg.Limiter = int(f.MaxMutationFields), f.limiter(cfg.Logger, cfg.Registry)
+	cfg.MaxMutationFields, cfg.Limiter = f.MaxMutationFields, f.limiter(cfg.Logger, cfg.Registry)
 	for _, o := range f.AllowedOrigins {
 		cfg.AllowedOrigins = append(cfg.AllowedOrigins, string(o))
 	}

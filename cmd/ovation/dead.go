@@ -33,7 +33,7 @@ func (f deadFlags) with(ctx context.Context, use func(*amqp.Dead) error) (err er
 	if f.RabbitMQURL == "" {
 		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL. ovation dev puts no message aside.")
 	}
-	dead, err := amqp.OpenDead(ctx, f.options(string(f.Prefix), quietly))
+	dead, err := amqp.OpenDead(ctx, f.options(f.Prefix, quietly))
 	if err != nil {
 		return blame(blameQueue, err)
 	}
@@ -256,7 +256,7 @@ func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	mirror, err := c.openRedis(p.ctx, redis.Options{Database: database, Prefix: string(c.Prefix), Logger: quietly, RedisTimeout: bulkTimeout, Passive: true})
+	mirror, err := c.openRedis(p.ctx, redis.Options{Database: database, Prefix: c.Prefix, Logger: quietly, RedisTimeout: bulkTimeout, Passive: true})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

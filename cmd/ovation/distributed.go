@@ -30,7 +30,7 @@ func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now fu
 
 // prefixFlag keeps installations on the same servers apart.
 type prefixFlag struct {
-	Prefix keyPrefix `default:"ovation" help:"Begins every key in Redis and every queue in RabbitMQ; the same for every process." variable:"OVATION_PREFIX"`
+	Prefix string `default:"ovation" help:"Begins every key in Redis and every queue in RabbitMQ; the same for every process." type:"prefix" variable:"OVATION_PREFIX"`
 }
 
 // redisFlag says where Redis is.
@@ -47,12 +47,12 @@ type queueFlag struct {
 type queueFlags struct {
 	queueFlag `embed:""`
 
-	Partitions partitionCount `default:"4" help:"Queues that share the load; the same for every process. Where there are queues, their number, which ovation partitions changes." variable:"OVATION_PARTITIONS"`
+	Partitions int `default:"4" help:"Queues that share the load; the same for every process. Where there are queues, their number, which ovation partitions changes." type:"partitions" variable:"OVATION_PARTITIONS"`
 }
 
 // options are those of the queue.
 func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
-	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: int(f.Partitions), Logger: log}
+	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: f.Partitions, Logger: log}
 }
 
 // Which flag an error of a part is about.
@@ -94,7 +94,7 @@ func (f servicesFlags) openAll(p *program, command string, log *slog.Logger, met
 	if err != nil {
 		return nil, err
 	}
-	options := f.options(string(f.Prefix), log)
+	options := f.options(f.Prefix, log)
 	options.Metrics = metrics
 	queue, err := amqp.Open(p.ctx, options)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f servicesFlags) openCopied(p *program, command string, o redis.Options) (
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Database, o.Prefix, o.Now = database, string(f.Prefix), p.now
+	o.Database, o.Prefix, o.Now = database, f.Prefix, p.now
 	copied, err := f.openRedis(p.ctx, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, database.Close())
@@ -236,7 +236,7 @@ func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error
 	if f.RedisURL == "" {
 		return unmirrored{database}, nil
 	}
-	copied, err := f.openRedis(ctx, redis.Options{Database: database, Prefix: string(f.Prefix), Logger: log, RedisTimeout: bulkTimeout, Passive: true})
+	copied, err := f.openRedis(ctx, redis.Options{Database: database, Prefix: f.Prefix, Logger: log, RedisTimeout: bulkTimeout, Passive: true})
 	if err != nil {
 		return nil, errors.Join(err, database.Close())
 	}

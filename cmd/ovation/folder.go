@@ -29,15 +29,15 @@ const chooseFolder = "choose another folder by --data or OVATION_DATA"
 
 // dataFlag is the flag of every command that needs the data folder.
 type dataFlag struct {
-	Data folderPath `default:".ovation" help:"Folder of the database file and what belongs to it." variable:"OVATION_DATA"`
+	Data string `default:".ovation" help:"Folder of the database file and what belongs to it." type:"folder" variable:"OVATION_DATA"`
 }
 
 // file is the path of a file in the folder.
-func (d dataFlag) file(name string) string { return filepath.Join(string(d.Data), name) }
+func (d dataFlag) file(name string) string { return filepath.Join(d.Data, name) }
 
 // make makes the folder where it is missing.
 func (d dataFlag) make() error {
-	if err := os.MkdirAll(string(d.Data), 0o700); err != nil {
+	if err := os.MkdirAll(d.Data, 0o700); err != nil {
 		return fmt.Errorf("the data folder %s cannot be made: %w; %s", d.Data, err, chooseFolder)
 	}
 	return nil
@@ -75,9 +75,9 @@ func (d dataFlag) locked(name string) bool {
 
 // path is the folder as every process finds it.
 func (d dataFlag) path() string {
-	path, err := filepath.Abs(string(d.Data))
+	path, err := filepath.Abs(d.Data)
 	if err != nil {
-		return string(d.Data)
+		return d.Data
 	}
 	return path
 }

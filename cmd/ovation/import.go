@@ -23,21 +23,21 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
 
-	Map       string         `help:"Mapping to begin with: deskdrop, or a JSON file; see below."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
-	Format    fileFormat     `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson"         variable:"OVATION_IMPORT_FORMAT"`
-	Delimiter fieldDelimiter `help:"What separates the fields of CSV: a character, or tab; if empty, recognised by the header." placeholder:"CHARACTER" variable:"OVATION_IMPORT_DELIMITER"`
-	Tenant    tenantName     `default:"default"                                               help:"Tenant to import into."    variable:"OVATION_IMPORT_TENANT"`
-	Strict    bool           `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
+	Map       string `help:"Mapping to begin with: deskdrop, or a JSON file; see below."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
+	Format    string `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
+	Delimiter string `help:"What separates the fields of CSV: a character, or tab; if empty, recognised by the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
+	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" variable:"OVATION_IMPORT_TENANT"`
+	Strict    bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 
-	Biz       bizName           `help:"Kind of content of every row, for example article."                                               placeholder:"BIZ" variable:"OVATION_IMPORT_BIZ"`
+	Biz       string            `help:"Kind of content of every row, for example article." placeholder:"BIZ" type:"biz" variable:"OVATION_IMPORT_BIZ"`
 	BizColumn string            `help:"Or the column that holds it (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
-	All       actionName        `help:"What every row is, for a log without a column that says so: read, like, dislike, clear, collect or uncollect." placeholder:"ACTION" variable:"OVATION_IMPORT_ALL"`
+	All       string            `help:"What every row is, for a log without a column that says so: read, like, dislike, clear, collect or uncollect." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
 	Event     string            `help:"Column that says what was done (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
 	Events    map[string]string `help:"What its values mean: read, like, dislike, clear, unlike, undislike, collect, uncollect or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
-	TimeUnit  timeUnit          `help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)."                                 placeholder:"UNIT"            variable:"OVATION_IMPORT_TIME_UNIT"`
+	TimeUnit  string            `help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
 }
 
 // Help is the end of the command's help.
@@ -67,7 +67,7 @@ func (c *importCommand) Run(p *program) (err error) {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	src, err := importer.Open(p.ctx, c.File, p.stdin, string(c.Format))
+	src, err := importer.Open(p.ctx, c.File, p.stdin, c.Format)
 	if err != nil {
 		return verdict(importer.Result{}, err)
 	}
@@ -90,7 +90,7 @@ func (c *importCommand) Run(p *program) (err error) {
 
 	told, done := progress(p.stderr, src.Size())
 	result, err := importer.Import(p.ctx, store, src, importer.Options{
-		Mapping: mapping, Tenant: string(c.Tenant), Strict: c.Strict, Progress: told,
+		Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told,
 	})
 	done()
 	summarize(p.stdout, result)
@@ -115,7 +115,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	case c.All != "" && (c.Event != "" || len(c.Events) > 0):
 		return m, errors.New("--all or OVATION_IMPORT_ALL, and --event, --events or their variables, exclude each other")
 	case c.All != "":
-		m.All, m.Event, m.Events = string(c.All), "", nil
+		m.All, m.Event, m.Events = c.All, "", nil
 	case m.All != "" && (c.Event != "" || len(c.Events) > 0):
 		m.All, m.Event, m.Events = "", importer.DefaultMapping().Event, map[string]string{}
 	}
@@ -123,7 +123,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	case c.Biz != "" && c.BizColumn != "":
 		return m, errors.New("--biz or OVATION_IMPORT_BIZ, and --biz-column or OVATION_IMPORT_BIZ_COLUMN, exclude each other")
 	case c.Biz != "":
-		m.Biz, m.BizColumn = string(c.Biz), ""
+		m.Biz, m.BizColumn = c.Biz, ""
 	case c.BizColumn != "":
 		m.Biz, m.BizColumn = "", c.BizColumn
 	}
@@ -131,8 +131,8 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Subject = cmp.Or(c.Subject, m.Subject)
 	m.Event = cmp.Or(c.Event, m.Event)
 	m.Time = cmp.Or(c.Time, m.Time)
-	m.TimeUnit = cmp.Or(string(c.TimeUnit), m.TimeUnit)
-	m.Delimiter = cmp.Or(string(c.Delimiter), m.Delimiter)
+	m.TimeUnit = cmp.Or(c.TimeUnit, m.TimeUnit)
+	m.Delimiter = cmp.Or(c.Delimiter, m.Delimiter)
 	maps.Copy(m.Events, c.Events)
 	if err := m.Validate(); err != nil {
 		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // the others are checked by now

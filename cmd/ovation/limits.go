@@ -7,41 +7,32 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ovation/resolvers/limits"
 	"ovation/resolvers/rate"
 )
 
 // limitFlags bound what one client may ask.
 type limitFlags struct {
-	RatePerUser    unitRate       `default:"5000"  help:"Cost that a signed-in user may ask for in a second, and ten times as much at once; 0 is any." variable:"OVATION_RATE_PER_USER"`
-	RatePerAddress unitRate       `default:"20000" help:"The same for anonymous requests from one address (of IPv6, one /64)."                         variable:"OVATION_RATE_PER_ADDRESS"`
-	RatePerSocket  unitRate       `default:"5000"  help:"The same for one WebSocket, whoever is there."                                                variable:"OVATION_RATE_PER_SOCKET"`
+	RatePerUser    int            `default:"5000" help:"Cost that a signed-in user may ask for in a second, and ten times as much at once; 0 is any." type:"units" variable:"OVATION_RATE_PER_USER"`
+	RatePerAddress int            `default:"20000" help:"The same for anonymous requests from one address (of IPv6, one /64)." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
+	RatePerSocket  int            `default:"5000" help:"The same for one WebSocket, whoever is there." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
 	TrustedProxies []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is believed, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
 
-	MaxStreamsPerAddress       streamBound `default:"1000" help:"WebSockets and event streams that anonymous users of one address may have." variable:"OVATION_MAX_STREAMS_PER_ADDRESS"`
-	MaxSubscriptionsPerAddress streamBound `default:"5000" help:"Subscriptions that anonymous users of one address may have."                variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
-	AnonymousPercent           percentage  `default:"75"   help:"How much of all streams and subscriptions anonymous users may take."         variable:"OVATION_ANONYMOUS_PERCENT"`
+	MaxStreamsPerAddress       int `default:"1000" help:"WebSockets and event streams that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_STREAMS_PER_ADDRESS"`
+	MaxSubscriptionsPerAddress int `default:"5000" help:"Subscriptions that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
+	AnonymousPercent           int `default:"75" help:"How much of all streams and subscriptions anonymous users may take." type:"percentage" variable:"OVATION_ANONYMOUS_PERCENT"`
 
-	MaxMutationFields mutationFields `default:"10"    help:"Root fields that a mutation may have."                                                        variable:"OVATION_MAX_MUTATION_FIELDS"`
+	MaxMutationFields int `default:"10" help:"Root fields that a mutation may have." type:"fields" variable:"OVATION_MAX_MUTATION_FIELDS"`
 }
 
 func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *rate.Limiter {
 	cfg := rate.Config{
-		PerUser: int(f.RatePerUser), PerAddress: int(f.RatePerAddress), PerSocket: int(f.RatePerSocket),
+		PerUser: f.RatePerUser, PerAddress: f.RatePerAddress, PerSocket: f.RatePerSocket,
 		Logger: log, Registry: registry,
 	}
 	for _, proxy := range f.TrustedProxies {
 		cfg.TrustedProxies = append(cfg.TrustedProxies, proxy.Prefix)
 	}
 	return rate.New(cfg)
-}
-
-// unitRate is so many units of cost a second, 0 without a bound.
-type unitRate int
-
-// UnmarshalText refuses what is no rate.
-func (r *unitRate) UnmarshalText(text []byte) error {
-	return bounded((*int)(r), text, 0, 10_000_000)
 }
 
 // proxyNetwork is where trusted proxies are.
@@ -61,20 +52,4 @@ func (n *proxyNetwork) UnmarshalText(text []byte) (err error) {
 		return fmt.Errorf("%q is an IPv4 address in IPv6: write it as IPv4, for example 10.0.0.0/8", text)
 	}
 	return nil
-}
-
-// percentage is a part of a whole.
-type percentage int
-
-// UnmarshalText refuses none, and more than all.
-func (p *percentage) UnmarshalText(text []byte) error {
-	return bounded((*int)(p), text, 1, 100)
-}
-
-// mutationFields is how many root fields a mutation may have.
-type mutationFields int
-
-// UnmarshalText refuses none, and more than any operation may have.
-func (n *mutationFields) UnmarshalText(text []byte) error {
-	return bounded((*int)(n), text, 1, limits.MaxFields)
 }

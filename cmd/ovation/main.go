@@ -105,6 +105,7 @@ func (p *program) run(args []string) int {
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ValueFormatter(helpWithVariable),
+		mappers(),
 		kong.Resolvers(variables(p.getenv)),
 	)
 	if err != nil {

@@ -17,7 +17,7 @@ type partitionsCommand struct {
 	prefixFlag   `embed:""`
 	logFlag      `embed:""`
 
-	Count partitionCount `arg:"" help:"How many partitions there shall be, 1 to 256."`
+	Count int `arg:"" help:"How many partitions there shall be, 1 to 256." type:"partitions"`
 }
 
 // Help is the end of the command's help.
@@ -39,13 +39,13 @@ func (c *partitionsCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, copied.Close()) }()
-	changed, err := amqp.ChangePartitions(p.ctx, flags.options(string(c.Prefix), log), func(ctx context.Context, queue worker.Consumer) error {
+	changed, err := amqp.ChangePartitions(p.ctx, flags.options(c.Prefix, log), func(ctx context.Context, queue worker.Consumer) error {
 		return worker.New(queue, copied, copied, worker.Options{MaxActions: maxActions, Logger: log}).Run(ctx)
 	})
 	if err != nil {
 		return blame(blameQueue, err)
 	}
-	if changed.From == int(c.Count) {
+	if changed.From == c.Count {
 		sayf(p.stdout, "There are %d partitions already.\n", c.Count)
 		return nil
 	}

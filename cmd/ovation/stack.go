@@ -110,7 +110,7 @@ func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Ba
 	defer cancel()
 	variables := []string{
 		"OVATION_POSTGRES_URL=" + c.PostgresURL, "OVATION_REDIS_URL=" + c.RedisURL, "OVATION_RABBITMQ_URL=" + c.RabbitMQURL,
-		"OVATION_PREFIX=" + string(c.Prefix), fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
+		"OVATION_PREFIX=" + c.Prefix, fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
 		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=",
 		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_METRICS_ADDR=", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
 		"OVATION_DRAIN=" + stackDrain.String(), "OVATION_TRUSTED_PROXIES=127.0.0.0/8,::1", // the balancer

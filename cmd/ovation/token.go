@@ -14,8 +14,8 @@ import (
 type tokenCommand struct {
 	dataFlag `embed:""`
 
-	User      userName      `help:"The user's id."                                             placeholder:"USER" required:""                        variable:"OVATION_TOKEN_USER"`
-	Tenant    tenantName    `default:"default"                                                 help:"The user's tenant."          variable:"OVATION_TOKEN_TENANT"`
+	User      string        `help:"The user's id." placeholder:"USER" required:"" type:"user" variable:"OVATION_TOKEN_USER"`
+	Tenant    string        `default:"default" help:"The user's tenant." type:"tenant" variable:"OVATION_TOKEN_TENANT"`
 	TTL       time.Duration `default:"24h"                                                     help:"How long the token is good." name:"ttl"                      variable:"OVATION_TOKEN_TTL"`
 	Issuer    string        `help:"Its iss claim; none if empty."                              variable:"OVATION_ISSUER"`
 	Audience  string        `help:"Its aud claim; none if empty."                              variable:"OVATION_AUDIENCE"`
@@ -40,7 +40,7 @@ func (c *tokenCommand) Run(p *program) error {
 			return err
 		}
 	}
-	token, err := viewer.Sign(key, storage.User{Tenant: string(c.Tenant), UserID: string(c.User)}, c.TTL,
+	token, err := viewer.Sign(key, storage.User{Tenant: c.Tenant, UserID: c.User}, c.TTL,
 		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience))
 	if err != nil {
 		return usage("--ttl or OVATION_TOKEN_TTL: %w", err) // everything else is checked by now

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"ovation/importer"
+	"ovation/resolvers/limits"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
@@ -142,128 +143,86 @@ func (l *level) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a level: write debug, info, warn or error", text)
 }
 
-// bizName is a kind of content.
-type bizName string
-
-// UnmarshalText refuses what no subject can have.
-func (b *bizName) UnmarshalText(text []byte) error {
-	*b = bizName(text)
-	return storage.ValidateBiz(string(text))
-}
-
-// tenantName is a tenant.
-type tenantName string
-
-// UnmarshalText refuses what no tenant can be called.
-func (n *tenantName) UnmarshalText(text []byte) error {
-	*n = tenantName(text)
-	return storage.ValidateTenant(string(text))
-}
-
-// userName is a user's id.
-type userName string
-
-// UnmarshalText refuses what no user can be called.
-func (n *userName) UnmarshalText(text []byte) error {
-	*n = userName(text)
-	return storage.ValidateUserID(string(text))
-}
-
-// timeUnit is how an imported time is written.
-type timeUnit string
-
-// UnmarshalText refuses unknown units.
-func (u *timeUnit) UnmarshalText(text []byte) error {
-	*u = timeUnit(text)
-	return oneOf(string(text), importer.TimeUnits())
-}
-
-// fileFormat is how an imported file is written.
-type fileFormat string
-
-// UnmarshalText refuses unknown formats.
-func (f *fileFormat) UnmarshalText(text []byte) error {
-	*f = fileFormat(text)
-	return oneOf(string(text), importer.Formats())
-}
-
-// actionName is what a row does.
-type actionName string
-
-// UnmarshalText refuses unknown actions.
-func (a *actionName) UnmarshalText(text []byte) error {
-	*a = actionName(text)
-	return oneOf(string(text), importer.Actions())
-}
-
-// fieldDelimiter separates the fields of a file.
-type fieldDelimiter string
-
-// UnmarshalText refuses what separates nothing.
-func (d *fieldDelimiter) UnmarshalText(text []byte) error {
-	*d = fieldDelimiter(text)
-	_, err := importer.ParseDelimiter(string(text))
-	return err
-}
-
-func oneOf(value string, known []string) error {
-	if !slices.Contains(known, value) {
-		return fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
-	}
-	return nil
-}
-
-// keyPrefix begins names in Redis and RabbitMQ.
-type keyPrefix string
-
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// UnmarshalText refuses what one of the two cannot take.
-func (k *keyPrefix) UnmarshalText(text []byte) error {
-	*k = keyPrefix(text)
-	if !prefixes.Match(text) {
-		return fmt.Errorf("%q is no prefix: write 1 to 64 letters, digits and any of . _ -", text)
+// mappers read the flags whose tag "type" names one.
+func mappers() kong.Option {
+	all := map[string]kong.Mapper{
+		"partitions": number(1, 256),           // more is too much for RabbitMQ
+		"batches":    number(1, 8),             // more than the pool of connections bears
+		"streams":    number(1, 10_000_000),    // and subscriptions
+		"rate":       number(0, math.MaxInt32), // actions a second
+		"units":      number(0, 10_000_000),    // cost a second
+		"percentage": number(1, 100),
+		"fields":     number(1, limits.MaxFields),
+		"biz":        text(storage.ValidateBiz),
+		"tenant":     text(storage.ValidateTenant),
+		"user":       text(storage.ValidateUserID),
+		"unit":       oneOf(importer.TimeUnits()),
+		"format":     oneOf(importer.Formats()),
+		"action":     oneOf(importer.Actions()),
+		"delimiter": text(func(s string) error {
+			_, err := importer.ParseDelimiter(s)
+			return err
+		}),
+		"prefix": text(func(s string) error {
+			if !prefixes.MatchString(s) {
+				return fmt.Errorf("%q is no prefix: write 1 to 64 letters, digits and any of . _ -", s)
+			}
+			return nil
+		}),
+		"folder": text(func(s string) error {
+			if s == "" {
+				return errors.New("it must name a folder; . is the present one")
+			}
+			return nil
+		}),
 	}
-	return nil
+	return kong.OptionFunc(func(k *kong.Kong) error {
+		for name, mapper := range all {
+			if err := kong.NamedMapper(name, mapper).Apply(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// partitionCount is how many queues share the load.
-type partitionCount int
-
-// UnmarshalText refuses what RabbitMQ should not have to bear.
-func (n *partitionCount) UnmarshalText(text []byte) error {
-	return bounded((*int)(n), text, 1, 256)
+// text reads what the check accepts.
+func text(check func(string) error) kong.Mapper {
+	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var value string
+		if err := ctx.Scan.PopValueInto("value", &value); err != nil {
+			return err
+		}
+		target.SetString(value)
+		return check(value)
+	})
 }
 
-// streamBound is how many of something may be open.
-type streamBound int
-
-// UnmarshalText refuses none, and more than a process can hold.
-func (n *streamBound) UnmarshalText(text []byte) error {
-	return bounded((*int)(n), text, 1, 10_000_000)
+func oneOf(known []string) kong.Mapper {
+	return text(func(value string) error {
+		if !slices.Contains(known, value) {
+			return fmt.Errorf("%q is none of %s", value, strings.Join(known, ", "))
+		}
+		return nil
+	})
 }
 
-// batchCount is how many batches a worker persists at the same time.
-type batchCount int
-
-// UnmarshalText refuses none, and more than the pool of connections bears.
-func (n *batchCount) UnmarshalText(text []byte) error {
-	return bounded((*int)(n), text, 1, 8)
-}
-
-// actionRate is so many actions a second, 0 without a bound.
-type actionRate int
-
-// UnmarshalText refuses what is no rate.
-func (r *actionRate) UnmarshalText(text []byte) error {
-	return bounded((*int)(r), text, 0, math.MaxInt32)
-}
-
-func bounded(n *int, text []byte, least, most int) (err error) {
-	if *n, err = strconv.Atoi(string(text)); err != nil || *n < least || *n > most {
-		return fmt.Errorf("%q is not a number from %d to %d", text, least, most)
-	}
-	return nil
+// number reads a number within bounds.
+func number(least, most int) kong.Mapper {
+	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var value string
+		if err := ctx.Scan.PopValueInto("value", &value); err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("%q is not a number from %d to %d", value, least, most)
+		}
+		target.SetInt(int64(n))
+		return nil
+	})
 }
 
 // pause is how long to wait.
@@ -276,17 +235,5 @@ func (d *pause) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a duration: write for example 500ms, 10s or 1m", text)
 	}
 	*d = pause(length)
-	return nil
-}
-
-// folderPath is where a folder is.
-type folderPath string
-
-// UnmarshalText refuses no name at all.
-func (f *folderPath) UnmarshalText(text []byte) error {
-	*f = folderPath(text)
-	if len(text) == 0 {
-		return errors.New("it must name a folder; . is the present one")
-	}
 	return nil
 }

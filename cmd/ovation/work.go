@@ -28,9 +28,9 @@ type workCommand struct {
 	clockFlag     `embed:""`
 	logFlag       `embed:""`
 
-	Addr                address    `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
-	Concurrency         batchCount `default:"2"              help:"How many batches are persisted at the same time, each of partitions of its own." variable:"OVATION_CONCURRENCY"`
-	MaxActionsPerSecond actionRate `default:"0"              help:"How many actions a second go to the database; 0 is no bound."       variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
+	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
+	Concurrency         int     `default:"2" help:"How many batches are persisted at the same time, each of partitions of its own." type:"batches" variable:"OVATION_CONCURRENCY"`
+	MaxActionsPerSecond int     `default:"0" help:"How many actions a second go to the database; 0 is no bound." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
 // pace is how often a hand of the worker begins a batch at most while likes come
@@ -57,13 +57,13 @@ func (c *workCommand) Run(p *program) (err error) {
 	consumer := &watched{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
 	options := worker.Options{
-		Concurrency: int(c.Concurrency), Pace: pace, MaxActions: maxActions,
+		Concurrency: c.Concurrency, Pace: pace, MaxActions: maxActions,
 		Logger: log, Metrics: worker.NewMetrics(registry, worker.Works),
 	}
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
 		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
-		options.MaxActions = min(5000, int(c.MaxActionsPerSecond))
+		options.MaxActions = min(5000, c.MaxActionsPerSecond)
 	}
 	working := worker.New(consumer, persister, behind.copied, options)
 
