@@ -1,0 +1,83 @@
+package loaders_test
+
+import (
+	"context"
+	"slices"
+	"syscall"
+	"testing"
+
+	"ovation/loaders"
+	"ovation/storage"
+)
+
+// warm returns the same interactives for every call, at the cost of a copy.
+type warm struct {
+	storage.Store
+
+	found []storage.Interactive
+}
+
+func (w *warm) Interactives(context.Context, storage.User, []storage.Subject, storage.Kinds) ([]storage.Interactive, error) {
+	return slices.Clone(w.found), nil
+}
+
+// BenchmarkPage measures what the loaders add to a page of 20 subjects that is
+// fetched and read back: as a list, and subject by subject. Storage costs one
+// copy, which "storage" measures alone.
+func BenchmarkPage(b *testing.B) {
+	source := &warm{}
+	for i := range 20 {
+		source.found = append(source.found, storage.Interactive{Subject: subject(i)})
+	}
+	measure := func(name string, page func(context.Context, []storage.Subject) error) {
+		b.Run(name, func(b *testing.B) {
+			ctx := b.Context()
+			before := cpuTime(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				keys := make([]storage.Subject, len(source.found)) // each request parses its own
+				for i := range keys {
+					keys[i] = source.found[i].Subject
+				}
+				if err := page(ctx, keys); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op") // unaffected by other processes
+		})
+	}
+	fetched := func(ctx context.Context, keys []storage.Subject) (*loaders.Loaders, error) {
+		l := loaders.New(source, alice, storage.AllKinds)
+		return l.Memory(), l.Fetch(ctx, loaders.Wants{Interactives: keys})
+	}
+	measure("storage", func(ctx context.Context, keys []storage.Subject) error {
+		_, err := source.Interactives(ctx, alice, keys, storage.AllKinds)
+		return err
+	})
+	measure("list", func(ctx context.Context, keys []storage.Subject) error {
+		l, err := fetched(ctx, keys)
+		if err == nil {
+			_, err = l.Interactives(ctx, keys)
+		}
+		return err
+	})
+	measure("each", func(ctx context.Context, keys []storage.Subject) error {
+		l, err := fetched(ctx, keys)
+		for _, key := range keys {
+			if err == nil {
+				_, err = l.Interactive(ctx, key)
+			}
+		}
+		return err
+	})
+}
+
+// cpuTime is the CPU time this process has used, in nanoseconds.
+func cpuTime(tb testing.TB) int64 {
+	tb.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return usage.Utime.Nano() + usage.Stime.Nano()
+}
