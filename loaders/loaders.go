@@ -8,29 +8,25 @@ import (
 	"ovation/storage"
 )
 
-// Source is what loaders load from.
+// Source is the storage that loaders read.
 type Source interface {
 	storage.Reader
 	storage.Lister
 }
 
-// Loaders are the loaders of one response. They are safe for concurrent use,
-// but for Forget.
+// Loaders are the loaders of one response. All methods except Forget are safe
+// for concurrent use.
 //
-// Each method but Fetch and Forget answers from memory what was loaded before,
-// and gathers the rest for a moment to load it together. A kind of which a call
-// has failed is not asked for again: later look-ups of it fail in the same way.
+// Each look-up returns what is cached and joins a batch for the rest. After a
+// failed call, look-ups of the same kind that are not cached return its error
+// without another call.
 type Loaders struct {
 	*batches
 
-	memory bool // nothing is loaded
+	memory bool // look-ups load nothing
 }
 
 type batches struct {
-	source Source
-	viewer storage.User
-	kinds  storage.Kinds
-
 	interactives batch[storage.Subject, *storage.Interactive]
 	states       batch[storage.StateKey, storage.States]
 	folders      batch[storage.FolderKey, *storage.Folder]
@@ -41,23 +37,35 @@ type batches struct {
 	reads        batch[storage.ReadsQuery, storage.ListPage[storage.Read]]
 }
 
-// New makes the loaders of one response for a viewer. Interactives come with
-// those of the viewer's states that are in kinds.
+// New returns the loaders of one response for a viewer. Interactives hold those
+// of the viewer's states that are in kinds.
 func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
-	l := &batches{source: source, viewer: viewer, kinds: kinds}
-	l.interactives.of, l.interactives.fetch = l, (*batches).fetchInteractives
-	l.states.of, l.states.fetch = l, (*batches).fetchStates
-	l.folders.of, l.folders.fetch = l, (*batches).fetchFolders
-	l.likers.of, l.likers.fetch = l, (*batches).fetchLikers
-	l.likes.of, l.likes.fetch = l, (*batches).fetchLikes
-	l.items.of, l.items.fetch = l, (*batches).fetchItems
-	l.folderLists.of, l.folderLists.fetch = l, (*batches).fetchFolderLists
-	l.reads.of, l.reads.fetch = l, (*batches).fetchReads
+	l := new(batches)
+	l.interactives.source, l.interactives.fetch = source, func(_ Source, ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
+		found, err := source.Interactives(ctx, viewer, subjects, kinds)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]*storage.Interactive, len(found))
+		for i := range found {
+			out[i] = &found[i]
+		}
+		return out, nil
+	}
+	l.states.source, l.states.fetch = source, func(source Source, ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
+		return source.States(ctx, keys, storage.AllKinds)
+	}
+	l.folders.source, l.folders.fetch = source, Source.FoldersOf
+	l.likers.source, l.likers.fetch = source, Source.Likers
+	l.likes.source, l.likes.fetch = source, Source.Likes
+	l.items.source, l.items.fetch = source, Source.Items
+	l.folderLists.source, l.folderLists.fetch = source, Source.ListFolders
+	l.reads.source, l.reads.fetch = source, Source.Reads
 	return &Loaders{batches: l}
 }
 
-// Memory returns loaders that answer from the memory of these, and with an error
-// what is not there. They never wait.
+// Memory returns loaders with the same cache that load nothing: a look-up that
+// is not cached is an error. A look-up waits only if its key is being loaded.
 func (l *Loaders) Memory() *Loaders { return &Loaders{l.batches, true} }
 
 // Wants are keys of every kind.
@@ -72,9 +80,10 @@ type Wants struct {
 	Reads        []storage.ReadsQuery
 }
 
-// Fetch loads what is wanted and not in memory: one call of storage for each
-// kind, all at the same time and without waiting for anybody else. It returns the
-// first failure of any kind; the other kinds are loaded all the same.
+// Fetch loads into the cache what is wanted and not cached: one call of storage
+// for each kind, all concurrently and without gathering. Keys that are already
+// being loaded are neither loaded again nor waited for. It returns the first
+// error; a kind that fails does not stop the others.
 func (l *Loaders) Fetch(ctx context.Context, w Wants) error {
 	var calls []func(context.Context) error
 	calls = want(calls, &l.interactives, w.Interactives)
@@ -103,18 +112,18 @@ func want[K comparable, V any](calls []func(context.Context) error, b *batch[K, 
 	return append(calls, func(ctx context.Context) error { return b.prefetch(ctx, keys) })
 }
 
-// Forget drops everything that was loaded. The mutations of one request run
-// one after another and call it each, so that none answers with what was
-// before it. That a kind is unavailable is not forgotten.
+// Forget clears the cache. Each mutation of a request calls it, so that no
+// payload shows the state before the mutation. A kind that failed with
+// [storage.ErrUnavailable] keeps failing.
 func (l *Loaders) Forget() {
-	l.interactives.forget()
-	l.states.forget()
-	l.folders.forget()
-	l.likers.forget()
-	l.likes.forget()
-	l.items.forget()
-	l.folderLists.forget()
-	l.reads.forget()
+	l.interactives.Clear()
+	l.states.Clear()
+	l.folders.Clear()
+	l.likers.Clear()
+	l.likes.Clear()
+	l.items.Clear()
+	l.folderLists.Clear()
+	l.reads.Clear()
 }
 
 // Interactive is a subject as the viewer sees it.
@@ -161,46 +170,6 @@ func (l *Loaders) Folders(ctx context.Context, query storage.FoldersQuery) (stor
 // Reads is a page of what a user has read.
 func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) (storage.ListPage[storage.Read], error) {
 	return l.reads.load(ctx, query, l.memory)
-}
-
-func (l *batches) fetchInteractives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
-	found, err := l.source.Interactives(ctx, l.viewer, subjects, l.kinds)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*storage.Interactive, len(found))
-	for i := range found {
-		out[i] = &found[i]
-	}
-	return out, nil
-}
-
-func (l *batches) fetchStates(ctx context.Context, keys []storage.StateKey) ([]storage.States, error) {
-	return l.source.States(ctx, keys, storage.AllKinds)
-}
-
-func (l *batches) fetchFolders(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
-	return l.source.FoldersOf(ctx, keys)
-}
-
-func (l *batches) fetchLikers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
-	return l.source.Likers(ctx, queries)
-}
-
-func (l *batches) fetchLikes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
-	return l.source.Likes(ctx, queries)
-}
-
-func (l *batches) fetchItems(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
-	return l.source.Items(ctx, queries)
-}
-
-func (l *batches) fetchFolderLists(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
-	return l.source.ListFolders(ctx, queries)
-}
-
-func (l *batches) fetchReads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
-	return l.source.Reads(ctx, queries)
 }
 
 type contextKey struct{}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"ovation/internal/testing/sqlitetest"
 	"ovation/loaders"
@@ -325,5 +327,77 @@ func TestAFailedKindLeavesTheOthersAlone(t *testing.T) {
 	likes, err := l.Memory().Likes(t.Context(), query)
 	if err != nil || len(likes.Entries) != 3 {
 		t.Errorf("likes beside what failed: %+v, %v", likes, err)
+	}
+}
+
+// blocked announces each call and waits before it answers.
+type blocked struct {
+	*source
+
+	begun, proceed chan struct{}
+}
+
+func (s blocked) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	s.begun <- struct{}{}
+	<-s.proceed
+	return s.source.Interactives(ctx, viewer, subjects, kinds)
+}
+
+// A key that is being loaded, whether it was foreseen or not, is not loaded again.
+func TestAKeyIsLoadedOnce(t *testing.T) {
+	keys := []storage.Subject{subject(0), subject(1)}
+	wants := loaders.Wants{Interactives: keys}
+	for name, first := range map[string]func(*loaders.Loaders) error{
+		"fetched":  func(l *loaders.Loaders) error { return l.Fetch(t.Context(), wants) },
+		"gathered": func(l *loaders.Loaders) error { _, err := l.Interactives(t.Context(), keys); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := blocked{liked(t, 2), make(chan struct{}), make(chan struct{})}
+			l := loaders.New(s, alice, storage.AllKinds)
+			var group errgroup.Group
+			group.Go(func() error { return first(l) })
+			<-s.begun
+			if err := l.Fetch(t.Context(), wants); err != nil {
+				t.Error(err)
+			}
+			for _, look := range []*loaders.Loaders{l, l.Memory()} {
+				group.Go(func() error {
+					_, err := look.Interactive(t.Context(), subject(0))
+					return err
+				})
+				group.Go(func() error {
+					_, err := look.Interactives(t.Context(), keys)
+					return err
+				})
+			}
+			close(s.proceed)
+			if err := group.Wait(); err != nil {
+				t.Error(err)
+			}
+			if err := l.Fetch(t.Context(), wants); err != nil {
+				t.Error(err)
+			}
+			if s.calls != 1 || s.keys != 2 {
+				t.Errorf("%d calls with %d keys, want 1 with 2", s.calls, s.keys)
+			}
+		})
+	}
+}
+
+type panicking struct{ storage.Store }
+
+func (panicking) Interactives(context.Context, storage.User, []storage.Subject, storage.Kinds) ([]storage.Interactive, error) {
+	panic("a bug")
+}
+
+func TestAPanicIsAFailure(t *testing.T) {
+	wants := loaders.Wants{Interactives: []storage.Subject{subject(0), subject(1)}}
+	fetched := loaders.New(panicking{}, alice, storage.AllKinds).Fetch(t.Context(), wants)
+	l := loaders.New(panicking{}, alice, storage.AllKinds)
+	_, gathered := l.Interactives(t.Context(), wants.Interactives)
+	for _, err := range []error{fetched, gathered, l.Fetch(t.Context(), wants)} {
+		if err == nil || !strings.Contains(err.Error(), "a bug") {
+			t.Errorf("a panic of storage is %v", err)
+		}
 	}
 }

@@ -1,0 +1,115 @@
+package loaders
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/graph-gophers/dataloader/v7"
+
+	"ovation/storage"
+)
+
+// cache is the cache of a dataloader, and the only memory of what a response
+// has loaded of one kind. It holds no failed look-ups: once a call of storage
+// has failed, every key that is not cached fails with the same error.
+type cache[K comparable, V any] struct {
+	mu      sync.Mutex
+	entries map[K]entry[V]
+	failed  error // of the first call that failed
+}
+
+// entry is the place of one value in the result of a call, which may still be
+// in progress. The entries of a call share its result: caching a page costs no
+// allocation for each subject.
+type entry[V any] struct {
+	result func() ([]V, error) // waits for the call
+	index  int
+}
+
+// thunkEntry is the entry of a key that dataloader loads.
+func thunkEntry[V any](thunk dataloader.Thunk[V]) entry[V] {
+	return entry[V]{result: func() ([]V, error) {
+		value, err := thunk()
+		return []V{value}, err
+	}}
+}
+
+func (e entry[V]) value() (value V, err error) {
+	values, err := e.result()
+	if err == nil {
+		value = values[e.index]
+	}
+	return value, err
+}
+
+// find returns the entry of a key, if it is cached or cannot be loaded.
+func (c *cache[K, V]) find(key K) (entry[V], bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.entries[key]
+	if failed := c.failed; !ok && failed != nil {
+		return entry[V]{result: func() ([]V, error) { return nil, failed }}, true
+	}
+	return found, ok
+}
+
+// put caches an entry. It requires the lock.
+func (c *cache[K, V]) put(key K, e entry[V], room int) {
+	if c.entries == nil {
+		c.entries = make(map[K]entry[V], room)
+	}
+	c.entries[key] = e
+}
+
+// failure returns the error of the first call that failed.
+func (c *cache[K, V]) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+// fail removes the keys of a call that failed.
+func (c *cache[K, V]) fail(keys []K, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = err
+	}
+	for _, key := range keys {
+		delete(c.entries, key)
+	}
+}
+
+// Get implements [dataloader.Cache].
+func (c *cache[K, V]) Get(_ context.Context, key K) (dataloader.Thunk[V], bool) {
+	found, ok := c.find(key)
+	return found.value, ok
+}
+
+// Set implements [dataloader.Cache].
+func (c *cache[K, V]) Set(_ context.Context, key K, thunk dataloader.Thunk[V]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put(key, thunkEntry(thunk), 0)
+}
+
+// Delete implements [dataloader.Cache].
+func (c *cache[K, V]) Delete(_ context.Context, key K) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.entries[key]
+	delete(c.entries, key)
+	return ok
+}
+
+// Clear implements [dataloader.Cache]. It keeps [storage.ErrUnavailable]: a
+// response waits for an outage once.
+func (c *cache[K, V]) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = nil
+	if !errors.Is(c.failed, storage.ErrUnavailable) {
+		c.failed = nil
+	}
+}
