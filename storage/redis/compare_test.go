@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -94,7 +95,7 @@ func TestCompareOutlivesItsConnections(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	for i := range int64(20) {
-		u := storage.User{Tenant: storage.DefaultTenant, UserID: text(i)}
+		u := storage.User{Tenant: storage.DefaultTenant, UserID: strconv.FormatInt(i, 10)}
 		see(t, s, u, movie)
 		persist(t, db, s, react(u, movie, storage.Like, i+1))
 	}
