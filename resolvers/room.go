@@ -13,9 +13,10 @@ const (
 	// that nobody else watches, and 2 KiB more at most of what is encoded.
 	maxWatched = 1_000_000
 	// maxDocuments is how long the documents of all subscriptions may be, in
-	// bytes. One that many have is counted once; who writes subjects into it,
-	// and not into variables, has one of their own. A byte of it takes 110 bytes
-	// of memory at most.
+	// bytes, each field that they select, fragments filled in, counting as one. One
+	// that many have is counted once; who writes subjects into it, and not into
+	// variables, has one of their own. A byte of it takes 110 bytes of memory at
+	// most, a field 140.
 	maxDocuments = 8 << 20
 )
 
@@ -34,7 +35,7 @@ type room struct {
 type kept struct {
 	anonymous bool
 	document  *ast.QueryDocument
-	text      int // bytes of the document
+	text      int // bytes and fields of the document
 	variables int // bytes of text in those that are read again
 }
 

@@ -158,7 +158,8 @@ func subscriptionOf(ctx context.Context) *subscription {
 // subscribe gives a subscription its state.
 func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next graphql.OperationHandler) graphql.ResponseHandler {
 	me := viewer.From(ctx)
-	s := &subscription{Root: r, me: me, plan: r.limits.Plan(op), keeps: kept{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery)}}
+	s := &subscription{Root: r, me: me, plan: r.limits.Plan(op)}
+	s.keeps = kept{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery) + s.plan.Fields}
 	if s.plan.Varies {
 		s.keeps.variables = textIn(op.Variables)
 	}

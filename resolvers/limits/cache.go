@@ -12,12 +12,12 @@ import (
 )
 
 // The bounds of the cache of documents. A document takes up to 110 bytes of
-// memory for each byte of its text (lists of short values do), and half as much
-// again with what is remembered of it, so a client that sends ever new documents
-// makes the cache take 170 MB at most.
+// memory for each byte of its text (lists of short values do), and its plan up to
+// 140 for each field, so a client that sends ever new documents makes the cache
+// take 150 MB at most.
 const (
 	maxCacheEntries = 1_000
-	maxCacheBytes   = 1 << 20 // of text
+	maxCacheBytes   = 1 << 20 // of text; a field of a plan counts as one, too
 )
 
 // cache keeps the documents that were used last. It is the query cache of the
@@ -29,11 +29,12 @@ type cache struct {
 	known map[string]*list.Element // by text; of *cached
 	of    map[*ast.QueryDocument]*cached
 	order *list.List // the one used last in front
-	held  int        // bytes of text
+	held  int        // the sum of the sizes
 }
 
 type cached struct {
 	text     string
+	size     int // bytes of text, and fields of plans
 	document *ast.QueryDocument
 	// executed is how the executor began to execute an operation of the
 	// document; nil: it has not yet.
@@ -79,12 +80,18 @@ func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument)
 	}
 	entry := &cached{text: text, document: document}
 	c.known[text], c.of[document] = c.order.PushFront(entry), entry
-	c.held += len(text)
+	c.grow(entry, len(text))
+}
+
+// grow makes an entry larger. It needs the lock.
+func (c *cache) grow(entry *cached, by int) {
+	entry.size += by
+	c.held += by
 	for len(c.known) > c.entries || c.held > c.bytes {
 		last := c.order.Remove(c.order.Back()).(*cached) //nolint:forcetypeassert // the list holds nothing else
 		delete(c.known, last.text)
 		delete(c.of, last.document)
-		c.held -= len(last.text)
+		c.held -= last.size
 	}
 }
 
@@ -103,24 +110,28 @@ func (c *cache) execute(operation *graphql.OperationContext) {
 // plan returns the plan of an operation, which is made once while its document
 // is kept, or now and then twice by requests that come at the same time.
 func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.OperationDefinition) *plan.Plan) *plan.Plan {
-	c.mu.Lock()
-	entry := c.of[operation.Doc]
-	var known *plan.Plan
-	if entry != nil {
-		known = entry.plans[operation.Operation]
+	known := func() (*cached, *plan.Plan) {
+		entry := c.of[operation.Doc]
+		if entry == nil {
+			return nil, nil
+		}
+		return entry, entry.plans[operation.Operation]
 	}
+	c.mu.Lock()
+	_, before := known()
 	c.mu.Unlock()
-	if known != nil {
-		return known
+	if before != nil {
+		return before
 	}
 	made := makePlan(operation.Operation)
-	if entry != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if entry, before := known(); entry != nil && before == nil {
 		if entry.plans == nil {
 			entry.plans = map[*ast.OperationDefinition]*plan.Plan{}
 		}
 		entry.plans[operation.Operation] = made
+		c.grow(entry, made.Fields)
 	}
 	return made
 }

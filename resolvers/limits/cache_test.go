@@ -6,7 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/resolvers/plan"
 )
 
 func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
@@ -40,6 +43,21 @@ func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
 	keeps("a long one", "d", big)
 	add(strings.Repeat("y", 101))
 	keeps("one that is too long")
+}
+
+// A short text whose fragments select many fields does not make the cache large.
+func TestTheCacheCountsTheFieldsOfPlans(t *testing.T) {
+	c := newCache(3, 100)
+	for i := range 3 {
+		operation := &graphql.OperationContext{Doc: new(ast.QueryDocument), Operation: new(ast.OperationDefinition)}
+		c.Add(t.Context(), fmt.Sprint(i), operation.Doc)
+		for range 2 {
+			c.plan(operation, func(*ast.OperationDefinition) *plan.Plan { return &plan.Plan{Fields: 40} })
+		}
+	}
+	if len(c.known) != 2 || c.held != 2*(1+40) || len(c.of) != 2 || c.order.Len() != 2 {
+		t.Errorf("%d documents, %d held", len(c.known), c.held)
+	}
 }
 
 func TestTheCacheIsSafeForManyAtOnce(t *testing.T) {

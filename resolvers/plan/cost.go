@@ -136,6 +136,7 @@ func (p *Plan) depends(directives ast.DirectiveList) {
 }
 
 func (p *Plan) field(field *ast.Field, at place) sum {
+	p.Fields++
 	switch {
 	case at.root:
 		p.RootFields++

@@ -42,9 +42,9 @@ func NewPlanner(schema *ast.Schema, table Table, fast plain.Schema) *Planner {
 type Plan struct {
 	// Kinds are the viewer's states that are asked for anywhere.
 	Kinds storage.Kinds
-	// RootFields is how many fields there are on the first level. Fields that
-	// would be merged count one by one.
-	RootFields int
+	// Fields is how many fields there are, and RootFields how many of them are on
+	// the first level. Fields that would be merged count one by one.
+	Fields, RootFields int
 	// Varies says that what is selected below the root fields depends on
 	// variables. The arguments of the root fields themselves do not count.
 	Varies bool
