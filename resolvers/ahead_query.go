@@ -22,16 +22,17 @@ func (a *ahead) interactive(field *plan.Field, _ any) {
 func (a *ahead) interactives(field *plan.Field, _ any) {
 	value := a.argument(field, "subjects")
 	table, isTable := value.(*rows.Rows)
-	list, n, biz, bizID := asList(value), 0, -1, -1
-	if n = len(list); isTable {
+	list := asList(value)
+	n, biz, bizID := len(list), 0, 0
+	if isTable {
 		n, biz, bizID = table.Len(), table.Column("biz"), table.Column("bizId")
 	}
-	if n > maxSubjects || isTable && min(biz, bizID) < 0 {
+	if n > maxSubjects || min(biz, bizID) < 0 {
 		return
 	}
 	subjects := make([]storage.Subject, n)
 	for i := range subjects {
-		ok := false
+		var ok bool
 		if isTable {
 			subjects[i] = storage.Subject{Tenant: a.me.Tenant, Biz: table.Value(i, biz), BizID: table.Value(i, bizID)}
 			ok = subjects[i].Validate() == nil
@@ -106,36 +107,29 @@ func byID(argument string, typ storage.NodeType) line {
 	}}
 }
 
-// named wants what a ref names.
+// named wants what a ref names, and what decides whether the viewer sees it.
 func (a *ahead) named(field *plan.Field, ref storage.NodeRef) {
+	look := func() {
+		if found, err := node(a.ctx, ref); err == nil {
+			a.look(field, found)
+		}
+	}
 	switch ref.Type {
 	case storage.NodeInteractive:
-		want(a, subjects, ref.Subject, func(found *storage.Interactive) { a.look(field, found) })
+		want(a, subjects, ref.Subject, func(*storage.Interactive) { look() })
 	case storage.NodeUser:
-		a.look(field, &ref.User)
+		look()
 	case storage.NodeFolder:
-		a.folderOf(ref.FolderKey(), func(found *storage.Folder) { a.look(field, found) })
+		want(a, folders, ref.FolderKey(), func(*storage.Folder) { look() })
 	case storage.NodeLiked, storage.NodeCollected, storage.NodeRead:
 		want(a, states, storage.StateKey{User: ref.User, Subject: ref.Subject}, func(found storage.States) {
-			switch state := stateOf(ref, found).(type) {
-			case *storage.Collected: // as visible as its folder
-				a.folderOf(state.FolderKey(), func(*storage.Folder) { a.look(field, state) })
-			default:
-				if sees(a.me, state) {
-					a.look(field, state)
-				}
+			if item := found.Collected; ref.Type == storage.NodeCollected && item != nil {
+				want(a, folders, item.FolderKey(), func(*storage.Folder) { look() })
+			} else {
+				look()
 			}
 		})
 	}
-}
-
-// folderOf wants a folder, and says what to do where the viewer sees it.
-func (a *ahead) folderOf(key storage.FolderKey, then func(*storage.Folder)) {
-	want(a, folders, key, func(found *storage.Folder) {
-		if sees(a.me, found) {
-			then(found)
-		}
-	})
 }
 
 // argument is the value of an argument that has no default.

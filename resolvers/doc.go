@@ -3,8 +3,11 @@
 // cursors, and NewHandler, which puts them behind HTTP.
 //
 // Its parts that need no resolver are packages of their own: resolvers/viewer
-// (who is asking), resolvers/limits (what an operation may cost) and
-// resolvers/transport (GraphQL over HTTP).
+// (who is asking), resolvers/plan (what an operation needs), resolvers/limits (what
+// it may cost) and resolvers/transport (GraphQL over HTTP).
+//
+// A field that needs more than a plain value has a line in table.go, and a list
+// one in lists.go. Who may see what is decided in visibility.go.
 //
 // # Invariants
 //
@@ -31,6 +34,8 @@
 //     ended leaves nothing: TestSubscriptionThatEndsLeavesNothing.
 //   - I8 Walls: nobody sees another tenant's data or another user's private
 //     folders, reads and dislikes: TestWalls…, one for each type.
+//   - Every list and every field of Query is loaded ahead:
+//     TestTheTableIsThatOfTheSchema.
 //
 // It knows the roles of storage and worker and the hub of live, never an
 // adapter.

@@ -1,12 +1,7 @@
 package resolvers
 
 import (
-	"context"
-
-	"ovation/graph"
 	"ovation/loaders"
-	"ovation/resolvers/plan"
-	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 
@@ -78,78 +73,4 @@ var reads = listOf[storage.User, storage.ReadsQuery, storage.Read]{
 	place: func(r *storage.Read) storage.Position {
 		return storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}
 	},
-}
-
-// slice is which part of a list is asked for.
-type slice struct {
-	biz   *string
-	first *int
-	after *string
-}
-
-// ask returns the query for a part of the list below an object, and its page.
-func (l *listOf[P, Q, T]) ask(r *Root, me storage.User, of *P, part slice) (query Q, at list, page storage.Page, err error) {
-	if l.sees != nil {
-		if err = l.sees(me, of); err != nil {
-			return query, at, page, err
-		}
-	}
-	biz := ""
-	if part.biz != nil {
-		biz = *part.biz
-		if err = storage.ValidateBiz(biz); err != nil {
-			return query, at, page, err
-		}
-	}
-	at = r.list(l.name(of, biz)...)
-	if page, err = at.page(part.first, part.after); err != nil {
-		return query, at, page, err
-	}
-	return l.query(me, of, biz, page), at, page, nil
-}
-
-// line is the list's line: its page is wanted, and what the nodes of the page
-// need.
-func (l *listOf[P, Q, T]) line() line {
-	return line{Line: plan.Line{Loads: true}, ahead: func(a *ahead, field *plan.Field, object any) {
-		of, is := object.(*P)
-		if !is {
-			return
-		}
-		query, _, page, err := l.ask(a.Root, a.me, of, a.slice(field))
-		if err != nil {
-			return // the resolver tells
-		}
-		want(a, l.batch, query, func(found storage.ListPage[T]) {
-			for _, edges := range field.Below().Named("edges") {
-				for _, node := range edges.Below().Named("node") {
-					if !node.Deeper {
-						continue
-					}
-					for i := range min(len(found.Entries), page.First-1) { // the last only tells of a next page
-						a.look(node, &found.Entries[i])
-					}
-				}
-			}
-		})
-	}}
-}
-
-// connect returns a part of the list below an object, as edges.
-func connect[P any, Q comparable, T, E any](ctx context.Context, r *Root, l *listOf[P, Q, T], of *P, part slice, edge func(cursor string, node T) E) ([]*E, graph.PageInfo, error) {
-	query, at, page, err := l.ask(r, viewer.From(ctx), of, part)
-	if err != nil {
-		return nil, graph.PageInfo{}, err
-	}
-	found, err := l.batch.load(loaders.From(ctx), ctx, query)
-	if err != nil {
-		return nil, graph.PageInfo{}, err
-	}
-	entries, cursors, info := cut(at, page, found, l.place)
-	edges, out := make([]E, len(entries)), make([]*E, len(entries))
-	for i := range entries {
-		edges[i] = edge(cursors[i], entries[i])
-		out[i] = &edges[i]
-	}
-	return out, info, nil
 }

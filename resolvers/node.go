@@ -36,46 +36,42 @@ func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node,
 
 // node returns what ref names, or nil where that does not exist for the viewer.
 func node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
-	me, l := viewer.From(ctx), loaders.From(ctx)
+	me := viewer.From(ctx)
 	if admitted, err := admits(me, ref); !admitted {
 		return nil, err
 	}
 	switch ref.Type {
 	case storage.NodeInteractive:
-		return l.Interactive(ctx, ref.Subject)
+		return loaders.From(ctx).Interactive(ctx, ref.Subject)
 	case storage.NodeUser:
 		return &ref.User, nil
 	case storage.NodeFolder:
 		return orNull(visibleFolder(ctx, me, ref.FolderKey()))
+	default:
+		return visibleState(ctx, me, ref)
 	}
-	states, err := l.States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
+}
+
+// visibleState is the reaction, item or read that ref names, nil where there is
+// none that the viewer sees.
+func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (storage.Node, error) {
+	states, err := loaders.From(ctx).States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
 	if err != nil {
 		return nil, err
 	}
-	state := stateOf(ref, states)
-	if item, is := state.(*storage.Collected); is { // as visible as its folder
-		if folder, err := visibleFolder(ctx, me, item.FolderKey()); folder == nil {
-			return nil, err
-		}
-		return item, nil
-	}
-	if !sees(me, state) {
-		return nil, nil //nolint:nilnil // null is the answer
-	}
-	return state, nil
-}
-
-// stateOf is the state that ref names: nil where there is none.
-func stateOf(ref storage.NodeRef, of storage.States) storage.Node {
 	switch {
-	case ref.Type == storage.NodeLiked && of.Liked != nil:
-		return of.Liked
-	case ref.Type == storage.NodeCollected && of.Collected != nil:
-		return of.Collected
-	case ref.Type == storage.NodeRead && of.Read != nil:
-		return of.Read
+	case ref.Type == storage.NodeLiked && sees(me, states.Liked):
+		return states.Liked, nil
+	case ref.Type == storage.NodeRead && sees(me, states.Read):
+		return states.Read, nil
+	case ref.Type == storage.NodeCollected && states.Collected != nil: // as visible as its folder
+		folder, err := visibleFolder(ctx, me, states.Collected.FolderKey())
+		if folder != nil {
+			return states.Collected, nil
+		}
+		return nil, err
 	}
-	return nil
+	return nil, nil //nolint:nilnil // null is the answer
 }
 
 // visibleFolder is a folder, nil where there is none that the viewer sees.

@@ -1,10 +1,14 @@
 package resolvers
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"ovation/graph"
+	"ovation/loaders"
+	"ovation/resolvers/plan"
+	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
 
@@ -13,63 +17,91 @@ const (
 	maxPage     = 100
 )
 
-// list is one list that a client pages through.
-type list struct {
-	cursors *cursors
-	name    string
+// slice is which part of a list is asked for.
+type slice struct {
+	biz   *string
+	first *int
+	after *string
 }
 
-// list names a list by what tells it from all others.
-func (r *Root) list(parts ...string) list {
-	return list{r.cursors, strings.Join(parts, "\x00")}
-}
-
-// page reads the arguments of a list. It asks storage for one entry more than
-// the client did: that one tells whether there is a next page.
-func (l list) page(first *int, after *string) (storage.Page, error) {
-	n := defaultPage
-	if first != nil {
-		n = *first
+// ask returns the query for a part of the list below an object, its page, and the
+// name that cursors of the list are signed with. It asks storage for one entry
+// more than the client did: that one tells whether there is a next page.
+func (l *listOf[P, Q, T]) ask(r *Root, me storage.User, of *P, part slice) (query Q, page storage.Page, name string, err error) {
+	biz, first := "", defaultPage
+	if l.sees != nil {
+		err = l.sees(me, of)
 	}
-	if n < 1 || n > maxPage {
-		return storage.Page{}, &storage.InvalidError{
-			Field: "first", Reason: fmt.Sprintf("must be 1 to %d; it is %d", maxPage, n),
+	if err == nil && part.biz != nil {
+		biz, err = *part.biz, storage.ValidateBiz(*part.biz)
+	}
+	if part.first != nil {
+		first = *part.first
+	}
+	if err == nil && (first < 1 || first > maxPage) {
+		err = &storage.InvalidError{Field: "first", Reason: fmt.Sprintf("must be 1 to %d; it is %d", maxPage, first)}
+	}
+	page.First, name = first+1, strings.Join(l.name(of, biz), "\x00")
+	if err == nil && part.after != nil {
+		page.After, err = r.cursors.decode(name, *part.after)
+	}
+	if err != nil {
+		return query, page, name, err
+	}
+	return l.query(me, of, biz, page), page, name, nil
+}
+
+// line is the list's line: its page is wanted, and what the nodes of the page
+// need.
+func (l *listOf[P, Q, T]) line() line {
+	return line{Line: plan.Line{Loads: true}, ahead: func(a *ahead, field *plan.Field, object any) {
+		of, is := object.(*P)
+		if !is {
+			return
 		}
-	}
-	page := storage.Page{First: n + 1}
-	if after != nil {
-		at, err := l.cursors.decode(l.name, *after)
+		query, page, _, err := l.ask(a.Root, a.me, of, a.slice(field))
 		if err != nil {
-			return storage.Page{}, err
+			return // the resolver tells
 		}
-		page.After = at
-	}
-	return page, nil
+		want(a, l.batch, query, func(found storage.ListPage[T]) {
+			for _, edges := range field.Below().Named("edges") {
+				for _, node := range edges.Below().Named("node") {
+					for i := range min(len(found.Entries), page.First-1) {
+						a.look(node, &found.Entries[i])
+					}
+				}
+			}
+		})
+	}}
 }
 
-// cut takes the extra entry off again and returns the entries' cursors. A page
-// that storage left short ends where it can be resumed, behind its last entry,
-// and has an end even if it is empty.
-func cut[T any](l list, page storage.Page, found storage.ListPage[T], position func(*T) storage.Position) ([]T, []string, graph.PageInfo) {
-	entries := found.Entries
-	full, short := len(entries) == page.First, found.Resume != storage.Position{}
-	info := graph.PageInfo{
-		HasNextPage:     full || short,
-		HasPreviousPage: page.After != storage.Position{},
+// connect returns a part of the list below an object as edges. A page that
+// storage left short ends where it can be resumed, behind its last entry, and has
+// an end even if it is empty.
+func connect[P any, Q comparable, T, E any](ctx context.Context, r *Root, l *listOf[P, Q, T], of *P, part slice, edge func(cursor string, node T) E) (out []*E, info graph.PageInfo, err error) {
+	query, page, name, err := l.ask(r, viewer.From(ctx), of, part)
+	if err != nil {
+		return nil, info, err
 	}
-	if full {
-		entries = entries[:len(entries)-1]
+	found, err := l.batch.load(loaders.From(ctx), ctx, query)
+	if err != nil {
+		return nil, info, err
 	}
-	marks := make([]string, len(entries))
+	full, short := len(found.Entries) == page.First, found.Resume != storage.Position{}
+	info.HasNextPage, info.HasPreviousPage = full || short, page.After != storage.Position{}
+	entries := found.Entries[:min(len(found.Entries), page.First-1)]
+	edges, out, cursors := make([]E, len(entries)), make([]*E, len(entries)), make([]string, len(entries))
 	for i := range entries {
-		marks[i] = l.cursors.encode(l.name, position(&entries[i]))
+		cursors[i] = r.cursors.encode(name, l.place(&entries[i]))
+		edges[i] = edge(cursors[i], entries[i])
+		out[i] = &edges[i]
 	}
-	if len(marks) > 0 {
-		info.StartCursor, info.EndCursor = &marks[0], &marks[len(marks)-1]
+	if n := len(entries); n > 0 {
+		info.StartCursor, info.EndCursor = &cursors[0], &cursors[n-1]
 	}
 	if short {
-		resume := l.cursors.encode(l.name, found.Resume)
+		resume := r.cursors.encode(name, found.Resume)
 		info.EndCursor = &resume
 	}
-	return entries, marks, info
+	return out, info, nil
 }

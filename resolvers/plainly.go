@@ -55,7 +55,7 @@ func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql
 	} else {
 		values = q.act(ctx)
 	}
-	if data, ok := r.write(q.memory, p, q.roots, values); ok {
+	if data, ok := r.write(q.memory, p, q.roots, values); ok { //nolint:contextcheck // nothing that waits
 		r.worked()
 		return graphql.OneShot(&graphql.Response{Data: data})
 	}

@@ -63,12 +63,12 @@ func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	return ref.User.Tenant == me.Tenant && (ref.Type != storage.NodeRead || ref.User == me), nil
 }
 
-// sees reports whether an object that was looked up is visible to the viewer. Of
-// an item ask about its folder.
+// sees reports whether an object that was looked up is there and visible to the
+// viewer. Of an item ask about its folder.
 func sees(me storage.User, object storage.Node) bool {
 	switch of := object.(type) {
 	case *storage.Interactive:
-		return of.Tenant == me.Tenant
+		return of != nil && of.Tenant == me.Tenant
 	case *storage.Folder:
 		return of != nil && of.VisibleTo(me)
 	case *storage.Liked:

@@ -26,7 +26,7 @@ type service struct {
 
 func newService(tb testing.TB, cfg Config) *service {
 	tb.Helper()
-	cfg.Table = plan.Table{"Folder.name": {Weight: 1}, "Folder.description": {Weight: 19}}
+	cfg.Table, cfg.Fast = plan.Table{"Folder.name": {Weight: 1}, "Folder.description": {Weight: 19}}, graph.PlainSchema
 	s := &service{Executor: executor.New(graph.NewExecutableSchema(graph.Config{}))}
 	s.limits = Install(s.Executor, cfg)
 	return s

@@ -277,7 +277,7 @@ func TestPlansLastAsLongAsTheirDocument(t *testing.T) {
 	}
 	first, second := document(), document()
 	c.Add(t.Context(), "first", first.Doc)
-	if planned(first) != planned(first) || made != 1 {
+	if once := planned(first); once != planned(first) || made != 1 {
 		t.Error("it is made twice")
 	}
 	other := &graphql.OperationContext{Doc: first.Doc, Operation: new(ast.OperationDefinition)}
