@@ -166,7 +166,7 @@ func (s *Store) ours(ctx context.Context, number int64) (*epoch, error) {
 	if e := s.epoch.Load(); e.number == number && s.trusted(e) {
 		return at, nil
 	}
-	return at, s.inRedis(ctx, "look for the sentinel", func(ctx context.Context) error {
+	return at, s.redis.Call(ctx, "look for the sentinel", func(ctx context.Context) error {
 		n, err := s.client.Do(ctx, s.client.B().Exists().Key(at.keys.Sentinel()).Build()).AsInt64()
 		if err == nil && n == 0 {
 			err = fmt.Errorf("this Redis does not hold epoch %d", number)

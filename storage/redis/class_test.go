@@ -55,7 +55,7 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	live(t, s)
 	unlock := lock(t, at, "folder")
 	var lists sync.WaitGroup
-	for range 2 * cap(s.reads.slots) {
+	for range 2 * cap(s.reads.Slots) {
 		lists.Go(func() {
 			_, err := s.ListFolders(t.Context(), []storage.FoldersQuery{{Owner: alice, Page: storage.Page{First: 1}}})
 			if err != nil && !errors.Is(err, storage.ErrUnavailable) {
@@ -63,12 +63,12 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "every slot of lists is used", func() bool { return len(s.lists.slots) == cap(s.lists.slots) })
+	eventually(t, "every slot of lists is used", func() bool { return len(s.lists.Slots) == cap(s.lists.Slots) })
 	got, err := s.Interactives(t.Context(), bob, []storage.Subject{video("cold")}, window.KindSet)
 	if err != nil || got[0].Freshness != storage.Live {
 		t.Errorf("a read by key beside lists that hang: %+v, %v", got, err)
 	}
-	if len(s.lists.slots) < cap(s.lists.slots) {
+	if len(s.lists.Slots) < cap(s.lists.Slots) {
 		t.Error("the lists do not hang: the case proves nothing")
 	}
 	unlock()

@@ -174,7 +174,7 @@ func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 			one.resume()
 		}
 	}
-	eventually(t, "what answers is used", s.redis.healthy)
+	eventually(t, "what answers is used", s.redis.Healthy)
 	if back, part := log.about("Redis is back\""), log.about("Redis is back in part"); len(back) > 0 || len(part) != 1 {
 		t.Errorf("while one master hangs: %q, %q", back, part)
 	}

@@ -155,7 +155,7 @@ func patiently(ctx context.Context, f func() error) error {
 }
 
 func (s *Store) readPatiently(ctx context.Context, what string, f func(context.Context) error) error {
-	return patiently(ctx, func() error { return s.inRedis(ctx, what, f) })
+	return patiently(ctx, func() error { return s.redis.Call(ctx, what, f) })
 }
 
 // scan hands on the keys with a prefix, some at a time.
@@ -306,7 +306,7 @@ func (s *Store) drop(ctx context.Context, stale Stale) error {
 		life, shown := s.lives()
 		return s.scripts.RunAll(ctx, "drop", []scripts.Call{scripts.Forget.On(stale.Key, nil, life, shown, "0", stale.Field, "-")}, nil)
 	}
-	return s.inRedis(ctx, "drop", func(ctx context.Context) error {
+	return s.redis.Call(ctx, "drop", func(ctx context.Context) error {
 		return s.client.Do(ctx, s.client.B().Del().Key(stale.Key).Build()).Error()
 	})
 }

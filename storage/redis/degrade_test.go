@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/dependency"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -200,20 +201,20 @@ func TestHangingPartsCostLittle(t *testing.T) {
 		what  string
 		begin func()
 		end   func()
-		part  *part
+		part  *dependency.Part
 	}{
 		{"Redis", server.hang, server.resume, s.redis},
 		{"the database", func() { db.fail.Store(&hang) }, func() { db.fail.Store(nil) }, s.database},
 	} {
 		c.begin()
-		eventually(t, "the breaker opens", func() bool { calls(1); return !c.part.healthy() })
+		eventually(t, "the breaker opens", func() bool { calls(1); return !c.part.Healthy() })
 		before := c.part.Failures()
 		calls(30)
 		if n := c.part.Failures() - before; n >= 30 { // polls go on
 			t.Errorf("while %s hangs, 30 calls have tried it %d times", c.what, n)
 		}
 		c.end()
-		eventually(t, "all is well again", func() bool { calls(1); return c.part.healthy() })
+		eventually(t, "all is well again", func() bool { calls(1); return c.part.Healthy() })
 		live(t, s)
 	}
 }
@@ -237,8 +238,8 @@ func TestCallerWhoGoesAwayBlamesNobody(t *testing.T) {
 			t.Errorf("publish: %v", err)
 		}
 	}
-	if !s.redis.healthy() || !s.database.healthy() {
-		t.Errorf("Redis healthy %v, database healthy %v", s.redis.healthy(), s.database.healthy())
+	if !s.redis.Healthy() || !s.database.Healthy() {
+		t.Errorf("Redis healthy %v, database healthy %v", s.redis.Healthy(), s.database.Healthy())
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 // Document returns the text that the clients of a tenant have registered under
 // its hash, "" if there is none. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
-	err = s.inRedis(ctx, "read a document", func(ctx context.Context) error {
+	err = s.redis.Call(ctx, "read a document", func(ctx context.Context) error {
 		found, err := s.client.Do(ctx, s.client.B().Hget().Key(keyspace.Documents(s.opts.Prefix, tenant)).Field(hash).Build()).ToString()
 		switch {
 		case err == nil:
@@ -41,7 +41,7 @@ func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) err
 }
 
 func (s *Store) keepDocument(ctx context.Context, tenant, hash, text string, documents, bytes int) error {
-	return s.inRedis(ctx, "keep a document", func(ctx context.Context) error {
+	return s.redis.Call(ctx, "keep a document", func(ctx context.Context) error {
 		_, err := s.scripts.Run(ctx, []scripts.Call{scripts.Document.On(keyspace.Documents(s.opts.Prefix, tenant), nil,
 			hash, text, strconv.Itoa(documents), strconv.Itoa(bytes), strconv.FormatInt(documentLife.Milliseconds(), 10))})
 		return err

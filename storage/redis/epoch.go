@@ -136,7 +136,7 @@ func (s *Store) watch(ctx context.Context) {
 func (s *Store) poll(ctx context.Context) error {
 	began, now, err := s.askEpoch(ctx)
 	if err != nil {
-		if !s.redis.healthy() { // it may be back all the same
+		if !s.redis.Healthy() { // it may be back all the same
 			err = errors.Join(err, s.probe(ctx))
 		}
 		s.steady.note(false) // who uses the mirror could not be heard
@@ -205,7 +205,7 @@ func (s *Store) believe(ctx context.Context, now *epoch, began time.Time) (err e
 func (s *Store) askEpoch(ctx context.Context) (began time.Time, now *epoch, err error) {
 	began = time.Now()
 	var found mirror.Epoch
-	err = s.database.try(ctx, pollLimit, func(ctx context.Context) (err error) {
+	err = s.database.Try(ctx, pollLimit, func(ctx context.Context) (err error) {
 		found, err = s.opts.Database.Epoch(ctx)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"ovation/breaker"
 	"ovation/storage"
+	"ovation/storage/redis/internal/dependency"
 )
 
 // Without Redis, workers go on after a moment, unmarked. Nothing that Redis
@@ -84,19 +85,19 @@ func TestUnshownIsLaidOver(t *testing.T) {
 // Five calls that one stall makes fail at once do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
 	t.Parallel()
-	p := newPart("part", time.Second, time.Second, &Options{Logger: quiet})
+	p := dependency.NewPart("part", time.Second, time.Second, quiet)
 	for range 3 * breaker.MinFailures {
-		err := p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
+		err := p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("call: %v", err)
 		}
 	}
-	if !p.healthy() {
+	if !p.Healthy() {
 		t.Error("the breaker is open")
 	}
 	eventually(t, "the breaker opens", func() bool {
-		_ = p.do(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
-		return !p.healthy()
+		_ = p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
+		return !p.Healthy()
 	})
 }
 

@@ -98,7 +98,7 @@ func (s *Store) glanceOn() {
 
 // glanceAt looks up what a pipeline is about.
 func (s *Store) glanceAt(all []*glance) {
-	err := s.inRedis(context.Background(), "look at states", func(ctx context.Context) error {
+	err := s.redis.Call(context.Background(), "look at states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(all))
 		for i, g := range all {
 			commands[i] = s.client.B().Hmget().Key(g.window).Field("~b", "~f", g.field).Build()

@@ -56,7 +56,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 	}
 	begun := s.epoch.Load().number
 	server.kill()
-	eventually(t, "Redis is away", func() bool { return !s.redis.healthy() })
+	eventually(t, "Redis is away", func() bool { return !s.redis.Healthy() })
 	for range 20 {
 		see(t, s, alice, movie)
 	}
@@ -174,7 +174,7 @@ func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 	release := sync.OnceFunc(link.gate.Unlock)
 	t.Cleanup(release)
 	cold()
-	if s.database.healthy() {
+	if s.database.Healthy() {
 		t.Error("after a time-out the database counts as well")
 	}
 	before := s.database.Failures()
@@ -185,7 +185,7 @@ func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 		t.Errorf("while the database hangs, 200 calls have tried it %d times", n)
 	}
 	release()
-	eventually(t, "the database is back", s.database.healthy)
+	eventually(t, "the database is back", s.database.Healthy)
 	live(t, s)
 	for _, words := range []string{"the database is away", "the database is back"} {
 		if lines := log.about(words); len(lines) != 1 {

@@ -91,9 +91,9 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 	}
 	store := func(node int) *Store {
 		s := &Store{Store: under, opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
-		s.source = behind.Source{DB: under, Do: base.reads.do}
+		s.source = behind.Source{DB: under, Do: base.reads.Do}
 		s.client = steppedClient{base.client, in.caches, node}
-		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.inRedis, Down: s.redis.Err}
+		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.redis.Call, Down: s.redis.Err}
 		s.unshown = newUnshown()
 		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.near[node], Life: opts.Life}
 		s.epoch.Store(base.epoch.Load())

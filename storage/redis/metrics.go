@@ -1,6 +1,10 @@
 package redis
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/storage/redis/internal/dependency"
+)
 
 // Collectors measure the store: whether its parts are there, and how far Redis
 // is believed. They are for the caller to register.
@@ -8,9 +12,9 @@ func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
 	}
-	up := func(name string, p *part) prometheus.Collector {
+	up := func(name string, p *dependency.Part) prometheus.Collector {
 		return gauge("ovation_part_up", "0 while this process leaves the part alone because it did not answer, else 1; by part (redis, database).",
-			prometheus.Labels{"part": name}, func() float64 { return number(p.healthy()) })
+			prometheus.Labels{"part": name}, func() float64 { return number(p.Healthy()) })
 	}
 	return []prometheus.Collector{
 		up("redis", s.redis),

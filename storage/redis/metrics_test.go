@@ -50,7 +50,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 	})
 	server.kill()
 	_ = s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued)
-	eventually(t, "Redis is away", func() bool { return !s.redis.healthy() })
+	eventually(t, "Redis is away", func() bool { return !s.redis.Healthy() })
 	want("without Redis", map[string]float64{
 		"ovation_part_up redis": 0, "ovation_part_up database": 1, "ovation_mirror_open": 0, "ovation_mirror_unshown_states": 1,
 	})

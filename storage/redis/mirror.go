@@ -99,7 +99,7 @@ func (s *Store) Show(ctx context.Context, actions []storage.Action, where storag
 func (s *Store) showHard(ctx context.Context, at *epoch, actions []storage.Action, where storage.Durability) (err error) {
 	for range showTries {
 		err = s.show(ctx, at, actions, where)
-		if err == nil || ctx.Err() != nil || !s.redis.healthy() {
+		if err == nil || ctx.Err() != nil || !s.redis.Healthy() {
 			break
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/behind"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/dependency"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 )
@@ -115,11 +116,11 @@ type Store struct {
 
 	opts     Options
 	client   rueidis.Client
-	redis    *part
-	database *part
-	reads    *class // of the database, by key
+	redis    *dependency.Part
+	database *dependency.Part
+	reads    *dependency.Class // of the database, by key
 	source   behind.Source
-	lists    *class // of the database
+	lists    *dependency.Class // of the database
 	counts   *counts.Reader
 	glances  glances
 	scripts  *scripts.Runner
@@ -165,11 +166,11 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), counts: &counts.Reader{Cache: counts.NewCache(), Life: o.Life}}
 	s.clock.local = o.Now
 	s.epoch.Store(new(epoch))
-	s.redis = newPart("Redis", o.RedisTimeout, o.RedisTimeout, &o)
-	s.database = newPart("the database", o.DatabaseTimeout, hastyTimeout, &o)
-	s.reads = newClass(s.database, o.MaxReads, 0)
-	s.source = behind.Source{DB: o.Database, Do: s.reads.do}
-	s.lists = newClass(s.database, o.MaxLists, o.ListTimeout)
+	s.redis = dependency.NewPart("Redis", o.RedisTimeout, o.RedisTimeout, o.Logger)
+	s.database = dependency.NewPart("the database", o.DatabaseTimeout, hastyTimeout, o.Logger)
+	s.reads = dependency.NewClass(s.database, o.MaxReads, 0)
+	s.source = behind.Source{DB: o.Database, Do: s.reads.Do}
+	s.lists = dependency.NewClass(s.database, o.MaxLists, o.ListTimeout)
 	client.CacheSizeEachConn = localCache
 	client.Dialer.Timeout = time.Second
 	client.Dialer.KeepAlive = time.Second // how often an idle connection is tried
@@ -192,7 +193,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
-	s.scripts = scripts.NewRunner(s.client, s.inRedis, s.redis.Err, o.Logger)
+	s.scripts = scripts.NewRunner(s.client, s.redis.Call, s.redis.Err, o.Logger)
 	s.counts.Redis, s.counts.Database = s.scripts, s.source
 	err = s.firstPoll(ctx)
 	if err == nil && o.Passive {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/dependency"
 )
 
 // What follows is not kept in Redis. It goes to the database, past which the
@@ -41,9 +42,9 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 }
 
 func pass[Q, A any](
-	ctx context.Context, as *class, what string, f func(context.Context, []Q) ([]A, error), queries []Q,
+	ctx context.Context, as *dependency.Class, what string, f func(context.Context, []Q) ([]A, error), queries []Q,
 ) ([]A, error) {
-	return askAs(ctx, as, what, func(ctx context.Context) ([]A, error) { return f(ctx, queries) })
+	return dependency.AskAs(ctx, as, what, func(ctx context.Context) ([]A, error) { return f(ctx, queries) })
 }
 
 // CreateFolder makes a folder in the database.

@@ -8,11 +8,11 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	err := s.inRedis(ctx, "ping", func(ctx context.Context) error {
+	err := s.redis.Call(ctx, "ping", func(ctx context.Context) error {
 		return s.client.Do(ctx, s.client.B().Ping().Build()).Error()
 	})
 	if err == nil {
 		return nil
 	}
-	return s.database.do(ctx, "ping", s.Store.Ping)
+	return s.database.Run(ctx, "ping", s.Store.Ping)
 }

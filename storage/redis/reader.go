@@ -114,7 +114,7 @@ func (s *Store) fromRedis(
 	}
 	out := make([]storage.Interactive, len(subjects))
 	freshness := storage.Live
-	if !s.database.healthy() {
+	if !s.database.Healthy() {
 		freshness = storage.Stale
 	}
 	for i := range out {

@@ -13,6 +13,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/dependency"
 	"ovation/storage/redis/internal/scripts"
 )
 
@@ -39,11 +40,11 @@ func (s *Store) find(ctx context.Context, at *epoch) (found finding, err error) 
 			found.is = intact
 		}
 		if err == nil && found.is == intact && gap != nil {
-			return errPartial
+			return dependency.ErrPartial
 		}
 		return err
 	})
-	if errors.Is(err, errPartial) {
+	if errors.Is(err, dependency.ErrPartial) {
 		return found, fmt.Errorf("look for the masters: %w: %w", storage.ErrUnavailable, gap)
 	}
 	return found, err
@@ -95,9 +96,9 @@ func (s *Store) probe(ctx context.Context) error {
 
 // within calls Redis also while it is away.
 func (s *Store) within(ctx context.Context, what string, f func(context.Context) error) error {
-	return s.redis.try(ctx, min(s.opts.RedisTimeout, pollLimit), func(ctx context.Context) error {
+	return s.redis.Try(ctx, min(s.opts.RedisTimeout, pollLimit), func(ctx context.Context) error {
 		err := f(ctx)
-		if err != nil && !errors.Is(err, errPartial) {
+		if err != nil && !errors.Is(err, dependency.ErrPartial) {
 			err = fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)
 		}
 		return err

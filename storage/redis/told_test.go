@@ -26,7 +26,7 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	link.gate.Lock()
 	release := sync.OnceFunc(link.gate.Unlock)
 	t.Cleanup(release)
-	eventually(t, "Redis is away from it", func() bool { see(t, cut, alice, movie); return !cut.redis.healthy() })
+	eventually(t, "Redis is away from it", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
 
 	actions := []storage.Action{
 		react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10), read(alice, movie, 2),
@@ -54,7 +54,7 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	see(t, s, alice, movie)
 	server.hang()
 	defer server.resume()
-	eventually(t, "Redis is away", func() bool { see(t, s, alice, movie); return !s.redis.healthy() })
+	eventually(t, "Redis is away", func() bool { see(t, s, alice, movie); return !s.redis.Healthy() })
 	version := int64(10)
 	looks := func() int64 { // for the worker, into the database
 		before := db.reads.Load()

@@ -174,7 +174,7 @@ func (s *Store) takeMalformed(w *windowRead, field, kind int, err error) {
 
 // readWindows reads without writing.
 func (s *Store) readWindows(ctx context.Context, windows []*windowRead, out []window.Entries) error {
-	return s.inRedis(ctx, "read states", func(ctx context.Context) error {
+	return s.redis.Call(ctx, "read states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
 			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f").Field(w.fields...).Build()

@@ -1,4 +1,4 @@
-package redis
+package dependency
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"ovation/storage"
 )
 
-// class bounds the calls of one kind to a part: how many are made at the same
+// Class bounds the calls of one kind to a part: how many are made at the same
 // time, and how long each may take. Classes do not share slots, so that slow or
 // frequent calls of one kind leave the slots of another free.
-type class struct {
-	part    *part
+type Class struct {
+	part    *Part
 	timeout time.Duration // 0: that of the part
-	slots   chan struct{}
+	Slots   chan struct{}
 }
 
 // errClassTimeout ends a call that took longer than its class allows. It says
@@ -25,18 +25,20 @@ var errClassTimeout = fmt.Errorf("%w: it took too long (%w)", storage.ErrUnavail
 // slotTime is how long a call waits for a slot.
 const slotTime = 400 * time.Millisecond
 
-func newClass(of *part, limit int, timeout time.Duration) *class {
-	return &class{part: of, timeout: timeout, slots: make(chan struct{}, limit)}
+// NewClass returns a Class of at most limit calls at a time. A timeout of 0 is that of
+// the Part.
+func NewClass(of *Part, limit int, timeout time.Duration) *Class {
+	return &Class{part: of, timeout: timeout, Slots: make(chan struct{}, limit)}
 }
 
-// do calls f once there is a free slot. Errors: those of part.do;
+// Do calls f once there is a free slot. Errors: those of part.do;
 // storage.ErrUnavailable where no slot becomes free in time.
-func (c *class) do(ctx context.Context, what string, f func(context.Context) error) error {
+func (c *Class) Do(ctx context.Context, what string, f func(context.Context) error) error {
 	if err := c.acquire(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	defer func() { <-c.slots }()
-	return c.part.do(ctx, what, func(ctx context.Context) error {
+	defer func() { <-c.Slots }()
+	return c.part.Run(ctx, what, func(ctx context.Context) error {
 		if c.timeout == 0 {
 			return f(ctx)
 		}
@@ -51,19 +53,19 @@ func (c *class) do(ctx context.Context, what string, f func(context.Context) err
 }
 
 // acquire waits for a slot.
-func (c *class) acquire(ctx context.Context) error {
+func (c *Class) acquire(ctx context.Context) error {
 	if err := c.part.Err(); err != nil {
 		return err
 	}
 	select {
-	case c.slots <- struct{}{}:
+	case c.Slots <- struct{}{}:
 		return nil
 	default:
 	}
 	timer := time.NewTimer(slotTime)
 	defer timer.Stop()
 	select {
-	case c.slots <- struct{}{}:
+	case c.Slots <- struct{}{}:
 		return nil
 	case <-c.part.Opened():
 		return breaker.ErrOpen
@@ -74,9 +76,9 @@ func (c *class) acquire(ctx context.Context) error {
 	}
 }
 
-// askAs asks the database behind.
-func askAs[T any](ctx context.Context, c *class, what string, f func(context.Context) (T, error)) (out T, err error) {
-	err = c.do(ctx, what, func(ctx context.Context) (err error) {
+// AskAs asks the database behind.
+func AskAs[T any](ctx context.Context, c *Class, what string, f func(context.Context) (T, error)) (out T, err error) {
+	err = c.Do(ctx, what, func(ctx context.Context) (err error) {
 		out, err = f(ctx)
 		return err
 	})

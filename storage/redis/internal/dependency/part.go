@@ -1,4 +1,4 @@
-package redis
+package dependency
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 )
 
 // errPartial: some servers do not answer. The others are used.
-var errPartial = errors.New("some servers do not answer")
+var ErrPartial = errors.New("some servers do not answer")
 
-// part is Redis or the database, behind a breaker that polls close.
-type part struct {
+// Part is Redis or the database, behind a breaker that polls close.
+type Part struct {
 	*breaker.Breaker
 
 	name   string
@@ -29,17 +29,18 @@ type part struct {
 	partial bool      // some servers are still unavailable
 }
 
-func newPart(name string, timeout, hasty time.Duration, o *Options) *part {
-	p := &part{name: name, logger: o.Logger}
+// NewPart returns a Part. A call may take timeout, and hasty once calls fail.
+func NewPart(name string, timeout, hasty time.Duration, logger *slog.Logger) *Part {
+	p := &Part{name: name, logger: logger}
 	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, Hasty: min(timeout, hasty), Changed: p.changed})
 	return p
 }
 
-// healthy reports whether calls go through.
-func (p *part) healthy() bool { return p.Err() == nil }
+// Healthy reports whether calls go through.
+func (p *Part) Healthy() bool { return p.Err() == nil }
 
-// do calls f, unless the breaker is open. Errors: those of breaker.Do.
-func (p *part) do(ctx context.Context, what string, f func(context.Context) error) error {
+// Run calls f, unless the breaker is open. Errors: those of breaker.Do.
+func (p *Part) Run(ctx context.Context, what string, f func(context.Context) error) error {
 	err := p.Do(ctx, f)
 	if err == nil || errors.Is(err, scripts.ErrCached) {
 		return nil
@@ -47,11 +48,11 @@ func (p *part) do(ctx context.Context, what string, f func(context.Context) erro
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// try calls f as a trial. Where it returns errPartial the breaker closes as well.
-func (p *part) try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
+// Try calls f as a trial. Where it returns errPartial the breaker closes as well.
+func (p *Part) Try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
 	var gap error
 	err := p.Probe(ctx, timeout, func(ctx context.Context) error {
-		if gap = f(ctx); errors.Is(gap, errPartial) {
+		if gap = f(ctx); errors.Is(gap, ErrPartial) {
 			return nil
 		}
 		return gap
@@ -63,7 +64,7 @@ func (p *part) try(ctx context.Context, timeout time.Duration, f func(context.Co
 	return gap
 }
 
-func (p *part) changed(err error, outage time.Duration) {
+func (p *Part) changed(err error, outage time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed = err == nil; !p.closed {
@@ -73,7 +74,7 @@ func (p *part) changed(err error, outage time.Duration) {
 }
 
 // answered logs the end of an outage, also where some servers still do not answer.
-func (p *part) answered(gap error) {
+func (p *Part) answered(gap error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch after := time.Since(p.lost).Milliseconds(); {
@@ -87,11 +88,10 @@ func (p *part) answered(gap error) {
 	p.closed = false
 }
 
-// inRedis calls Redis. Every error but the caller's going away is
-// storage.ErrUnavailable: there is nothing in Redis that the caller could have
-// got wrong.
-func (s *Store) inRedis(ctx context.Context, what string, f func(context.Context) error) error {
-	return s.redis.do(ctx, what, func(ctx context.Context) error {
+// Call is do, for a dependency whose every error means that it is unavailable:
+// there is nothing in it that the caller could have got wrong.
+func (p *Part) Call(ctx context.Context, what string, f func(context.Context) error) error {
+	return p.Run(ctx, what, func(ctx context.Context) error {
 		err := f(ctx)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, scripts.ErrCached) {
 			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
