@@ -20,12 +20,12 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	must(t, s.Show(t.Context(), []storage.Action{queued}, storage.Queued))
 	must(t, server.command("FLUSHALL").Error())
 	eventually(t, "a barrier is due on both nodes", func() bool {
-		return s.present() != nil && other.present() != nil && s.Barrier() != 0 && s.Barrier() == other.Barrier()
+		return s.epochs.Present() != nil && other.epochs.Present() != nil && s.Barrier() != 0 && s.Barrier() == other.Barrier()
 	})
 	number := s.Barrier()
 	for range 3 {
 		for _, node := range []*Store{s, other} {
-			must(t, node.poll(t.Context()))
+			must(t, node.epochs.Poll(t.Context()))
 			if got := see(t, node, alice, movie); got.Freshness != storage.Stale {
 				t.Errorf("before the barrier is passed: %+v", got)
 			}
@@ -46,7 +46,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	})
 	must(t, s.Publish(t.Context(), outcome))
 	for _, node := range []*Store{s, other} {
-		must(t, node.poll(t.Context()))
+		must(t, node.epochs.Poll(t.Context()))
 		wantLikes(t, "after it", see(t, node, alice, movie), 1, true)
 		if states, _ := look(t, node, alice, movie); states.Liked == nil {
 			t.Errorf("after it, a look says %+v", states)
@@ -66,14 +66,14 @@ func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
 	cut := open(t, Options{URL: server.url(), Database: slow})
 	wantLikes(t, "at first", see(t, cut, alice, movie), 0, false)
 	other := open(t, Options{URL: server.url(), Database: db})
-	before := cut.epoch.Load()
+	before := cut.epochs.Current()
 	slow.gate.Lock()
-	_, err := db.NextEpoch(t.Context(), before.number, mirror.NewEpoch{Number: before.number + 1, Holder: before.holder})
+	_, err := db.NextEpoch(t.Context(), before.Number, mirror.NewEpoch{Number: before.Number + 1, Holder: before.Holder})
 	must(t, err)
-	eventually(t, "it is not sure", func() bool { return !cut.sure(cut.epoch.Load()) })
-	eventually(t, "the others have gone on", func() bool { e := other.present(); return e != nil && e.number > before.number })
+	eventually(t, "it is not sure", func() bool { return !cut.epochs.Sure(cut.epochs.Current()) })
+	eventually(t, "the others have gone on", func() bool { e := other.epochs.Present(); return e != nil && e.Number > before.Number })
 	must(t, cut.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
-	if n := cut.epoch.Load().number; n != before.number {
+	if n := cut.epochs.Current().Number; n != before.Number {
 		t.Fatalf("it knows of epoch %d", n)
 	}
 	slow.gate.Unlock()
@@ -92,12 +92,12 @@ func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: slow})
 	see(t, s, alice, movie)
 	slow.gate.Lock()
-	eventually(t, "it is not sure", func() bool { return !s.sure(s.epoch.Load()) })
+	eventually(t, "it is not sure", func() bool { return !s.epochs.Sure(s.epochs.Current()) })
 	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
 	if n := s.unshown.count(); n != 1 {
 		t.Errorf("%d states are remembered, want 1", n)
 	}
-	must(t, server.command("DEL", s.epoch.Load().keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
+	must(t, server.command("DEL", s.epochs.Current().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
 	slow.gate.Unlock()
 	eventually(t, "it is remembered no longer", func() bool { return s.unshown.count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {

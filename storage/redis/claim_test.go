@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/epochs"
 )
 
 // A process with another Redis, or another prefix, joins a site. It reads from the
@@ -24,16 +25,16 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 			ours := Options{URL: before.url(), Database: db, Prefix: prefix()}
 			s := open(t, ours)
 			persist(t, db, s, react(alice, movie, storage.Like, 10))
-			begun := s.epoch.Load().number
+			begun := s.epochs.Current().Number
 			log := new(logged)
 			options.Database, options.Logger = openAgain(t, db), slog.New(slog.NewTextHandler(log, nil))
 			other := open(t, options)
-			if err := other.Stranger(); !errors.Is(err, ErrStranger) || !strings.Contains(err.Error(), ours.Prefix) {
+			if err := other.Stranger(); !errors.Is(err, epochs.ErrStranger) || !strings.Contains(err.Error(), ours.Prefix) {
 				t.Errorf("the other is no stranger: %v", err)
 			}
 			for range 20 { // polls of both, more than the processes themselves make
-				must(t, other.poll(t.Context()))
-				must(t, s.poll(t.Context()))
+				must(t, other.epochs.Poll(t.Context()))
+				must(t, s.epochs.Poll(t.Context()))
 			}
 			if e, err := db.Epoch(t.Context()); err != nil || e.Number != begun || !e.Open {
 				t.Errorf("beside a stranger the epoch %d became %+v, %v", begun, e, err)
@@ -56,8 +57,8 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
 				t.Errorf("after it took over: %+v", got)
 			}
-			must(t, s.poll(t.Context())) // it has come back, late
-			if err := s.Stranger(); !errors.Is(err, ErrStranger) {
+			must(t, s.epochs.Poll(t.Context())) // it has come back, late
+			if err := s.Stranger(); !errors.Is(err, epochs.ErrStranger) {
 				t.Errorf("the one of before is no stranger: %v", err)
 			}
 		})
@@ -88,13 +89,13 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: ours})
 	wantLikes(t, "at first", see(t, s, alice, movie), 1, true)
-	number := s.epoch.Load().number
+	number := s.epochs.Current().Number
 	same, err := passive(ours)
 	must(t, err)
 	persist(t, db, same, react(bob, movie, storage.Like, 10))
 	wantLikes(t, "beside the processes of the mirror", see(t, s, alice, movie), 2, true)
 	must(t, same.Close())
-	if other, err := passive(prefix()); !errors.Is(err, ErrStranger) || !strings.Contains(err.Error(), ours) {
+	if other, err := passive(prefix()); !errors.Is(err, epochs.ErrStranger) || !strings.Contains(err.Error(), ours) {
 		t.Errorf("with another prefix: %v, %v", other, err)
 	}
 	epochIs("after another was refused", number, true)

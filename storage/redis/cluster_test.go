@@ -11,6 +11,7 @@ import (
 
 	"ovation/internal/testing/port"
 	"ovation/storage"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/window"
 )
 
@@ -46,11 +47,11 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 func awaitCluster(t *testing.T, nodes []*server) {
 	t.Helper()
 	eventually(t, "the cluster is whole", func() bool {
-		view := infoOf(nodes[0].text("CLUSTER", "INFO"), "cluster_current_epoch")
+		view := epochs.InfoOf(nodes[0].text("CLUSTER", "INFO"), "cluster_current_epoch")
 		return !slices.ContainsFunc(nodes, func(s *server) bool {
 			info := s.text("CLUSTER", "INFO")
-			return !strings.Contains(info, "cluster_state:ok") || infoOf(info, "cluster_known_nodes") != strconv.Itoa(len(nodes)) ||
-				infoOf(info, "cluster_current_epoch") != view
+			return !strings.Contains(info, "cluster_state:ok") || epochs.InfoOf(info, "cluster_known_nodes") != strconv.Itoa(len(nodes)) ||
+				epochs.InfoOf(info, "cluster_current_epoch") != view
 		})
 	})
 }
@@ -105,30 +106,30 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 		must(t, err)
 		return slices.IndexFunc([]int64{16384 / 3, 2 * 16384 / 3, 16384}, func(end int64) bool { return slot < end })
 	}
-	begun := writer.epoch.Load()
-	failing := (shardOf(begun.keys.Sentinel()) + 1) % len(masters)
+	begun := writer.epochs.Current()
+	failing := (shardOf(begun.Keys.Sentinel()) + 1) % len(masters)
 	subject := movie
-	for i := 0; shardOf(begun.keys.Counts(subject)) != failing; i++ {
+	for i := 0; shardOf(begun.Keys.Counts(subject)) != failing; i++ {
 		subject = video(strconv.Itoa(i))
 	}
 	persist(t, db, writer, react(alice, subject, storage.Like, 10))
 	eventually(t, "the replica has the counts", func() bool {
-		there := infoOf(masters[failing].text("INFO", "replication"), "master_repl_offset")
-		return there != "" && infoOf(replicas[failing].text("INFO", "replication"), "slave_repl_offset") == there
+		there := epochs.InfoOf(masters[failing].text("INFO", "replication"), "master_repl_offset")
+		return there != "" && epochs.InfoOf(replicas[failing].text("INFO", "replication"), "slave_repl_offset") == there
 	})
 	masters[failing].cutOff()
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
 	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // which has cached nothing
 	reader.halt()                                                                         // it polls when the test says so
-	must(t, reader.poll(t.Context()))
-	if !reader.sure(reader.epoch.Load()) {
+	must(t, reader.epochs.Poll(t.Context()))
+	if !reader.epochs.Sure(reader.epochs.Current()) {
 		t.Fatal("the epoch is not sure")
 	}
 
 	replicas[(failing+1)%len(replicas)].hang()
-	must(t, reader.poll(t.Context())) // which does not wait for it
+	must(t, reader.epochs.Poll(t.Context())) // which does not wait for it
 	masters[failing].kill()
-	if err := reader.poll(t.Context()); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "of its 16384 slots") {
+	if err := reader.epochs.Poll(t.Context()); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "of its 16384 slots") {
 		t.Errorf("a poll without one of the masters: %v", err)
 	}
 	must(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
@@ -142,8 +143,8 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 				t.Fatalf("LIVE for %q with %d likes, the own one %v", viewer.UserID, got.LikeCount, got.Liked)
 			}
 		}
-		_ = reader.poll(t.Context()) // it fails until everyone knows who has taken over
-		return live && reader.epoch.Load().number > begun.number
+		_ = reader.epochs.Poll(t.Context()) // it fails until everyone knows who has taken over
+		return live && reader.epochs.Current().Number > begun.Number
 	})
 }
 
@@ -159,7 +160,7 @@ func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 	s := open(t, Options{
 		URL: url, Database: openDatabase(t), RedisTimeout: short, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
-	slot, err := masters[0].command("CLUSTER", "KEYSLOT", s.epoch.Load().keys.Sentinel()).AsInt64()
+	slot, err := masters[0].command("CLUSTER", "KEYSLOT", s.epochs.Current().Keys.Sentinel()).AsInt64()
 	must(t, err)
 	other := (int(slot)*3/16384 + 1) % len(masters) // a master that does not have the sentinel
 	for _, one := range masters {
@@ -225,31 +226,8 @@ func TestCluster(t *testing.T) {
 			info, err := nodes[0].command("CLUSTER", "INFO").ToString()
 			return err == nil && strings.Contains(info, "cluster_slots_fail:5")
 		})
-		if err := s.probe(t.Context()); err == nil {
+		if err := s.epochs.Probe(t.Context()); err == nil {
 			t.Error("a cluster without one of its shards is believed")
 		}
 	})
-}
-
-func TestGapsOfAClusterAreFound(t *testing.T) {
-	master := func(view string, slots string) serverInfo {
-		line := "f00 127.0.0.1:1@2,host myself,master - 0 0 1 connected " + slots + "\n"
-		return serverInfo{view: view, slots: slotsOf("cluster_state:ok\r\nother 127.0.0.1:3@4 master - 0 0 2 connected 0-16383\n" + line)}
-	}
-	for name, c := range map[string]struct {
-		masters []serverInfo
-		says    string
-	}{
-		"whole":            {[]serverInfo{master("7", "0-99 200 [93-<-abc]"), master("7", "100-199 201-16383")}, ""},
-		"one is missing":   {[]serverInfo{master("7", "0-99")}, "serve 100 of its 16384 slots"},
-		"two serve a slot": {[]serverInfo{master("7", "0-99"), master("7", "99-16383")}, "2 masters of the cluster say that they serve slot 99"},
-		"a failover":       {[]serverInfo{master("7", "0-99"), master("8", "100-16383")}, "do not agree"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := gapOf(c.masters)
-			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %q", err, c.says)
-			}
-		})
-	}
 }

@@ -16,6 +16,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
@@ -40,7 +41,7 @@ const (
 // comparison compares the keys of one kind with the database.
 type comparison struct {
 	keys    string // what they begin with
-	compare func(ctx context.Context, at *epoch, keys []string) (found map[Stale]bool, n int64, err error)
+	compare func(ctx context.Context, at *epochs.Epoch, keys []string) (found map[Stale]bool, n int64, err error)
 	pending map[Stale]bool // what differed when it was looked at last
 }
 
@@ -52,7 +53,7 @@ type comparison struct {
 // filled again. It returns how many counts and states it compared. An error of
 // report ends it and is returned.
 func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) error) (compared int64, err error) {
-	at := s.present()
+	at := s.epochs.Present()
 	if at == nil { // nobody believes what Redis holds
 		return 0, nil
 	}
@@ -65,8 +66,8 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 		return report(stale)
 	}
 	all := []comparison{
-		{at.keys.AllCounts(), s.compareCounts, make(map[Stale]bool)},
-		{at.keys.AllWindows(), s.compareWindows, make(map[Stale]bool)},
+		{at.Keys.AllCounts(), s.compareCounts, make(map[Stale]bool)},
+		{at.Keys.AllWindows(), s.compareWindows, make(map[Stale]bool)},
 	}
 	for _, c := range all {
 		err = s.scan(ctx, c.keys, func(keys []string) error {
@@ -94,7 +95,7 @@ func (s *Store) Compare(ctx context.Context, repair bool, report func(Stale) err
 // settle looks again at what differs until none of it does as it did, or the
 // time of changes under way is over. It then hands on what is left, each kind in
 // the order of the keys, and leaves nothing pending.
-func (s *Store) settle(ctx context.Context, at *epoch, all []comparison, differs func(Stale) error) error {
+func (s *Store) settle(ctx context.Context, at *epochs.Epoch, all []comparison, differs func(Stale) error) error {
 	over := time.Now().Add(s.opts.Guard + settleTime)
 	pending := func(c comparison) bool { return len(c.pending) > 0 }
 	for wait := lookAgain / 64; slices.ContainsFunc(all, pending) && time.Now().Before(over); wait = min(2*wait, lookAgain) {
@@ -123,7 +124,7 @@ func (s *Store) settle(ctx context.Context, at *epoch, all []comparison, differs
 }
 
 // lookAgain drops what no longer differs as it did.
-func (c comparison) lookAgain(ctx context.Context, at *epoch) error {
+func (c comparison) lookAgain(ctx context.Context, at *epochs.Epoch) error {
 	keys := make(map[string]bool, len(c.pending))
 	for stale := range c.pending {
 		keys[stale.Key] = true
@@ -182,7 +183,7 @@ func (s *Store) scan(ctx context.Context, prefix string, each func(keys []string
 	return nil
 }
 
-func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error) {
+func (s *Store) compareCounts(ctx context.Context, at *epochs.Epoch, keys []string) (map[Stale]bool, int64, error) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for _, key := range keys {
 		if subject, is := keyspace.SubjectOf(s.opts.Prefix, key); is {
@@ -191,7 +192,7 @@ func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (ma
 	}
 	var copied []counts.Result
 	err := patiently(ctx, func() (err error) {
-		copied, err = s.counts.InRedis(ctx, at.keys, subjects)
+		copied, err = s.counts.InRedis(ctx, at.Keys, subjects)
 		return err
 	})
 	if err != nil {
@@ -209,17 +210,17 @@ func (s *Store) compareCounts(ctx context.Context, at *epoch, keys []string) (ma
 		}
 		n++
 		if copied[i].Counts != inDatabase[i] {
-			found[Stale{at.keys.Counts(subjects[i]), "", fmt.Sprintf("%+v", copied[i].Counts), fmt.Sprintf("%+v", inDatabase[i])}] = true
+			found[Stale{at.Keys.Counts(subjects[i]), "", fmt.Sprintf("%+v", copied[i].Counts), fmt.Sprintf("%+v", inDatabase[i])}] = true
 		}
 	}
 	return found, n, nil
 }
 
-func (s *Store) compareWindows(ctx context.Context, at *epoch, keys []string) (map[Stale]bool, int64, error) {
+func (s *Store) compareWindows(ctx context.Context, at *epochs.Epoch, keys []string) (map[Stale]bool, int64, error) {
 	found := make(map[Stale]bool)
 	n := int64(0)
 	for _, key := range keys {
-		of, ok := at.keys.WindowOf(key)
+		of, ok := at.Keys.WindowOf(key)
 		if !ok {
 			continue
 		}

@@ -51,7 +51,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	dislike := react(alice, movie, storage.Dislike, 20)
 	for what, err := range map[string]error{
 		"forget":  s.Forget(t.Context(), []storage.Action{dislike}),
-		"publish": s.Publish(t.Context(), storage.Outcome{Epoch: s.epoch.Load().number, Counts: []storage.SubjectCounts{{Subject: movie}}}),
+		"publish": s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie}}}),
 	} {
 		if !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)
@@ -94,10 +94,10 @@ func TestLookKnowsNothingAfterALoss(t *testing.T) {
 			if _, where := look(t, s, alice, movie); where != storage.Queued {
 				t.Errorf("before, it is %q", where)
 			}
-			before := s.epoch.Load().number
+			before := s.epochs.Current().Number
 			lose(server)
 			// The like is queued, and nothing in Redis tells of it.
-			eventually(t, "the next epoch has begun", func() bool { return s.epoch.Load().number != before && s.sure(s.epoch.Load()) })
+			eventually(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.Sure(s.epochs.Current()) })
 			if states, where := look(t, s, alice, movie); where != "" || states.Liked != nil {
 				t.Errorf("after the loss: %+v, %q", states, where)
 			}
@@ -234,7 +234,7 @@ func TestCallerWhoGoesAwayBlamesNobody(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("states: %v", err)
 		}
-		if err := s.Publish(ctx, storage.Outcome{Epoch: s.epoch.Load().number, Counts: []storage.SubjectCounts{{Subject: movie}}}); !errors.Is(err, context.Canceled) {
+		if err := s.Publish(ctx, storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie}}}); !errors.Is(err, context.Canceled) {
 			t.Errorf("publish: %v", err)
 		}
 	}

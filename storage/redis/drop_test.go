@@ -11,6 +11,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 )
 
@@ -101,26 +102,26 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 // last.
 func TestEvictionsMakeDoubtful(t *testing.T) {
 	t.Parallel()
-	for policy, doubtful := range map[string]bool{"allkeys-lru": true, shownLast: false} {
+	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.ShownLast: false} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			server, db, log := startServer(t), openDatabase(t), new(logged)
 			s := open(t, Options{
 				URL: server.url(), Database: db, Logger: slog.New(slog.NewTextHandler(log, nil)),
 			})
-			first := s.epoch.Load()
+			first := s.epochs.Current()
 			persist(t, db, s, react(alice, movie, storage.Like, 10))
 			info, err := server.command("INFO", "memory").ToString()
 			must(t, err)
-			used, err := strconv.Atoi(infoOf(info, "used_memory"))
+			used, err := strconv.Atoi(epochs.InfoOf(info, "used_memory"))
 			must(t, err)
 			must(t, server.command("CONFIG", "SET", "maxmemory", strconv.Itoa(used+16<<20), "maxmemory-policy", policy).Error())
 			big, client := strings.Repeat("x", 256<<10), server.client()
 			for i := range 100 {
 				must(t, client.Do(t.Context(), client.B().Set().Key("other"+scripts.Text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
 			}
-			before := s.epoch.Load().sureAt
-			eventually(t, "Redis was looked at", func() bool { return s.epoch.Load().sureAt.After(before.Add(pollTime)) })
+			before := s.epochs.Current().SureAt
+			eventually(t, "Redis was looked at", func() bool { return s.epochs.Current().SureAt.After(before.Add(epochs.PollTime)) })
 			_, where := look(t, s, alice, movie)
 			got := see(t, s, alice, movie)
 			if (where == "") != doubtful || (got.Freshness == storage.Stale) != doubtful || got.LikeCount != 1 {
@@ -134,13 +135,13 @@ func TestEvictionsMakeDoubtful(t *testing.T) {
 			if got := see(t, later, alice, movie); (got.Freshness == storage.Stale) != doubtful {
 				t.Errorf("a process that starts later: %+v; doubtful should be %v", got, doubtful)
 			}
-			if now := s.epoch.Load(); (now.barrier > first.barrier) != doubtful { // the sentinel may be evicted, too
-				t.Errorf("barrier %d; before %d", now.barrier, first.barrier)
+			if now := s.epochs.Current(); (now.Barrier > first.Barrier) != doubtful { // the sentinel may be evicted, too
+				t.Errorf("barrier %d; before %d", now.Barrier, first.Barrier)
 			}
 			for _, store := range []*Store{s, later} {
 				live(t, store)
-				if now := store.epoch.Load(); !now.drained {
-					t.Errorf("LIVE before barrier %d is passed", now.barrier)
+				if now := store.epochs.Current(); !now.Drained {
+					t.Errorf("LIVE before barrier %d is passed", now.Barrier)
 				}
 			}
 		})

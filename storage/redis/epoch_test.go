@@ -20,7 +20,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db), RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	wantLikes(t, "at first", see(t, other, alice, movie), 1, true)
-	before := s.epoch.Load().number
+	before := s.epochs.Current().Number
 	server.hang()
 	var outcome storage.Outcome
 	eventually(t, "it is persisted without Redis", func() bool {
@@ -46,8 +46,8 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 			t.Errorf("with Redis again: %+v", got)
 		}
 	}
-	if e := s.epoch.Load(); e.number == before {
-		t.Errorf("it is epoch %d as before", e.number)
+	if e := s.epochs.Current(); e.Number == before {
+		t.Errorf("it is epoch %d as before", e.Number)
 	}
 	persist(t, db, s, react(alice, movie, storage.Like, 30))
 	wantLikes(t, "in the end", see(t, other, alice, movie), 1, true)

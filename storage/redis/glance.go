@@ -10,6 +10,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
@@ -45,7 +46,7 @@ type glance struct {
 // glance looks up a state as an action needs it, without changing anything. It
 // returns false where that takes a script, or the database. Errors:
 // storage.ErrUnavailable, the context's.
-func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kind int) (window.Entry, bool, error) {
+func (s *Store) glance(ctx context.Context, at *epochs.Epoch, key storage.StateKey, kind int) (window.Entry, bool, error) {
 	if s.unshown.over([]storage.StateKey{key}) != nil {
 		return window.Entry{}, false, nil
 	}
@@ -53,7 +54,7 @@ func (s *Store) glance(ctx context.Context, at *epoch, key storage.StateKey, kin
 	if g == nil {
 		g = &glance{done: make(chan struct{}, 1)}
 	}
-	g.window = at.keys.Window(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
+	g.window = at.Keys.Window(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
 	g.field, g.kind = window.Field(key.Subject.BizID), kind
 	if !s.glances.begin(g, s.glanceOn) {
 		return window.Entry{}, false, errClosed

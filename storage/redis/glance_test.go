@@ -18,7 +18,7 @@ func TestLookKeepsAlive(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie) // which loads the window
 	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
-	key := s.present().keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})
+	key := s.epochs.Present().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	name := window.Field(movie.BizID)
 	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
 		value, err := server.command("HGET", key, name).ToString()

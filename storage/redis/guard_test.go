@@ -54,7 +54,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 	if all := log.about(""); len(all) > 0 {
 		t.Errorf("before anything happened: %q", all)
 	}
-	begun := s.epoch.Load().number
+	begun := s.epochs.Current().Number
 	server.kill()
 	eventually(t, "Redis is away", func() bool { return !s.redis.Healthy() })
 	for range 20 {

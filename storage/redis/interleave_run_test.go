@@ -121,25 +121,25 @@ func (in *interleaving) lose() {
 
 // poll has every store learn of the present epoch, and sure of it.
 func (in *interleaving) poll() {
-	if err := in.base.poll(context.Background()); err != nil {
+	if err := in.base.epochs.Poll(context.Background()); err != nil {
 		in.reportf("poll: %v", err)
 	}
 
-	now := in.base.epoch.Load()
-	if now.number != in.worker.epoch.Load().number { // the grace passes
+	now := in.base.epochs.Current()
+	if now.Number != in.worker.epochs.Current().Number { // the grace passes
 		if _, err := in.edits.ExecContext(context.Background(), `UPDATE mirror SET free_at = 0`); err != nil {
 			in.reportf("poll: %v", err)
 		}
 	}
 	for _, nodes := range in.stores {
 		for _, s := range nodes {
-			s.epoch.Store(now)
+			s.epochs.Adopt(now)
 		}
 	}
-	in.worker.epoch.Store(now)
-	if !now.drained && now.barrier != in.barrier { // nobody believes the epoch before any longer
-		in.barrier = now.barrier
-		m := storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: now.barrier, Partitions: 1}}
+	in.worker.epochs.Adopt(now)
+	if !now.Drained && now.Barrier != in.barrier { // nobody believes the epoch before any longer
+		in.barrier = now.Barrier
+		m := storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: now.Barrier, Partitions: 1}}
 		if !in.hasty {
 			in.queue = append(in.queue, m)
 		} else if _, err := in.database.Persist(context.Background(), []storage.Message{m}, nil); err != nil {

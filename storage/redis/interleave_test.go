@@ -13,6 +13,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/redis/internal/behind"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/sqlite"
@@ -96,7 +97,8 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.redis.Call, Down: s.redis.Err}
 		s.unshown = newUnshown()
 		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.near[node], Life: opts.Life}
-		s.epoch.Store(base.epoch.Load())
+		s.epochs = &epochs.Keeper{Options: base.epochs.Options}
+		s.epochs.Adopt(base.epochs.Current())
 		return s
 	}
 	for u := range in.users {

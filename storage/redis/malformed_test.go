@@ -42,7 +42,7 @@ func malform(t *testing.T, words []string) (*Store, *hooked) {
 		persist(t, first, s, react(user, movie, storage.Like, 10))
 		see(t, s, user, movie)
 	}
-	number := strconv.FormatInt(s.epoch.Load().number, 10)
+	number := strconv.FormatInt(s.epochs.Current().Number, 10)
 	words = slices.Clone(words)
 	words[1] = strings.Replace(words[1], "EPOCH", number, 1)
 	must(t, server.command(words...).Error())
@@ -76,11 +76,11 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {
 			s, _ := malform(t, words)
-			at := s.present()
+			at := s.epochs.Present()
 			both := make([]*glance, 0, 2)
 			for _, user := range []storage.User{alice, bob} {
 				both = append(both, &glance{
-					window: at.keys.Window(mirror.WindowKey{User: user, Biz: movie.Biz}),
+					window: at.Keys.Window(mirror.WindowKey{User: user, Biz: movie.Biz}),
 					field:  window.Field(movie.BizID), kind: window.Reaction, done: make(chan struct{}, 1),
 				})
 			}

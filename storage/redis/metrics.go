@@ -21,26 +21,16 @@ func (s *Store) Collectors() []prometheus.Collector {
 		up("database", s.database),
 		s.scripts.Malformed.Total,
 		gauge("ovation_mirror_epoch", "Number of the epoch of the copy in Redis; the next one begins when Redis has lost data or was away.", nil,
-			func() float64 { return float64(s.epoch.Load().number) }),
+			func() float64 { return float64(s.epochs.Current().Number) }),
 		gauge("ovation_mirror_open", "1 while Redis is used, 0 while replies come from the database because it is away or may have lost data.", nil,
-			func() float64 { return number(s.present() != nil) }),
+			func() float64 { return number(s.epochs.Present() != nil) }),
 		gauge("ovation_mirror_foreign", "1 while the database belongs to another Redis, or another prefix, than this process's.", nil,
 			func() float64 { return number(s.Stranger() != nil) }),
 		gauge("ovation_mirror_in_doubt_since_timestamp_seconds", "Since when something may be queued that Redis does not show, so that viewers' answers are STALE; 0 while nothing is.", nil,
-			s.inDoubtSince),
+			s.epochs.InDoubtSince),
 		gauge("ovation_clock_skew_seconds", "How far this machine's clock is ahead of the database's; negative where it is behind.", nil,
 			func() float64 { return s.ClockSkew().Seconds() }),
 	}
-}
-
-// inDoubtSince is the time of the database's clock at which the barrier was
-// raised that is not passed yet.
-func (s *Store) inDoubtSince() float64 {
-	at := s.epoch.Load()
-	if !s.inDoubt(at) {
-		return 0
-	}
-	return float64(at.barrier) / 1e6
 }
 
 // Unshown measures what could not be shown in Redis yet. It is for a process

@@ -44,7 +44,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 		}
 	}
 	want("at first", map[string]float64{
-		"ovation_part_up redis": 1, "ovation_part_up database": 1, "ovation_mirror_epoch": float64(s.epoch.Load().number),
+		"ovation_part_up redis": 1, "ovation_part_up database": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number),
 		"ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 		"ovation_mirror_in_doubt_since_timestamp_seconds": 0,
 	})
@@ -58,7 +58,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 	live(t, s)
 	eventually(t, "what was not shown is shown", func() bool { return s.unshown.count() == 0 })
 	want("in the end", map[string]float64{
-		"ovation_part_up redis": 1, "ovation_mirror_epoch": float64(s.epoch.Load().number), "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
+		"ovation_part_up redis": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number), "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 	})
 	if problems, err := testutil.GatherAndLint(reg); err != nil || len(problems) > 0 {
 		t.Errorf("metrics: %v, %v", problems, err)

@@ -8,6 +8,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
@@ -26,14 +27,14 @@ func (s *Store) Look(ctx context.Context, keys []storage.StateKey, kinds storage
 // each state.
 type group struct {
 	store  *Store
-	epoch  *epoch
+	epoch  *epochs.Epoch
 	script *scripts.Script
 	first  []string // arguments that come before, of every window
 	at     map[mirror.WindowKey]int
 	calls  []scripts.Call
 }
 
-func (s *Store) group(at *epoch, of *scripts.Script, first ...string) *group {
+func (s *Store) group(at *epochs.Epoch, of *scripts.Script, first ...string) *group {
 	return &group{store: s, epoch: at, script: of, first: first, at: make(map[mirror.WindowKey]int)}
 }
 
@@ -43,7 +44,7 @@ func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kin
 	if !ok {
 		i = len(g.calls)
 		g.at[key] = i
-		g.calls = append(g.calls, g.script.On(g.epoch.keys.Window(key), g.first))
+		g.calls = append(g.calls, g.script.On(g.epoch.Keys.Window(key), g.first))
 	}
 	c := &g.calls[i]
 	c.Args = append(append(c.Args, window.Name(kind, subject.BizID)), args...)
@@ -75,19 +76,19 @@ const showTries = 3
 // nodes may still believe Redis then: so it waits for a worker to persist it,
 // for 300 ms at most. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) (err error) {
-	now := s.epoch.Load()
-	at := s.presently(now)
+	now := s.epochs.Current()
+	at := s.epochs.PresentOf(now)
 	if at != nil {
 		err = s.showHard(ctx, at, actions, where)
 	}
-	if ended := now.lately(); ended != nil {
+	if ended := now.Lately(); ended != nil {
 		err = errors.Join(err, s.showHard(ctx, ended, actions, where))
 	}
 	switch {
-	case where != storage.Queued, at != nil && err == nil && s.sure(at):
+	case where != storage.Queued, at != nil && err == nil && s.epochs.Sure(at):
 		s.unshown.remove(actions)
 	case at != nil && err == nil:
-		s.unshown.add(actions, at.number)
+		s.unshown.add(actions, at.Number)
 	default:
 		s.unshown.add(actions, 0)
 		s.awaitWorker(ctx, actions)
@@ -96,7 +97,7 @@ func (s *Store) Show(ctx context.Context, actions []storage.Action, where storag
 }
 
 // showHard tries a few times, while Redis is there.
-func (s *Store) showHard(ctx context.Context, at *epoch, actions []storage.Action, where storage.Durability) (err error) {
+func (s *Store) showHard(ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability) (err error) {
 	for range showTries {
 		err = s.show(ctx, at, actions, where)
 		if err == nil || ctx.Err() != nil || !s.redis.Healthy() {
@@ -106,7 +107,7 @@ func (s *Store) showHard(ctx context.Context, at *epoch, actions []storage.Actio
 	return err
 }
 
-func (s *Store) show(ctx context.Context, at *epoch, actions []storage.Action, where storage.Durability) error {
+func (s *Store) show(ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability) error {
 	life, shown := s.lives()
 	how := "q"
 	if where == storage.Persisted {
@@ -129,9 +130,9 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at, err := s.ours(ctx, outcome.Epoch)
+	at, err := s.epochs.Ours(ctx, outcome.Epoch)
 	if err != nil {
-		return s.marks.note(err)
+		return s.epochs.Note(err)
 	}
 	versions := make(map[storage.Subject]int64, len(outcome.Counts))
 	for i := range outcome.Counts {
@@ -144,7 +145,7 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 		state := window.ChangeText(c)
 		g.add(c.User, c.Subject, c.Kind, scripts.Text(c.Version), state, window.Share(state), scripts.Text(versions[c.Subject]))
 	}
-	return s.marks.note(g.run(ctx, "mark states"))
+	return s.epochs.Note(g.run(ctx, "mark states"))
 }
 
 // Forget makes it unknown what the counts include of the states that the
@@ -161,9 +162,9 @@ func (s *Store) Forget(ctx context.Context, actions []storage.Action) error {
 }
 
 func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Action) error {
-	at, err := s.ours(ctx, epoch)
+	at, err := s.epochs.Ours(ctx, epoch)
 	if err != nil {
-		return s.marks.note(err)
+		return s.epochs.Note(err)
 	}
 	g := s.forgetting(at)
 	for i := range actions {
@@ -171,7 +172,7 @@ func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Actio
 			g.add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
-	return s.marks.note(g.run(ctx, "forget marks"))
+	return s.epochs.Note(g.run(ctx, "forget marks"))
 }
 
 // Drop takes back what Show has shown of actions that will not be persisted:
@@ -187,9 +188,9 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have taken it
 		return a.Validate() != nil || a.Version > latest
 	})
-	at, err := s.ours(ctx, now.Number)
+	at, err := s.epochs.Ours(ctx, now.Number)
 	if err != nil {
-		return s.marks.note(err)
+		return s.epochs.Note(err)
 	}
 	g := s.forgetting(at)
 	for i := range actions {
@@ -197,10 +198,10 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 			g.add(a.User, a.Subject, a.Kind, scripts.Text(a.Version))
 		}
 	}
-	return s.marks.note(g.run(ctx, "drop what was shown"))
+	return s.epochs.Note(g.run(ctx, "drop what was shown"))
 }
 
-func (s *Store) forgetting(at *epoch) *group {
+func (s *Store) forgetting(at *epochs.Epoch) *group {
 	life, shown := s.lives()
 	return s.group(at, scripts.Forget, life, shown, scripts.Text(s.opts.Guard.Milliseconds()))
 }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
@@ -19,6 +18,7 @@ import (
 	"ovation/storage/redis/internal/behind"
 	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/dependency"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 )
@@ -76,10 +76,10 @@ type Options struct {
 }
 
 const (
-	hastyTimeout = time.Second      // of the database while reads fail
-	refreshTime  = 5 * time.Second  // between two looks at what belongs to a cluster
-	localCache   = 32 << 20         // bytes of the client's cache, for each connection
-	startTime    = 10 * time.Second // that the first poll may be tried
+	hastyTimeout = time.Second     // of the database while reads fail
+	refreshTime  = 5 * time.Second // between two looks at what belongs to a cluster
+	localCache   = 32 << 20        // bytes of the client's cache, for each connection
+
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -129,21 +129,11 @@ type Store struct {
 	close  func() error
 	halt   func() // ends what runs in the background
 
-	epoch     atomic.Pointer[epoch]
-	began     time.Time      // when the store was opened
-	suspected atomic.Int64   // when Redis may have lost data, in nanoseconds since it was opened
-	evicted   atomic.Bool    // Redis has evicted keys, and the barrier was not raised for it yet
-	evictions evictions      // of the polls
-	asking    sync.WaitGroup // those who ask servers, some of which may hang
-	clock     clock
-	claim     claim
-	name      string        // of the mirror, for messages
-	wake      chan struct{} // has the epoch polled at once
-	marks     marks
-	steady    streak // of a Redis that answers polls
-	unshown   *unshown
-	untold    atomic.Int64 // until when no worker is waited for, in nanoseconds since it was opened
-	listener  atomic.Pointer[listener]
+	epochs   *epochs.Keeper
+	opened   time.Time
+	unshown  *unshown
+	untold   atomic.Int64 // until when no worker is waited for, in nanoseconds since it was opened
+	listener atomic.Pointer[listener]
 }
 
 var _ storage.Store = (*Store)(nil)
@@ -163,9 +153,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, wake: make(chan struct{}, 1), began: time.Now(), unshown: newUnshown(), counts: &counts.Reader{Cache: counts.NewCache(), Life: o.Life}}
-	s.clock.local = o.Now
-	s.epoch.Store(new(epoch))
+	s := &Store{Store: o.Database, opts: o, opened: time.Now(), epochs: epochs.NewKeeper(o.Now), unshown: newUnshown(), counts: &counts.Reader{Cache: counts.NewCache(), Life: o.Life}}
 	s.redis = dependency.NewPart("Redis", o.RedisTimeout, o.RedisTimeout, o.Logger)
 	s.database = dependency.NewPart("the database", o.DatabaseTimeout, hastyTimeout, o.Logger)
 	s.reads = dependency.NewClass(s.database, o.MaxReads, 0)
@@ -183,30 +171,34 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
 		if keys == nil { // the connection is lost, or all keys are
 			s.counts.Cache.ForgetAll()
-			s.suspect()
+			s.epochs.Suspect()
 			return
 		}
 		s.invalidated(keys)
 	}
-	s.name = fmt.Sprintf("prefix %q (form %s) in Redis at %s", o.Prefix, keyspace.Form, strings.Join(client.InitAddress, ", "))
+	name := fmt.Sprintf("prefix %q (form %s) in Redis at %s", o.Prefix, keyspace.Form, strings.Join(client.InitAddress, ", "))
 	where := "open Redis at " + strings.Join(client.InitAddress, ", ")
 	if s.client, err = rueidis.NewClient(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
 	s.scripts = scripts.NewRunner(s.client, s.redis.Call, s.redis.Err, o.Logger)
 	s.counts.Redis, s.counts.Database = s.scripts, s.source
-	err = s.firstPoll(ctx)
+	s.epochs.Options = epochs.Options{
+		Database: o.Database, Redis: s.redis, Behind: s.database, Scripts: s.scripts, Name: name, Prefix: o.Prefix, Passive: o.Passive,
+		RedisTimeout: o.RedisTimeout, ShownLife: o.ShownLife, Logger: o.Logger, Back: s.back, Rewound: s.counts.Cache.Reset,
+	}
+	err = s.epochs.FirstPoll(ctx)
 	if err == nil && o.Passive {
-		err = s.attach(ctx)
+		err = s.epochs.Attach(ctx)
 	}
 	if err != nil {
 		s.client.Close()
-		s.asking.Wait()
+		s.epochs.Wait()
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
-	background.Go(func() { s.watch(running) })
+	background.Go(func() { s.epochs.Watch(running) })
 	background.Go(func() { s.reshow(running) })
 	s.halt = func() {
 		stop()
@@ -217,26 +209,10 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		s.halt()
 		s.glances.close()
 		s.client.Close()
-		s.asking.Wait()
+		s.epochs.Wait()
 		return s.Store.Close()
 	})
 	return s, nil
-}
-
-// firstPoll polls, and again where that takes too long: while it starts, a process
-// on a busy machine is slower than calls are allowed to be later.
-func (s *Store) firstPoll(ctx context.Context) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := s.probe(ctx)
-		if err == nil {
-			err = s.poll(ctx)
-		}
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(startTime))
-	return err
 }
 
 // Close closes the connections and the database behind.

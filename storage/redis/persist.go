@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 )
 
@@ -50,22 +51,22 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 		if outcome.Epoch == 0 {
 			return nil
 		}
-		at, err := s.ours(ctx, outcome.Epoch)
+		at, err := s.epochs.Ours(ctx, outcome.Epoch)
 		if err != nil {
-			return s.marks.note(err)
+			return s.epochs.Note(err)
 		}
 		fences, guard := make([]scripts.Call, len(outcome.Counts)), []string{scripts.Text(s.opts.Guard.Milliseconds())}
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
-			fences[i] = scripts.Fence.On(at.keys.Counts(c.Subject), guard, scripts.Text(c.Version))
+			fences[i] = scripts.Fence.On(at.Keys.Counts(c.Subject), guard, scripts.Text(c.Version))
 		}
-		return s.marks.note(s.forgetApplied(ctx, at, outcome.Applied, fences))
+		return s.epochs.Note(s.forgetApplied(ctx, at, outcome.Applied, fences))
 	}
 }
 
 // forgetApplied makes it unknown what the counts include of what a transaction
 // changes, and runs the other scripts along.
-func (s *Store) forgetApplied(ctx context.Context, at *epoch, applied []storage.StateChange, more []scripts.Call) error {
+func (s *Store) forgetApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.forgetting(at)
 	for i := range applied {
 		c := &applied[i]
@@ -103,7 +104,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		}
 		return report(d)
 	})
-	at := s.present()
+	at := s.epochs.Present()
 	if err != nil || !repair || at == nil {
 		return n, err
 	}
@@ -121,7 +122,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 }
 
 // publishStored publishes the counts that the database has.
-func (s *Store) publishStored(ctx context.Context, at *epoch, subjects []storage.Subject) error {
+func (s *Store) publishStored(ctx context.Context, at *epochs.Epoch, subjects []storage.Subject) error {
 	counts := make([]storage.SubjectCounts, len(subjects))
 	for i := range subjects {
 		counts[i].Subject = subjects[i]
@@ -130,11 +131,11 @@ func (s *Store) publishStored(ctx context.Context, at *epoch, subjects []storage
 	if err != nil {
 		return err
 	}
-	return s.Publish(ctx, storage.Outcome{Counts: counts, Epoch: at.number})
+	return s.Publish(ctx, storage.Outcome{Counts: counts, Epoch: at.Number})
 }
 
 // forgetItems drops the entries of all that lies in a folder.
-func (s *Store) forgetItems(ctx context.Context, at *epoch, folder storage.FolderKey) error {
+func (s *Store) forgetItems(ctx context.Context, at *epochs.Epoch, folder storage.FolderKey) error {
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: scripts.Pipeline}}
 	for {
 		lists, err := pass(ctx, s.reads, "list items", s.Store.Items, []storage.ItemsQuery{query}) // a part of writing

@@ -224,7 +224,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(n)))
 			for i := range int64(last) {
 				v := max(1, i-random.Int64N(5))
-				if err := s.Publish(context.Background(), storage.Outcome{Epoch: s.epoch.Load().number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: v, Version: v}}}}); err != nil {
+				if err := s.Publish(context.Background(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: v, Version: v}}}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -233,7 +233,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	writers.Wait()
 	cancel()
 	readers.Wait()
-	must(t, s.Publish(t.Context(), storage.Outcome{Epoch: s.epoch.Load().number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
+	must(t, s.Publish(t.Context(), storage.Outcome{Epoch: s.epochs.Current().Number, Counts: []storage.SubjectCounts{{Subject: movie, Counts: storage.Counts{LikeCount: 2, Version: 2}}}}))
 	got, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || got.Version < last-10 {
 		t.Errorf("in the end: %+v, %v", got, err)

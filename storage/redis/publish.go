@@ -8,6 +8,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 )
 
@@ -21,7 +22,7 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at, err := s.ours(ctx, outcome.Epoch)
+	at, err := s.epochs.Ours(ctx, outcome.Epoch)
 	if err != nil {
 		return s.unpublished(ctx, at, err)
 	}
@@ -42,7 +43,7 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	}
 	calls := make([]scripts.Call, len(latest))
 	for i := range latest {
-		calls[i] = s.counts.Write(at.keys, latest[i].Subject, latest[i].Counts)
+		calls[i] = s.counts.Write(at.Keys, latest[i].Subject, latest[i].Counts)
 	}
 	if err := s.scripts.RunAll(ctx, "publish counts", calls, nil); err != nil {
 		return s.unpublished(ctx, at, err)
@@ -58,14 +59,14 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 // unpublished returns why counts could not be published, nil once the epoch is
 // over: nobody reads them any more. A worker that only publishes closes it as
 // one that marks.
-func (s *Store) unpublished(ctx context.Context, at *epoch, err error) error {
-	if err = s.marks.note(err); !errors.Is(err, storage.ErrUnavailable) { // the caller went away
+func (s *Store) unpublished(ctx context.Context, at *epochs.Epoch, err error) error {
+	if err = s.epochs.Note(err); !errors.Is(err, storage.ErrUnavailable) { // the caller went away
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), epochs.PollLimit)
 	defer cancel()
 	now, asked := s.opts.Database.Epoch(ctx)
-	if asked == nil && (!now.Open || now.Number != at.number) {
+	if asked == nil && (!now.Open || now.Number != at.Number) {
 		return nil
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/redis/internal/behind"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
@@ -37,10 +38,10 @@ func (s *Store) Interactives(
 		return []storage.Interactive{}, err
 	}
 	ctx = behind.NewLookup(ctx)
-	if at := s.present(); at != nil {
-		doubted := !viewer.Anonymous() && s.inDoubt(at)
+	if at := s.epochs.Present(); at != nil {
+		doubted := !viewer.Anonymous() && s.epochs.InDoubt(at)
 		out, err := s.fromRedis(ctx, at, viewer, subjects, kinds)
-		if err == nil && (doubted || !s.sure(at)) {
+		if err == nil && (doubted || !s.epochs.Sure(at)) {
 			age(out)
 		}
 		if err == nil || !errors.Is(err, storage.ErrUnavailable) {
@@ -106,9 +107,9 @@ func (s *Store) fromDatabase(
 // counts are read before the states. Errors: storage.ErrUnavailable, where
 // Redis is; the context's.
 func (s *Store) fromRedis(
-	ctx context.Context, at *epoch, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+	ctx context.Context, at *epochs.Epoch, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
-	counts, fills, err := s.counts.Read(ctx, at.keys, subjects, true)
+	counts, fills, err := s.counts.Read(ctx, at.Keys, subjects, true)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (s *Store) fromRedis(
 
 // addOwn adds the viewer's states, and the viewer's part of the counts.
 func (s *Store) addOwn(
-	ctx context.Context, at *epoch, viewer storage.User, out []storage.Interactive, kinds storage.Kinds, fills []scripts.Call,
+	ctx context.Context, at *epochs.Epoch, viewer storage.User, out []storage.Interactive, kinds storage.Kinds, fills []scripts.Call,
 ) error {
 	keys := make([]storage.StateKey, len(out))
 	for i := range out {
@@ -178,7 +179,7 @@ func (s *Store) addReads(ctx context.Context, keys []storage.StateKey, out []sto
 // readAgain reads the given ones past the client's cache, and from the
 // database where that is not enough.
 func (s *Store) readAgain(
-	ctx context.Context, at *epoch, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds,
+	ctx context.Context, at *epochs.Epoch, viewer storage.User, older []int, out []storage.Interactive, kinds storage.Kinds,
 ) error {
 	subjects := make([]storage.Subject, len(older))
 	keys := make([]storage.StateKey, len(older))
@@ -186,7 +187,7 @@ func (s *Store) readAgain(
 		subjects[i] = out[n].Subject
 		keys[i] = storage.StateKey{User: viewer, Subject: subjects[i]}
 	}
-	counts, fills, err := s.counts.Read(ctx, at.keys, subjects, false)
+	counts, fills, err := s.counts.Read(ctx, at.Keys, subjects, false)
 	if err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (s *Store) readAgain(
 // be behind for longer than what was seen is remembered; they are storage.Stale where they
 // cannot, or took too long to be read.
 func (s *Store) ofOneMoment(
-	ctx context.Context, at *epoch, viewer storage.User, which []int, out []storage.Interactive, own []window.Entries, kinds storage.Kinds,
+	ctx context.Context, at *epochs.Epoch, viewer storage.User, which []int, out []storage.Interactive, own []window.Entries, kinds storage.Kinds,
 ) error {
 	subjects := make([]storage.Subject, len(which))
 	for i, n := range which {
@@ -239,7 +240,7 @@ func (s *Store) ofOneMoment(
 	freshness := storage.Live
 	fills := make([]scripts.Call, len(found))
 	for i := range found {
-		fills[i] = s.counts.Write(at.keys, subjects[i], found[i].Counts)
+		fills[i] = s.counts.Write(at.Keys, subjects[i], found[i].Counts)
 	}
 	if time.Since(asked) > counts.FreshTime || s.scripts.RunAll(ctx, "fill", fills, nil) != nil {
 		freshness = storage.Stale
@@ -310,12 +311,12 @@ func (s *Store) lookAt(
 	ctx context.Context, keys []storage.StateKey, named []int, out []storage.States, kinds storage.Kinds, renew bool,
 ) (storage.Durability, error) {
 	asked := pick(keys, named)
-	if at := s.present(); at != nil {
-		doubted := s.inDoubt(at)
+	if at := s.epochs.Present(); at != nil {
+		doubted := s.epochs.InDoubt(at)
 		own, err := s.latest(ctx, at, asked, kinds, renew)
 		if err == nil {
 			where, err := lookedAt(own, asked, named, out, kinds)
-			if doubted || !s.sure(at) {
+			if doubted || !s.epochs.Sure(at) {
 				where = ""
 			}
 			return where, err
@@ -343,7 +344,7 @@ func (s *Store) lookAt(
 
 // latest reads what is known of states, always afresh. What an action needs is
 // usually there to be read without a script.
-func (s *Store) latest(ctx context.Context, at *epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool) ([]window.Entries, error) {
+func (s *Store) latest(ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool) ([]window.Entries, error) {
 	for i, kind := range window.Kinds {
 		if !renew || len(keys) != 1 || kinds != storage.KindsOf(kind) {
 			continue

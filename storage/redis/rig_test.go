@@ -89,7 +89,7 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 
 // countsInRedis are the counts that Redis has, past whatever a store knows.
 func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Result, error) {
-	out, err := s.counts.InRedis(ctx, s.epoch.Load().keys, []storage.Subject{of})
+	out, err := s.counts.InRedis(ctx, s.epochs.Current().Keys, []storage.Subject{of})
 	if err != nil {
 		return counts.Result{}, err
 	}

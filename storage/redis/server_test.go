@@ -209,5 +209,5 @@ func open(tb testing.TB, o Options) *Store {
 }
 
 // countsKey and windowKey name keys of the present epoch.
-func (s *Store) countsKey(of storage.Subject) string  { return s.epoch.Load().keys.Counts(of) }
-func (s *Store) windowKey(of mirror.WindowKey) string { return s.epoch.Load().keys.Window(of) }
+func (s *Store) countsKey(of storage.Subject) string  { return s.epochs.Current().Keys.Counts(of) }
+func (s *Store) windowKey(of mirror.WindowKey) string { return s.epochs.Current().Keys.Window(of) }

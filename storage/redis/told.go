@@ -23,11 +23,11 @@ const (
 // cannot tell.
 func (s *Store) awaitWorker(ctx context.Context, actions []storage.Action) {
 	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind == storage.KindRead })
-	began := time.Since(s.began)
+	began := time.Since(s.opened)
 	wait := time.NewTimer(toldPause)
 	defer wait.Stop()
 	for pause := toldPause; ; pause = min(2*pause, toldPauses) {
-		if len(actions) == 0 || !s.epoch.Load().open || began < time.Duration(s.untold.Load()) {
+		if len(actions) == 0 || !s.epochs.Current().Open || began < time.Duration(s.untold.Load()) {
 			return
 		}
 		wait.Reset(pause)
@@ -40,8 +40,8 @@ func (s *Store) awaitWorker(ctx context.Context, actions []storage.Action) {
 		if err != nil {
 			return
 		}
-		if actions = left; time.Since(s.began)-began > toldTime {
-			s.untold.Store(int64(time.Since(s.began) + untoldTime))
+		if actions = left; time.Since(s.opened)-began > toldTime {
+			s.untold.Store(int64(time.Since(s.opened) + untoldTime))
 			return
 		}
 	}

@@ -91,13 +91,13 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	slow := &slowPolls{Store: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
 	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
-	must(t, other.poll(t.Context()))
+	must(t, other.epochs.Poll(t.Context()))
 	slow.gate.Lock()
 	defer slow.gate.Unlock()
-	_, err := db.CloseEpoch(t.Context(), first.epoch.Load().number)
+	_, err := db.CloseEpoch(t.Context(), first.epochs.Current().Number)
 	must(t, err)
-	must(t, first.poll(t.Context()))
-	if first.present() != nil {
+	must(t, first.epochs.Poll(t.Context()))
+	if first.epochs.Present() != nil {
 		t.Fatal("the epoch is open")
 	}
 	must(t, first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
@@ -137,13 +137,13 @@ func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
 	slow := &slowPolls{Store: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
 	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
-	must(t, other.poll(t.Context()))
+	must(t, other.epochs.Poll(t.Context()))
 	slow.gate.Lock()
 	defer slow.gate.Unlock()
 	back.rewound.Store(true)
 	eventually(t, "the first node notices", func() bool {
-		_ = first.poll(t.Context()) // which cannot begin the next epoch
-		return first.present() == nil
+		_ = first.epochs.Poll(t.Context()) // which cannot begin the next epoch
+		return first.epochs.Present() == nil
 	})
 	_ = first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued)
 	wantLikes(t, "on a node that has not noticed", see(t, other, alice, movie), 1, true)

@@ -75,7 +75,7 @@ func TestRoundTrips(t *testing.T) {
 			}
 			if c.what == "cold" { // what was absent is cached as absent until Redis says otherwise
 				eventually(t, "the client has heard of the counts", func() bool {
-					counts, err := s.counts.Cached(t.Context(), s.epoch.Load().keys, all)
+					counts, err := s.counts.Cached(t.Context(), s.epochs.Current().Keys, all)
 					for i := range counts {
 						if !counts[i].Known {
 							return false
@@ -152,7 +152,7 @@ func BenchmarkWrite(b *testing.B) {
 	var outcome storage.Outcome
 	write := func(b *testing.B, actions []storage.Action) {
 		b.Helper()
-		outcome.Epoch = s.epoch.Load().number
+		outcome.Epoch = s.epochs.Current().Number
 		must(b, s.Show(b.Context(), actions, storage.Queued))
 		must(b, s.Mark(b.Context(), outcome))
 		must(b, s.Publish(b.Context(), outcome))

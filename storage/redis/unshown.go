@@ -178,16 +178,16 @@ func (s *Store) reshow(ctx context.Context) {
 // reshowSome shows some of it, and forgets what is shown or persisted. It reports
 // whether there was any.
 func (s *Store) reshowSome(ctx context.Context) bool {
-	at := s.present()
-	if at != nil && s.sure(at) {
-		s.unshown.removeShown(at.number)
+	at := s.epochs.Present()
+	if at != nil && s.epochs.Sure(at) {
+		s.unshown.removeShown(at.Number)
 	}
 	done, left, err := s.persisted(ctx, s.unshown.some())
 	if err != nil {
 		return false
 	}
 	s.unshown.remove(done)
-	if at == nil || len(left) == 0 || s.show(ctx, at, left, storage.Queued) != nil || !s.sure(at) {
+	if at == nil || len(left) == 0 || s.show(ctx, at, left, storage.Queued) != nil || !s.epochs.Sure(at) {
 		return len(done) > 0
 	}
 	s.unshown.remove(left)

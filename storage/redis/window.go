@@ -13,6 +13,8 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/epochs"
+	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
@@ -32,14 +34,14 @@ type windowRead struct {
 }
 
 // windowsOf groups keys by window. Most of what is asked together is of one.
-func (e *epoch) windowsOf(keys []storage.StateKey) []*windowRead {
+func windowsOf(e keyspace.Epoch, keys []storage.StateKey) []*windowRead {
 	var out []*windowRead
 	for i := range keys {
 		key := mirror.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
 		at := slices.IndexFunc(out, func(w *windowRead) bool { return w.WindowKey == key })
 		if at < 0 {
 			at = len(out)
-			out = append(out, &windowRead{WindowKey: key, key: e.keys.Window(key), asked: make([]int, 0, len(keys)-i)})
+			out = append(out, &windowRead{WindowKey: key, key: e.Window(key), asked: make([]int, 0, len(keys)-i)})
 		}
 		out[at].asked = append(out[at].asked, i)
 	}
@@ -55,10 +57,10 @@ func (e *epoch) windowsOf(keys []storage.StateKey) []*windowRead {
 // likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
 // where Redis is; the context's.
 func (s *Store) entries(
-	ctx context.Context, at *epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
+	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
 	out, overlay := make([]window.Entries, len(keys)), s.unshown.over(keys)
-	windows := at.windowsOf(keys)
+	windows := windowsOf(at.Keys, keys)
 	if !renew && len(fills) == 0 {
 		if err := s.readWindows(ctx, windows, out); err != nil {
 			return nil, err

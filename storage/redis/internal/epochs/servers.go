@@ -1,4 +1,4 @@
-package redis
+package epochs
 
 import (
 	"cmp"
@@ -28,8 +28,8 @@ type serverInfo struct {
 // are needed to hold every key, as soon as those have answered, so that a replica
 // that hangs delays nobody. Otherwise gap says what is missing: what Redis holds
 // then must not be relied on. Errors: none answers, or it refuses.
-func (s *Store) masters(ctx context.Context) (out []serverInfo, gap, err error) {
-	nodes := s.client.Nodes()
+func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error) {
+	nodes := k.Scripts.Client.Nodes()
 	type answer struct {
 		serverInfo
 
@@ -37,8 +37,8 @@ func (s *Store) masters(ctx context.Context) (out []serverInfo, gap, err error) 
 	}
 	answers := make(chan answer, len(nodes))
 	for _, node := range nodes {
-		s.asking.Go(func() {
-			info, err := s.inspect(ctx, node)
+		k.asking.Go(func() {
+			info, err := k.inspect(ctx, node)
 			answers <- answer{info, err}
 		})
 	}
@@ -53,7 +53,7 @@ func (s *Store) masters(ctx context.Context) (out []serverInfo, gap, err error) 
 		if silent = cmp.Or(silent, one.err); one.run == "" {
 			continue
 		}
-		if out = append(out, one.serverInfo); s.client.Mode() != rueidis.ClientModeCluster {
+		if out = append(out, one.serverInfo); k.Scripts.Client.Mode() != rueidis.ClientModeCluster {
 			return out, nil, nil
 		}
 		if gap = gapOf(out); gap == nil {
@@ -73,12 +73,12 @@ var errReplica = errors.New("replicas do")
 
 // inspect asks one server. It returns the zero value for a replica and for a
 // master without slots.
-func (s *Store) inspect(ctx context.Context, node rueidis.Client) (out serverInfo, err error) {
+func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverInfo, err error) {
 	commands := make([]rueidis.Completed, 0, 6)
 	for _, section := range []string{"server", "replication", "memory", "stats"} {
 		commands = append(commands, node.B().Info().Section(section).Build())
 	}
-	clustered := s.client.Mode() == rueidis.ClientModeCluster
+	clustered := k.Scripts.Client.Mode() == rueidis.ClientModeCluster
 	if clustered {
 		commands = append(commands, node.B().ClusterInfo().Build(), node.B().ClusterNodes().Build())
 	}
@@ -91,17 +91,17 @@ func (s *Store) inspect(ctx context.Context, node rueidis.Client) (out serverInf
 		all.WriteString(words)
 	}
 	info := all.String()
-	if infoOf(info, "role") != "master" {
+	if InfoOf(info, "role") != "master" {
 		return out, nil
 	}
 	if clustered {
-		out.view = infoOf(info, "cluster_current_epoch")
+		out.view = InfoOf(info, "cluster_current_epoch")
 		if out.slots = slotsOf(info); len(out.slots) == 0 {
 			return out, nil
 		}
 	}
-	out.run, out.policy = infoOf(info, "run_id"), infoOf(info, "maxmemory_policy")
-	out.evicted, _ = strconv.ParseInt(infoOf(info, "evicted_keys"), 10, 64)
+	out.run, out.policy = InfoOf(info, "run_id"), InfoOf(info, "maxmemory_policy")
+	out.evicted, _ = strconv.ParseInt(InfoOf(info, "evicted_keys"), 10, 64)
 	return out, nil
 }
 
@@ -157,8 +157,8 @@ func gapOf(masters []serverInfo) error {
 	return nil
 }
 
-// infoOf returns a field of what INFO answers.
-func infoOf(info, field string) string {
+// InfoOf returns a field of what INFO answers.
+func InfoOf(info, field string) string {
 	_, value, found := strings.Cut("\n"+info, "\n"+field+":")
 	if !found {
 		return ""
@@ -167,9 +167,9 @@ func infoOf(info, field string) string {
 	return value
 }
 
-// shownLast evicts first what ends first: what holds something shown lives for
+// ShownLast evicts first what ends first: what holds something shown lives for
 // days, everything else for an hour.
-const shownLast = "volatile-ttl"
+const ShownLast = "volatile-ttl"
 
 const maxRuns = 10_000 // to be remembered
 
@@ -190,13 +190,13 @@ func (e *evictions) note(servers []serverInfo, log *slog.Logger) (some bool) {
 	for _, one := range servers {
 		before, known := e.of[one.run]
 		e.of[one.run] = one.evicted
-		if !known || one.evicted <= before || one.policy == shownLast {
+		if !known || one.evicted <= before || one.policy == ShownLast {
 			continue
 		}
 		some = true
 		if !e.told {
 			log.Warn("Redis evicts what may be all that shows an action: viewers' answers are STALE for a while. "+
-				"Give it more memory, or set maxmemory-policy "+shownLast, "policy", one.policy, "keys", one.evicted-before)
+				"Give it more memory, or set maxmemory-policy "+ShownLast, "policy", one.policy, "keys", one.evicted-before)
 			e.told = true
 		}
 	}

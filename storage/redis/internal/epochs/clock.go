@@ -1,4 +1,4 @@
-package redis
+package epochs
 
 import (
 	"math"
@@ -82,17 +82,17 @@ func (c *clock) noticed() bool {
 
 // Now is the time by the database's clock, as of the latest polls: what
 // versions are made of. It is off by half of a poll's round trip at most.
-func (s *Store) Now() time.Time { return s.clock.now() }
+func (k *Keeper) Now() time.Time { return k.clock.now() }
 
 // ClockSkew is how far this machine's clock is ahead of the database's; negative
 // where it is behind.
-func (s *Store) ClockSkew() time.Duration { return s.clock.skew() }
+func (k *Keeper) ClockSkew() time.Duration { return k.clock.skew() }
 
 // noteClock follows the database's clock.
-func (s *Store) noteClock(r mirror.ClockReading) {
-	s.clock.note(r)
-	if s.clock.noticed() {
-		s.opts.Logger.Warn("this machine's clock differs from the database's: versions follow the database's clock; check NTP on both",
-			"ahead_ms", s.clock.skew().Milliseconds())
+func (k *Keeper) noteClock(r mirror.ClockReading) {
+	k.clock.note(r)
+	if k.clock.noticed() {
+		k.Logger.Warn("this machine's clock differs from the database's: versions follow the database's clock; check NTP on both",
+			"ahead_ms", k.clock.skew().Milliseconds())
 	}
 }

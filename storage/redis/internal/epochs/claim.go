@@ -1,4 +1,4 @@
-package redis
+package epochs
 
 import (
 	"context"
@@ -63,17 +63,17 @@ type claim struct {
 }
 
 // note takes what a poll has found.
-func (c *claim) note(at *epoch, found finding, err error) {
+func (c *claim) note(at *Epoch, found finding, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case err != nil || !at.open:
+	case err != nil || !at.Open:
 		c.lost = false
 	case found.is == missing:
 		c.lost = true
 		c.same = !slices.ContainsFunc(found.runs, func(run string) bool { return !slices.Contains(c.runs, run) })
 	default:
-		c.number, c.runs, c.lost = at.number, found.runs, false
+		c.number, c.runs, c.lost = at.Number, found.runs, false
 	}
 }
 
@@ -88,29 +88,29 @@ func (c *claim) held(number int64) (held, lost, sure bool) {
 
 // hold tells the database that this process uses the mirror, where nobody else
 // has done so lately.
-func (s *Store) hold(ctx context.Context, at *epoch) {
-	held, lost, _ := s.claim.held(at.number)
-	if s.opts.Passive || !held || lost || at.rewound || at.silence < mirror.HoldTime {
+func (k *Keeper) hold(ctx context.Context, at *Epoch) {
+	held, lost, _ := k.claim.held(at.Number)
+	if k.Passive || !held || lost || at.rewound || at.silence < mirror.HoldTime {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, pollTime)
+	ctx, cancel := context.WithTimeout(ctx, PollTime)
 	defer cancel()
-	if err := s.opts.Database.Hold(ctx, at.number); err != nil { // the next poll tries again
-		s.opts.Logger.Debug("epoch not held", "error", err)
+	if err := k.Database.Hold(ctx, at.Number); err != nil { // the next poll tries again
+		k.Logger.Debug("epoch not held", "error", err)
 	}
 }
 
 // mayBegin reports whether this process may begin the epoch after one that is
 // closed, rewound, or not intact in its Redis.
-func (s *Store) mayBegin(at *epoch) bool {
-	held, lost, sure := s.claim.held(at.number)
-	steady := s.steady.since()
+func (k *Keeper) mayBegin(at *Epoch) bool {
+	held, lost, sure := k.claim.held(at.Number)
+	steady := k.steady.since()
 	switch {
-	case s.opts.Passive:
+	case k.Passive:
 		return false
-	case at.number <= noEpoch:
+	case at.Number <= noEpoch:
 		return true
-	case !at.open && !at.rewound && (time.Since(at.begun) < closedTime || steady < steadyTime):
+	case !at.Open && !at.rewound && (time.Since(at.begun) < closedTime || steady < steadyTime):
 		return false
 	case held:
 		return !lost || sure || at.silence >= holderSilence
@@ -119,55 +119,55 @@ func (s *Store) mayBegin(at *epoch) bool {
 }
 
 // begin begins the next epoch in this mirror.
-func (s *Store) begin(ctx context.Context, at *epoch) (*epoch, error) {
-	next := mirror.NewEpoch{Number: at.number + 1 + rand.Int64N(numberRange), Holder: s.name} //nolint:gosec // nobody gains by guessing it
-	if err := s.announce(ctx, next.Number); err != nil {
+func (k *Keeper) begin(ctx context.Context, at *Epoch) (*Epoch, error) {
+	next := mirror.NewEpoch{Number: at.Number + 1 + rand.Int64N(numberRange), Holder: k.Name} //nolint:gosec // nobody gains by guessing it
+	if err := k.announce(ctx, next.Number); err != nil {
 		return nil, err
 	}
-	return s.change(ctx, at, func(ctx context.Context, number int64) (mirror.Epoch, error) {
-		return s.opts.Database.NextEpoch(ctx, number, next)
+	return k.change(ctx, at, func(ctx context.Context, number int64) (mirror.Epoch, error) {
+		return k.Database.NextEpoch(ctx, number, next)
 	})
 }
 
 // Stranger returns an error while the mirror of the database is another one, in
 // which this process can mark nothing: it wraps ErrStranger and says which.
-func (s *Store) Stranger() error {
-	if err := s.claim.stranger.Load(); err != nil {
+func (k *Keeper) Stranger() error {
+	if err := k.claim.stranger.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
 // noteStranger notes whether this process is a stranger to the epoch.
-func (s *Store) noteStranger(at *epoch) {
-	if held, _, _ := s.claim.held(at.number); held || !at.open {
-		if held && s.claim.stranger.Swap(nil) != nil {
-			s.opts.Logger.Info("this process's Redis and prefix belong to the database now", "mirror", s.name)
+func (k *Keeper) noteStranger(at *Epoch) {
+	if held, _, _ := k.claim.held(at.Number); held || !at.Open {
+		if held && k.claim.stranger.Swap(nil) != nil {
+			k.Logger.Info("this process's Redis and prefix belong to the database now", "mirror", k.Name)
 		}
 		return
 	}
-	err := s.strange(at)
-	if s.claim.stranger.Swap(&err) == nil && !s.opts.Passive {
-		s.opts.Logger.Warn("Redis is not used: it belongs to other processes than this one's database", "error", err)
+	err := k.strange(at)
+	if k.claim.stranger.Swap(&err) == nil && !k.Passive {
+		k.Logger.Warn("Redis is not used: it belongs to other processes than this one's database", "error", err)
 	}
 }
 
-func (s *Store) strange(at *epoch) error {
+func (k *Keeper) strange(at *Epoch) error {
 	return fmt.Errorf("%w: its processes use %s, last seen %v ago, and this one uses %s; check OVATION_PREFIX and OVATION_REDIS_URL. "+
 		"Where the site moves or another version takes over: this one takes over %v after the last of the others has stopped",
-		ErrStranger, at.holder, at.silence.Round(time.Second/10), s.name, strangerSilence)
+		ErrStranger, at.Holder, at.silence.Round(time.Second/10), k.Name, strangerSilence)
 }
 
-// ours returns the epoch of a transaction, to be written to. Errors:
+// Ours returns the epoch of a transaction, to be written to. Errors:
 // storage.ErrUnavailable where this Redis does not hold it: those who read it read
 // another one.
-func (s *Store) ours(ctx context.Context, number int64) (*epoch, error) {
-	at := s.epochOf(number)
-	if e := s.epoch.Load(); e.number == number && s.trusted(e) {
+func (k *Keeper) Ours(ctx context.Context, number int64) (*Epoch, error) {
+	at := k.epochOf(number)
+	if e := k.epoch.Load(); e.Number == number && k.trusted(e) {
 		return at, nil
 	}
-	return at, s.redis.Call(ctx, "look for the sentinel", func(ctx context.Context) error {
-		n, err := s.client.Do(ctx, s.client.B().Exists().Key(at.keys.Sentinel()).Build()).AsInt64()
+	return at, k.Redis.Call(ctx, "look for the sentinel", func(ctx context.Context) error {
+		n, err := k.Scripts.Client.Do(ctx, k.Scripts.Client.B().Exists().Key(at.Keys.Sentinel()).Build()).AsInt64()
 		if err == nil && n == 0 {
 			err = fmt.Errorf("this Redis does not hold epoch %d", number)
 		}
@@ -175,31 +175,31 @@ func (s *Store) ours(ctx context.Context, number int64) (*epoch, error) {
 	})
 }
 
-// attach has a passive store wait until it may be used: its Redis has the epoch,
+// Attach has a passive store wait until it may be used: its Redis has the epoch,
 // or none is open. An epoch that no process uses any longer, and that this Redis
 // does not have, is closed. Errors: ErrStranger.
-func (s *Store) attach(ctx context.Context) error {
-	again := time.NewTicker(pollTime / 2)
+func (k *Keeper) Attach(ctx context.Context) error {
+	again := time.NewTicker(PollTime / 2)
 	defer again.Stop()
 	for began := time.Now(); ; {
-		at := s.epoch.Load()
+		at := k.epoch.Load()
 		late := time.Since(began) >= strangerSilence
 		switch {
-		case at.open && at.wait <= 0 && s.sure(at), !at.open && !at.rewound && at.wait <= 0:
+		case at.Open && at.wait <= 0 && k.Sure(at), !at.Open && !at.rewound && at.wait <= 0:
 			return nil
 		case late && at.silence >= strangerSilence:
-			if _, err := s.change(ctx, at, s.opts.Database.CloseEpoch); err != nil {
+			if _, err := k.change(ctx, at, k.Database.CloseEpoch); err != nil {
 				return err
 			}
-		case late && at.open && at.wait <= 0:
-			return s.strange(at)
+		case late && at.Open && at.wait <= 0:
+			return k.strange(at)
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := s.poll(ctx); err != nil && late {
+		if err := k.Poll(ctx); err != nil && late {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (s *Store) attach(ctx context.Context) error {
 
 // rewind forgets what the database may have lost: the versions of counts begin
 // again from what it has now.
-func (s *Store) rewind() {
-	s.distrust()
-	s.counts.Cache.Reset()
+func (k *Keeper) rewind() {
+	k.distrust()
+	k.Rewound()
 }

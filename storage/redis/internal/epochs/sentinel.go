@@ -1,4 +1,4 @@
-package redis
+package epochs
 
 import (
 	"cmp"
@@ -21,11 +21,11 @@ import (
 // every key has a master that answers, and none of these has started since the
 // sentinel was written. A cluster of which a part does not answer is
 // storage.ErrUnavailable, and yet is used: the rest answers.
-func (s *Store) find(ctx context.Context, at *epoch) (found finding, err error) {
+func (k *Keeper) find(ctx context.Context, at *Epoch) (found finding, err error) {
 	var gap error
-	err = s.within(ctx, "look for the sentinel", func(ctx context.Context) error {
-		replies := s.client.DoMulti(ctx, s.client.B().Get().Key(at.keys.Sentinel()).Build(),
-			s.client.B().Pexpire().Key(at.keys.Sentinel()).Milliseconds(s.opts.ShownLife.Milliseconds()).Build())
+	err = k.within(ctx, "look for the sentinel", func(ctx context.Context) error {
+		replies := k.Scripts.Client.DoMulti(ctx, k.Scripts.Client.B().Get().Key(at.Keys.Sentinel()).Build(),
+			k.Scripts.Client.B().Pexpire().Key(at.Keys.Sentinel()).Milliseconds(k.ShownLife.Milliseconds()).Build())
 		written, err := replies[0].ToString()
 		none := rueidis.IsRedisNil(err)
 		if !none {
@@ -34,7 +34,7 @@ func (s *Store) find(ctx context.Context, at *epoch) (found finding, err error) 
 			}
 			found.is = restarted
 		}
-		found.runs, gap, err = s.runs(ctx) // last: one that hangs takes all the time there is
+		found.runs, gap, err = k.runs(ctx) // last: one that hangs takes all the time there is
 		known := strings.Fields(written)
 		if !none && !slices.ContainsFunc(found.runs, func(run string) bool { return !slices.Contains(known, run) }) {
 			found.is = intact
@@ -52,37 +52,37 @@ func (s *Store) find(ctx context.Context, at *epoch) (found finding, err error) 
 
 // announce writes the sentinel of an epoch that is to begin. It is written
 // before, so that none is ever written into an epoch that has lost something.
-func (s *Store) announce(ctx context.Context, number int64) error {
-	return s.within(ctx, "write the sentinel", func(ctx context.Context) error {
-		runs, gap, err := s.runs(ctx)
+func (k *Keeper) announce(ctx context.Context, number int64) error {
+	return k.within(ctx, "write the sentinel", func(ctx context.Context) error {
+		runs, gap, err := k.runs(ctx)
 		if err = cmp.Or(err, gap); err != nil {
 			return err
 		}
-		return s.client.Do(ctx, s.client.B().Set().Key(s.epochOf(number).keys.Sentinel()).Value(strings.Join(runs, " ")).
-			Px(s.opts.ShownLife).Build()).Error()
+		return k.Scripts.Client.Do(ctx, k.Scripts.Client.B().Set().Key(k.epochOf(number).Keys.Sentinel()).Value(strings.Join(runs, " ")).
+			Px(k.ShownLife).Build()).Error()
 	})
 }
 
-// probe tries what a store needs of Redis: reading through the client's cache,
+// Probe tries what a store needs of Redis: reading through the client's cache,
 // and the scripts.
-func (s *Store) probe(ctx context.Context) error {
-	return s.within(ctx, "try Redis", func(ctx context.Context) error {
-		if s.client.Mode() == rueidis.ClientModeCluster { // a single server is tried by what follows
-			if _, gap, err := s.masters(ctx); err != nil || gap != nil {
+func (k *Keeper) Probe(ctx context.Context) error {
+	return k.within(ctx, "try Redis", func(ctx context.Context) error {
+		if k.Scripts.Client.Mode() == rueidis.ClientModeCluster { // a single server is tried by what follows
+			if _, gap, err := k.masters(ctx); err != nil || gap != nil {
 				return cmp.Or(err, gap)
 			}
 		}
-		key, life := s.opts.Prefix+":probe", scripts.Text(time.Minute.Milliseconds())
-		version := scripts.Text(s.Now().UnixMicro()) // so that it does write
-		_, err := s.scripts.Run(ctx, []scripts.Call{
+		key, life := k.Prefix+":probe", scripts.Text(time.Minute.Milliseconds())
+		version := scripts.Text(k.Now().UnixMicro()) // so that it does write
+		_, err := k.Scripts.Run(ctx, []scripts.Call{
 			scripts.Counts.On(key, nil, version, "0 0 0 0", life),
 			scripts.Show.On(key+":w", nil, life, life, "1", "q", "r", version, "-"),
 		})
 		if err != nil {
 			return err
 		}
-		for _, reply := range s.client.DoMultiCache(ctx,
-			rueidis.CT(s.client.B().Hget().Key(key).Field(counts.Field).Cache(), time.Second)) {
+		for _, reply := range k.Scripts.Client.DoMultiCache(ctx,
+			rueidis.CT(k.Scripts.Client.B().Hget().Key(key).Field(counts.Field).Cache(), time.Second)) {
 			if failed := reply.Error(); !rueidis.IsRedisNil(failed) { // it may have been evicted
 				err = errors.Join(err, failed)
 			}
@@ -95,8 +95,8 @@ func (s *Store) probe(ctx context.Context) error {
 }
 
 // within calls Redis also while it is away.
-func (s *Store) within(ctx context.Context, what string, f func(context.Context) error) error {
-	return s.redis.Try(ctx, min(s.opts.RedisTimeout, pollLimit), func(ctx context.Context) error {
+func (k *Keeper) within(ctx context.Context, what string, f func(context.Context) error) error {
+	return k.Redis.Try(ctx, min(k.RedisTimeout, PollLimit), func(ctx context.Context) error {
 		err := f(ctx)
 		if err != nil && !errors.Is(err, dependency.ErrPartial) {
 			err = fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)

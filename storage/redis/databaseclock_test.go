@@ -11,42 +11,6 @@ import (
 	"ovation/storage/mirror"
 )
 
-// reading is one of a clock that is ahead by skew, with a round trip, of which
-// the way there took a part.
-func reading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
-	return mirror.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
-}
-
-func TestClockFollowsTheMostExactReading(t *testing.T) {
-	const ms, skew = time.Millisecond, 5 * time.Second
-	at := time.Now()
-	local := at
-	c := clock{local: func() time.Time { return local }}
-	wants := func(what string, ahead, within time.Duration) {
-		t.Helper()
-		if off := c.now().Sub(local) - ahead; off.Abs() > within {
-			t.Errorf("%s: it is off by %v", what, off)
-		}
-	}
-	wants("without a reading it is the local clock", 0, 0)
-	c.note(reading(at, skew, 100*ms, 0)) // the answer was slow, so that the middle is wrong
-	wants("after a slow reading", skew, 50*ms)
-	local = at.Add(500 * ms)
-	c.note(reading(local, skew, 2*ms, 2*ms))
-	wants("after a quick one", skew, ms)
-	local = at.Add(1000 * ms)
-	c.note(reading(local, skew, 300*ms, 290*ms))
-	wants("after a slow one that says nothing new", skew, ms)
-	for range 20 { // a few seconds later the quick one is no longer more exact
-		local = local.Add(time.Minute)
-		c.note(reading(local, skew, 3*ms, ms))
-	}
-	wants("in the long run", skew, 2*ms)
-	local = local.Add(500 * ms)
-	c.note(reading(local, -skew, 100*ms, 50*ms))
-	wants("after the database's clock was set", -skew, 50*ms)
-}
-
 // shifted is a clock that can be set.
 func shifted(by *atomic.Int64) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
@@ -62,7 +26,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Now: db.local, Logger: logger})
 	s.halt() // polls are made here
 	for range 3 {
-		must(t, s.poll(t.Context()))
+		must(t, s.epochs.Poll(t.Context()))
 	}
 	const exact = time.Second // a process may stand still between two looks at the clock
 	if off := time.Until(s.Now()); off.Abs() > exact {
@@ -72,7 +36,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 		t.Errorf("the skew is %v", s.ClockSkew())
 	}
 	by.Store(0)
-	must(t, s.poll(t.Context()))
+	must(t, s.epochs.Poll(t.Context()))
 	if s.ClockSkew().Abs() > exact || time.Until(s.Now()).Abs() > exact {
 		t.Errorf("once the clock is right, the skew is %v", s.ClockSkew())
 	}
