@@ -9,6 +9,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/resolvers/viewer"
@@ -48,15 +49,13 @@ type Options struct {
 // Executor wraps an executor, so that requests may name their document by its
 // hash.
 func Executor(exec graphql.GraphExecutor, options Options) graphql.GraphExecutor {
-	e := &executing{GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store}
-	e.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ovation_persisted_queries_total",
-		Help: "Requests that name their document by its hash: found, not_found, registered (text and hash), or failed where the shared store did not answer.",
-	}, []string{"outcome"})
-	if options.Registry != nil {
-		options.Registry.MustRegister(e.requests)
+	return &executing{
+		GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store,
+		requests: promauto.With(options.Registry).NewCounterVec(prometheus.CounterOpts{
+			Name: "ovation_persisted_queries_total",
+			Help: "Requests that name their document by its hash: found, not_found, registered (text and hash), or failed where the shared store did not answer.",
+		}, []string{"outcome"}),
 	}
-	return e
 }
 
 type executing struct {

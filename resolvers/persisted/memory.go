@@ -3,6 +3,8 @@ package persisted
 import (
 	"crypto/sha256"
 	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // The bounds of the documents in memory.
@@ -17,45 +19,35 @@ type key struct {
 	hash   [sha256.Size]byte
 }
 
-// memory keeps the documents that were used lately. It is two maps: once the
-// young one holds half of what may be held it becomes the old one, and what was
-// not used since is dropped with the next.
+// memory keeps the documents that were used last.
 type memory struct {
-	documents, bytes int // the bounds
+	bytes int // of text, at most
 
-	mu         sync.Mutex
-	young, old map[key]string
-	held       int // bytes of text in young
+	mu    sync.Mutex
+	texts *simplelru.LRU[key, string]
+	held  int // bytes
 }
 
 func newMemory(documents, bytes int) *memory {
-	return &memory{documents: documents, bytes: bytes, young: map[key]string{}}
+	m := &memory{bytes: bytes}
+	m.texts, _ = simplelru.NewLRU(documents, func(_ key, text string) { m.held -= len(text) }) // it fails for a size below 1 alone
+	return m
 }
 
 func (m *memory) get(of key) (text string, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if text, found = m.young[of]; found {
-		return text, true
-	}
-	if text, found = m.old[of]; found {
-		m.add(of, text)
-	}
-	return text, found
+	return m.texts.Get(of)
 }
 
 func (m *memory) put(of key, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.young[of]; !known {
-		m.add(of, text)
+	if m.texts.Contains(of) {
+		return
 	}
-}
-
-func (m *memory) add(of key, text string) {
-	if len(m.young) >= m.documents/2 || m.held+len(text) > m.bytes/2 {
-		m.old, m.young, m.held = m.young, map[key]string{}, 0
-	}
-	m.young[of] = text
 	m.held += len(text)
+	for m.texts.Add(of, text); m.held > m.bytes; {
+		m.texts.RemoveOldest()
+	}
 }

@@ -139,31 +139,33 @@ func TestTenantsShareNoDocuments(t *testing.T) {
 
 func TestDocumentsAreBounded(t *testing.T) {
 	held := func(m *memory) (documents, bytes int) {
-		for _, generation := range []map[key]string{m.young, m.old} {
-			for _, text := range generation {
-				documents, bytes = documents+1, bytes+len(text)
-			}
+		for _, text := range m.texts.Values() {
+			documents, bytes = documents+1, bytes+len(text)
+		}
+		if bytes != m.held {
+			t.Errorf("%d bytes are held, %d are counted", bytes, m.held)
 		}
 		return documents, bytes
 	}
 	of := func(i int) key { return key{"default", sha256.Sum256([]byte{byte(i), byte(i >> 8)})} }
 	for name, test := range map[string]struct {
-		m    *memory
-		text string
-	}{"many": {newMemory(10, 1<<20), "{a}"}, "long": {newMemory(1<<20, 1000), strings.Repeat("a", 100)}} {
+		documents, bytes int
+		text             string
+	}{"many": {10, 1 << 20, "{a}"}, "long": {1 << 20, 1000, strings.Repeat("a", 100)}} {
+		m := newMemory(test.documents, test.bytes)
 		for i := range 1000 {
-			test.m.put(of(i), test.text)
-			if documents, bytes := held(test.m); documents > test.m.documents || bytes > test.m.bytes {
+			m.put(of(i), test.text)
+			if documents, bytes := held(m); documents > test.documents || bytes > test.bytes {
 				t.Fatalf("%s: %d documents of %d bytes", name, documents, bytes)
 			}
-			if _, found := test.m.get(of(0)); !found { // it is asked for all the time
+			if _, found := m.get(of(0)); !found { // it is asked for all the time
 				t.Fatalf("%s: with %d more the first is dropped", name, i)
 			}
-			if _, found := test.m.get(of(i)); !found {
+			if _, found := m.get(of(i)); !found {
 				t.Fatalf("%s: the last of %d is not there", name, i)
 			}
 		}
-		if _, found := test.m.get(of(500)); found {
+		if _, found := m.get(of(500)); found {
 			t.Errorf("%s: what nobody asks for stays", name)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // held is how many tokens are remembered.
-func (v *verified) held() int { return len(v.young) + len(v.old) }
+func (v *verified) held() int { return v.known.Len() }
 
 func TestAVerifiedTokenExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
