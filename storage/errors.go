@@ -1,6 +1,10 @@
 package storage
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // The errors a caller of a Store should tell apart with errors.Is. Whatever
 // else comes back is a fault of the store or of its caller.
@@ -36,3 +40,13 @@ func (e *InvalidError) Error() string { return e.Field + " " + e.Reason }
 
 // Is makes every InvalidError an ErrInvalid.
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+// Ended returns the error of a context that ended while something was done. A
+// deadline that passed is ErrUnavailable: whatever was waited for was too slow.
+func Ended(ctx context.Context, doing string) error {
+	err := context.Cause(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

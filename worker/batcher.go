@@ -67,7 +67,7 @@ func newBatcher(publisher Publisher, mirror Mirror, settle func(*storage.Action,
 		opts:      opts,
 		unshown:   outage.New(opts.Logger, "confirmed actions are not shown yet", "confirmed actions are shown at once again"),
 		space:     make(chan struct{}, opts.MaxBacklog),
-		anonymous: make(chan struct{}, opts.MaxAnonymousBacklog),
+		anonymous: make(chan struct{}, (opts.MaxBacklog+4)/5),
 		closing:   make(chan struct{}),
 		drained:   make(chan struct{}),
 		lanes:     make([]lane, publisher.Partitions()),
@@ -100,7 +100,7 @@ func (b *batcher) do(ctx context.Context, a storage.Action) (storage.Durability,
 		b.items.Put(it)
 		return got.durability, got.err
 	case <-ctx.Done():
-		return "", ended(ctx, "wait for the confirm")
+		return "", storage.Ended(ctx, "wait for the confirm")
 	}
 }
 
@@ -127,7 +127,7 @@ func (b *batcher) enter(ctx context.Context, anonymous bool) error {
 	case <-b.closing:
 		return fmt.Errorf("record: %w", ErrClosed)
 	case <-ctx.Done():
-		return ended(ctx, "wait for room in the backlog")
+		return storage.Ended(ctx, "wait for room in the backlog")
 	}
 }
 
@@ -280,6 +280,6 @@ func (b *batcher) close(ctx context.Context) error {
 	case <-b.drained:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx, "send the backlog")
+		return storage.Ended(ctx, "send the backlog")
 	}
 }

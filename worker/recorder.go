@@ -23,12 +23,10 @@ type RecorderOptions struct {
 	// does not if 0. Fewer messages are larger, and cost the queue less.
 	Linger time.Duration
 	// MaxBacklog is how many actions may be on their way, from the moment they
-	// are accepted to their answer; 10,000 if 0. Whoever comes then waits.
+	// are accepted to their answer; 10,000 if 0. Whoever comes then waits. Besides
+	// those, a fifth as many of anonymous users may be on their way; one more is
+	// refused with ErrBusy.
 	MaxBacklog int
-	// MaxAnonymousBacklog is how many actions of anonymous users may be on their
-	// way besides those; a fifth of MaxBacklog if 0. One more is refused with
-	// ErrBusy.
-	MaxAnonymousBacklog int
 	// PublishTimeout bounds the publishing of a message, and then the showing
 	// of its actions; 10 s if 0.
 	PublishTimeout time.Duration
@@ -45,7 +43,6 @@ func (o RecorderOptions) withDefaults() RecorderOptions {
 	o.MaxBatch = cmp.Or(o.MaxBatch, 1000)
 	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1)
 	o.MaxBacklog = cmp.Or(o.MaxBacklog, 10_000)
-	o.MaxAnonymousBacklog = cmp.Or(o.MaxAnonymousBacklog, (o.MaxBacklog+4)/5)
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.Metrics = cmp.Or(o.Metrics, unmeasured)
@@ -167,7 +164,7 @@ func (r *Recorder) look(ctx context.Context, a storage.Action) (storage.States, 
 	case err == nil:
 		return states[0], known, nil
 	case ctx.Err() != nil:
-		return storage.States{}, "", ended(ctx, "look at the state before")
+		return storage.States{}, "", storage.Ended(ctx, "look at the state before")
 	case errors.Is(err, storage.ErrUnavailable):
 		return storage.States{}, "", nil
 	}
@@ -211,14 +208,4 @@ func saidBy(a *storage.Action) storage.Register {
 		return storage.RegisterOf(a)
 	}
 	return storage.Register{Set: a.Version}
-}
-
-// ended tells that the context ended while something was done. A deadline that
-// passed is storage.ErrUnavailable: whatever was waited for was too slow.
-func ended(ctx context.Context, doing string) error {
-	err := context.Cause(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w: %w", doing, storage.ErrUnavailable, err)
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -43,7 +43,7 @@ func (t *turns) take(ctx context.Context, of stateID) error {
 		return nil
 	case <-ctx.Done():
 		t.leave(of, mine)
-		return ended(ctx, "wait for the action before")
+		return storage.Ended(ctx, "wait for the action before")
 	}
 }
 

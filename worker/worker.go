@@ -34,9 +34,6 @@ type Options struct {
 	// MinBackoff and MaxBackoff bound the wait between two tries, which doubles
 	// each time and is spread by half; 50 ms and 2 s if 0.
 	MinBackoff, MaxBackoff time.Duration
-	// FinishTimeout is how long the batch in hand may take once the context
-	// has ended; 10 s if 0.
-	FinishTimeout time.Duration
 	// Logger takes what goes wrong; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -49,11 +46,14 @@ func (o Options) withDefaults() Options {
 	o.MaxTries = cmp.Or(o.MaxTries, 3)
 	o.MinBackoff = cmp.Or(o.MinBackoff, 50*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Second)
-	o.FinishTimeout = cmp.Or(o.FinishTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.Metrics = cmp.Or(o.Metrics, unmeasured)
 	return o
 }
+
+// finishTimeout is how long the batch in hand may take once the context of Run has
+// ended.
+const finishTimeout = 10 * time.Second
 
 // pruneEvery is the time between two prunings of the inbox.
 const pruneEvery = time.Hour
@@ -104,7 +104,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	// batch in hand can still be settled, and that of the work on it.
 	consuming, stopConsuming := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopConsuming()
-	working, stopWorking := outlive(ctx, w.opts.FinishTimeout)
+	working, stopWorking := outlive(ctx, finishTimeout)
 	defer stopWorking()
 	pruning, stopPruning := context.WithCancel(ctx)
 	var pruner sync.WaitGroup

@@ -219,7 +219,7 @@ func (d *Dead) walk(ctx context.Context, visit func(Letter) (step, error)) error
 	defer release()
 	err := d.visitAll(visit)
 	if err != nil && ctx.Err() != nil {
-		return ended(ctx, "talk to RabbitMQ")
+		return storage.Ended(ctx, "talk to RabbitMQ")
 	}
 	return err
 }

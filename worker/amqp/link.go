@@ -106,7 +106,7 @@ func (l *link) settle(ctx context.Context) error {
 	case <-time.After(l.opts.settle):
 		return nil
 	case <-ctx.Done():
-		return ended(ctx, "wait until new queues are kept")
+		return storage.Ended(ctx, "wait until new queues are kept")
 	}
 }
 
@@ -271,19 +271,9 @@ func (l *link) ready(ctx context.Context, closing <-chan struct{}, patience time
 		case <-closing:
 			return nil, worker.ErrClosed
 		case <-ctx.Done():
-			return nil, ended(ctx, "wait for "+l.opts.broker())
+			return nil, storage.Ended(ctx, "wait for "+l.opts.broker())
 		}
 	}
-}
-
-// ended tells that the context ended while something was done. A deadline that
-// passed is storage.ErrUnavailable: the broker was too slow.
-func ended(ctx context.Context, doing string) error {
-	err := context.Cause(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w: %w", doing, storage.ErrUnavailable, err)
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // giveUp ends a session that is of no use any more. Nobody is given it from

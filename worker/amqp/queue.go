@@ -138,14 +138,14 @@ const contentType = "application/vnd.ovation.message"
 // its context ends.
 func (q *Queue) send(ctx context.Context, queue string, sealed amqp091.Publishing) error {
 	if ctx.Err() != nil {
-		return ended(ctx, "begin")
+		return storage.Ended(ctx, "begin")
 	}
 	select {
 	case q.window <- struct{}{}:
 	case <-q.closing:
 		return worker.ErrClosed
 	case <-ctx.Done():
-		return ended(ctx, "wait for room in the window")
+		return storage.Ended(ctx, "wait for room in the window")
 	}
 	s, err := q.publishing.ready(ctx, q.closing, q.opts.Grace)
 	if err != nil {
@@ -164,7 +164,7 @@ func (q *Queue) send(ctx context.Context, queue string, sealed amqp091.Publishin
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ended(ctx, "wait for the confirm")
+		return storage.Ended(ctx, "wait for the confirm")
 	}
 }
 
