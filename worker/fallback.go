@@ -41,7 +41,7 @@ const (
 
 // breaker returns the breaker of the queue or the persister. Where the calls are
 // hasty, they are short once one has failed, and cancelled when it opens.
-func (o *FallbackOptions) breaker(part string, timeout, hasty time.Duration) *breaker.Breaker {
+func (o FallbackOptions) breaker(part string, timeout, hasty time.Duration) *breaker.Breaker {
 	return breaker.New(breaker.Options{
 		Timeout: timeout, Hasty: hasty, Pause: trialPause, Trial: trialTimeout,
 		Changed: func(err error, outage time.Duration) {

@@ -192,7 +192,7 @@ func TestRepairedFileGoesOnWhereItBroke(t *testing.T) {
 func TestOpeningADatabaseCanBeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := dataFlag{(t.TempDir())}.open(ctx, true)
+	_, err := dataFlag{t.TempDir()}.open(ctx, true)
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "move it away") {
 		t.Errorf("got %v", err)
 	}
@@ -283,7 +283,7 @@ func TestImportBesideARunningServer(t *testing.T) {
 
 func TestOneImportAtATime(t *testing.T) {
 	data := t.TempDir()
-	unlock, err := dataFlag{(data)}.lock(importLock, "imports into")
+	unlock, err := dataFlag{data}.lock(importLock, "imports into")
 	must(t, err)
 	defer unlock()
 	call(t, environment(), "import", "--data="+data, "--biz=video", "/dev/null").wants(t, 1, "another process imports into the data folder")

@@ -292,7 +292,7 @@ func (u *unsteady) Consume(ctx context.Context) (<-chan worker.Delivery, error) 
 }
 
 func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
-	store, err := dataFlag{(t.TempDir())}.open(t.Context(), true)
+	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
 	must(t, err)
 	defer store.Close()
 	said := newWatch()
@@ -311,7 +311,7 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 }
 
 func TestPacedPersisterTakesItsTime(t *testing.T) {
-	store, err := dataFlag{(t.TempDir())}.open(t.Context(), true)
+	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
 	must(t, err)
 	defer store.Close()
 	p := &paced{Persister: store, perSecond: 20}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"ovation/storage"
@@ -91,7 +92,7 @@ func (t tx) apply(outcome *storage.Outcome, actions []storage.Action, skipped []
 	if err := t.addReads(reads); err != nil {
 		return err
 	}
-	outcome.Applied = append(changes, moves...)
+	outcome.Applied = slices.Concat(changes, moves)
 	moved := sqlstore.TallyOf(outcome.Applied, reads)
 	if outcome.Counts, err = t.settle(moved, 1); err != nil {
 		return err
