@@ -44,7 +44,7 @@ func (b *channelEnd) Nack(tag uint64, _, _ bool) error {
 func (b *channelEnd) Reject(tag uint64, requeue bool) error { return b.Nack(tag, false, requeue) }
 
 func newTestShare() *share {
-	return &share{consumption: &consumption{queue: &Queue{}, over: make(chan struct{})}}
+	return &share{consumption: &consumption{queue: &Queue{opts: Options{Metrics: unmeasured}}, over: make(chan struct{})}}
 }
 
 func (b *channelEnd) deliver(s *share, tag uint64) *delivery {
