@@ -20,8 +20,10 @@
 //
 //   - The cost is how many fields an answer can hold:
 //     TestCostIsHowMuchCanBeAnswered of package limits.
-//   - The tree holds what the executor collects:
+//   - The tree holds what the executor collects: TestTreesHoldWhatIsSelected, and
 //     TestPlainAnswersAreThoseOfTheExecutor of package resolvers.
+//   - Selection sets are walked again only where a condition has changed:
+//     TestTreesAreKeptWhileConditionsHold.
 //   - Making a plan takes time in proportion to the fields of the operation,
 //     fragments filled in, which package limits bounds before any plan is made:
 //     TestHostileDocumentsAreAnsweredSoon of package limits.
