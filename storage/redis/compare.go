@@ -304,7 +304,7 @@ func (s *Store) compareWindow(
 // drop removes what is stale.
 func (s *Store) drop(ctx context.Context, stale Stale) error {
 	if stale.Field != "" {
-		life, shown := s.lives()
+		life, shown := s.windows.Lives()
 		return s.scripts.RunAll(ctx, "drop", []scripts.Call{scripts.Forget.On(stale.Key, nil, life, shown, "0", stale.Field, "-")}, nil)
 	}
 	return s.redis.Call(ctx, "drop", func(ctx context.Context) error {

@@ -236,6 +236,7 @@ func (in *interleaving) atRest() {
 		in.reportf("at rest, Redis counts %+v (%v), the database %+v", copied, err, there[0].Counts)
 	}
 	in.worker.opts.Guard = -time.Second // as if it had passed
+	in.worker.windows.Guard = in.worker.opts.Guard
 	for u, want := range in.acked {
 		states, err := in.database.States(ctx, []storage.StateKey{in.key(u)}, storage.AllKinds)
 		if err == nil && states[0].Read != nil {

@@ -16,6 +16,7 @@ import (
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/redis/internal/windows"
 	"ovation/storage/sqlite"
 )
 
@@ -97,6 +98,9 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.redis.Call, Down: s.redis.Err}
 		s.unshown = newUnshown()
 		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.near[node], Life: opts.Life}
+		s.windows = &windows.Reader{
+			Redis: s.scripts, Database: s.source, Limit: opts.Window, Life: opts.Life, ShownLife: opts.ShownLife, Guard: opts.Guard,
+		}
 		s.epochs = &epochs.Keeper{Options: base.epochs.Options}
 		s.epochs.Adopt(base.epochs.Current())
 		return s

@@ -11,6 +11,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/redis/internal/windows"
 )
 
 // malformedValues are commands that put something into Redis that this package
@@ -77,17 +78,17 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s, _ := malform(t, words)
 			at := s.epochs.Present()
-			both := make([]*glance, 0, 2)
+			both := make([]*windows.Glance, 0, 2)
 			for _, user := range []storage.User{alice, bob} {
-				both = append(both, &glance{
-					window: at.Keys.Window(mirror.WindowKey{User: user, Biz: movie.Biz}),
-					field:  window.Field(movie.BizID), kind: window.Reaction, done: make(chan struct{}, 1),
+				both = append(both, &windows.Glance{
+					Window: at.Keys.Window(mirror.WindowKey{User: user, Biz: movie.Biz}),
+					Field:  window.Field(movie.BizID), Kind: window.Reaction, Done: make(chan struct{}, 1),
 				})
 			}
-			s.glances.glancing++ // as glanceOn does
-			s.glanceAt(both)
-			if both[0].err != nil || both[1].err != nil || !both[1].found {
-				t.Errorf("the one has the error %v, the other is found: %v, error %v", both[0].err, both[1].found, both[1].err)
+			s.windows.Glances.Glancing++ // as glanceOn does
+			s.windows.GlanceAt(both)
+			if both[0].Err != nil || both[1].Err != nil || !both[1].Found {
+				t.Errorf("the one has the error %v, the other is found: %v, error %v", both[0].Err, both[1].Found, both[1].Err)
 			}
 			states, _ := look(t, s, alice, movie)
 			if states.Liked == nil {

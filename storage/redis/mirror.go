@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ovation/storage"
-	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
@@ -21,42 +20,6 @@ import (
 // or is needed; storage.ErrInvalid; the context's.
 func (s *Store) Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
 	return s.look(ctx, keys, kinds, true)
-}
-
-// group gathers the arguments of a script by window. One call of add goes for
-// each state.
-type group struct {
-	store  *Store
-	epoch  *epochs.Epoch
-	script *scripts.Script
-	first  []string // arguments that come before, of every window
-	at     map[mirror.WindowKey]int
-	calls  []scripts.Call
-}
-
-func (s *Store) group(at *epochs.Epoch, of *scripts.Script, first ...string) *group {
-	return &group{store: s, epoch: at, script: of, first: first, at: make(map[mirror.WindowKey]int)}
-}
-
-func (g *group) add(user storage.User, subject storage.Subject, kind storage.Kind, args ...string) {
-	key := mirror.WindowKey{User: user, Biz: subject.Biz}
-	i, ok := g.at[key]
-	if !ok {
-		i = len(g.calls)
-		g.at[key] = i
-		g.calls = append(g.calls, g.script.On(g.epoch.Keys.Window(key), g.first))
-	}
-	c := &g.calls[i]
-	c.Args = append(append(c.Args, window.Name(kind, subject.BizID)), args...)
-}
-
-func (g *group) run(ctx context.Context, what string) error {
-	return g.store.scripts.RunAll(ctx, what, g.calls, nil)
-}
-
-// lives are the arguments that say how long a window lives.
-func (s *Store) lives() (life, shown string) {
-	return scripts.Spread(s.opts.Life), scripts.Spread(s.opts.ShownLife)
 }
 
 // showTries is how often it is tried at once to show something: another node
@@ -108,19 +71,18 @@ func (s *Store) showHard(ctx context.Context, at *epochs.Epoch, actions []storag
 }
 
 func (s *Store) show(ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability) error {
-	life, shown := s.lives()
 	how := "q"
 	if where == storage.Persisted {
 		how = "-"
 	}
-	g := s.group(at, scripts.Show, life, shown, scripts.Text(int64(s.opts.Window)), how)
+	g := s.windows.Group(at.Keys, scripts.Show, how)
 	for i := range actions {
 		a := &actions[i]
 		if _, state, ok := window.ActionText(a); ok {
-			g.add(a.User, a.Subject, a.Kind, scripts.Text(a.Version), state)
+			g.Add(a.User, a.Subject, a.Kind, scripts.Text(a.Version), state)
 		}
 	}
-	return g.run(ctx, "show actions")
+	return g.Run(ctx, "show actions")
 }
 
 // Mark notes what the new counts include. It is called within the
@@ -138,14 +100,13 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	for i := range outcome.Counts {
 		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
 	}
-	life, shown := s.lives()
-	g := s.group(at, scripts.Mark, life, shown, scripts.Text(int64(s.opts.Window)), scripts.Text(s.opts.Guard.Milliseconds()))
+	g := s.windows.Group(at.Keys, scripts.Mark, scripts.Text(s.opts.Guard.Milliseconds()))
 	for i := range outcome.Applied {
 		c := &outcome.Applied[i]
 		state := window.ChangeText(c)
-		g.add(c.User, c.Subject, c.Kind, scripts.Text(c.Version), state, window.Share(state), scripts.Text(versions[c.Subject]))
+		g.Add(c.User, c.Subject, c.Kind, scripts.Text(c.Version), state, window.Share(state), scripts.Text(versions[c.Subject]))
 	}
-	return s.epochs.Note(g.run(ctx, "mark states"))
+	return s.epochs.Note(g.Run(ctx, "mark states"))
 }
 
 // Forget makes it unknown what the counts include of the states that the
@@ -166,13 +127,13 @@ func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Actio
 	if err != nil {
 		return s.epochs.Note(err)
 	}
-	g := s.forgetting(at)
+	g := s.windows.Forgetting(at.Keys)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
-			g.add(a.User, a.Subject, a.Kind, "q")
+			g.Add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
-	return s.epochs.Note(g.run(ctx, "forget marks"))
+	return s.epochs.Note(g.Run(ctx, "forget marks"))
 }
 
 // Drop takes back what Show has shown of actions that will not be persisted:
@@ -192,16 +153,11 @@ func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
 	if err != nil {
 		return s.epochs.Note(err)
 	}
-	g := s.forgetting(at)
+	g := s.windows.Forgetting(at.Keys)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
-			g.add(a.User, a.Subject, a.Kind, scripts.Text(a.Version))
+			g.Add(a.User, a.Subject, a.Kind, scripts.Text(a.Version))
 		}
 	}
-	return s.epochs.Note(g.run(ctx, "drop what was shown"))
-}
-
-func (s *Store) forgetting(at *epochs.Epoch) *group {
-	life, shown := s.lives()
-	return s.group(at, scripts.Forget, life, shown, scripts.Text(s.opts.Guard.Milliseconds()))
+	return s.epochs.Note(g.Run(ctx, "drop what was shown"))
 }

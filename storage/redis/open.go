@@ -21,6 +21,7 @@ import (
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
+	"ovation/storage/redis/internal/windows"
 )
 
 // Database is what lies behind.
@@ -122,7 +123,7 @@ type Store struct {
 	source   behind.Source
 	lists    *dependency.Class // of the database
 	counts   *counts.Reader
-	glances  glances
+	windows  *windows.Reader
 	scripts  *scripts.Runner
 
 	closed atomic.Bool
@@ -183,6 +184,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	s.scripts = scripts.NewRunner(s.client, s.redis.Call, s.redis.Err, o.Logger)
 	s.counts.Redis, s.counts.Database = s.scripts, s.source
+	s.windows = &windows.Reader{Redis: s.scripts, Database: s.source, Limit: o.Window, Life: o.Life, ShownLife: o.ShownLife, Guard: o.Guard}
 	s.epochs.Options = epochs.Options{
 		Database: o.Database, Redis: s.redis, Behind: s.database, Scripts: s.scripts, Name: name, Prefix: o.Prefix, Passive: o.Passive,
 		RedisTimeout: o.RedisTimeout, ShownLife: o.ShownLife, Logger: o.Logger, Back: s.back, Rewound: s.counts.Cache.Reset,
@@ -207,7 +209,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.close = sync.OnceValue(func() error {
 		s.closed.Store(true)
 		s.halt()
-		s.glances.close()
+		s.windows.Close()
 		s.client.Close()
 		s.epochs.Wait()
 		return s.Store.Close()

@@ -67,13 +67,13 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 // forgetApplied makes it unknown what the counts include of what a transaction
 // changes, and runs the other scripts along.
 func (s *Store) forgetApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
-	g := s.forgetting(at)
+	g := s.windows.Forgetting(at.Keys)
 	for i := range applied {
 		c := &applied[i]
-		g.add(c.User, c.Subject, c.Kind, "q")
+		g.Add(c.User, c.Subject, c.Kind, "q")
 	}
-	g.calls = append(g.calls, more...)
-	return g.run(ctx, "forget what changes")
+	g.Calls = append(g.Calls, more...)
+	return g.Run(ctx, "forget what changes")
 }
 
 // tell publishes what was committed. It is durable already, so that this fails
@@ -142,15 +142,15 @@ func (s *Store) forgetItems(ctx context.Context, at *epochs.Epoch, folder storag
 		if err != nil {
 			return err
 		}
-		g := s.forgetting(at)
+		g := s.windows.Forgetting(at.Keys)
 		for _, c := range lists[0].Entries {
-			g.add(c.User, c.Subject, storage.KindCollection, "-")
+			g.Add(c.User, c.Subject, storage.KindCollection, "-")
 			query.After = storage.Position{Version: c.Version, Biz: c.Subject.Biz, ID: c.Subject.BizID}
 		}
-		if len(g.calls) == 0 {
+		if len(g.Calls) == 0 {
 			return nil
 		}
-		if err := g.run(ctx, "forget items"); err != nil {
+		if err := g.Run(ctx, "forget items"); err != nil {
 			return err
 		}
 	}

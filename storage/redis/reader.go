@@ -346,13 +346,13 @@ func (s *Store) lookAt(
 // usually there to be read without a script.
 func (s *Store) latest(ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool) ([]window.Entries, error) {
 	for i, kind := range window.Kinds {
-		if !renew || len(keys) != 1 || kinds != storage.KindsOf(kind) {
+		if !renew || len(keys) != 1 || kinds != storage.KindsOf(kind) || s.unshown.over(keys) != nil {
 			continue
 		}
 		var own [1]window.Entries
 		var found bool
 		var err error
-		if own[0][i], found, err = s.glance(ctx, at, keys[0], i); found || err != nil {
+		if own[0][i], found, err = s.windows.Glance(ctx, at.Keys, keys[0], i); found || err != nil {
 			return own[:], err
 		}
 	}
@@ -388,4 +388,22 @@ func pick[E any](list []E, at []int) []E {
 		out[i] = list[n]
 	}
 	return out
+}
+
+// entries reads what is known of states, always afresh, with what this process
+// could not show laid over it.
+func (s *Store) entries(
+	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
+) ([]window.Entries, error) {
+	overlay := s.unshown.over(keys) // before Redis is asked
+	out, err := s.windows.Entries(ctx, at.Keys, keys, renew, fills)
+	if err != nil {
+		return nil, err
+	}
+	if overlay != nil {
+		for i := range out {
+			overlay.lay(keys[i], &out[i])
+		}
+	}
+	return out, nil
 }

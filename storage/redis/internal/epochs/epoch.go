@@ -60,6 +60,7 @@ func (k *Keeper) Present() *Epoch {
 	return k.PresentOf(k.epoch.Load())
 }
 
+// PresentOf returns the epoch, which a caller has looked up, if Redis is used in it.
 func (k *Keeper) PresentOf(e *Epoch) *Epoch {
 	if e.Open && k.trusted(e) {
 		return e

@@ -62,6 +62,7 @@ func (es *Entries) Learn(states *storage.States, settled bool) {
 	}
 }
 
+// Lay merges an action into the entry, as if it had been shown.
 func (e *Entry) Lay(a *storage.Action) {
 	if a.Kind == storage.KindCollection {
 		if e.version < a.Version {

@@ -73,6 +73,7 @@ func share(state string) byte {
 // Share is a share as scripts take it.
 func Share(state string) string { return strconv.Itoa(int(share(state))) }
 
+// ChangeText writes what a transaction made of a state.
 func ChangeText(c *storage.StateChange) string {
 	if c.Kind == storage.KindReaction {
 		return registerState(c.Register)
@@ -80,6 +81,7 @@ func ChangeText(c *storage.StateChange) string {
 	return collectionState(c.FolderID)
 }
 
+// KindSet holds Kinds.
 const KindSet = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection)
 
 // ActionText is the state that an action sets, and its place in Kinds. It

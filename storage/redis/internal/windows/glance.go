@@ -1,4 +1,4 @@
-package redis
+package windows
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
-	"ovation/storage/redis/internal/epochs"
+	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
@@ -26,50 +26,47 @@ type glances struct {
 	idle    sync.Pool      // of *glance, that nobody holds any more
 
 	mu       sync.Mutex
-	waiting  []*glance
-	glancing int
+	waiting  []*Glance
+	Glancing int
 	closed   bool // no more begin
 }
 
-// glance is a look at one state of one user. Once done has been told nobody but
+// Glance is a look at one state of one user. Once done has been told nobody but
 // its caller touches it.
-type glance struct {
-	window string // its key
-	field  string
-	kind   int // in window.Kinds
+type Glance struct {
+	Window string // its key
+	Field  string
+	Kind   int // in window.Kinds
 	entry  window.Entry
-	found  bool
-	err    error
-	done   chan struct{} // takes one without blocking
+	Found  bool
+	Err    error
+	Done   chan struct{} // takes one without blocking
 }
 
-// glance looks up a state as an action needs it, without changing anything. It
+// Glance looks up a state as an action needs it, without changing anything. It
 // returns false where that takes a script, or the database. Errors:
 // storage.ErrUnavailable, the context's.
-func (s *Store) glance(ctx context.Context, at *epochs.Epoch, key storage.StateKey, kind int) (window.Entry, bool, error) {
-	if s.unshown.over([]storage.StateKey{key}) != nil {
-		return window.Entry{}, false, nil
-	}
-	g, _ := s.glances.idle.Get().(*glance)
+func (r *Reader) Glance(ctx context.Context, at keyspace.Epoch, key storage.StateKey, kind int) (window.Entry, bool, error) {
+	g, _ := r.Glances.idle.Get().(*Glance)
 	if g == nil {
-		g = &glance{done: make(chan struct{}, 1)}
+		g = &Glance{Done: make(chan struct{}, 1)}
 	}
-	g.window = at.Keys.Window(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
-	g.field, g.kind = window.Field(key.Subject.BizID), kind
-	if !s.glances.begin(g, s.glanceOn) {
+	g.Window = at.Window(mirror.WindowKey{User: key.User, Biz: key.Subject.Biz})
+	g.Field, g.Kind = window.Field(key.Subject.BizID), kind
+	if !r.Glances.begin(g, r.glanceOn) {
 		return window.Entry{}, false, errClosed
 	}
 	select {
-	case <-g.done:
-		defer s.glances.idle.Put(g)
-		return g.entry, g.found, g.err
+	case <-g.Done:
+		defer r.Glances.idle.Put(g)
+		return g.entry, g.Found, g.Err
 	case <-ctx.Done():
 		return window.Entry{}, false, ctx.Err()
 	}
 }
 
 // begin has a glance wait for its pipeline, unless none begin any more.
-func (g *glances) begin(one *glance, on func()) bool {
+func (g *glances) begin(one *Glance, on func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
@@ -88,36 +85,36 @@ func (g *glances) close() {
 }
 
 // glanceOn begins a pipeline if there is need and room. The lock is held.
-func (s *Store) glanceOn() {
-	if all := s.glances.waiting; len(all) > 0 && s.glances.glancing < maxGlancing {
+func (r *Reader) glanceOn() {
+	if all := r.Glances.waiting; len(all) > 0 && r.Glances.Glancing < maxGlancing {
 		n := min(len(all), scripts.Pipeline)
-		s.glances.waiting = all[n:]
-		s.glances.glancing++
-		s.glances.running.Go(func() { s.glanceAt(all[:n:n]) })
+		r.Glances.waiting = all[n:]
+		r.Glances.Glancing++
+		r.Glances.running.Go(func() { r.GlanceAt(all[:n:n]) })
 	}
 }
 
-// glanceAt looks up what a pipeline is about.
-func (s *Store) glanceAt(all []*glance) {
-	err := s.redis.Call(context.Background(), "look at states", func(ctx context.Context) error {
+// GlanceAt looks up what a pipeline is about.
+func (r *Reader) GlanceAt(all []*Glance) {
+	err := r.Redis.Do(context.Background(), "look at states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(all))
 		for i, g := range all {
-			commands[i] = s.client.B().Hmget().Key(g.window).Field("~b", "~f", g.field).Build()
+			commands[i] = r.Redis.Client.B().Hmget().Key(g.Window).Field("~b", "~f", g.Field).Build()
 		}
-		for i, reply := range s.client.DoMulti(ctx, commands...) {
-			if err := all[i].take(reply, s.opts.Life/2, s.opts.Guard); err != nil {
+		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
+			if err := all[i].take(reply, r.Life/2, r.Guard); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	s.glances.mu.Lock()
-	s.glances.glancing--
-	s.glanceOn()
-	s.glances.mu.Unlock()
+	r.Glances.mu.Lock()
+	r.Glances.Glancing--
+	r.glanceOn()
+	r.Glances.mu.Unlock()
 	for _, g := range all {
-		g.err = err
-		g.done <- struct{}{}
+		g.Err = err
+		g.Done <- struct{}{}
 	}
 }
 
@@ -129,8 +126,8 @@ const renewAge = 10 * time.Second
 // lack it, is not found, nor is a malformed value; nor is what is to be kept alive, or was marked a while
 // ago: a fill must leave what an action has relied on, and by the clock of Redis
 // alone it is told whether it is persisted by now.
-func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) error {
-	g.entry, g.found = window.Entry{}, false
+func (g *Glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) error {
+	g.entry, g.Found = window.Entry{}, false
 	values, err := reply.ToArray()
 	if scripts.WrongType(err) {
 		return nil
@@ -154,14 +151,14 @@ func (g *glance) take(reply rueidis.RedisResult, lasts, guard time.Duration) err
 		if !whole {
 			return nil // the script replaces it
 		}
-		text = texts[g.kind]
+		text = texts[g.Kind]
 	}
 	if text == "" {
-		g.entry, g.found = window.KnownNone, !values[1].IsNil()
+		g.entry, g.Found = window.KnownNone, !values[1].IsNil()
 		return nil
 	}
 	if g.entry, err = window.Parse(text); err == nil { // else the script replaces it
-		g.found = g.entry.Known && time.Since(window.Touched(text)) < min(renewAge, guard)
+		g.Found = g.entry.Known && time.Since(window.Touched(text)) < min(renewAge, guard)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package redis
+package windows
 
 import (
 	"context"
@@ -13,11 +13,28 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
-	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
+
+// Reader reads windows: from Redis and, what that lacks, from the database,
+// which it then fills in.
+type Reader struct {
+	Redis    *scripts.Runner
+	Database interface {
+		States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error)
+		Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error)
+	}
+	Limit int           // states of a window
+	Life  time.Duration // of a window since it was last written
+	// ShownLife is that of a window which holds what is not committed.
+	ShownLife time.Duration
+	// Guard is how long nobody fills a window after a mark of what is absent.
+	Guard time.Duration
+
+	Glances glances
+}
 
 // windowRead is what is asked of one window, and what it answers.
 type windowRead struct {
@@ -51,32 +68,32 @@ func windowsOf(e keyspace.Epoch, keys []storage.StateKey) []*windowRead {
 	return out
 }
 
-// entries reads what Redis knows of states, always afresh, and the rest from
+// Entries reads what Redis knows of states, always afresh, and the rest from
 // the database. What neither can tell is left unknown. renew keeps alive what
 // is read. fills are scripts that run along; where there are some, much is
 // likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
 // where Redis is; the context's.
-func (s *Store) entries(
-	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
+func (r *Reader) Entries(
+	ctx context.Context, at keyspace.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
-	out, overlay := make([]window.Entries, len(keys)), s.unshown.over(keys)
-	windows := windowsOf(at.Keys, keys)
+	out := make([]window.Entries, len(keys))
+	windows := windowsOf(at, keys)
 	if !renew && len(fills) == 0 {
-		if err := s.readWindows(ctx, windows, out); err != nil {
+		if err := r.readWindows(ctx, windows, out); err != nil {
 			return nil, err
 		}
-		s.dropMalformed(ctx, windows)
+		r.dropMalformed(ctx, windows)
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
-		if err := s.lookInto(ctx, windows, out, renew, fills); err != nil {
+		if err := r.lookInto(ctx, windows, out, renew, fills); err != nil {
 			return nil, err
 		}
-		s.dropMalformed(ctx, windows)
+		r.dropMalformed(ctx, windows)
 		windows = lacking(windows, out)
 	}
 	if len(windows) > 0 {
-		err := s.load(ctx, windows, keys, out)
+		err := r.load(ctx, windows, keys, out)
 		if err != nil && !errors.Is(err, storage.ErrUnavailable) {
 			return nil, err
 		}
@@ -84,11 +101,6 @@ func (s *Store) entries(
 			if err != nil {
 				w.makeDo(out)
 			}
-		}
-	}
-	if overlay != nil {
-		for i := range out {
-			overlay.lay(keys[i], &out[i])
 		}
 	}
 	return out, nil
@@ -136,7 +148,7 @@ func (w *windowRead) knowNone(out []window.Entries) {
 
 // takeEntries reads the values of the fields of a window. An entry that cannot be
 // decoded leaves its state unknown and the window not loaded.
-func (s *Store) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []window.Entries) error {
+func (r *Reader) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []window.Entries) error {
 	if len(values) != len(w.fields) {
 		return errors.New("a window has not answered every field")
 	}
@@ -152,7 +164,7 @@ func (s *Store) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []
 		}
 		texts, whole := window.Split(value)
 		if !whole {
-			s.takeMalformed(w, i, window.Reaction, fmt.Errorf("%q is no value of a window", value)) // removes both entries
+			r.takeMalformed(w, i, window.Reaction, fmt.Errorf("%q is no value of a window", value)) // removes both entries
 			continue
 		}
 		for k, text := range texts {
@@ -160,7 +172,7 @@ func (s *Store) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []
 				continue
 			}
 			if to[k], err = window.Parse(text); err != nil {
-				s.takeMalformed(w, i, k, err)
+				r.takeMalformed(w, i, k, err)
 			}
 		}
 	}
@@ -168,20 +180,20 @@ func (s *Store) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []
 }
 
 // takeMalformed notes that an entry of a field cannot be decoded.
-func (s *Store) takeMalformed(w *windowRead, field, kind int, err error) {
-	s.scripts.Malformed.Found(w.key, err)
+func (r *Reader) takeMalformed(w *windowRead, field, kind int, err error) {
+	r.Redis.Malformed.Found(w.key, err)
 	w.malformed = append(w.malformed, window.Name(window.Kinds[kind], w.fields[field][1:]))
 	w.loaded, w.full = false, false
 }
 
 // readWindows reads without writing.
-func (s *Store) readWindows(ctx context.Context, windows []*windowRead, out []window.Entries) error {
-	return s.redis.Call(ctx, "read states", func(ctx context.Context) error {
+func (r *Reader) readWindows(ctx context.Context, windows []*windowRead, out []window.Entries) error {
+	return r.Redis.Do(ctx, "read states", func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
-			commands[i] = s.client.B().Hmget().Key(w.key).Field("~b", "~f").Field(w.fields...).Build()
+			commands[i] = r.Redis.Client.B().Hmget().Key(w.key).Field("~b", "~f").Field(w.fields...).Build()
 		}
-		for i, reply := range s.client.DoMulti(ctx, commands...) {
+		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
 			if scripts.WrongType(err) {
 				continue // the script that looks into what is not loaded replaces it
@@ -193,9 +205,9 @@ func (s *Store) readWindows(ctx context.Context, windows []*windowRead, out []wi
 			if len(values) < 2 {
 				return errors.New("a window has not answered")
 			}
-			w.loaded = loadedWithin(&values[0], s.opts.Life/2)
+			w.loaded = loadedWithin(&values[0], r.Life/2)
 			w.full = !values[1].IsNil()
-			if err := s.takeEntries(w, values[2:], out); err != nil {
+			if err := r.takeEntries(w, values[2:], out); err != nil {
 				return err
 			}
 		}
@@ -213,18 +225,18 @@ func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 }
 
 // lookInto reads by the script that gives leases, after it has run the fills.
-func (s *Store) lookInto(ctx context.Context, windows []*windowRead, out []window.Entries, renew bool, fills []scripts.Call) error {
+func (r *Reader) lookInto(ctx context.Context, windows []*windowRead, out []window.Entries, renew bool, fills []scripts.Call) error {
 	calls := append(make([]scripts.Call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
-		flag = scripts.Text(int64(math.Ceil(s.opts.Guard.Seconds())))
+		flag = scripts.Text(int64(math.Ceil(r.Guard.Seconds())))
 	}
 	for _, w := range windows {
 		calls = append(calls, scripts.Look.On(w.key, nil, append([]string{
-			rand.Text(), scripts.Spread(s.opts.Life), scripts.Spread(s.opts.ShownLife), flag, scripts.Text(int64(s.opts.Life.Seconds() / 2)),
+			rand.Text(), scripts.Spread(r.Life), scripts.Spread(r.ShownLife), flag, scripts.Text(int64(r.Life.Seconds() / 2)),
 		}, w.fields...)...))
 	}
-	return s.scripts.RunAll(ctx, "look at states", calls, func(i int, m *rueidis.RedisMessage) error {
+	return r.Redis.RunAll(ctx, "look at states", calls, func(i int, m *rueidis.RedisMessage) error {
 		if i < len(fills) {
 			return nil
 		}
@@ -240,13 +252,13 @@ func (s *Store) lookInto(ctx context.Context, windows []*windowRead, out []windo
 		if w.lease, err = values[2].ToString(); err != nil {
 			return err
 		}
-		return s.takeEntries(w, values[3:], out)
+		return r.takeEntries(w, values[3:], out)
 	})
 }
 
 // load reads from the database what the windows lack, and fills them.
-func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.StateKey, out []window.Entries) error {
-	contents, err := s.loadWindows(ctx, windows)
+func (r *Reader) load(ctx context.Context, windows []*windowRead, keys []storage.StateKey, out []window.Entries) error {
+	contents, err := r.loadWindows(ctx, windows)
 	if err != nil {
 		return err
 	}
@@ -258,7 +270,7 @@ func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.
 	}
 	found := make(map[int]storage.States, len(missing))
 	if len(missing) > 0 {
-		states, err := s.source.States(ctx, pick(keys, missing), window.KindSet)
+		states, err := r.Database.States(ctx, pickKeys(keys, missing), window.KindSet)
 		if err != nil {
 			return err
 		}
@@ -268,7 +280,7 @@ func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.
 	}
 	var calls []scripts.Call
 	for i, w := range windows {
-		args := []string{w.lease, "entries", scripts.Spread(s.opts.Life), scripts.Spread(s.opts.ShownLife), scripts.Text(int64(s.opts.Window))}
+		args := []string{w.lease, "entries", scripts.Spread(r.Life), scripts.Spread(r.ShownLife), scripts.Text(int64(r.Limit))}
 		switch {
 		case contents[i].Complete:
 			args[1] = "all"
@@ -291,13 +303,13 @@ func (s *Store) load(ctx context.Context, windows []*windowRead, keys []storage.
 			calls = append(calls, scripts.Fill.On(w.key, nil, args...))
 		}
 	}
-	s.scripts.Fill(ctx, calls)
+	r.Redis.Fill(ctx, calls)
 	return nil
 }
 
 // loadWindows reads everything of the windows that are not loaded. The answer
 // has a place for each window.
-func (s *Store) loadWindows(ctx context.Context, windows []*windowRead) ([]mirror.Window, error) {
+func (r *Reader) loadWindows(ctx context.Context, windows []*windowRead) ([]mirror.Window, error) {
 	out := make([]mirror.Window, len(windows))
 	var keys []mirror.WindowKey
 	var at []int
@@ -309,7 +321,7 @@ func (s *Store) loadWindows(ctx context.Context, windows []*windowRead) ([]mirro
 	if len(keys) == 0 {
 		return out, nil
 	}
-	found, err := s.source.Windows(ctx, keys, s.opts.Window)
+	found, err := r.Database.Windows(ctx, keys, r.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -321,8 +333,8 @@ func (s *Store) loadWindows(ctx context.Context, windows []*windowRead) ([]mirro
 
 // dropMalformed removes the entries that could not be decoded, so that the
 // windows are loaded again.
-func (s *Store) dropMalformed(ctx context.Context, windows []*windowRead) {
-	life, shown := s.lives()
+func (r *Reader) dropMalformed(ctx context.Context, windows []*windowRead) {
+	life, shown := r.Lives()
 	var calls []scripts.Call
 	for _, w := range windows {
 		if len(w.malformed) == 0 {
@@ -336,6 +348,20 @@ func (s *Store) dropMalformed(ctx context.Context, windows []*windowRead) {
 		w.malformed = nil
 	}
 	if len(calls) > 0 {
-		s.scripts.Fill(ctx, calls)
+		r.Redis.Fill(ctx, calls)
 	}
 }
+
+// Close waits for what is under way.
+func (r *Reader) Close() { r.Glances.close() }
+
+// pickKeys returns the keys at the indices.
+func pickKeys(list []storage.StateKey, at []int) []storage.StateKey {
+	out := make([]storage.StateKey, len(at))
+	for i, n := range at {
+		out[i] = list[n]
+	}
+	return out
+}
+
+var errClosed = fmt.Errorf("%w: the store is closed", storage.ErrUnavailable)
