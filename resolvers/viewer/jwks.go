@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/MicahParks/jwkset"
+	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -28,8 +29,8 @@ const (
 	jwksMaxBytes = 1 << 20
 )
 
-// keySet holds the public keys of a JWKS. Its goroutine alone reads them again:
-// periodically, and when a token names an unknown key.
+// keySet holds the public keys of a JWKS. It reads them again periodically, and
+// when a token names an unknown key, one read at a time.
 type keySet struct {
 	where  string // fit for a log
 	read   func(ctx context.Context) ([]byte, error)
@@ -40,8 +41,8 @@ type keySet struct {
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	wanted chan chan<- struct{} // asks for a read; the channel in it is closed after
-	last   time.Time            // when the last read began; of the goroutine
+	reads  singleflight.Group
+	last   time.Time // when the last read began; of the one under way
 }
 
 type publicKey struct {
@@ -63,7 +64,7 @@ func (k publicKey) same(other publicKey) bool {
 }
 
 func newKeySet(ctx context.Context, where string, every time.Duration, log *slog.Logger) (*keySet, error) {
-	k := &keySet{where: where, every: every, pause: min(jwksPause, every/2), log: log, wanted: make(chan chan<- struct{})}
+	k := &keySet{where: where, every: every, pause: min(jwksPause, every/2), log: log}
 	k.read = func(context.Context) ([]byte, error) { return readFile(where) }
 	if scheme, _, isURL := strings.Cut(where, "://"); isURL {
 		u, err := url.Parse(where)
@@ -89,6 +90,7 @@ func newKeySet(ctx context.Context, where string, every time.Duration, log *slog
 func (k *keySet) close() {
 	k.cancel()
 	k.done.Wait()
+	_, _, _ = k.reads.Do("", func() (any, error) { return nil, nil }) // after the one under way
 }
 
 func (k *keySet) keepFresh() {
@@ -99,10 +101,7 @@ func (k *keySet) keepFresh() {
 		case <-k.ctx.Done():
 			return
 		case <-ticker.C:
-			k.reload()
-		case done := <-k.wanted:
-			k.reload()
-			close(done)
+			k.refresh(k.ctx)
 		}
 	}
 }
@@ -118,18 +117,15 @@ func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	return k.known(kid, algorithm)
 }
 
-// refresh asks for a read and waits for it, at most until ctx ends.
+// refresh reads the set again, or waits for the read under way, at most until ctx
+// ends. The read does not end with ctx.
 func (k *keySet) refresh(ctx context.Context) {
-	done := make(chan struct{})
+	read := k.reads.DoChan("", func() (any, error) {
+		k.reload()
+		return nil, nil
+	})
 	select {
-	case k.wanted <- done:
-	case <-ctx.Done():
-		return
-	case <-k.ctx.Done():
-		return
-	}
-	select {
-	case <-done:
+	case <-read:
 	case <-ctx.Done():
 	}
 }
