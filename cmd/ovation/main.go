@@ -79,6 +79,7 @@ type commandLine struct {
 }
 
 func main() {
+	gatherSleeps(os.Args)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signals = append(signals, syscall.SIGHUP) // the terminal was closed

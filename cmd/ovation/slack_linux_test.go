@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A command that goes on for long sleeps with slack in all its threads, under
+// its own name.
+func TestThreadsHaveTimerSlack(t *testing.T) {
+	s := serveBinary(t, t.TempDir())
+	s.like(t, "alice", "1")
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", s.pid))
+	must(t, err)
+	if len(threads) < 2 {
+		t.Fatalf("the threads are %v", threads)
+	}
+	for _, thread := range threads {
+		slack, err := os.ReadFile(filepath.Join("/proc", filepath.Base(thread), "timerslack_ns"))
+		if os.IsNotExist(err) {
+			continue // it has ended
+		}
+		must(t, err)
+		if got, err := strconv.Atoi(strings.TrimSpace(string(slack))); err != nil || time.Duration(got) != timerSlack {
+			t.Errorf("a thread's slack is %q ns, want %v", slack, timerSlack)
+		}
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.pid))
+	must(t, err)
+	if got := strings.TrimSpace(string(name)); got != filepath.Base(binary) {
+		t.Errorf("the process is called %q", got)
+	}
+}
