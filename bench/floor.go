@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -34,7 +36,7 @@ func (b *bench) fillFloor(ctx context.Context) error {
 		for _, id := range b.people.subjects.names {
 			c := b.had.counts[id]
 			for field, n := range map[string]int64{"r": c.reads, "l": c.likes, "c": c.collections} {
-				add(keys+"s:"+id, field, fmt.Sprint(n))
+				add(keys+"s:"+id, field, strconv.FormatInt(n, 10))
 			}
 		}
 		for of := range b.had.liked {
@@ -73,9 +75,7 @@ func (b *bench) floorTruth() *truth {
 		t.counts[id] = c
 		t.sent = append(t.sent, p.sent[i].Load())
 	}
-	for of, at := range b.had.liked {
-		t.liked[of] = at
-	}
+	maps.Copy(t.liked, b.had.liked)
 	for user := range p.viewers {
 		for subject, id := range p.subjects.names {
 			if p.likes[user].sent.has(subject) {

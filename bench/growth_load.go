@@ -82,7 +82,7 @@ func (g *growth) pages(ctx context.Context, of *grown, kind pageKind) error {
 			return fmt.Errorf("again: %w", err)
 		}
 	}
-	g.sayf("pages of %d: %s ms the first time, %s ms again", kind.size, spread(into.cold.p50, 1, 2), spread(into.warm.p50, 1, 2))
+	g.sayf("pages of %d: %s ms the first time, %s ms again", kind.size, spread(into.cold.p50, 2), spread(into.warm.p50, 2))
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (g *growth) writes(ctx context.Context, of *grown) error {
 			return fmt.Errorf("worker: %w", err)
 		}
 	}
-	g.sayf("likes: %s ms; worker: %s", spread(of.likes[0].p50, 1, 2), perSecond(of.work.rate, "actions"))
+	g.sayf("likes: %s ms; worker: %s", spread(of.likes[0].p50, 2), perSecond(of.work.rate, "actions"))
 	return nil
 }
 

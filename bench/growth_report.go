@@ -76,7 +76,7 @@ func (g *growth) pageText(out *strings.Builder) {
 		for _, pages := range of.pages {
 			for _, m := range []*measured{pages.cold, pages.warm} {
 				fmt.Fprintf(out, "| %s | %d of %s | %s | %s | %s | %s | %s | %s |\n", of.title(), pages.size, grouped(float64(pages.different), 0), m.who,
-					spread(m.p50, 1, 2), spread(m.p99, 1, 2), spread(m.cost(nodeName), 1, 0), spread(m.cost("redis"), 1, 0), spread(m.cost("postgres"), 1, 0))
+					spread(m.p50, 2), spread(m.p99, 2), spread(m.cost(nodeName), 0), spread(m.cost("redis"), 0), spread(m.cost("postgres"), 0))
 			}
 		}
 	}
@@ -88,7 +88,7 @@ var writers = []string{nodeName, workerName, "postgres", "redis", "rabbitmq"}
 func costs(m *measured) string {
 	var out strings.Builder
 	for _, name := range writers {
-		fmt.Fprintf(&out, " %s |", spread(m.cost(name), 1, 0))
+		fmt.Fprintf(&out, " %s |", spread(m.cost(name), 0))
 	}
 	return out.String()
 }
@@ -101,7 +101,7 @@ func (g *growth) likeText(out *strings.Builder) {
 	for _, of := range g.of {
 		for _, m := range of.likes {
 			fmt.Fprintf(out, "| %s | %d | %s | %s | %s |%s %s |\n", of.title(), m.clients,
-				spread(m.rate, 1, 0), spread(m.p50, 1, 2), spread(m.p99, 1, 2), costs(m.measured), spread(m.log, 1, 0))
+				spread(m.rate, 0), spread(m.p50, 2), spread(m.p99, 2), costs(m.measured), spread(m.log, 0))
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (g *growth) workText(out *strings.Builder) {
 		grouped(float64(g.plan.backlog), 0), messageSize, strings.Join(writers[1:], " | "), strings.Repeat("---|", len(writers)-1))
 	for _, of := range g.of {
 		_, without, _ := strings.Cut(costs(of.work.measured), "|") // the node
-		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.title(), spread(of.work.rate, 1, 0), without, spread(of.work.log, 1, 0))
+		fmt.Fprintf(out, "| %s | %s |%s %s |\n", of.title(), spread(of.work.rate, 0), without, spread(of.work.log, 0))
 	}
 }
 

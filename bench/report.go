@@ -34,7 +34,7 @@ func (b *bench) report(ctx context.Context) string {
 		strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	for _, r := range b.done {
 		for _, m := range r.of {
-			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.who, spread(m.rate, 1, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |", r.title, m.who, spread(m.rate, 0), middle(m.p50, 1, 2), middle(m.p99, 1, 2), middle(m.cpu, 1, 0), middle(m.cost(m.worker), 1, 0))
 			for _, name := range names {
 				fmt.Fprintf(&out, " %s |", middle(m.cost(name), 1, 0))
 			}
@@ -53,11 +53,11 @@ func (b *bench) report(ctx context.Context) string {
 
 // spread writes the median and, where there is more than one round, the least
 // and the most.
-func spread(s series, scale float64, digits int) string {
+func spread(s series, digits int) string {
 	if len(s) < 2 {
-		return middle(s, scale, digits)
+		return middle(s, 1, digits)
 	}
-	return fmt.Sprintf("%s (%s–%s)", middle(s, scale, digits), grouped(slices.Min(s)*scale, digits), grouped(slices.Max(s)*scale, digits))
+	return fmt.Sprintf("%s (%s–%s)", middle(s, 1, digits), grouped(slices.Min(s), digits), grouped(slices.Max(s), digits))
 }
 
 // middle writes the median.
@@ -72,7 +72,7 @@ func percent(s series) string {
 	return fmt.Sprintf("%.0f %% (%.0f–%.0f)", 100*s.median(), 100*slices.Min(s), 100*slices.Max(s))
 }
 
-func perSecond(s series, what string) string { return spread(s, 1, 0) + " " + what + "/s" }
+func perSecond(s series, what string) string { return spread(s, 0) + " " + what + "/s" }
 
 // grouped writes thousands apart.
 func grouped(f float64, digits int) string {
@@ -104,7 +104,7 @@ func (b *bench) machine(ctx context.Context, noise series) []string {
 		fmt.Sprintf("machine: %s, %d processors, %s of memory, %s", processor(), runtime.NumCPU(), memory(), said("uname", "-sr")),
 		fmt.Sprintf("commit: %s, %s", commit, runtime.Version()),
 		"services: " + b.versions,
-		fmt.Sprintf("the others on this machine took %s of its %d processors meanwhile", spread(noise, 1, 2), runtime.NumCPU()),
+		fmt.Sprintf("the others on this machine took %s of its %d processors meanwhile", spread(noise, 2), runtime.NumCPU()),
 		fmt.Sprintf("load average before and after (1, 5, 15 minutes): %s; %s", b.idle, loadAverage()),
 	}
 }

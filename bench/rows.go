@@ -61,8 +61,7 @@ func compared(key, title, target string, measure func(ctx context.Context, b *be
 }
 
 const (
-	enough    = 0.80 // of the floor
-	hotLeft   = 0.80 // of a page without the hot subject
+	enough    = 0.80 // of the second contender
 	pageRedis = 1.5  // times the CPU time of Redis for the floor
 	likeRedis = 2.5
 	likeP50   = 1.5 // times the floor's
@@ -80,7 +79,7 @@ func pageRow(ctx context.Context, b *bench, r *row, clients int) error {
 			return books[i].pagers(clients, false), nil
 		}}
 	}
-	if err := b.judge(ctx, r, two, enough); err != nil {
+	if err := b.judge(ctx, r, two); err != nil {
 		return err
 	}
 	r.atMost("Redis", r.of[0].cost(redisName).median()/r.of[1].cost(redisName).median(), pageRedis)
@@ -101,7 +100,7 @@ func mixedRow(ctx context.Context, b *bench, r *row, clients int) error {
 		}}
 	}
 	r.notes = append(r.notes, "A request is a page or a like.")
-	if err := b.judge(ctx, r, two, enough); err != nil {
+	if err := b.judge(ctx, r, two); err != nil {
 		return err
 	}
 	return errors.Join(b.check(ctx, &b.node), b.check(ctx, &b.floor))
@@ -115,7 +114,7 @@ func likeRow(ctx context.Context, b *bench, r *row, clients int) error {
 			return s.likers(clients, b.seed+uint64(10*round+i), func(*liker) {}), nil
 		}}
 	}
-	if err := b.judge(ctx, r, two, enough); err != nil {
+	if err := b.judge(ctx, r, two); err != nil {
 		return err
 	}
 	r.atMost("p50", r.of[0].p50.median()/r.of[1].p50.median(), likeP50)
@@ -128,14 +127,14 @@ func (b *bench) drained(s *side) func(context.Context) error {
 }
 
 // judge has two contenders take turns and compares the first with the second.
-func (b *bench) judge(ctx context.Context, r *row, two [2]contender, least float64) error {
+func (b *bench) judge(ctx context.Context, r *row, two [2]contender) error {
 	of, err := b.compare(ctx, two)
 	if err != nil {
 		return err
 	}
 	r.of = of[:]
 	share := ratios(of[0], of[1])
-	r.met = share.median() >= least
+	r.met = share.median() >= enough
 	r.result = fmt.Sprintf("%s of %s", percent(share), of[1].who)
 	return nil
 }
@@ -193,7 +192,7 @@ func hotRow(ctx context.Context, b *bench, r *row) error {
 		two[i] = c
 	}
 	r.notes = append(r.notes, fmt.Sprintf("Beside both, %d users a second like one subject. CPU and allocations are those of pages and likes together.", hotRate))
-	if err := b.judge(ctx, r, two, hotLeft); err != nil {
+	if err := b.judge(ctx, r, two); err != nil {
 		return err
 	}
 	return b.check(ctx, s)

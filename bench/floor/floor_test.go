@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ func TestRequestsAreRead(t *testing.T) {
 		`{"user":"u","ids":["a`:        nil,
 		``:                             nil,
 	} {
-		r := httptest.NewRequest("POST", "/page", strings.NewReader(body))
+		r := httptest.NewRequest(http.MethodPost, "/page", strings.NewReader(body))
 		user, ids, err := read(new(bytes.Buffer), httptest.NewRecorder(), r)
 		if !slices.Equal(ids, want) || (err == nil) != (want != nil) || want != nil && user != "u" {
 			t.Errorf("%s: %q, %q, %v", body, user, ids, err)

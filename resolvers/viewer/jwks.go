@@ -90,7 +90,7 @@ func newKeySet(ctx context.Context, where string, every time.Duration, log *slog
 func (k *keySet) close() {
 	k.cancel()
 	k.done.Wait()
-	_, _, _ = k.reads.Do("", func() (any, error) { return nil, nil }) // after the one under way
+	<-k.reads.DoChan("", func() (any, error) { return struct{}{}, nil }) // after the one under way
 }
 
 func (k *keySet) keepFresh() {
@@ -122,7 +122,7 @@ func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 func (k *keySet) refresh(ctx context.Context) {
 	read := k.reads.DoChan("", func() (any, error) {
 		k.reload()
-		return nil, nil
+		return struct{}{}, nil
 	})
 	select {
 	case <-read:

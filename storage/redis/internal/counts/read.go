@@ -116,7 +116,7 @@ func (r *Reader) InRedis(ctx context.Context, at keyspace.Epoch, subjects []stor
 			commands[i] = r.Redis.Client.B().Hget().Key(at.Counts(subject)).Field(Field).Build()
 		}
 		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
-			if out[i], err = r.take(at, subjects[i], reply); err != nil { //nolint:gosec // a reply for each command
+			if out[i], err = r.take(at, subjects[i], reply); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// errPartial: some servers do not answer. The others are used.
+// ErrPartial says that some servers do not answer. The others are used.
 var ErrPartial = errors.New("some servers do not answer")
 
 // Part is Redis or the database, behind a breaker that polls close.

@@ -14,6 +14,7 @@ import (
 	"ovation/storage/redis/internal/keyspace"
 )
 
+// The times of polls and epochs.
 const (
 	PollTime    = 500 * time.Millisecond  // between two polls
 	PollLimit   = time.Second             // of a poll's calls, each

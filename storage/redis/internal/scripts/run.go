@@ -160,5 +160,5 @@ func NewRunner(
 	return &Runner{Client: client, Most: togetherAt(client), Malformed: newMalformed(log), Log: log, Do: do, Down: down}
 }
 
-// ErrCached: the client's own cache has answered, which says nothing about Redis.
+// ErrCached says that the client's own cache has answered, which says nothing about Redis.
 var ErrCached = fmt.Errorf("answered from the cache: %w", breaker.ErrIgnored)

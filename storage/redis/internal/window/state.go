@@ -8,11 +8,12 @@ import (
 	"ovation/storage"
 )
 
-// The kinds of state that windows hold, in the order in which they are read.
+// Kinds are the kinds of state that windows hold, in the order in which they are read.
 var Kinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection}
 
+// The indices of Kinds.
 const (
-	Reaction   = 0 // in Kinds
+	Reaction   = 0
 	collection = 1
 )
 
