@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,16 +25,8 @@ var (
 )
 
 // like has a user like a subject.
-func (s *server) like(w http.ResponseWriter, r *http.Request) {
-	buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
-	defer func() { buffer.Reset(); buffers.Put(buffer) }()
-	user, ids, err := read(buffer, w, r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), callTime)
-	defer cancel()
+func (s *server) like(ctx context.Context, w http.ResponseWriter, a asked) {
+	user, ids := a.user, a.ids
 	changed, err := liking.Exec(ctx, s.redis, []string{s.statesKey(user), s.countsKey(ids[0])}, ids[:1]).AsBool()
 	if err == nil && changed {
 		err = s.out.publish(user + " " + ids[0])

@@ -70,8 +70,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout 
 		return err
 	}
 	s := &server{redis: client, keys: *prefix + ":floor:", out: out}
-	mux.HandleFunc("POST /page", s.page)
-	mux.HandleFunc("POST /like", s.like)
+	mux.HandleFunc("POST /page", handle(s.page))
+	mux.HandleFunc("POST /like", handle(s.like))
 	return serve(ctx, mux, stdout)
 }
 

@@ -32,17 +32,32 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 func (s *server) countsKey(id string) string   { return s.keys + "s:" + id }
 func (s *server) statesKey(user string) string { return s.keys + "u:" + user }
 
-// page answers with the counts of subjects and what the viewer did.
-func (s *server) page(w http.ResponseWriter, r *http.Request) {
-	buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
-	defer func() { buffer.Reset(); buffers.Put(buffer) }()
-	user, ids, err := read(buffer, w, r)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+// asked is a request that was read. The buffer is for the reply.
+type asked struct {
+	user   string
+	ids    []string
+	buffer *bytes.Buffer
+}
+
+// handle reads a request before it is answered.
+func handle(answer func(context.Context, http.ResponseWriter, asked)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+		defer func() { buffer.Reset(); buffers.Put(buffer) }()
+		user, ids, err := read(buffer, w, r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), callTime)
+		defer cancel()
+		answer(ctx, w, asked{user, ids, buffer})
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), callTime)
-	defer cancel()
+}
+
+// page answers with the counts of subjects and what the viewer did.
+func (s *server) page(ctx context.Context, w http.ResponseWriter, a asked) {
+	user, ids, buffer := a.user, a.ids, a.buffer
 	commands := make([]rueidis.CacheableTTL, len(ids))
 	for i, id := range ids {
 		commands[i] = rueidis.CT(s.redis.B().Hmget().Key(s.countsKey(id)).Field("r", "l", "c").Cache(), localLife)

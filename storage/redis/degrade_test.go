@@ -292,10 +292,11 @@ func TestReadsOutliveTheirConnections(t *testing.T) {
 			}
 		})
 	}
-	killer := server.client()
+	killer, tick := server.client(), time.NewTicker(3*time.Millisecond)
+	defer tick.Stop()
 	for ctx.Err() == nil {
 		must(t, killer.Do(t.Context(), killer.B().Arbitrary("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Build()).Error())
-		time.Sleep(3 * time.Millisecond)
+		<-tick.C
 	}
 	running.Wait()
 }
