@@ -428,28 +428,3 @@ func (c *cluster) awaitStandby(t *testing.T) {
 		return err == nil && synchronous
 	})
 }
-
-// postgresFailsOver kills the primary, promotes the standby and makes the old
-// primary the standby of the new one.
-func postgresFailsOver(t *testing.T, s *site) {
-	t.Helper()
-	c := s.cluster
-	c.awaitStandby(t)
-	c.postgres[c.primary].kill()
-	c.primary = 1 - c.primary
-	_, err := c.tool(filepath.Join(programs(t), "pg_ctl"), "promote", "-w", "-D", filepath.Join(c.postgres[c.primary].folder, "data"))
-	must(t, err)
-	c.follow(t, 1-c.primary)
-	c.awaitStandby(t)
-}
-
-// standbyIsAway kills the standby for a while: commits hang, and are cut short.
-func standbyIsAway(t *testing.T, s *site) {
-	t.Helper()
-	c := s.cluster
-	c.awaitStandby(t)
-	c.postgres[1-c.primary].kill()
-	s.during(patienceOfAFault)
-	c.postgres[1-c.primary].start(t)
-	c.awaitStandby(t)
-}
