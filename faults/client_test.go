@@ -247,8 +247,8 @@ func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 var (
 	// visits are the connections of the clients. The time-out is a failure.
-	visits = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	probes = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	visits = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
+	probes = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 )
 
 // post sends an operation and decodes its data.

@@ -213,10 +213,12 @@ func (s *server) await(tb testing.TB, stdout, stderr *watch) {
 	s.url = bannerEnd.FindStringSubmatch(s.banner)[1]
 }
 
-// client keeps enough connections for a load test.
+// client keeps enough connections for a load test. The transport dials more than it
+// comes to use; a server closes those after 5 s (ReadHeaderTimeout), and a request sent
+// on one at that moment fails, so that the client closes them first.
 var client = &http.Client{
 	Timeout:   2 * time.Minute,
-	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000},
+	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000, IdleConnTimeout: 2 * time.Second},
 }
 
 // dev has the header that ovation dev --dev-headers accepts.
