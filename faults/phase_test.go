@@ -39,7 +39,8 @@ type phase struct {
 	requests, early, late int           // early and late are UNAVAILABLE mutations
 	refused               int           // requests to a killed node
 	slowest, slowestLate  time.Duration // of the requests that began in it; late, once breakers had opened
-	afterOpening, slow    int           // of the requests once breakers had opened, and those of them over bound
+	begun, over           int           // the requests that began in it, and those of them over bound
+	afterOpening, slow    int           // the same once breakers had opened
 	pulse                 time.Duration // the longest that a node took to say that it lives
 	fresh                 map[string]int
 	recovery              time.Duration
@@ -93,6 +94,19 @@ func (s *site) wrongf(kind string, c *client, format string, args ...any) {
 		fmt.Sprintf("%s [%s] %s%s", time.Now().Format("15:04:05.000"), p.name, who, text))
 }
 
+// control is the share of requests over bound while nothing was down.
+func (r *record) control() float64 {
+	over, begun := 0, 0
+	for _, p := range r.phases {
+		if p.name == "quiet" {
+			over, begun = over+p.over, begun+p.begun
+		}
+	}
+	return share(over, begun)
+}
+
+func share(some, all int) float64 { return float64(some) / float64(max(all, 1)) }
+
 // judge decides whether what became of a request may be. It spans the phases
 // from one to the present one.
 func (s *site) judge(c *client, from *phase, e *entry) {
@@ -120,12 +134,16 @@ func (s *site) judge(c *client, from *phase, e *entry) {
 		p.requests++
 		if e.code != "NODE" {
 			from.slowest = max(from.slowest, e.took)
+			over := 0
+			if e.took-s.pauses.between(e.at, e.at.Add(e.took)) > bound {
+				over = 1
+			}
+			from.begun++
+			from.over += over
 			if from.opened(e.at) {
 				from.slowestLate = max(from.slowestLate, e.took)
 				from.afterOpening++
-				if e.took-s.pauses.between(e.at, e.at.Add(e.took)) > bound {
-					from.slow++
-				}
+				from.slow += over
 			}
 		}
 	})

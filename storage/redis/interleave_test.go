@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
@@ -75,6 +76,7 @@ type interleaving struct {
 	touched [interleavedUsers]int
 	rows    [interleavedUsers]word
 	include map[int64][interleavedUsers]word // what counts of a version include
+	replied [interleavedNodes]int64          // the latest version of the counts that each node has shown
 	found   []string
 }
 
@@ -285,6 +287,8 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	if chance(in.random, 0.3) {
 		kinds = storage.AllKinds
 	}
+	replied := &in.replied[slices.Index(in.stores[u][:], s)]
+	before := *replied
 	got, err := s.Interactives(ctx, in.users[u], []storage.Subject{in.subject}, kinds)
 	if err != nil || got[0].Freshness != storage.Live && !in.lossy {
 		in.reportf("query: %v, %+v", err, got)
@@ -292,6 +296,10 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	if err != nil || got[0].Freshness != storage.Live {
 		return
 	}
+	if got[0].Version < before {
+		in.reportf("user %d sees counts of version %d after those of version %d", u, got[0].Version, before)
+	}
+	*replied = max(*replied, got[0].Version)
 	is := wordOf(got[0].Liked, got[0].Collected)
 	is.reads = want.reads
 	if is != want {

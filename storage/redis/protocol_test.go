@@ -371,3 +371,25 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 		}
 	}
 }
+
+// What Redis loses comes from the database, and not from what a node happens to
+// remember of an earlier time.
+func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	reader, worker := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
+	persist(t, db, worker, react(bob, movie, storage.Like, 1))
+	server.command("DEL", worker.countsKey(movie))
+	see(t, reader, alice, movie) // from the database, which the node remembers for a while
+	persist(t, db, worker, react(alice, movie, storage.Like, 2))
+	var before storage.Interactive
+	eventually(t, "the node has heard of the second like", func() bool {
+		before = see(t, reader, alice, movie)
+		return before.Version > 1
+	})
+	server.command("DEL", worker.countsKey(movie))
+	for over := time.Now().Add(300 * time.Millisecond); time.Now().Before(over); {
+		if got := see(t, reader, alice, movie); got.Version < before.Version || got.LikeCount != 2 {
+			t.Fatalf("%+v after %+v", got, before)
+		}
+	}
+}

@@ -139,14 +139,15 @@ func (c *Cache) keep(turn int64, at keyspace.Epoch, subjects []storage.Subject, 
 }
 
 // replaceOlder puts in place of what was read what was seen lately, if that is
-// newer.
+// newer. What was not found stays unknown: still newer counts may have come through
+// the client's cache since, and the database has them.
 func (c *Cache) replaceOlder(subjects []storage.Subject, left []int, out []Result) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, i := range left {
-		if counts, newer := c.of[subjects[i]].newer(out[i].Version, now); newer {
-			out[i] = Result{counts, true}
+		if counts, newer := c.of[subjects[i]].newer(out[i].Version, now); newer && out[i].Known {
+			out[i].Counts = counts
 		}
 	}
 }

@@ -85,6 +85,18 @@ func TestWhatIsCachedIsBounded(t *testing.T) {
 	}
 }
 
+// Newer counts than those that were seen may have come through the client's cache
+// since: what Redis has lost is the database's to tell.
+func TestSeenCountsDoNotStandInForMissingOnes(t *testing.T) {
+	n := NewCache()
+	n.Seen(movie, storage.Counts{Version: 1})
+	out := make([]Result, 1)
+	n.replaceOlder([]storage.Subject{movie}, []int{0}, out)
+	if out[0].Known {
+		t.Errorf("%+v stands in for missing counts", out[0])
+	}
+}
+
 func TestSeenCountsAreNotFollowedByOlderOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, one, other := keyspace.Of("p", 7), []storage.Subject{movie}, video("other")
