@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -17,15 +19,42 @@ type pulse struct {
 // feel takes the pulse of a node, every 10 ms, until over is called.
 func feel(t *testing.T, node *server) *pulse {
 	t.Helper()
+	return often(t, 10*time.Millisecond, func() { node.ready() })
+}
+
+// feelDisk measures what the disk needs for a write as small as that of a commit,
+// every 20 ms, until over is called.
+func feelDisk(t *testing.T) *pulse {
+	t.Helper()
+	const page, pages = 8 << 10, 1000
+	f, err := os.Create(filepath.Join(t.TempDir(), "pulse"))
+	must(t, err)
+	t.Cleanup(func() { must(t, f.Close()) })
+	content, n := make([]byte, page), int64(0)
+	return often(t, 20*time.Millisecond, func() {
+		_, err := f.WriteAt(content, page*(n%pages))
+		if err == nil {
+			err = f.Sync()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		n++
+	})
+}
+
+// often does something time and again, and notes how long it takes.
+func often(t *testing.T, every time.Duration, do func()) *pulse {
+	t.Helper()
 	p := &pulse{}
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
-		tick := time.NewTicker(10 * time.Millisecond)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			due := time.Now()
-			node.ready()
+			do()
 			p.took = append(p.took, time.Since(due))
 			select {
 			case <-done:
