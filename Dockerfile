@@ -1,9 +1,15 @@
-# The image holds the binary, certificates and an empty data folder, nothing else:
+# The image holds the binary, certificates and two empty folders, nothing else:
 # no shell, no package manager, no user but 65532. It runs with a read-only root
 # and without any capability. Only `dev` writes, into /data: give it a volume there.
+# /media is for a volume with the files of videos (--blob-url=file:///media).
 #
 #   docker build --build-arg VERSION=$(git describe --tags --always) -t ovation .
 #   docker run --rm --read-only --cap-drop ALL -p 8080:8080 -v ovation:/data ovation dev
+#
+# Covers of videos need ffmpeg, which the target covers adds, for `work` and `dev`:
+#
+#   docker build --target covers -t ovation-covers .
+#   docker run --rm --read-only --cap-drop ALL --tmpfs /tmp -p 8080:8080 -v ovation:/data ovation-covers dev
 #
 # Health is asked by the binary itself, of /readyz: ovation health. A balancer or an
 # orchestrator asks over HTTP from outside, there and at /healthz (it runs).
@@ -11,6 +17,7 @@
 FROM --platform=$BUILDPLATFORM node:22-alpine AS web
 WORKDIR /src/web
 COPY web/package.json web/package-lock.json ./
+COPY web/client/package.json client/
 RUN npm ci --no-audit --no-fund
 COPY web ./
 RUN npm run build
@@ -21,15 +28,30 @@ COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 COPY --from=web /src/web/dist web/dist
-ARG VERSION=devel TARGETOS TARGETARCH
+ARG VERSION TARGETOS TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/ovation ./cmd/ovation \
-    && mkdir -m 700 /out/data
+    go build -trimpath -ldflags "-s -w ${VERSION:+-X main.version=$VERSION}" -o /out/ovation ./cmd/ovation \
+    && mkdir -m 700 /out/data /out/media
+
+FROM debian:12-slim AS covers
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates ffmpeg \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build --chown=65532:65532 /out/data /data
+COPY --from=build --chown=65532:65532 /out/media /media
+COPY --from=build /out/ovation /ovation
+USER 65532:65532
+ENV OVATION_ADDR=0.0.0.0:8080 OVATION_DATA=/data
+EXPOSE 8080
+HEALTHCHECK --interval=5s --timeout=6s --start-period=30s --retries=3 CMD ["/ovation", "health"]
+ENTRYPOINT ["/ovation"]
+CMD ["work"]
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build --chown=65532:65532 /out/data /data
+COPY --from=build --chown=65532:65532 /out/media /media
 COPY --from=build /out/ovation /ovation
 USER 65532:65532
 ENV OVATION_ADDR=0.0.0.0:8080 OVATION_DATA=/data

@@ -10,13 +10,19 @@ GO_TEST_FLAGS ?=
 RACE := -race -gcflags=modernc.org/...=-race=false
 # Tests that call t.Parallel wait for servers of their own most of the time.
 PARALLEL := -parallel 4
-# Of bench and bench-quick; bin/bench -help tells them.
+# Of bench and bench-quick; bin/bench -help lists them.
 BENCH_FLAGS ?=
+# Of load: -people 100 and -during 10s, for example.
+LOAD_FLAGS ?=
 # Of bench-growth: -max-states 1000000 leaves out ten million.
 GROWTH_FLAGS ?=
-# Who is offline learns it soon; CI has the time to try again.
+# Offline, npm fails soon; CI retries.
 NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+EXAMPLES := examples/apollo examples/urql
+# A tag names a release; without any, cmd/ovation/version.go has the number.
+VERSION := $(shell git describe --tags --dirty 2>/dev/null || sed -n 's/^var version = "\(.*\)"$$/\1/p' cmd/ovation/version.go)
+# Where make install puts the program: PREFIX/bin.
+PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -25,7 +31,9 @@ SHELL := /bin/bash
 
 .PHONY: help
 help: ## Show what there is to make
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Run
 
 .PHONY: run
 run: build ## Build, start with demo data on 127.0.0.1:8080 and say where to go
@@ -35,28 +43,107 @@ run: build ## Build, start with demo data on 127.0.0.1:8080 and say where to go
 stack: build ## The same with all services: 2 API nodes and 2 workers behind 127.0.0.1:8080
 	@scripts/services run bin/ovation stack
 
+##@ Build
+
 .PHONY: build
 build: web ## Build bin/ovation, the pages included
 	@mkdir -p bin
+	@echo 'compiling bin/ovation: minutes the first time, without output, then seconds'
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ovation ./cmd/ovation
 
+.PHONY: install
+install: build ## Install ovation into PREFIX/bin: /usr/local/bin for root, else ~/.local/bin
+	@install -d '$(DESTDIR)$(PREFIX)/bin'
+	@install -m 755 bin/ovation '$(DESTDIR)$(PREFIX)/bin/ovation'
+	@echo 'installed $(DESTDIR)$(PREFIX)/bin/ovation'
+
+.PHONY: release
+release: web ## Build the files of a release into dist/: linux and macOS on amd64 and arm64, checksums, SBOMs
+	scripts/release '$(VERSION)'
+
+.PHONY: web
+web: web/dist/.built ## Build the pages; without npm the binary says how to get them
+
+# Where npm is missing or cannot install, this file is missing too, and what
+# needs it goes on without.
+web/node_modules/.installed: web/package.json web/package-lock.json web/client/package.json
+	@rm -f $@; \
+	if ! command -v npm >/dev/null; then \
+		echo 'npm is not installed'; \
+	elif echo 'installing what the pages need: a minute or two, without output' && (cd web && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE)); then \
+		touch $@; \
+	else \
+		echo 'npm could not install what the pages need (see above)'; \
+		[ -z "$${CI:-}" ]; \
+	fi
+
+web/dist/.built: web/node_modules/.installed $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -path 'web/client/dist/*' -not -name '*.go')
+	@if [ -e $< ] && (cd web && npm run --silent build); then \
+		touch $@; \
+	else \
+		find web/dist -mindepth 1 -not -name placeholder.html -delete; \
+		echo 'building without the pages (see above)'; \
+		[ -z "$${CI:-}" ]; \
+	fi
+
+# The package without the pages, for what is built with it.
+web/node_modules/.client: web/node_modules/.installed web/client/package.json web/client/tsconfig.json $(shell find web/client/src -type f)
+	@if [ -e $< ]; then (cd web && npm run --silent build --workspace client) && touch $@; fi
+
+.PHONY: client
+client: web/node_modules/.client ## Pack @ovation/client, for Apollo Client, urql and graphql-ws, into bin
+	@[ -e $< ]
+	@mkdir -p bin
+	cd web/client && npm pack --silent --pack-destination ../../bin
+
+.PHONY: examples
+examples: $(EXAMPLES:%=%/node_modules/.installed) # installs what the examples need
+
+examples/%/node_modules/.installed: examples/%/package.json examples/%/package-lock.json web/node_modules/.client
+	@rm -f $@; \
+	if [ -e web/node_modules/.client ]; then \
+		echo 'installing what examples/$* needs: a minute or two, without output'; \
+		if (cd examples/$* && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE)); then \
+			touch $@; \
+		else \
+			echo 'npm could not install what examples/$* needs (see above)'; \
+			[ -z "$${CI:-}" ]; \
+		fi; \
+	fi
+
+##@ Test
+
 .PHONY: test
-test: web ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
-	scripts/services run go test $(RACE) $(PARALLEL) -timeout 30m $(GO_TEST_FLAGS) ./...
+test: web ffmpeg ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
+	scripts/services run go test $(RACE) $(PARALLEL) -timeout 30m $(GO_TEST_FLAGS) $(SLOWEST) ./...
+
+# Those that take longest begin first, so that none of them ends alone.
+SLOWEST := ./cmd/ovation ./storage/redis ./storage/postgres ./worker/amqp
 
 # The packages that have tests of the long tier, which begin with TestLong or,
 # where they measure, TestFigure.
 LONG_PACKAGES = $(shell grep -rlE --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u)
 
 .PHONY: test-long
-test-long: web chromium model ## Test at length: every fault, 1,000 clients, 100,000 steps, fresh seeds (OVATION_SEED repeats them), figures
+test-long: web examples chromium ffmpeg model ## Test at length: every fault, 1,000 clients, 100,000 steps, fresh seeds (OVATION_SEED repeats them), figures
 	scripts/services run go test $(RACE) $(PARALLEL) -tags long -count 1 -p 1 -v -timeout 60m -run '^TestLong' $(GO_TEST_FLAGS) $(LONG_PACKAGES)
-	scripts/services run go test -tags long -count 1 -p 1 -v -timeout 20m -run '^TestFigure' $(GO_TEST_FLAGS) ./cmd/ovation
+	scripts/services run go test -tags long -count 1 -p 1 -v -timeout 20m -run '^TestFigure' $(GO_TEST_FLAGS) ./cmd/ovation ./storage/postgres ./storage/sqlite
 
 .PHONY: test-web
-test-web: web chromium ## Test the pages in headless Chromium, on both ways to run; SHOTS=folder keeps pictures
+test-web: web examples chromium ffmpeg ## Test the pages and the examples in headless Chromium, on both ways to run; SHOTS=folder keeps pictures
 	$(if $(SHOTS),mkdir -p $(SHOTS))
 	scripts/services run go test -tags long -count 1 -v -timeout 15m -run 'Browser|DemoPage' $(if $(SHOTS),-artifacts -outputdir $(abspath $(SHOTS))) ./cmd/ovation
+
+.PHONY: ffmpeg
+ffmpeg: # what makes covers of videos
+	@if ! command -v ffmpeg >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'installing ffmpeg with apt'; \
+		apt='env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300'; \
+		$$apt install -y --no-install-recommends ffmpeg >/dev/null 2>&1 || \
+			{ $$apt update && $$apt install -y --no-install-recommends ffmpeg >/dev/null; } || true; \
+	fi; \
+	command -v ffmpeg >/dev/null || \
+		{ echo 'ffmpeg is not installed: covers are tested with scripts in its place only'; [ -z "$${CI:-}" ]; }
 
 .PHONY: chromium
 chromium: # what looks at the pages; CHROMIUM names another one
@@ -85,13 +172,19 @@ test-faults: ## The part of test-long that kills, stops and cuts off every part 
 model: ## Run the model of the mirror, in about a minute (Python 3)
 	python3 -B docs/model/own_writes.py
 
+##@ Measure
+
 .PHONY: bench
 bench: bench-build ## Measure what must be reached, beside the floor, in a quarter of an hour; writes bench/REPORT.md
 	scripts/services run bin/bench -report bench/REPORT.md $(BENCH_FLAGS)
 
 .PHONY: bench-quick
-bench-quick: bench-build ## The same with short rounds, in four minutes; writes no file
+bench-quick: bench-build ## The same with short rounds, in five minutes; writes no file
 	scripts/services run bin/bench -quick $(BENCH_FLAGS)
+
+.PHONY: load
+load: bench-build ffmpeg ## Let 500 people use the app for a minute over two nodes and two workers: feed, clips, likes, comments, follows, chat, uploads
+	scripts/services run bin/bench day $(LOAD_FLAGS)
 
 .PHONY: bench-growth
 bench-growth: bench-build ## Measure what pages and likes cost at 10,000 to 10 million states, and what Redis holds, in a quarter of an hour; writes bench/GROWTH.md
@@ -109,6 +202,8 @@ bench-go: ## Run the Go benchmarks
 .PHONY: bench-import
 bench-import: ## Import a million rows of real data into each store, and verify them
 	scripts/services run go test -run '^$$' -bench Import -benchtime 3x -v ./cmd/ovation
+
+##@ Check and generate
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) verify-generated lint-scripts lint-web ## Check style, import arrows, generated code, scripts, the pages' types and go.mod
@@ -131,9 +226,10 @@ lint-scripts: ## Check the scripts with shellcheck; gets it with apt when root
 	fi
 
 .PHONY: lint-web
-lint-web: web/node_modules/.installed ## Check the pages' types, and those of the operations against the schema
+lint-web: web/node_modules/.installed examples ## Check the types of the pages, the package and the examples, and the operations against the schema
 	@if [ -e $< ]; then \
-		cd web && npm run --silent check; \
+		(cd web && npm run --silent check); \
+		for example in $(EXAMPLES); do if [ -e $$example/node_modules/.installed ]; then (cd $$example && npm run --silent check); fi; done; \
 	else \
 		echo 'without npm the types of the pages are not checked'; \
 		[ -z "$${CI:-}" ]; \
@@ -156,34 +252,15 @@ verify-generated: ## Check that graph/ is what generate would write
 	go run ./generate; \
 	diff -q "$$old" graph || { echo 'graph/ is not up to date: run make generate'; exit 1; }
 
-.PHONY: web
-web: web/dist/.built ## Build the pages; without npm the binary says how to get them
+.PHONY: pictures
+pictures: build chromium ## Draw the pictures of README.md anew, in headless Chromium
+	scripts/pictures
 
-# Where npm is missing or cannot install, this file is missing too, and whoever
-# needs it goes on without.
-web/node_modules/.installed: web/package.json web/package-lock.json
-	@rm -f $@; \
-	if ! command -v npm >/dev/null; then \
-		echo 'npm is not installed'; \
-	elif (cd web && npm ci --prefer-offline --no-audit --no-fund --loglevel=error $(NPM_PATIENCE)); then \
-		touch $@; \
-	else \
-		echo 'npm could not install what the pages need (see above)'; \
-		[ -z "$${CI:-}" ]; \
-	fi
-
-web/dist/.built: web/node_modules/.installed $(shell find web -type f -not -path 'web/node_modules/*' -not -path 'web/dist/*' -not -name '*.go')
-	@if [ -e $< ] && (cd web && npm run --silent build); then \
-		touch $@; \
-	else \
-		find web/dist -mindepth 1 -not -name placeholder.html -delete; \
-		echo 'building without the pages (see above)'; \
-		[ -z "$${CI:-}" ]; \
-	fi
+##@ Clean
 
 .PHONY: clean
 clean: ## Remove what was built; data is kept
-	rm -rf bin .tools web/node_modules coverage.out
+	rm -rf bin dist .tools web/node_modules web/client/dist $(EXAMPLES:%=%/node_modules) $(EXAMPLES:%=%/dist) coverage.out
 	find web/dist -mindepth 1 -not -name placeholder.html -delete
 
 $(GOLANGCI_LINT):

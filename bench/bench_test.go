@@ -8,13 +8,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"ovation/bench/load"
 )
 
-// small is a world of a few users, with what Postgres would hold of it.
+// small returns the people of generated data, what Postgres would hold of them, and a
+// few pages.
 func small(t *testing.T) (*people, *truth, []page) {
 	t.Helper()
 	d := drawData(1)
@@ -166,6 +168,25 @@ func TestWrongLikesAreFound(t *testing.T) {
 		}
 		if noted := p.acked.Load() > acked; noted == reply.wrong {
 			t.Errorf("%s: acknowledged: %t", reply.name, noted)
+		}
+	}
+}
+
+func TestWrongCommentsAreFound(t *testing.T) {
+	p, _, _ := small(t)
+	for body, wrong := range map[string]bool{
+		`{"data":{"addComment":{"comment":{"commentId":"42"}}}}`:          false,
+		`{"errors":[{"message":"no"}],"data":null}`:                       true,
+		`{"data":{"addComment":null},"errors":[{"message":"no viewer"}]}`: true,
+	} {
+		var acked atomic.Int64
+		subject := func(*rand.Rand) (string, string) { return talkBiz, "7" }
+		one := &commenter{testSide(p), rand.New(rand.NewPCG(1, 1)), subject, &acked, 1}
+		if request := one.Next(nil); !bytes.Contains(request, []byte(`"bizId":"7"`)) || one.Next(nil) != nil {
+			t.Errorf("it asks %s", request)
+		}
+		if err := one.Done(http.StatusOK, []byte(body)); (err != nil) != wrong || (acked.Load() == 0) != wrong {
+			t.Errorf("%s: %v, %d acknowledged", body, err, acked.Load())
 		}
 	}
 }

@@ -16,16 +16,19 @@ type contender struct {
 	side *side
 	// ready returns the clients of a round.
 	ready func(ctx context.Context, round int) ([]load.Client, error)
-	// beside, where there is one, is a load that goes on meanwhile.
+	// beside, if not nil, is a load that runs at the same time.
 	beside func(ctx context.Context, round int, during time.Duration) error
-	// after, where there is one, waits until what was begun is done.
+	// after, if not nil, waits until everything that was begun is done.
 	after func(ctx context.Context) error
+	// instead, if not nil, is measured in place of clients: it works for the given time
+	// and returns the number of its operations.
+	instead func(ctx context.Context, during time.Duration) (int64, error)
 }
 
-// series are the measurements of one thing, one for each round.
+// series are the measurements of one quantity, one for each round.
 type series []float64
 
-// median is the middle one, the mean of the two in the middle.
+// median returns the middle value, or the mean of the two middle ones.
 func (s series) median() float64 {
 	if len(s) == 0 {
 		return 0
@@ -34,7 +37,7 @@ func (s series) median() float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// measured is what came of one contender, or of a row that has but one.
+// measured is the result of one contender, or of a row that has only one.
 type measured struct {
 	who      string
 	rate     series // requests a second
@@ -47,8 +50,7 @@ type measured struct {
 	worker   string            // under which the CPU time of its worker is told
 }
 
-// cost is the CPU time of one of those who had the processors, in microseconds
-// for each request.
+// cost returns the CPU time that name took in each round, in microseconds per request.
 func (m *measured) cost(name string) (out series) {
 	for i, share := range m.shares[name] {
 		if i < len(m.rate) {
@@ -58,8 +60,8 @@ func (m *measured) cost(name string) (out series) {
 	return out
 }
 
-// compare lets two contenders take turns, after both have warmed up. What
-// belongs to one round is of neighbours.
+// compare measures two contenders alternately, after both have warmed up. The
+// measurements of one round are adjacent in time.
 func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured, err error) {
 	for i := range two {
 		of[i] = &measured{who: two[i].name, shares: map[string]series{}, worker: two[i].side.worker}
@@ -79,8 +81,14 @@ func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured,
 	return of, nil
 }
 
-// turn is one segment of one contender.
+// turn measures one segment of one contender.
 func (b *bench) turn(ctx context.Context, c *contender, round int, during time.Duration, into *measured) error {
+	if c.instead != nil {
+		began := time.Now()
+		n, err := c.instead(ctx, during)
+		into.rate, into.requests = append(into.rate, float64(n)/since(began)), into.requests+n
+		return err
+	}
 	clients, err := c.ready(ctx, round)
 	if err != nil {
 		return err
@@ -112,7 +120,7 @@ func (b *bench) turn(ctx context.Context, c *contender, round int, during time.D
 	return nil
 }
 
-// metered measures what a load costs, which returns how many requests it was.
+// metered measures the cost of a load, which returns its number of requests.
 func (b *bench) metered(ctx context.Context, p *process, into *measured, what func() (int64, error)) error {
 	before, err := p.metrics(ctx)
 	if err != nil {
@@ -145,7 +153,7 @@ func (b *bench) metered(ctx context.Context, p *process, into *measured, what fu
 	return nil
 }
 
-// faultsOf makes an error of wrong replies.
+// faultsOf returns an error if there were wrong replies.
 func faultsOf(r *load.Result) error {
 	if r.Errors == 0 {
 		return nil
@@ -153,7 +161,7 @@ func faultsOf(r *load.Result) error {
 	return fmt.Errorf("%d of %d replies were wrong or did not come: %q", r.Errors, r.Requests, r.Faults)
 }
 
-// ratios are those of each round.
+// ratios returns the ratio of the two rates in each round.
 func ratios(of, to *measured) (out series) {
 	for i := range min(len(of.rate), len(to.rate)) {
 		out = append(out, of.rate[i]/to.rate[i])

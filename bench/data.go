@@ -13,10 +13,10 @@ import (
 	"strconv"
 )
 
-// What the generator draws is as CI&T Deskdrop is: so many rows, users and
-// items, a year of them, so large a share of each event, and of the n-th most
-// active user (popular item), from 0, a share of 1/(n+8) (1/(n+50)), to within a
-// tenth over most of the range.
+// The generated data resembles CI&T Deskdrop in its numbers of rows, users and items,
+// its time span of a year, and the share of each event. The shares of the n-th most
+// active user and the n-th most popular item, from 0, are proportional to 1/(n+8) and
+// 1/(n+50), to within a tenth over most of the range.
 const (
 	drawnRows  = 72_312
 	drawnUsers = 1895
@@ -33,16 +33,16 @@ var drawnEvents = []struct {
 	share float64
 }{{"VIEW", 0.845}, {"LIKE", 0.079}, {"BOOKMARK", 0.034}, {"COMMENT CREATED", 0.022}, {"FOLLOW", 0.020}}
 
-// The columns of the data that matter.
+// The columns of the data that are used.
 var columns = []string{"timestamp", "eventType", "contentId", "personId"}
 
-// dataset are the rows to import, with these columns.
+// dataset is the rows to import, with these columns.
 type dataset struct {
 	source string // in words
 	rows   [][4]string
 }
 
-// readData reads CI&T Deskdrop, or draws data where the file is not there.
+// readData reads CI&T Deskdrop, or generates data if the file does not exist.
 func readData(path string, seed uint64) (*dataset, error) {
 	packed, err := zip.OpenReader(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,8 +119,8 @@ func drawData(seed uint64) *dataset {
 	return d
 }
 
-// write writes the data so many times, each time with other users. It returns
-// how many rows that is.
+// write writes the data copies times, with different users each time, and returns the
+// number of rows.
 func (d *dataset) write(path string, copies int) (rows int, err error) {
 	file, err := os.Create(path)
 	if err != nil {

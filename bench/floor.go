@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// How package ovation/bench/floor answers to a first like, and what it has.
+// The reply of package ovation/bench/floor to a first like, and SQL for its tables.
 const (
 	floorLiked   = `{"changed":true}`
 	floorStored  = `SELECT user_id, biz_id FROM floor_likes`
@@ -22,7 +22,8 @@ const (
 		CREATE TABLE floor_counts (biz_id text PRIMARY KEY, likes bigint NOT NULL) WITH (fillfactor = 85)`
 )
 
-// fillFloor gives the floor what Postgres holds.
+// fillFloor makes the tables of the floor and copies what Postgres holds to the floor's
+// keys in Redis.
 func (b *bench) fillFloor(ctx context.Context) error {
 	if _, err := b.site.database.Exec(ctx, floorTables); err != nil {
 		return fmt.Errorf("make the tables of the floor: %w", err)
@@ -54,7 +55,8 @@ func (b *bench) fillFloor(ctx context.Context) error {
 	})
 }
 
-// own is what the floor has of a user and a subject.
+// own returns the floor's value for a user and a subject: l if liked, then c if
+// collected.
 func (t *truth) own(of pair) (own string) {
 	if _, is := t.liked[of]; is {
 		own = "l"
@@ -65,7 +67,7 @@ func (t *truth) own(of pair) (own string) {
 	return own
 }
 
-// floorTruth is what the floor must hold when nothing is on its way.
+// floorTruth returns what the floor must hold when no message is in flight.
 func (b *bench) floorTruth() *truth {
 	p := b.floor.people
 	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: b.had.collected}
@@ -86,7 +88,7 @@ func (b *bench) floorTruth() *truth {
 	return t
 }
 
-// floorReply is the page of the floor.
+// floorReply returns the reply of the floor to a request for a page.
 func floorReply(t *truth, p *people, of *page) []byte {
 	var out bytes.Buffer
 	out.WriteString(`{"items":[`)

@@ -9,26 +9,25 @@ import (
 	"time"
 )
 
-// growthPlan bounds a run at all sizes. It takes about a quarter of an hour.
+// growthPlan is the plan of a run at all sizes, which takes about a quarter of an hour.
 var growthPlan = plan{
 	name: "growth", limit: 30 * time.Minute, rounds: 3, segment: 2 * time.Second, warm: time.Second,
 	backlog: 60_000, worker: 3,
 }
 
-// growthSizes are how many states Postgres holds.
+// growthSizes are the numbers of states in Postgres.
 var growthSizes = []int{10_000, 1_000_000, 10_000_000}
 
-// pageKind is how many subjects a page has, of so many different ones that all
-// pages have together.
+// pageKind is the number of subjects of a page, and the number of different subjects on
+// all pages together.
 type pageKind struct{ size, different int }
 
-// pageKinds are measured where there are as many subjects. Those of the last
-// are more than a node keeps in its cache.
+// pageKinds are measured if the world has as many subjects. The last kind has more than
+// a node keeps in its cache.
 var pageKinds = []pageKind{{1, leastSubjects}, {20, leastSubjects}, {100, leastSubjects}, {100, 10 * leastSubjects}}
 
-// growthClients are few: it is told what one request takes, not how many go
-// through. Likes are measured with many clients, too, since they then share
-// what they cost.
+// growthClients are few: the report has the cost of one request, not the throughput.
+// Likes are also measured with many clients, since they then share their costs.
 const (
 	growthClients = 4
 	growthMany    = 128
@@ -54,15 +53,14 @@ type grown struct {
 	checked string // what verify said in the end
 }
 
-// asked is what was measured of pages, when Redis has nothing of them and when
-// it has all.
+// asked is the result for pages of one kind, with nothing and with everything in Redis.
 type asked struct {
 	pageKind
 
 	cold, warm *measured
 }
 
-// written is what was measured of likes.
+// written is the result for likes.
 type written struct {
 	*measured
 
@@ -94,7 +92,7 @@ func parseGrowth(args []string) (o options, sizes []int, err error) {
 	return o, sizes, nil
 }
 
-// runGrowth measures how costs grow with what is stored, and with a page.
+// runGrowth measures how costs grow with the number of states and the size of a page.
 func runGrowth(ctx context.Context, args []string, stdout io.Writer) error {
 	o, sizes, err := parseGrowth(args)
 	if err != nil {
@@ -111,8 +109,8 @@ func runGrowth(ctx context.Context, args []string, stdout io.Writer) error {
 	return g.publish(g.text(ctx))
 }
 
-// measure measures one size on an installation of its own, and at the last one
-// also what Redis holds.
+// measure measures one size on a separate installation, and at the last size also the
+// memory of Redis.
 func (g *growth) measure(ctx context.Context, w world, last bool) (err error) {
 	if g.site, err = newSite(ctx, g.ovation); err != nil {
 		return err
@@ -150,8 +148,7 @@ func (g *growth) measure(ctx context.Context, w world, last bool) (err error) {
 	return nil
 }
 
-// prepareWorld fills the tables, has everything recounted, and looks at what is
-// there.
+// prepareWorld fills the tables, verifies all counts, and measures the tables.
 func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
 	began := time.Now()
 	err = of.fill(ctx, g.site.database, func(done int) { g.sayf("  %s states", grouped(float64(done), 0)) })
@@ -178,8 +175,8 @@ func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
 	return err
 }
 
-// settled checks that nothing is left over and nothing wrong: every like is
-// there and counted, no other, and no message is left.
+// settled checks that every acknowledged like is stored and counted, that there is no
+// other, and that no message is left.
 func (g *growth) settled(ctx context.Context, of *grown) (err error) {
 	if err := g.people.checkLikes(ctx, g.site); err != nil {
 		return err
@@ -204,9 +201,8 @@ func (g *growth) stopNode() error {
 	return p.stop()
 }
 
-// fresh starts a node that knows nothing and finds nothing in Redis: what was
-// there goes, and the mirror's row is what it was in the beginning, else the
-// node would take the empty Redis for one that has lost something.
+// fresh starts a node with empty caches over an empty Redis. It also resets the
+// mirror's row, or else the node would treat the empty Redis as one that has lost data.
 func (g *growth) fresh(ctx context.Context) error {
 	if err := errors.Join(g.stopNode(), g.stopWorker()); err != nil {
 		return err

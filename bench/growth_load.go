@@ -11,10 +11,10 @@ import (
 	"ovation/bench/load"
 )
 
-// askTime is the longest that asking once for many pages may take.
+// askTime bounds requesting many pages once.
 const askTime = 3 * time.Minute
 
-// ask asks for every page of a book once. Every reply must be right.
+// ask requests every page of a book once. Every reply must be correct.
 func (g *growth) ask(ctx context.Context, at *process, all *book, clients int) (*load.Result, error) {
 	result, err := load.Closed(ctx, at.address, all.pagers(clients, true), askTime)
 	switch {
@@ -28,8 +28,8 @@ func (g *growth) ask(ctx context.Context, at *process, all *book, clients int) (
 	return result, nil
 }
 
-// greet has a fresh node open its connections: strangers ask for what is not
-// there.
+// greet makes a fresh node open its connections, by requests of unknown users for
+// unknown subjects.
 func (g *growth) greet(ctx context.Context) error {
 	const strangers, greetings = 50, 200
 	names := make([]string, 0, strangers)
@@ -52,7 +52,7 @@ func (g *growth) greet(ctx context.Context) error {
 	return err
 }
 
-// pages measures pages that nobody has asked for, then the same ones again.
+// pages measures pages that were never requested before, then the same ones again.
 func (g *growth) pages(ctx context.Context, of *grown, kind pageKind) error {
 	drawn := of.draw(kind)
 	into := &asked{kind, newMeasured("the first time"), newMeasured("again")}
@@ -106,7 +106,7 @@ func (g *growth) timed(ctx context.Context, into *measured, what func() (*load.R
 	return nil
 }
 
-// writes measures likes, and a worker that finds many of them in the queue.
+// writes measures likes, and a worker that starts with many of them in the queue.
 func (g *growth) writes(ctx context.Context, of *grown) error {
 	if err := g.fresh(ctx); err != nil {
 		return err
@@ -141,8 +141,8 @@ func (g *growth) writes(ctx context.Context, of *grown) error {
 	return nil
 }
 
-// checkpoint has Postgres write out what the filling has left, so that this
-// is not done while something is measured. Who may not order that goes without.
+// checkpoint makes Postgres write out the pages left dirty by the filling, so that it
+// does not do so during a measurement. It does nothing without the permission.
 func (g *growth) checkpoint(ctx context.Context) error {
 	const forbidden = "42501"
 	_, err := g.site.database.Exec(ctx, `CHECKPOINT`)

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// held is what Redis holds, by what it is for.
+// held is the memory of Redis, by purpose.
 type held struct {
 	states            int    // in Postgres
 	subject           weight // its counts, and that one node has cached them
@@ -18,7 +18,7 @@ type held struct {
 	idle, usual, keen weight // the window of a user
 }
 
-// weight is the memory of so many things of a kind.
+// weight is the memory of n entries of one kind.
 type weight struct {
 	n    int
 	each float64 // bytes
@@ -30,8 +30,8 @@ const (
 	weighPage   = 100
 )
 
-// weigh has more and more subjects and users be active, and looks at how much
-// memory Redis takes for them.
+// weigh makes more and more subjects and users active, and measures the memory that
+// Redis takes for them.
 func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
 	if err := g.fresh(ctx); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
 	if h.subject, err = scale.subjects(ctx, weighPage, subjects, subjects); err != nil {
 		return nil, fmt.Errorf("subjects: %w", err)
 	}
-	// What one node has cached, Redis remembers; another one asks for the same.
+	// Redis tracks what one node has cached; another node requests the same.
 	other, err := g.site.serve(ctx)
 	if other != nil {
 		defer func() { err = errors.Join(err, other.stop()) }()
@@ -74,7 +74,7 @@ func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
 	return h, nil
 }
 
-// active are users with no states, and those of each kind of the world.
+// active returns users without states, and users of both kinds of the world.
 func (w world) active() (idle, usual, keen []string) {
 	for i := range weighedIdle {
 		idle = append(idle, fmt.Sprintf("idle-%07d", i))
@@ -90,7 +90,7 @@ func (w world) active() (idle, usual, keen []string) {
 	return idle, usual, keen
 }
 
-// scale weighs what comes into Redis from one step to the next.
+// scale measures what is added to Redis from one step to the next.
 type scale struct {
 	*growth
 
@@ -99,13 +99,13 @@ type scale struct {
 	at    reading
 }
 
-// reading is what Redis says of itself.
+// reading is the memory and the keys of Redis at one time.
 type reading struct {
 	memory, evicted int64
 	counts, windows int // keys of this site
 }
 
-// begin opens all connections and looks for the first time.
+// begin opens all connections and takes the first reading.
 func (s *scale) begin(ctx context.Context) (err error) {
 	if s.truth, err = s.site.truthOf(ctx, s.people, nil); err != nil {
 		return err
@@ -117,11 +117,11 @@ func (s *scale) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// fillTries is how often something is asked for until Redis has all of it. What
-// took the database long is answered and not put into Redis.
+// fillTries bounds the requests until Redis has everything: an answer that took the
+// database long is not put into Redis.
 const fillTries = 5
 
-// step asks and looks again. There must be as many keys more as is said.
+// step calls ask and takes another reading. It must have as many more keys as given.
 func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows int) (w weight, err error) {
 	before := s.at
 	for range fillTries {
@@ -142,8 +142,7 @@ func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows i
 		s.at.counts-before.counts, s.at.windows-before.windows, counts, windows)
 }
 
-// subjects has someone anonymous ask for n subjects, so many of which Redis
-// does not have.
+// subjects requests n subjects as an anonymous viewer; Redis lacks unknown of them.
 func (s *scale) subjects(ctx context.Context, from, n, unknown int) (weight, error) {
 	return s.step(ctx, s.askFor(ctx, from, n), n, unknown, 0)
 }
@@ -161,7 +160,7 @@ func (s *scale) askFor(ctx context.Context, from, n int) func() error {
 	return s.once(ctx, someone, visits, s.truth)
 }
 
-// users has each ask for one subject that Redis has.
+// users requests, as each user, one subject that Redis has.
 func (s *scale) users(ctx context.Context, names []string) (weight, error) {
 	p, err := newCrowd(names, s.people.subjects, s.site.secret)
 	if err != nil {

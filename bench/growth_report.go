@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// text writes what was measured.
+// text returns the report of the run.
 func (g *growth) text(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Growth\n\nWritten by `make bench-growth` (package bench tells how). A run of %.0f s on %s, seed %d.\n\n",
@@ -42,7 +42,8 @@ func (g *growth) text(ctx context.Context) string {
 	return out.String()
 }
 
-// loaded reports whether more was running than there are processors.
+// loaded reports whether the load average of the last minute exceeds the number of
+// processors.
 func loaded(average string) bool {
 	minute, _, _ := strings.Cut(average, " ")
 	n, err := strconv.ParseFloat(minute, 64)
@@ -51,7 +52,7 @@ func loaded(average string) bool {
 
 func (w world) title() string { return grouped(float64(w.states), 0) }
 
-// noise is what everything else took, load by load.
+// noise returns what everything else took, load by load.
 func (g *growth) noise() (out series) {
 	for _, of := range g.of {
 		all := []*measured{of.work.measured}
@@ -82,7 +83,7 @@ func (g *growth) pageText(out *strings.Builder) {
 	}
 }
 
-// The services of a write, as the tables have them.
+// The services that take part in a write, in the order of the tables.
 var writers = []string{nodeName, workerName, "postgres", "redis", "rabbitmq"}
 
 func costs(m *measured) string {

@@ -87,7 +87,7 @@ func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
 	}
 	defer func() { _ = store.Close() }()
 	compared, err := store.Verify(t.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) })
-	if want := int64(4*w.subjects + w.users); err != nil || compared != want {
+	if want := int64(5*w.subjects + 7*w.users); err != nil || compared != want {
 		t.Errorf("%d counts of %d were compared: %v", compared, want, err)
 	}
 	var popular, all, keen int
@@ -113,7 +113,7 @@ func TestAWorldIsFilledTheSameEachTime(t *testing.T) {
 		return text
 	}
 	first := digest()
-	if _, err := pool.Exec(t.Context(), `TRUNCATE user_reaction, user_collection, user_read, folder, interactive`); err != nil {
+	if _, err := pool.Exec(t.Context(), `TRUNCATE user_reaction, user_collection, user_read, folder, interactive, user_totals`); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.fill(t.Context(), pool, func(int) {}); err != nil {

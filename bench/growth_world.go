@@ -15,12 +15,12 @@ import (
 	"ovation/storage"
 )
 
-// world is what Postgres holds: so many states, three likes to a collection, and
-// users and subjects in proportion to them. Nothing of it is random.
+// world is the content of Postgres: the given number of states, three likes to a
+// collection, and users and subjects in proportion to them. None of it is random.
 //
-// One user of a hundred is keen and has 218 states, the others have 18. Who
-// they are about is skewed: of S subjects the first n have √(n/S) of all states.
-// Every subject was read, too, by nobody in particular.
+// One user of a hundred is keen and has 218 states, the others have 18. Their subjects
+// are skewed: of S subjects the first n have √(n/S) of all states. Every subject was
+// read, too, by nobody in particular.
 type world struct{ states, users, subjects int }
 
 const (
@@ -40,13 +40,14 @@ func worldOf(states int) world {
 func (world) user(n int) string    { return fmt.Sprintf("user-%07d", n) }
 func (world) subject(n int) string { return fmt.Sprintf("item-%07d", n) }
 
-// fillUsers is how many users are put in by one statement.
+// fillUsers is the number of users whose states one statement inserts.
 const fillUsers = 25_000
 
-// drawStates draws the states of the users from $1 to below $2 on $3 subjects:
-// user_id, n (from 0, of each user), biz_id and when. The n-th state is about
-// the subjects of the n-th stretch of a user's own, so that no two are about
-// the same. The prime scatters what stands side by side.
+// drawStates draws the states of the users from $1 to below $2 on $3 subjects: user_id,
+// n (from 0, of each user), biz_id and when. The subjects are divided into one stretch
+// for each state of the user: the n-th state is on a subject of the n-th stretch, so
+// that no two are on the same subject. Multiplying by the prime scatters neighbouring
+// users and times.
 const drawStates = `
 SELECT 'user-' || lpad(u::text, 7, '0') AS user_id, n,
     'item-' || lpad((n + floor(($3 - o.held) * power((n + o.begins) / o.held, 2))::bigint)::text, 7, '0') AS biz_id,
@@ -82,10 +83,17 @@ SELECT tenant, biz, biz_id, sum(times), sum(likes), 0, sum(collected), 1 FROM (
     UNION ALL SELECT tenant, biz, biz_id, 0, count(*), 0 FROM user_reaction GROUP BY tenant, biz, biz_id
     UNION ALL SELECT tenant, biz, biz_id, 0, 0, count(*) FROM user_collection GROUP BY tenant, biz, biz_id
 ) s GROUP BY tenant, biz, biz_id`
+
+	fillTotals = `
+INSERT INTO user_totals (tenant, user_id, likes, following, collections, works, likes_received)
+SELECT tenant, user_id, sum(likes), 0, sum(collections), 0, 0 FROM (
+    SELECT tenant, user_id, count(*) AS likes, 0 AS collections FROM user_reaction GROUP BY tenant, user_id
+    UNION ALL SELECT tenant, user_id, 0, count(*) FROM user_collection GROUP BY tenant, user_id
+) s GROUP BY tenant, user_id`
 )
 
-// fill puts the world into empty tables and has Postgres look at them as it
-// would in time. It tells now and then how many states are done.
+// fill inserts the world into empty tables and makes Postgres vacuum and analyze them.
+// It calls tell now and then with the number of states done.
 func (w world) fill(ctx context.Context, database *pgxpool.Pool, tell func(done int)) error {
 	indexes, err := dropIndexes(ctx, database)
 	if err != nil {
@@ -102,8 +110,8 @@ func (w world) fill(ctx context.Context, database *pgxpool.Pool, tell func(done 
 	return w.fillRest(ctx, database)
 }
 
-// dropIndexes drops the indexes of states but the keys, which are quicker made
-// when all is there, and returns the statements that make them.
+// dropIndexes drops the indexes of states except the primary keys, since they are
+// faster to build once all rows are there, and returns the statements that build them.
 func dropIndexes(ctx context.Context, database *pgxpool.Pool) (statements []string, err error) {
 	rows, err := database.Query(ctx, `SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
 		WHERE indrelid IN ('user_reaction'::regclass, 'user_collection'::regclass) AND NOT indisprimary`)
@@ -147,7 +155,7 @@ func (w world) fillRest(ctx context.Context, database *pgxpool.Pool) error {
 	if _, err := database.Exec(ctx, fillReads, w.subjects); err != nil {
 		return fmt.Errorf("fill in reads: %w", err)
 	}
-	for _, statement := range []string{fillCounts, `VACUUM (ANALYZE) user_reaction, user_collection, user_read, folder, interactive`} {
+	for _, statement := range []string{fillCounts, fillTotals, `VACUUM (ANALYZE) user_reaction, user_collection, user_read, folder, interactive, user_totals`} {
 		if _, err := database.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("fill in counts: %w", err)
 		}
@@ -155,8 +163,8 @@ func (w world) fillRest(ctx context.Context, database *pgxpool.Pool) error {
 	return nil
 }
 
-// person is the n-th of those who ask and like, each another one: the users in
-// an order that has nothing to do with their names, then newcomers.
+// person returns the n-th of those who request pages and like, all different: the users
+// in an order unrelated to their names, then newcomers.
 func (w world) person(n int) string {
 	const prime = 2_654_435_761
 	if n >= w.users {
@@ -165,11 +173,11 @@ func (w world) person(n int) string {
 	return w.user(n * prime % w.users)
 }
 
-// mostPages of one size are asked for in one round.
+// mostPages bounds the pages of one size that are requested in one round.
 const mostPages = 2000
 
-// people are those who look at pages, and behind them as many readers, who
-// like. Where there are too few users for both, some do both.
+// people returns those who look at pages, followed by the readers, who like. If there
+// are too few users for both, some do both.
 func (w world) people(secret string) (*people, error) {
 	viewers := min(mostPages, w.users)
 	liker := viewers // the first
@@ -194,7 +202,7 @@ func (w world) people(secret string) (*people, error) {
 	return p, nil
 }
 
-// drawer draws subjects as the states are about them.
+// drawer draws subjects in proportion to their states.
 func (w world) drawer() *drawer {
 	const whole = 1e12
 	d := &drawer{}
@@ -205,8 +213,8 @@ func (w world) drawer() *drawer {
 	return d
 }
 
-// newCrowd are people with tokens who have done nothing; an empty name is
-// someone anonymous.
+// newCrowd returns people with tokens and without any likes; an empty name is an
+// anonymous viewer.
 func newCrowd(names []string, subjects *drawer, secret string) (*people, error) {
 	p := &people{names: names, viewers: len(names), subjects: subjects, of: make(map[string]int, len(subjects.names))}
 	for i, name := range subjects.names {
@@ -226,7 +234,7 @@ func newCrowd(names []string, subjects *drawer, secret string) (*people, error) 
 	return p, nil
 }
 
-// remember has those who like know what they like already.
+// remember records the existing likes of those who like.
 func (p *people) remember(had *truth) {
 	index := make(map[string]int, len(p.names))
 	for i := p.viewers; i < len(p.names); i++ {
@@ -262,8 +270,8 @@ func (p *people) checkLikes(ctx context.Context, s *site) error {
 	return nil
 }
 
-// draw draws pages of which no two have a viewer or a subject in common, each
-// with popular and rare subjects.
+// draw returns pages no two of which have a viewer or a subject in common, each with
+// popular and rare subjects.
 func (w world) draw(kind pageKind) []page {
 	size := kind.size
 	n := min(mostPages, w.users, kind.different/size)
@@ -278,14 +286,14 @@ func (w world) draw(kind pageKind) []page {
 	return out
 }
 
-// table is how large a table is, in bytes.
+// table is the size of a table, in bytes.
 type table struct {
 	name        string
 	rows        int64
 	heap, index int64
 }
 
-// tables measures those that grow.
+// tables returns the sizes of the tables that grow.
 func (s *site) tables(ctx context.Context) (out []table, err error) {
 	rows, err := s.database.Query(ctx, `SELECT relname, reltuples::bigint, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
 		WHERE relnamespace = current_schema()::regnamespace AND relname IN ('user_reaction', 'user_collection', 'user_read', 'folder', 'interactive')
@@ -303,7 +311,7 @@ func (s *site) tables(ctx context.Context) (out []table, err error) {
 	return out, nil
 }
 
-// logged is how many bytes Postgres has written to its log (WAL) so far.
+// logged returns the number of bytes that Postgres has written to its log (WAL) so far.
 func (s *site) logged(ctx context.Context) (n int64, err error) {
 	err = s.database.QueryRow(ctx, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`).Scan(&n)
 	if err != nil {

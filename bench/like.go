@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,15 +13,15 @@ import (
 	"ovation/bench/load"
 )
 
-// Likes as clients send them: the bare one is compared with the floor, the
-// other one also asks for what a page shows of it.
+// The mutations of a like: the bare one is compared with the floor, the other one also
+// requests what a page shows of the like.
 const (
 	bareLike  = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
 	shownLike = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability interactive { likeCount liked { reaction } } } }`
 )
 
-// firstLike is the reply to the bare one. A node whose queue does not confirm in
-// time persists by itself, and says so.
+// firstLike is the reply to the bare one. bypassedLike is the reply of a node that
+// persisted the like itself, since the queue did not confirm in time.
 var (
 	firstLike    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
 	bypassedLike = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`)
@@ -38,7 +39,7 @@ func (s *side) isFirst(body []byte) bool {
 	return bytes.Equal(body, firstLike)
 }
 
-// like writes the request for a like.
+// like appends the request for a like to buf.
 func (s *side) like(buf, scratch []byte, user int, query, biz, id string) (request, scratched []byte) {
 	scratch = scratch[:0]
 	if s.floor {
@@ -59,7 +60,7 @@ func (s *side) like(buf, scratch []byte, user int, query, biz, id string) (reque
 	return load.Post(buf, s.process.address, "/graphql", s.people.tokens[user], scratch), scratch
 }
 
-// liker has random users like what they have not liked yet.
+// liker sends likes of random users for subjects that they have not liked yet.
 type liker struct {
 	*people
 
@@ -73,7 +74,7 @@ type liker struct {
 	scratch []byte
 }
 
-// likers draw from the readers.
+// likers returns n clients that like as random readers.
 func (s *side) likers(n int, seed uint64, with func(*liker)) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
@@ -89,7 +90,7 @@ func (l *liker) Next(buf []byte) []byte {
 	if !l.choose() {
 		return nil
 	}
-	query := bareLike
+	query := cmp.Or(l.side.query, bareLike)
 	if l.shown {
 		query = shownLike
 	}
@@ -97,7 +98,7 @@ func (l *liker) Next(buf []byte) []byte {
 	return buf
 }
 
-// choose chooses who likes what, and notes it.
+// choose draws a user and a subject, and records the like as sent.
 func (l *liker) choose() bool {
 	for range l.names[l.viewers:] {
 		l.user = l.viewers + l.random.IntN(len(l.names)-l.viewers)
@@ -136,7 +137,7 @@ var (
 	shownAfter     = []byte(`,"liked":{"reaction":"LIKE"}}}}}`)
 )
 
-// judge looks whether the count has the like, and no more than were sent.
+// judge checks that the count includes the like, and no more likes than were sent.
 func (l *liker) judge(body []byte) error {
 	rest, before := bytes.CutPrefix(body, shownBefore)
 	if !before {
@@ -159,8 +160,8 @@ func (l *liker) judge(body []byte) error {
 	return nil
 }
 
-// mixer asks for pages, and now and then has the viewer like one of the
-// subjects of the last page.
+// mixer requests pages, and now and then likes one of the subjects of the last page as
+// its viewer.
 type mixer struct {
 	*pager
 
@@ -179,7 +180,7 @@ type mixer struct {
 
 const mixedSample = 16 // one page of so many is judged
 
-// mixers share the pages of a book.
+// mixers returns n clients that share the pages of a book.
 func (b *book) mixers(pages []page, s *side, base *truth, n int, seed uint64, quiet bool) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
@@ -206,8 +207,8 @@ func (m *mixer) Next(buf []byte) []byte {
 	return buf
 }
 
-// choose finds a subject of the page that its viewer does not like yet, and notes
-// that it is liked.
+// choose finds a subject of the page that its viewer does not like yet, and records the
+// like as sent.
 func (m *mixer) choose() bool {
 	of := &m.pages[m.at]
 	first := m.random.IntN(len(of.subjects))
@@ -238,8 +239,8 @@ func (m *mixer) Done(status int, body []byte) error {
 	return nil
 }
 
-// judge compares a page with what was there before the likes, what its viewer
-// was told since, and how many likes were sent.
+// judge compares a page with the state before the likes, the replies to its viewer
+// since, and the number of likes sent.
 func (m *mixer) judge(body []byte) error {
 	of := &m.pages[m.at]
 	items, err := m.side.parsePage(body)
@@ -283,7 +284,7 @@ type item struct {
 	liked, collected bool
 }
 
-// parsePage reads a reply.
+// parsePage parses a reply to a request for a page.
 func (s *side) parsePage(body []byte) (items []item, err error) {
 	if s.floor {
 		return parseFloorPage(body)

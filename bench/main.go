@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	ovation, floor, data, report string
 
@@ -44,7 +44,7 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.data, "data", "../shared/data/deskdrop-users_interactions.csv.zip", "CI&T Deskdrop; drawn data takes its place where it is not there")
 	flags.StringVar(&o.report, "report", "", "file to write the report to, besides printing it")
 	only := flags.String("only", "", "rows to measure, with commas between: "+strings.Join(keys(), ", ")+"; all if empty")
-	quick := flags.Bool("quick", false, "short rounds: four minutes instead of 14")
+	quick := flags.Bool("quick", false, "short rounds: five minutes instead of 16")
 	flags.Uint64Var(&o.seed, "seed", 20, "draws who asks for what")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -96,7 +96,7 @@ type bench struct {
 	versions string // of the services
 }
 
-// The names under which CPU time is told.
+// The names under which CPU time is reported.
 const (
 	nodeName        = "serve"
 	workerName      = "work"
@@ -105,8 +105,13 @@ const (
 )
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	if len(args) > 0 && args[0] == "growth" {
-		return runGrowth(ctx, args[1:], stdout)
+	if len(args) > 0 {
+		switch args[0] {
+		case "growth":
+			return runGrowth(ctx, args[1:], stdout)
+		case "day":
+			return runDay(ctx, args[1:], stdout)
+		}
 	}
 	o, err := parse(args)
 	if err != nil {
@@ -122,7 +127,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return b.publish(b.report(ctx))
 }
 
-// publish prints a report, and writes it where that is wanted.
+// publish prints a report, and writes it to a file if the options name one.
 func (b *bench) publish(text string) error {
 	_, _ = fmt.Fprint(b.stdout, "\n", text)
 	if b.options.report == "" {
@@ -159,12 +164,12 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	return b.finish(ctx)
 }
 
-// sayf tells how far it is.
+// sayf prints the progress.
 func (b *bench) sayf(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.stdout, "%4.0f s  "+format+"\n", append([]any{since(b.began)}, args...)...)
 }
 
-// prepare imports the data, starts everything and warms it up.
+// prepare imports the data, and starts and warms up all processes.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.data, err = readData(b.options.data, b.seed); err != nil {
 		return err
@@ -193,10 +198,11 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.likes, err = b.counted(ctx, &b.node); err != nil {
 		return err
 	}
+	b.node.before = b.likes
 	if err := b.startFloor(ctx); err != nil {
 		return err
 	}
-	// Everybody who will like something has looked at something before.
+	// Every user who will like something has viewed something before.
 	visits := make([]page, readers)
 	for i := range visits {
 		visits[i] = page{b.people.viewers + i, []int{i % len(b.people.of)}}
@@ -221,10 +227,10 @@ func (b *bench) startAll(ctx context.Context) error {
 	return nil
 }
 
-// ours is the side of a node.
+// ours returns the side of a node.
 func (b *bench) ours(node *process) side {
 	return side{
-		name: "Ovation", process: node, worker: workerName, people: b.people,
+		name: "Ovation", process: node, worker: workerName, people: b.people, before: b.likes,
 		stored:  `SELECT user_id, biz_id FROM user_reaction WHERE biz = '` + biz + `' AND state = 1`,
 		counted: `SELECT coalesce(sum(like_count), 0)::bigint FROM interactive WHERE biz = '` + biz + `'`,
 	}
@@ -284,8 +290,8 @@ func (b *bench) drawPages(n int, without set) (out []page) {
 
 const warmTime = 30 * time.Second
 
-// warm asks each side for every page of its book, until all replies are right.
-// What was committed a moment ago may be on its way.
+// warm requests every page of each side's book, until all replies are correct. Recent
+// commits may not be visible at once.
 func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
 	var wrong error
 	err := until(ctx, warmTime, "all pages are right", func() (bool, error) {
@@ -307,13 +313,13 @@ func (b *bench) warm(ctx context.Context, sides []*side, books []*book) error {
 	return err
 }
 
-// sides are both, with what each must answer now.
+// sides returns both sides, with what each must answer now.
 func (b *bench) sides(ctx context.Context) (all []*side, holds []*truth, err error) {
 	t, err := b.site.readTruth(ctx, b.people)
 	return []*side{&b.node, &b.floor}, []*truth{t, b.floorTruth()}, err
 }
 
-// books are the pages for both sides, warm, and what must come.
+// books returns the books of both sides for the pages, after warming up.
 func (b *bench) books(ctx context.Context, drawn []page) (holds []*truth, sides []*side, books []*book, err error) {
 	if sides, holds, err = b.sides(ctx); err != nil {
 		return nil, nil, nil, err
@@ -324,26 +330,22 @@ func (b *bench) books(ctx context.Context, drawn []page) (holds []*truth, sides 
 	return holds, sides, books, b.warm(ctx, sides, books)
 }
 
-// counted is how many likes Postgres counts of a side in all.
+// counted returns the sum of a side's like counts in Postgres.
 func (b *bench) counted(ctx context.Context, s *side) (n int64, err error) {
 	err = b.site.database.QueryRow(ctx, s.counted).Scan(&n)
 	return n, err
 }
 
-// drain waits until everything that a side has acknowledged is counted. A like
-// without a reply may be, too.
+// drain waits until everything that a side has acknowledged is counted. A like without
+// a reply may be counted, too.
 func (b *bench) drain(ctx context.Context, s *side) error {
-	before := b.likes
-	if s.floor {
-		before = 0
-	}
 	return until(ctx, backlogTime, "all likes are persisted", func() (bool, error) {
 		n, err := b.counted(ctx, s)
-		return n >= before+s.people.acked.Load(), err
+		return n >= s.before+s.people.acked.Load(), err
 	})
 }
 
-// finish checks that nothing is left over and nothing wrong.
+// finish checks that nothing is left over and that all data is correct.
 func (b *bench) finish(ctx context.Context) (err error) {
 	if err := errors.Join(b.check(ctx, &b.node), b.check(ctx, &b.floor)); err != nil {
 		return err

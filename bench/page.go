@@ -22,11 +22,19 @@ type side struct {
 	people  *people
 	stored  string // SQL: the users and subjects of its likes in Postgres
 	counted string // SQL: how many that are, as counts have it
+	before  int64  // how many were counted before anything was measured
+	query   string // of a like that asks for nothing more; bareLike if empty
+	authors bool   // a page shows these and whether the viewer follows them
 }
 
-// feedQuery is a page as a client asks for it.
-const feedQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
-	`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
+// feedQuery is a client's query for a page, authorsQuery for one with authors.
+const (
+	feedQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
+	authorsQuery = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } ` +
+		`author { userId interactive { followed { at } } } } }`
+)
 
 // page is a request of one viewer for some subjects.
 type page struct {
@@ -34,8 +42,7 @@ type page struct {
 	subjects []int
 }
 
-// drawPages draws who asks for what: viewers by how active, subjects by how
-// popular they are.
+// drawPages draws n pages: viewers weighted by activity, subjects by popularity.
 func (p *people) drawPages(random *rand.Rand, users *drawer, n int) []page {
 	out := make([]page, n)
 	for i := range out {
@@ -51,7 +58,7 @@ func (p *people) drawPages(random *rand.Rand, users *drawer, n int) []page {
 	return out
 }
 
-// request writes the request for a page.
+// page returns the request for a page.
 func (s *side) page(p *people, of *page) []byte {
 	if s.floor {
 		ids := make([]string, len(of.subjects))
@@ -69,9 +76,12 @@ func (s *side) page(p *people, of *page) []byte {
 	for i, subject := range of.subjects {
 		inputs[i] = input{biz, p.subjects.names[subject]}
 	}
-	token := p.tokens[of.viewer]
+	token, query := p.tokens[of.viewer], feedQuery
+	if s.authors {
+		query = authorsQuery
+	}
 	return load.Post(nil, s.process.address, "/graphql", token, mustJSON(map[string]any{
-		"query": feedQuery, "operationName": "Feed", "variables": map[string]any{"subjects": inputs},
+		"query": query, "operationName": "Feed", "variables": map[string]any{"subjects": inputs},
 	}))
 }
 
@@ -83,7 +93,7 @@ func mustJSON(value any) []byte {
 	return text
 }
 
-// reply is what must come, while nothing changes.
+// reply returns the expected reply while nothing changes.
 func (s *side) reply(t *truth, p *people, of *page) []byte {
 	if s.floor {
 		return floorReply(t, p, of)
@@ -104,16 +114,20 @@ func (s *side) reply(t *truth, p *people, of *page) []byte {
 			out.WriteString(`null`)
 		}
 		if at, is := t.collected[key]; is {
-			fmt.Fprintf(&out, `,"collected":{"at":%q}}`, storage.Time(at).Format(time.RFC3339Nano))
+			fmt.Fprintf(&out, `,"collected":{"at":%q}`, storage.Time(at).Format(time.RFC3339Nano))
 		} else {
-			out.WriteString(`,"collected":null}`)
+			out.WriteString(`,"collected":null`)
 		}
+		if s.authors { // nobody follows one: the data has follows of subjects alone
+			fmt.Fprintf(&out, `,"author":{"userId":%q,"interactive":{"followed":null}}`, p.author(subject))
+		}
+		out.WriteByte('}')
 	}
 	out.WriteString(`]}}`)
 	return out.Bytes()
 }
 
-// book are all pages as requests of one side, with what must come.
+// book is the requests of one side for all pages, with the expected replies.
 type book struct {
 	requests [][]byte
 	replies  [][]byte
@@ -128,7 +142,8 @@ func (s *side) book(p *people, t *truth, pages []page) *book {
 	return b
 }
 
-// pager asks for pages while nothing changes. Every reply is compared.
+// pager requests pages while nothing changes. Every reply is compared with the expected
+// one.
 type pager struct {
 	*book
 
@@ -136,7 +151,8 @@ type pager struct {
 	left     int // how many requests it has; endless below 0
 }
 
-// pagers share the pages of a book, each once where once is said.
+// pagers returns n clients that share the pages of a book. If once is set, each page is
+// requested once.
 func (b *book) pagers(n int, once bool) []load.Client {
 	out := make([]load.Client, n)
 	for i := range out {
@@ -149,7 +165,7 @@ func (b *book) pagers(n int, once bool) []load.Client {
 	return out
 }
 
-// pager is the i-th of n.
+// pager returns the i-th of n clients.
 func (b *book) pager(i, n int) *pager { return &pager{book: b, at: i - n, step: n, left: -1} }
 
 // Next implements load.Client.
@@ -173,7 +189,7 @@ func (p *pager) Done(status int, body []byte) error {
 	return fmt.Errorf("status %d with %s, want %s", status, shorten(body, want), shorten(want, body))
 }
 
-// shorten leaves out what two texts begin with, and most of the rest.
+// shorten omits most of the prefix that two texts share, and most of the rest.
 func shorten(text, other []byte) string {
 	same := 0
 	for same < len(text) && same < len(other) && text[same] == other[same] {

@@ -17,7 +17,7 @@ import (
 const readerPrefix = "reader-"
 
 // people are all users: those of the data, who look at pages and have a history,
-// and behind them those who only like. They remember what they did.
+// followed by those who only like. They remember what they did.
 type people struct {
 	names    []string
 	tokens   []string
@@ -39,10 +39,10 @@ type set []atomic.Uint64
 func newSet(n int) set       { return make(set, (n+63)/64) }
 func (s set) has(n int) bool { return s[n/64].Load()&(1<<(n%64)) != 0 }
 
-// add returns false for what is in it already.
+// add returns false if the set has n already.
 func (s set) add(n int) bool { return s[n/64].Or(1<<(n%64))&(1<<(n%64)) == 0 }
 
-// without returns one that the other lacks, -1 if there is none.
+// without returns a number that the other set lacks, or -1 if there is none.
 func (s set) without(other set) int {
 	for i := range s {
 		if left := s[i].Load() &^ other[i].Load(); left != 0 {
@@ -56,7 +56,7 @@ func (s set) without(other set) int {
 	return -1
 }
 
-// newPeople gives everybody a token.
+// newPeople returns the people of the data and the readers, each with a token.
 func newPeople(d *dataset, secret string) (*people, error) {
 	subjects, users := d.weigh()
 	p := &people{names: users.names, viewers: len(users.names), subjects: subjects, of: map[string]int{}}
@@ -78,7 +78,7 @@ func newPeople(d *dataset, secret string) (*people, error) {
 	return p, nil
 }
 
-// again are the same users, who have liked nothing yet.
+// again returns the same users without the likes of this run.
 func (p *people) again() *people {
 	other := &people{names: p.names, tokens: p.tokens, viewers: p.viewers, subjects: p.subjects, of: p.of}
 	other.sent = make([]atomic.Int64, len(p.sent))
@@ -88,9 +88,8 @@ func (p *people) again() *people {
 	return other
 }
 
-// fresh draws a subject that a user has not liked in this run, by how popular
-// it is, and notes that the like is sent. It returns -1 where the user likes
-// nearly everything.
+// fresh draws a subject that a user has not liked in this run, weighted by popularity,
+// and records the like as sent. It returns -1 if the user likes nearly everything.
 func (p *people) fresh(user int, random *rand.Rand) int {
 	for range 200 {
 		if subject := p.subjects.draw(random); p.send(user, subject) {
@@ -100,8 +99,8 @@ func (p *people) fresh(user int, random *rand.Rand) int {
 	return -1
 }
 
-// send notes that a like is sent, and returns false for one that was before. ack
-// notes that it is acknowledged.
+// send records a like as sent, and returns false if it was sent before. ack records it
+// as acknowledged.
 func (p *people) send(user, subject int) bool {
 	if !p.likes[user].sent.add(subject) {
 		return false
@@ -115,8 +114,8 @@ func (p *people) ack(user, subject int) {
 	p.acked.Add(1)
 }
 
-// check compares the likes of this run with those in Postgres: all that were
-// acknowledged are there, and none that was not sent.
+// check compares the likes of this run with those in Postgres: every acknowledged like
+// must be there, and none that was not sent.
 func (b *bench) check(ctx context.Context, s *side) error {
 	p := s.people
 	index := make(map[string]int, len(p.names))

@@ -2,9 +2,9 @@ package main
 
 import "time"
 
-// plan says how long everything takes. Both are bounded: a full run ends within
-// 14 minutes, a quick one within four, if the machine is as fast as it should
-// be; limit ends one that is not.
+// plan sets how long each part of a run takes. On a machine that is as fast as it
+// should be, a full run ends within 16 minutes and a quick one within five; limit ends
+// a slower one.
 type plan struct {
 	name    string
 	limit   time.Duration
@@ -35,10 +35,10 @@ var (
 	}
 )
 
-// clients are the connections of each comparison.
+// clients are the numbers of connections for which each comparison is made.
 var clients = []int{8, 32, 128}
 
-// How hard each load presses, and what it is about.
+// The intensity and the subjects of each load.
 const (
 	pageSize    = 20
 	pages       = 4096 // different ones, which are asked again and again

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// process is a server that was started here.
+// process is a server started by this program.
 type process struct {
 	name    string
 	url     string
@@ -34,7 +34,7 @@ const (
 
 var serves = regexp.MustCompile(`http://[0-9.:]+`)
 
-// start starts a server, which says on its first line where it serves.
+// start starts a server, which prints its URL on its first line.
 func start(ctx context.Context, name, log string, environment []string, path string, args ...string) (*process, error) {
 	file, err := os.Create(log)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *process) stop() error {
 	return nil
 }
 
-// ended reports whether the process has ended by itself.
+// ended returns an error if the process has ended by itself.
 func (p *process) ended() error {
 	select {
 	case <-p.over:
@@ -113,7 +113,7 @@ func lastLine(path string) string {
 	return lines[len(lines)-1]
 }
 
-// quoted is what a process tells of itself, by the names of its metrics.
+// quoted is the metrics of a process, by name.
 type quoted map[string]float64
 
 // The metrics that are read.
@@ -130,7 +130,7 @@ const (
 	metricCollections = "go_gc_duration_seconds_count"
 )
 
-// metrics asks the process.
+// metrics reads the metrics of the process.
 func (p *process) metrics(ctx context.Context) (quoted, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/metrics", http.NoBody)
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *process) metrics(ctx context.Context) (quoted, error) {
 	return found, nil
 }
 
-// ready waits until the process says that it is.
+// ready waits until the process reports that it is ready.
 func (p *process) ready(ctx context.Context) error {
 	return until(ctx, startTime, p.name+" is ready", func() (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/readyz", http.NoBody)
@@ -171,7 +171,8 @@ func (p *process) ready(ctx context.Context) error {
 	})
 }
 
-// until asks again and again whether something is so.
+// until polls is until it returns true or an error. what names the condition in the
+// error after a timeout.
 func until(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// report writes what was measured.
+// report returns the report of the run.
 func (b *bench) report(ctx context.Context) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Benchmark\n\nWritten by `make bench` (package bench tells how). %s run of %.0f s on %s, seed %d.\n\n",
@@ -51,8 +51,8 @@ func (b *bench) report(ctx context.Context) string {
 	return out.String()
 }
 
-// spread writes the median and, where there is more than one round, the least
-// and the most.
+// spread formats the median and, if there is more than one round, the minimum and the
+// maximum.
 func spread(s series, digits int) string {
 	if len(s) < 2 {
 		return middle(s, 1, digits)
@@ -60,7 +60,7 @@ func spread(s series, digits int) string {
 	return fmt.Sprintf("%s (%s–%s)", middle(s, 1, digits), grouped(slices.Min(s), digits), grouped(slices.Max(s), digits))
 }
 
-// middle writes the median.
+// middle formats the median.
 func middle(s series, scale float64, digits int) string {
 	if len(s) == 0 {
 		return "–"
@@ -74,7 +74,7 @@ func percent(s series) string {
 
 func perSecond(s series, what string) string { return spread(s, 0) + " " + what + "/s" }
 
-// grouped writes thousands apart.
+// grouped formats a number with its thousands separated.
 func grouped(f float64, digits int) string {
 	text := fmt.Sprintf("%.*f", digits, f)
 	whole, rest, _ := strings.Cut(text, ".")
@@ -87,7 +87,7 @@ func grouped(f float64, digits int) string {
 	return whole
 }
 
-// machine says on what it was measured, and what else that did.
+// machine describes the machine of the run, and what else was running on it.
 func (b *bench) machine(ctx context.Context, noise series) []string {
 	said := func(name string, args ...string) string {
 		out, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // the callers name what is run
@@ -109,12 +109,12 @@ func (b *bench) machine(ctx context.Context, noise series) []string {
 	}
 }
 
-// dataLine says what was imported.
+// dataLine describes the imported data.
 func (b *bench) dataLine() string {
 	return fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.people.viewers, len(b.people.of), readers)
 }
 
-// noise is what everything else took, row by row.
+// noise returns what everything else took, row by row.
 func (b *bench) noise() (out series) {
 	for _, r := range b.done {
 		for _, m := range r.of {
@@ -135,7 +135,7 @@ func memory() string {
 	return fmt.Sprintf("%.0f GB", n/(1<<20))
 }
 
-// field is the value of a line of a file of /proc.
+// field returns the value of a line in a file of /proc.
 func field(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func field(path, name string) string {
 	return runtime.GOARCH
 }
 
-// askVersions asks the services what they are.
+// askVersions asks the services for their versions.
 func (s *site) askVersions(ctx context.Context) (string, error) {
 	var database string
 	if err := s.database.QueryRow(ctx, `SHOW server_version`).Scan(&database); err != nil {

@@ -17,7 +17,7 @@ import (
 	"ovation/worker/amqp"
 )
 
-// What the two bulk rows must reach, a second.
+// The targets of the two bulk rows, per second.
 const (
 	workerTarget = 50_000
 	importTarget = 100_000
@@ -25,8 +25,8 @@ const (
 
 const backlogTime = 3 * time.Minute // for the worker to persist it
 
-// workerRow puts likes into the queue, shown as a node shows them, while no
-// worker runs, then starts one.
+// workerRow puts likes into the queue while no worker runs, and applies them to Redis
+// as a node does, then starts a worker.
 func workerRow(ctx context.Context, b *bench, r *row) error {
 	into := &measured{who: "ovation work", shares: map[string]series{}}
 	r.of = []*measured{into}
@@ -58,7 +58,7 @@ func workerRow(ctx context.Context, b *bench, r *row) error {
 	return b.check(ctx, &b.node)
 }
 
-// fillQueue publishes and shows likes.
+// fillQueue publishes likes and applies them to Redis.
 func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) {
 	quiet := slog.New(slog.DiscardHandler)
 	queue, err := amqp.Open(ctx, amqp.Options{URL: b.site.variables[rabbitmqURL], Prefix: b.site.prefix, Partitions: partitions, Logger: quiet})
@@ -89,7 +89,7 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 		if _, err := queue.Publish(ctx, lane, message); err != nil {
 			return err
 		}
-		return copied.Show(ctx, actions, storage.Queued)
+		return copied.Apply(ctx, actions, storage.Queued, nil)
 	}
 	for i := range b.plan.backlog {
 		action, ok := b.drawLike(i, random)
@@ -111,7 +111,7 @@ func (b *bench) fillQueue(ctx context.Context, round uint64) (n int, err error) 
 	return n, nil
 }
 
-// drawLike is a like of the next reader, who remembers it.
+// drawLike returns a like of the next reader, and records it.
 func (b *bench) drawLike(i int, random *rand.Rand) (storage.Action, bool) {
 	p := b.people
 	user := p.viewers + i%readers
@@ -167,7 +167,7 @@ func (b *bench) emptyQueue(ctx context.Context, n float64, into *measured) error
 
 var imported = regexp.MustCompile(`rows +\d+ in ([0-9.]+) s`)
 
-// importRow imports the data many times over into empty tables.
+// importRow imports several copies of the data into empty tables.
 func importRow(ctx context.Context, b *bench, r *row) error {
 	path := b.site.file("repeated.csv")
 	n, err := b.data.write(path, b.plan.copies)
@@ -220,9 +220,10 @@ func (b *bench) importOnce(ctx context.Context, path string, n int, into *measur
 
 func since(t time.Time) float64 { return time.Since(t).Seconds() }
 
-// check compares the sums of all counts with what the data says.
+// check compares the sums of all counts with the data.
 func (d *dataset) check(ctx context.Context, s *site, copies int64) error {
 	var want counts
+	var comments, added int64
 	liked, collected := map[pair]bool{}, map[pair]bool{}
 	for i := range d.rows {
 		of := pair{d.rows[i][3], d.rows[i][2]}
@@ -233,12 +234,18 @@ func (d *dataset) check(ctx context.Context, s *site, copies int64) error {
 			liked[of] = true
 		case "BOOKMARK":
 			collected[of] = true
+		case "COMMENT CREATED":
+			comments++
 		}
 	}
 	want = counts{want.reads * copies, int64(len(liked)) * copies, 0, int64(len(collected)) * copies}
 	var got counts
-	err := s.database.QueryRow(ctx, `SELECT sum(read_count)::bigint, sum(like_count)::bigint, sum(dislike_count)::bigint, sum(collect_count)::bigint FROM interactive`).
-		Scan(&got.reads, &got.likes, &got.dislikes, &got.collections)
+	err := s.database.QueryRow(ctx, `SELECT sum(read_count)::bigint, sum(like_count)::bigint, sum(dislike_count)::bigint, sum(collect_count)::bigint,
+		(SELECT count(*) FROM comment) FROM interactive`).
+		Scan(&got.reads, &got.likes, &got.dislikes, &got.collections, &added)
+	if err == nil && added != comments*copies {
+		return fmt.Errorf("%d comments are there and %d were imported", added, comments*copies)
+	}
 	if err == nil && got != want {
 		err = fmt.Errorf("%+v are counted and %+v were imported", got, want)
 	}

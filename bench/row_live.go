@@ -15,25 +15,25 @@ import (
 	"ovation/bench/load"
 )
 
-// What watching may cost.
+// The limits of the cost of watching.
 const (
 	toldP99        = 250 * time.Millisecond
 	idleBytes      = 20 << 10 // heap and stack
 	idleGoroutines = 3
 )
 
-// What is watched: nobody does anything else to it.
+// The watched subject: nothing else acts on it.
 const (
 	liveBiz = "live"
 	liveID  = "1"
 )
 
-// watchPayload is what every watcher asks for: the counts, as a card shows them.
+// watchPayload is the subscription of every watcher: the counts, as a card shows them.
 var watchPayload = []byte(`{"query":"subscription Watch($subjects: [SubjectInput!]!) { interactiveChanged(subjects: $subjects) ` +
 	`{ id biz bizId readCount collectCount version freshness likeCount } }","variables":{"subjects":[{"biz":"` + liveBiz + `","bizId":"` + liveID + `"}]}}`)
 
-// liveRow has many watch one subject on a node of their own: what they cost at
-// rest, and how soon all know of a like after it was sent.
+// liveRow subscribes many watchers to one subject on a separate node. It measures their
+// cost at rest, and the time from when a like is sent until all have received it.
 func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	node, err := b.site.serve(ctx)
 	if node != nil {
@@ -89,19 +89,19 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	return nil
 }
 
-// rest is what a process holds while nothing happens.
+// rest is what an idle process holds.
 type rest struct{ bytes, goroutines float64 }
 
 func (now rest) since(before rest, n int) rest {
 	return rest{(now.bytes - before.bytes) / float64(n), (now.goroutines - before.goroutines) / float64(n)}
 }
 
-// collections is how often the collector has to run until stacks have become
-// small: it halves those that are not used.
+// collections is how often the garbage collector has to run until stacks are small:
+// each run halves unused ones.
 const collections = 4
 
-// atRest has the collector of a node run, by requests that it makes garbage of,
-// and looks what is left.
+// atRest makes the garbage collector of a node run, by requests that produce garbage,
+// and measures what is left.
 //
 // The goal of the collector is twice what it found alive, and once the stacks it
 // looked through: half of it is not less than what is alive.
@@ -131,7 +131,7 @@ func atRest(ctx context.Context, p *process) (rest, error) {
 	}
 }
 
-// stirrer asks for as many subjects as it may, that nobody knows.
+// stirrer requests as many unknown subjects as allowed.
 type stirrer struct{ request []byte }
 
 func newStirrer(p *process) *stirrer {
@@ -167,7 +167,7 @@ type crowd struct {
 	likes   []int64 // that each knows of; -1: of nothing yet
 }
 
-// word is what one of them was told, and when.
+// word is what one of them received, and when.
 type word struct {
 	who   int
 	likes int64
@@ -175,10 +175,10 @@ type word struct {
 	err   error
 }
 
-// crowdPatience is how long a change may take to reach all.
+// crowdPatience is how long a change may take to reach all watchers.
 const crowdPatience = 30 * time.Second
 
-// gather connects so many watchers.
+// gather connects n watchers.
 func gather(ctx context.Context, address string, n int) (*crowd, error) {
 	c := &crowd{heard: make(chan word, n), over: make(chan struct{}), likes: make([]int64, n)}
 	for i := range n {
@@ -192,7 +192,7 @@ func gather(ctx context.Context, address string, n int) (*crowd, error) {
 	return c, nil
 }
 
-// close lets all go and waits for them.
+// close closes all watchers and waits for their goroutines.
 func (c *crowd) close() error {
 	close(c.over)
 	var err error
@@ -203,7 +203,7 @@ func (c *crowd) close() error {
 	return err
 }
 
-// listen passes on what one of them is told.
+// listen passes on what one of them receives.
 func (c *crowd) listen(who int, one *load.Watch) {
 	for {
 		text, err := one.Next()
@@ -222,7 +222,7 @@ func (c *crowd) listen(who int, one *load.Watch) {
 	}
 }
 
-// likesIn is the number of likes in an event. It is the last member.
+// likesIn returns the number of likes in an event. It is the last member.
 func likesIn(text []byte) (int64, error) {
 	_, after, found := bytes.Cut(text, []byte(`"likeCount":`))
 	likes, err := strconv.ParseInt(string(bytes.TrimRight(after, "}")), 10, 64)
@@ -232,8 +232,8 @@ func likesIn(text []byte) (int64, error) {
 	return likes, nil
 }
 
-// await waits until all know of so many likes and returns when each first did.
-// Nobody may know of more, and nobody of fewer than before.
+// await waits until all watchers have received the given number of likes, and returns
+// when each first did. None may receive a greater number, or a lower one than before.
 func (c *crowd) await(ctx context.Context, likes int64) ([]time.Time, error) {
 	late := time.NewTimer(crowdPatience)
 	defer late.Stop()
@@ -259,8 +259,8 @@ func (c *crowd) await(ctx context.Context, likes int64) ([]time.Time, error) {
 	return at, nil
 }
 
-// like has somebody like the subject and waits until all know of it. Times are
-// microseconds since it was sent.
+// like likes the subject and waits until all watchers have received it. Times are
+// microseconds since the like was sent.
 func (c *crowd) like(ctx context.Context, b *bench, node *process, nth int) (*hdrhistogram.Histogram, error) {
 	conn, err := load.Dial(ctx, node.address)
 	if err != nil {

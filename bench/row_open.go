@@ -15,15 +15,15 @@ import (
 	"ovation/bench/load"
 )
 
-// What the headline asks for.
+// The targets of the row.
 const (
 	seenP99   = 100 * time.Millisecond
 	emptyTime = time.Second // after the last reply everything is persisted
 )
 
-// openRow sends likes at a fixed rate, and beside them a few whose way to
-// others it follows. Then the floor has to bear the same rate: what it
-// cannot do either, the machine cannot.
+// openRow sends likes at a fixed rate, and measures for a few more when other users see
+// them. Then the floor gets the same rate: a rate that the floor cannot sustain either
+// is too high for the machine.
 func openRow(ctx context.Context, b *bench, r *row) error {
 	t, err := b.site.readTruth(ctx, b.people)
 	if err != nil {
@@ -59,13 +59,13 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 	return errors.Join(b.check(ctx, &b.node), b.check(ctx, &b.floor))
 }
 
-// openShare is how much shorter the floor bears the rate.
+// openShare is by what factor the load on the floor is shorter.
 const openShare = 3
 
 func nobodyProbes(context.Context, float64) error { return nil }
 
-// openLoad has a side bear the rate while somebody probes. It also returns how
-// long after the end everything was persisted.
+// openLoad sends the load to a side while probe runs. It also returns how long after
+// the end everything was persisted.
 func (b *bench) openLoad(
 	ctx context.Context, r *row, s *side, during time.Duration, probe func(context.Context, float64) error, with func(*liker),
 ) (result *load.Result, empty time.Duration, err error) {
@@ -98,8 +98,8 @@ func (b *bench) openLoad(
 	return result, time.Since(ended), err
 }
 
-// prober likes what nobody else likes and watches, as somebody else, when it is
-// counted.
+// prober likes subjects that no other user likes, and polls, as another user, until the
+// like is counted.
 type prober struct {
 	side        *side
 	like, watch *load.Conn
@@ -108,8 +108,8 @@ type prober struct {
 
 const (
 	probePatience = 10 * time.Second
-	// probePause lies between two looks at a count, so that looking is no load of
-	// its own. How soon a like is seen is told that much too late at most.
+	// probePause is the pause between two reads of a count, so that the reads are no
+	// load in themselves. The measured delay is at most this much too long.
 	probePause = 2 * time.Millisecond
 )
 
@@ -142,8 +142,8 @@ func (p *prober) run(ctx context.Context, perSecond float64) error {
 	}
 }
 
-// probe follows one like. The count is looked at before, so that the node has
-// it and must learn that it has changed.
+// probe measures one like. It reads the count before, so that the node has cached it
+// and must learn of the change.
 func (p *prober) probe(id string) error {
 	const probes = "probe"
 	if count, err := p.count(probes, id); err != nil || count != 0 {

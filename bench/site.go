@@ -21,7 +21,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Where the services are.
+// The variables with the URLs of the services.
 const (
 	postgresURL = "OVATION_POSTGRES_URL"
 	redisURL    = "OVATION_REDIS_URL"
@@ -30,8 +30,8 @@ const (
 
 const partitions = 4 // as by default
 
-// site is an installation of its own on the services: a schema, keys and queues
-// that nobody else has.
+// site is a separate installation on the services, with its own schema, keys and
+// queues.
 type site struct {
 	binary    string // ovation
 	folder    string // of logs and data, removed in the end
@@ -42,7 +42,7 @@ type site struct {
 	cleaning  []func(context.Context) error // the last first
 }
 
-// newSite makes the tables.
+// newSite creates an installation with its tables.
 func newSite(ctx context.Context, binary string) (_ *site, err error) {
 	s := &site{
 		binary: binary, prefix: "bench-" + strings.ToLower(rand.Text()[:10]), secret: rand.Text() + rand.Text(),
@@ -66,7 +66,7 @@ func newSite(ctx context.Context, binary string) (_ *site, err error) {
 		return nil, err
 	}
 	s.variables["OVATION_PREFIX"] = s.prefix
-	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET"} {
+	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET", "OVATION_MESSAGES_PER_USER"} {
 		s.variables[limit] = "0" // few users ask for all
 	}
 	for _, limit := range []string{"OVATION_MAX_STREAMS_PER_ADDRESS", "OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"} {
@@ -83,7 +83,7 @@ func newSite(ctx context.Context, binary string) (_ *site, err error) {
 	return s, err
 }
 
-// schema makes a schema and has the URL name it.
+// schema creates a schema and adds it to the URL.
 func (s *site) schema(ctx context.Context) error {
 	at := s.variables[postgresURL]
 	execute := func(ctx context.Context, statement string) error {
@@ -109,12 +109,12 @@ func (s *site) schema(ctx context.Context) error {
 	return nil
 }
 
-// later has something done when the site is closed.
+// later registers a function to call when the site is closed.
 func (s *site) later(what func(context.Context) error) { s.cleaning = append(s.cleaning, what) }
 
 const cleanTime = time.Minute
 
-// close leaves the services as they were. It does so also when ctx has ended.
+// close restores the services to what they were, even if ctx has ended.
 func (s *site) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
@@ -126,7 +126,7 @@ func (s *site) close(ctx context.Context) error {
 	return err
 }
 
-// withRedis connects to Redis for as long as f takes.
+// withRedis calls f with a connection to Redis.
 func (s *site) withRedis(f func(rueidis.Client) error) error {
 	options, err := rueidis.ParseURL(s.variables[redisURL])
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *site) withRedis(f func(rueidis.Client) error) error {
 	return f(client)
 }
 
-// dropKeys removes what was put into Redis.
+// dropKeys deletes the keys of the site from Redis.
 func (s *site) dropKeys(ctx context.Context) error {
 	return s.withRedis(func(client rueidis.Client) error {
 		return s.eachKeys(ctx, client, func(node rueidis.Client, keys []string) error {
@@ -152,7 +152,7 @@ func (s *site) dropKeys(ctx context.Context) error {
 	})
 }
 
-// eachKeys hands on the keys of the site, some at a time, with the server that
+// eachKeys passes the keys of the site to each, some at a time, with the server that
 // has them.
 func (s *site) eachKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
@@ -174,7 +174,7 @@ func (s *site) eachKeys(ctx context.Context, client rueidis.Client, each func(no
 	return nil
 }
 
-// queues are the names of all there are.
+// queues returns the names of all queues.
 func (s *site) queues() []string {
 	names := append(make([]string, 0, 1+partitions), s.prefix+".dead")
 	for i := range partitions {
@@ -197,7 +197,11 @@ func (s *site) broker(do func(*amqp091.Channel) error) error {
 
 func (s *site) dropQueues(context.Context) error {
 	return s.broker(func(channel *amqp091.Channel) error {
-		for _, name := range append(s.queues(), s.prefix+".partitions", s.prefix+".open", s.prefix+".publishers", s.prefix+".workers", s.prefix+".floor") {
+		names := append(s.queues(), s.prefix+".floor", s.prefix+".covers", s.prefix+".covers.dead")
+		for _, own := range []string{".partitions", ".open", ".publishers", ".workers"} {
+			names = append(names, s.prefix+own, s.prefix+".covers"+own)
+		}
+		for _, name := range names {
 			if _, err := channel.QueueDelete(name, false, false, false); err != nil {
 				return fmt.Errorf("delete queue %s: %w", name, err)
 			}
@@ -206,7 +210,7 @@ func (s *site) dropQueues(context.Context) error {
 	})
 }
 
-// waiting is how many messages no worker has.
+// waiting returns the number of messages that no worker has.
 func (s *site) waiting() (n int, err error) {
 	err = s.broker(func(channel *amqp091.Channel) error {
 		for _, name := range s.queues() {
@@ -221,7 +225,7 @@ func (s *site) waiting() (n int, err error) {
 	return n, err
 }
 
-// environment is that of every process.
+// environment returns the environment of every process.
 func (s *site) environment() []string {
 	out := make([]string, 0, 2+len(s.variables))
 	out = append(out, "OVATION_LOG_LEVEL=warn", "HOME="+os.Getenv("HOME"))
@@ -231,7 +235,7 @@ func (s *site) environment() []string {
 	return out
 }
 
-// run runs a command of ovation to its end and returns what it says.
+// run runs a command of ovation to its end and returns its output.
 func (s *site) run(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, s.binary, args...) //nolint:gosec // it is the program under test
 	command.Env = s.environment()

@@ -13,11 +13,10 @@ import (
 // biz is the kind of all content here.
 const biz = "article"
 
-// counts are those of one subject, as Postgres has them.
+// counts are the counts of one subject in Postgres.
 type counts struct{ reads, likes, dislikes, collections int64 }
 
-// truth is what Postgres holds at a time when nothing changes, read with SQL
-// of its own.
+// truth is the content of Postgres while nothing changes, read with separate SQL.
 type truth struct {
 	counts    map[string]counts // by bizId
 	liked     map[pair]int64    // when
@@ -25,7 +24,7 @@ type truth struct {
 	sent      []int64 // likes of each subject that were sent before
 }
 
-// pair is what a user does something to.
+// pair is a user and a subject that the user acts on.
 type pair struct{ user, subject string }
 
 // readTruth reads counts, and the states of the users of the data.
@@ -74,13 +73,14 @@ func (s *site) truthOf(ctx context.Context, p *people, users []string) (*truth, 
 	return t, nil
 }
 
-// drawer draws names as often as their weights say.
+// drawer draws names in proportion to their weights.
 type drawer struct {
 	names []string
 	upTo  []int64 // the weights up to each name
 }
 
-// newDrawer puts the heaviest first, so that the same seed draws the same.
+// newDrawer sorts names by descending weight, so that the same seed draws the same
+// names.
 func newDrawer(weights map[string]int64) *drawer {
 	d := &drawer{}
 	for name := range weights {
@@ -109,7 +109,8 @@ func (d *drawer) draw(random *rand.Rand) int {
 	return sort.Search(len(d.upTo), func(i int) bool { return d.upTo[i] > at })
 }
 
-// weigh counts how often each subject and each user is in the data.
+// weigh returns drawers of subjects and users, weighted by their number of rows in the
+// data.
 func (d *dataset) weigh() (subjects, users *drawer) {
 	bySubject, byUser := map[string]int64{}, map[string]int64{}
 	for i := range d.rows {

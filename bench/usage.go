@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 // tick is the unit of CPU time in /proc, on every Linux.
 const tick = 10 * time.Millisecond
 
-// The names of what takes CPU time.
+// The names of consumers of CPU time.
 const (
 	whole     = "machine"
 	generator = "load"
@@ -20,17 +21,16 @@ const (
 	redisName = "redis"
 )
 
-// usage is how much CPU time each has taken so far. Where there is no /proc it
-// is empty.
+// usage is the CPU time of each consumer so far. It is empty if there is no /proc.
 type usage map[string]time.Duration
 
-// meter knows whose CPU time to look at.
+// meter reads the CPU time of processes.
 type meter struct {
 	pids map[string]int // of the first process of each
 }
 
-// newMeter finds the services that scripts/services has started. Those of
-// somebody else count as others.
+// newMeter finds the services that scripts/services has started. Services started
+// otherwise count as others.
 func newMeter() *meter {
 	m := &meter{map[string]int{generator: os.Getpid()}}
 	folder := os.Getenv("OVATION_SERVICES_DIR")
@@ -51,16 +51,16 @@ func newMeter() *meter {
 	return m
 }
 
-// watch also looks at a process from now on.
+// watch adds a process to those measured.
 func (m *meter) watch(name string, p *process) { m.pids[name] = p.command.Process.Pid }
 
-// spent is one process.
+// spent is the CPU time of one process.
 type spent struct {
 	parent int
 	ticks  int64 // its own, and those of its children that have ended
 }
 
-// read looks.
+// read returns the CPU times so far.
 func (m *meter) read() usage {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -91,8 +91,8 @@ func (m *meter) read() usage {
 	return out
 }
 
-// under reports whether a process is the first one or comes from it, by way of
-// none that is looked at by itself.
+// under reports whether a process is first or a descendant of it, unless it or a
+// process between them is measured separately.
 func under(all map[int]spent, pid, first int, looked map[string]int) bool {
 	for pid != first {
 		for _, other := range looked {
@@ -123,15 +123,13 @@ func readStat(name string) (pid int, one spent, ok bool) {
 	if len(words) <= last {
 		return 0, one, false
 	}
-	one.parent, _ = strconv.Atoi(words[parent])
-	for _, word := range words[first : last+1] {
-		n, _ := strconv.ParseInt(word, 10, 64)
-		one.ticks += n
+	if one.parent, err = strconv.Atoi(words[parent]); err == nil {
+		one.ticks, err = sum(words[first : last+1])
 	}
-	return pid, one, true
+	return pid, one, err == nil
 }
 
-// loadAverage is that of the last 1, 5 and 15 minutes.
+// loadAverage returns the load averages of the last 1, 5 and 15 minutes.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if words := strings.Fields(string(text)); err == nil && len(words) >= 3 {
@@ -140,7 +138,7 @@ func loadAverage() string {
 	return "unknown"
 }
 
-// busy is how long the processors were not idle.
+// busy returns how long the processors have not been idle.
 func busy() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -148,18 +146,32 @@ func busy() time.Duration {
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	const idle, wait, guest = 3, 4, 8 // what guests take is counted as the user's, too
-	sum := int64(0)
 	words := strings.Fields(line)
-	for i, word := range words[min(1, len(words)):] {
-		if i != idle && i != wait && i < guest {
-			n, _ := strconv.ParseInt(word, 10, 64)
-			sum += n
-		}
+	words = words[min(1, len(words)):] // without "cpu"
+	words = words[:min(guest, len(words))]
+	if len(words) > wait {
+		words = slices.Delete(words, idle, wait+1)
 	}
-	return time.Duration(sum) * tick
+	ticks, err := sum(words)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(ticks) * tick
 }
 
-// since is what was taken since an earlier look, nil where that is not known.
+// sum adds decimal numbers.
+func sum(words []string) (total int64, err error) {
+	for _, word := range words {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// since returns the CPU times since an earlier reading, or nil if they are unknown.
 func (u usage) since(before usage) usage {
 	if u == nil || before == nil {
 		return nil

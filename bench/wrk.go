@@ -12,8 +12,8 @@ import (
 	"strconv"
 )
 
-// wrkScript has wrk send random ones of the requests in a file, of which each is
-// a line that has \1 for the end of a line.
+// wrkScript makes wrk send random requests from a file, which has one request per line,
+// with \1 for each line end within it.
 const wrkScript = `
 local requests = {}
 for line in io.lines(%q) do requests[#requests + 1] = line:gsub("\1", "\r\n") end
@@ -25,8 +25,8 @@ var (
 	wrkFaults = regexp.MustCompile(`Non-2xx or 3xx responses: \d+|Socket errors: .*`)
 )
 
-// askAgain asks for the same pages by wrk, where it is installed: a second load
-// that tells whether the first one is honest. It does not judge the replies.
+// askAgain requests the same pages with wrk, if it is installed, as a check on the load
+// of this program. It does not check the replies.
 func (b *bench) askAgain(ctx context.Context, r *row, sides []*side, books []*book, clients int) error {
 	path, err := exec.LookPath("wrk")
 	if err != nil {

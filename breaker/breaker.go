@@ -11,12 +11,13 @@
 //
 //   - One stall does not open it: TestOneStallDoesNotOpen.
 //   - Only a trial closes it: TestOnlyATrialCloses.
-//   - Nobody waits for a dependency that is known to be unavailable:
+//   - No caller waits for a dependency that is known to be unavailable:
 //     TestCallsUnderWayAreCancelled, TestTrialsAreOneAtATime.
 //   - What a caller does, says nothing about the dependency:
 //     TestCancelledCallsDoNotCount.
+//   - A dependency that reports a lock is available: TestLockedIsAnAnswer.
 //
-// This package imports storage for storage.ErrUnavailable alone.
+// This package imports storage for its errors alone.
 package breaker
 
 import (
@@ -111,7 +112,7 @@ func (b *Breaker) Opened() <-chan struct{} {
 // Do calls f, or returns ErrOpen. Errors: what f returns, and
 // storage.ErrUnavailable where it took too long or the breaker opened meanwhile; the
 // context's where the caller cancelled it. A call fails where its error is
-// storage.ErrUnavailable; any other is an answer.
+// storage.ErrUnavailable; any other is an answer, and so is storage.ErrLocked.
 func (b *Breaker) Do(ctx context.Context, f func(context.Context) error) error {
 	within, c, err := b.admit(ctx)
 	if err != nil {
@@ -166,7 +167,7 @@ func (b *Breaker) run(ctx, within context.Context, c *call, f func(context.Conte
 	delete(b.calls, c)
 	switch {
 	case ignored:
-	case errors.Is(err, storage.ErrUnavailable):
+	case errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, storage.ErrLocked):
 		b.failed(c, err, ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded))
 	default:
 		b.succeeded(c)

@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -76,6 +77,27 @@ func TestASuccessBeginsAnew(t *testing.T) {
 		late.Go(func() { _ = b.Do(t.Context(), hangs) })
 		late.Wait()
 		isOpen(t, b, true)
+	})
+}
+
+func TestLockedIsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New(breaker.Options{Timeout: timeout, Pause: pause, Trial: trial})
+		locked := func(context.Context) error {
+			time.Sleep(trial / 2)
+			return fmt.Errorf("add: %w", storage.ErrLocked)
+		}
+		for range 10 * breaker.MinFailures {
+			if err := b.Do(t.Context(), locked); !errors.Is(err, storage.ErrLocked) {
+				t.Error(err)
+			}
+		}
+		isOpen(t, b, false)
+		_ = b.Do(t.Context(), hangs)
+		isOpen(t, b, true)
+		time.Sleep(pause)
+		_ = b.Do(t.Context(), locked)
+		isOpen(t, b, false)
 	})
 }
 

@@ -7,7 +7,7 @@ package faults_test
 // action is unknown.
 type set uint8
 
-// The states of a reaction, and those of a collection.
+// The states of a reaction, of a collection and of a follow.
 const (
 	none set = 1 << iota
 	like
@@ -15,15 +15,20 @@ const (
 
 	inDefault = like // the two folders take the places of the two reactions
 	inBox     = dislike
+
+	following = like
 )
 
 func (s set) has(state set) bool { return s&state != 0 }
 
 // belief is what a client knows of itself and one subject.
 type belief struct {
-	reaction, collected set
-	reads, maybeReads   int64 // acknowledged; besides, of unknown fate
+	reaction, collected, followed set
+	reads, maybeReads             int64 // acknowledged; besides, of unknown fate
 }
+
+// untouched is the belief about a subject to which nothing was done.
+var untouched = belief{reaction: none, collected: none, followed: none}
 
 // deed is something a client does.
 type deed struct {
@@ -46,6 +51,10 @@ func (b belief) apply(d deed) belief {
 		b.collected = d.folder
 	case "uncollect":
 		b.collected = none
+	case "follow":
+		b.followed = following
+	case "unfollow":
+		b.followed = none
 	case "read":
 		b.reads++
 	}
@@ -69,20 +78,26 @@ func (b belief) doubt(d deed) belief {
 	after := b.apply(d)
 	b.reaction |= after.reaction
 	b.collected |= after.collected
+	b.followed |= after.followed
 	return b
 }
 
 // shown is what a reply says of one subject.
 type shown struct {
-	Biz, BizID, Freshness                            string
-	Version                                          int64
-	ReadCount, LikeCount, DislikeCount, CollectCount int64
-	Liked                                            *struct{ Reaction string }
-	Collected                                        *struct{ At string }
-	Read                                             *struct{ Times int64 }
+	Biz, BizID, Freshness string
+	Version               int64
+	Liked                 *struct{ Reaction string }
+	Collected             *struct{ At string }
+	Followed              *struct{ At string }
+	Read                  *struct{ Times int64 }
+	counts
 }
 
-const fields = `biz bizId freshness version readCount likeCount dislikeCount collectCount liked { reaction } collected { at } read { times }`
+// counts are those of a subject.
+type counts struct{ ReadCount, LikeCount, DislikeCount, CollectCount, FollowerCount int64 }
+
+const fields = `biz bizId freshness version readCount likeCount dislikeCount collectCount followerCount
+	liked { reaction } collected { at } followed { at } read { times }`
 
 func (s *shown) reaction() set {
 	switch {
@@ -94,6 +109,13 @@ func (s *shown) reaction() set {
 	return dislike
 }
 
+func (s *shown) following() set {
+	if s.Followed == nil {
+		return none
+	}
+	return following
+}
+
 func (s *shown) times() int64 {
 	if s.Read == nil {
 		return 0
@@ -101,22 +123,32 @@ func (s *shown) times() int64 {
 	return s.Read.Times
 }
 
-// uncounted reports whether all counts are zero.
-func (s *shown) uncounted() bool {
-	return s.ReadCount|s.LikeCount|s.DislikeCount|s.CollectCount == 0
+// own are the counts of the viewer's own states, reads excepted.
+func (s *shown) own() counts {
+	return counts{
+		LikeCount: bit(s.reaction() == like), DislikeCount: bit(s.reaction() == dislike),
+		CollectCount: bit(s.Collected != nil), FollowerCount: bit(s.Followed != nil),
+	}
 }
+
+// notOwn begins what is wrong with an answer that lacks what the viewer did last.
+const notOwn = "not the viewer's own "
 
 // lie is what is wrong with a live reply, "" where it is right. Of what only
 // the viewer acts on, alone, the counts are known too.
 func (b belief) lie(s *shown, alone bool) string {
+	own, counted := s.own(), s.counts
+	counted.ReadCount = 0
 	switch {
 	case !b.reaction.has(s.reaction()):
-		return "not the viewer's own reaction"
+		return notOwn + "reaction"
 	case s.Collected != nil && b.collected == none, s.Collected == nil && !b.collected.has(none):
-		return "not the viewer's own collection"
-	case s.LikeCount < bit(s.reaction() == like), s.DislikeCount < bit(s.reaction() == dislike), s.CollectCount < bit(s.Collected != nil):
+		return notOwn + "collection"
+	case !b.followed.has(s.following()):
+		return notOwn + "follow"
+	case s.LikeCount < own.LikeCount, s.DislikeCount < own.DislikeCount, s.CollectCount < own.CollectCount, s.FollowerCount < own.FollowerCount:
 		return "counts that lack the viewer's own state"
-	case alone && (s.LikeCount != bit(s.reaction() == like) || s.DislikeCount != bit(s.reaction() == dislike) || s.CollectCount != bit(s.Collected != nil)):
+	case alone && counted != own:
 		return "counts that are not those of the only viewer's state"
 	case s.times() > b.reads+b.maybeReads: // fewer are right: reads follow within a second
 		return "more reads than the viewer's"

@@ -16,7 +16,7 @@ import (
 // must still be in the queues, and nobody may have seen what is lost.
 func TestLongFailoverToAStandbyThatWasAway(t *testing.T) {
 	underLoad(t, startCluster, func(s *site) {
-		s.inject(t, fault{"a standby that was away takes over", rules{hiccup: true, away: []string{postgres}}, failOverLate})
+		s.inject(t, fault{"a lagging standby takes over", rules{hiccup: true, away: []string{postgres}}, failOverLate})
 	})
 }
 

@@ -174,6 +174,17 @@ func (l *link) hang(hangs bool) {
 	l.changed = make(chan struct{})
 }
 
+// hanging reports whether everything is stopped. A nil link, in place of that of a
+// process that connects without one, never is.
+func (l *link) hanging() bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hangs
+}
+
 // set has a trap wait in the link; nil takes it away.
 func (l *link) set(t *trap) {
 	l.mu.Lock()

@@ -22,11 +22,11 @@ const (
 // quiet: no error, no matter how long it takes.
 type rules struct {
 	dead   bool     // a part is: no request takes longer than bound, once breakers are open
-	away   []string // the services that are away; UNAVAILABLE mutations are borne where there are two
+	away   []string // the services that are unavailable; UNAVAILABLE mutations are borne where there are two
 	hiccup bool     // UNAVAILABLE is borne all the time: everything finds together again
 }
 
-// noDatabase reports whether Postgres is away.
+// noDatabase reports whether Postgres is unavailable.
 func (r rules) noDatabase() bool { return slices.Contains(r.away, postgres) }
 
 // phase is a time of the run, and what the clients met in it.
@@ -38,6 +38,7 @@ type phase struct {
 
 	requests, early, late int           // early and late are UNAVAILABLE mutations
 	refused               int           // requests to a killed node
+	lacking               int           // LIVE answers that lacked what they may (see unseen)
 	slowest, slowestLate  time.Duration // of the requests that began in it; late, once breakers had opened
 	begun, over           int           // the requests that began in it, and those of them over bound
 	afterOpening, slow    int           // the same once breakers had opened
@@ -114,28 +115,36 @@ func (s *site) judge(c *client, from *phase, e *entry) {
 	var verdict string
 	switch {
 	case e.code == "":
+	case e.code == "NOT_FOUND" && e.mayMiss:
 	case e.code == "NODE":
 		s.tally(func(p *phase) { p.refused++ })
 	case e.code != "UNAVAILABLE":
 		verdict = "an error that is not UNAVAILABLE"
 	case e.what == "page":
 		verdict = "a query failed"
-	case e.what == "list":
+	case e.direct:
 		if !from.rules.hiccup && !to.rules.hiccup && !from.rules.noDatabase() && !to.rules.noDatabase() {
-			verdict = "a list failed, and the database is there"
+			verdict = e.what + ": it failed, and the database is there"
 		}
 	default:
 		verdict = s.judgeMutation(from, to, e)
 	}
+	took := e.took - s.pauses.between(e.at, e.at.Add(e.took))
+	if verdict == "" && e.limit > 0 && took > e.limit && e.code != "NODE" {
+		verdict = e.what + ": it took longer than " + e.limit.String()
+	}
 	if verdict != "" {
-		s.wrongf(verdict, c, "%s of %v on %s after %v: %s", e.what, e.subject, e.node, e.took, e.code)
+		s.wrongf(verdict, c, "%s of %v %s on %s after %v: %s", e.what, e.subject, e.about, e.node, e.took, e.code)
 	}
 	s.tally(func(p *phase) {
 		p.requests++
 		if e.code != "NODE" {
 			from.slowest = max(from.slowest, e.took)
 			over := 0
-			if e.took-s.pauses.between(e.at, e.at.Add(e.took)) > bound {
+			switch {
+			case e.limit > 0:
+				return
+			case took > bound:
 				over = 1
 			}
 			from.begun++
@@ -165,9 +174,9 @@ func (s *site) judgeMutation(from, to *phase, e *entry) string {
 	case from.rules.hiccup, to.rules.hiccup, folder, len(from.rules.away) > 1, len(to.rules.away) > 1:
 		return ""
 	case len(from.rules.away)+len(to.rules.away) == 0:
-		return "a mutation failed, and nothing is away"
+		return "a mutation failed, and nothing is unavailable"
 	case late:
-		return "a mutation failed, and only one part is away"
+		return "a mutation failed, and only one part is unavailable"
 	}
 	return ""
 }
@@ -193,7 +202,7 @@ func (s *site) beat(done <-chan struct{}) {
 // table is the phases as a table.
 func (r *record) table() string {
 	var b strings.Builder
-	all, total := map[string]int{}, 0
+	all, total, lacking := map[string]int{}, 0, 0
 	fmt.Fprintf(&b, "%-34s %6s %8s %6s %6s %6s %9s %9s %9s %9s  %s\n", "phase", "s", "requests", "early", "late", "killed", "slowest", "late", "pulse", "recovery", "freshness")
 	for _, p := range r.phases {
 		if p.ended.IsZero() {
@@ -202,6 +211,7 @@ func (r *record) table() string {
 		ms := func(d time.Duration) string { return d.Round(time.Millisecond).String() }
 		fmt.Fprintf(&b, "%-34s %6.1f %8d %6d %6d %6d %9s %9s %9s %9s  %v\n", p.name, p.ended.Sub(p.began).Seconds(), p.requests,
 			p.early, p.late, p.refused, ms(p.slowest), ms(p.slowestLate), ms(p.pulse), ms(p.recovery), p.fresh)
+		lacking += p.lacking
 		for freshness, n := range p.fresh {
 			all[freshness] += n
 			total += n
@@ -209,5 +219,6 @@ func (r *record) table() string {
 	}
 	fmt.Fprintf(&b, "%.1f %% of %d subjects shown were STALE, %.2f %% UNAVAILABLE\n",
 		100*float64(all["STALE"])/float64(max(total, 1)), total, 100*float64(all["UNAVAILABLE"])/float64(max(total, 1)))
+	fmt.Fprintf(&b, "%d LIVE answers lacked what a node without Redis had acknowledged %v before a worker persisted it\n", lacking, awaitTime)
 	return b.String()
 }

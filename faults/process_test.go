@@ -38,7 +38,7 @@ func (s *site) start(t *testing.T, command string) *process {
 	p.c = exec.Command(s.binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
 	p.c.Env = []string{
 		"OVATION_JWT_SECRET=" + secret, "OVATION_PREFIX=" + prefix, "OVATION_DRAIN=0s",
-		"OVATION_RATE_PER_USER=0", "OVATION_RATE_PER_ADDRESS=0", "OVATION_RATE_PER_SOCKET=0", // few users ask as fast as they can
+		"OVATION_RATE_PER_USER=0", "OVATION_RATE_PER_ADDRESS=0", "OVATION_RATE_PER_SOCKET=0", "OVATION_MESSAGES_PER_USER=0", // few users ask as fast as they can
 	}
 	for _, name := range allServices {
 		at := s.urls[name]

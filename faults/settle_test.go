@@ -14,8 +14,8 @@ import (
 
 // row is what the database holds of a user and a subject.
 type row struct {
-	reaction, collected set
-	reads               int64
+	reaction, collected, followed set
+	reads                         int64
 }
 
 type rowKey struct {
@@ -27,24 +27,33 @@ type rowKey struct {
 func (s *site) stored(t *testing.T) map[rowKey]row {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `
-		SELECT user_id, biz, biz_id, coalesce(r.state, 0), coalesce(c.state, ''), coalesce(v.times, 0)
+		SELECT user_id, biz, biz_id, coalesce(r.state, 0), coalesce(c.state, ''), coalesce(f.state, 0), coalesce(v.times, 0)
 		FROM user_reaction r
 		FULL JOIN user_collection c USING (tenant, user_id, biz, biz_id)
+		FULL JOIN user_follow f USING (tenant, user_id, biz, biz_id)
 		FULL JOIN user_read v USING (tenant, user_id, biz, biz_id)`)
 	must(t, err)
 	defer rows.Close()
 	out := map[rowKey]row{}
 	for rows.Next() {
 		var key rowKey
-		var reaction int16
+		var reaction, follow int16
 		var folder string
 		var r row
-		must(t, rows.Scan(&key.user, &key.biz, &key.id, &reaction, &folder, &r.reads))
-		r.reaction, r.collected = reactionOf(reaction), folderOf(folder)
+		must(t, rows.Scan(&key.user, &key.biz, &key.id, &reaction, &folder, &follow, &r.reads))
+		r.reaction, r.collected, r.followed = reactionOf(reaction), folderOf(folder), followOf(follow)
 		out[key] = r
 	}
 	must(t, rows.Err())
 	return out
+}
+
+// rowOf is the row of a client and a subject; there need not be one.
+func rowOf(stored map[rowKey]row, c *client, sub subject) row {
+	if got, there := stored[rowKey{c.name, sub}]; there {
+		return got
+	}
+	return row{reaction: none, collected: none, followed: none}
 }
 
 // missing are the acknowledged deeds that the database does not show, and what
@@ -53,13 +62,9 @@ func (s *site) missing(t *testing.T) (missing []string) {
 	t.Helper()
 	stored := s.stored(t)
 	for _, c := range s.clients {
-		for _, sub := range c.subjects {
-			known := c.known[sub]
-			got, there := stored[rowKey{c.name, sub}]
-			if !there {
-				got = row{reaction: none, collected: none}
-			}
-			if !known.reaction.has(got.reaction) || !known.collected.has(got.collected) ||
+		for sub, known := range c.known {
+			got := rowOf(stored, c, sub)
+			if !known.reaction.has(got.reaction) || !known.collected.has(got.collected) || !known.followed.has(got.followed) ||
 				got.reads < known.reads || got.reads > known.reads+known.maybeReads {
 				missing = append(missing, fmt.Sprintf("%s, %v: acknowledged %+v, stored %+v", c.name, sub, known, got))
 			}
@@ -73,6 +78,8 @@ func (s *site) missing(t *testing.T) (missing []string) {
 func (s *site) settle(t *testing.T) {
 	t.Helper()
 	s.enter("settling", rules{})
+	s.resolve(t)
+	s.resolveLetters(t)
 	empty := func() bool { return s.waiting(t, partitionQueues()...)+s.unsettled() == 0 }
 	eventually(t, "the queues are empty", patience, empty)
 	var missing []string
@@ -83,8 +90,13 @@ func (s *site) settle(t *testing.T) {
 		t.Errorf("%d messages were put aside", n)
 	}
 	s.checkCounts(t)
+	s.checkRemarks(t)
+	s.checkLetters(t)
 	for _, node := range s.both() {
 		s.checkShown(t, node)
+		s.checkLists(t, node)
+		s.checkTalk(t, node)
+		s.checkTotals(t, node)
 	}
 	s.live(t)
 	for _, node := range s.both() {
@@ -132,10 +144,10 @@ func (s *site) unsettled() int {
 func (s *site) checkCounts(t *testing.T) {
 	t.Helper()
 	var wrong []string
-	counts := s.counts(t)
+	stored := s.counts(t)
 	for sub, want := range s.counted(t) {
-		if got := counts[sub]; got != want {
-			wrong = append(wrong, fmt.Sprintf("%v: reads, likes, dislikes, collections are stored as %v, counted %v", sub, got, want))
+		if got := stored[sub]; got != want {
+			wrong = append(wrong, fmt.Sprintf("%v: stored are %+v, counted %+v", sub, got, want))
 		}
 	}
 	if len(wrong) > 0 {
@@ -144,31 +156,32 @@ func (s *site) checkCounts(t *testing.T) {
 }
 
 // counted counts the rows of each subject.
-func (s *site) counted(t *testing.T) map[subject][4]int64 {
+func (s *site) counted(t *testing.T) map[subject]counts {
 	t.Helper()
-	out := map[subject][4]int64{}
+	out := map[subject]counts{}
 	for key, r := range s.stored(t) {
 		n := out[key.subject]
-		n[0] += r.reads
-		n[1] += bit(r.reaction == like)
-		n[2] += bit(r.reaction == dislike)
-		n[3] += bit(r.collected != none)
+		n.ReadCount += r.reads
+		n.LikeCount += bit(r.reaction == like)
+		n.DislikeCount += bit(r.reaction == dislike)
+		n.CollectCount += bit(r.collected != none)
+		n.FollowerCount += bit(r.followed == following)
 		out[key.subject] = n
 	}
 	return out
 }
 
 // counts are those of the database.
-func (s *site) counts(t *testing.T) map[subject][4]int64 {
+func (s *site) counts(t *testing.T) map[subject]counts {
 	t.Helper()
-	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count FROM interactive`)
+	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count FROM interactive`)
 	must(t, err)
 	defer rows.Close()
-	out := map[subject][4]int64{}
+	out := map[subject]counts{}
 	for rows.Next() {
 		var sub subject
-		var n [4]int64
-		must(t, rows.Scan(&sub.biz, &sub.id, &n[0], &n[1], &n[2], &n[3]))
+		var n counts
+		must(t, rows.Scan(&sub.biz, &sub.id, &n.ReadCount, &n.LikeCount, &n.DislikeCount, &n.CollectCount, &n.FollowerCount))
 		out[sub] = n
 	}
 	must(t, rows.Err())
@@ -190,13 +203,10 @@ func (s *site) checkShown(t *testing.T, node *process) {
 			}
 			for i, sub := range c.subjects {
 				got := &page[i]
-				want, there := stored[rowKey{c.name, sub}]
-				if !there {
-					want = row{reaction: none, collected: none}
-				}
-				if got.Freshness == "UNAVAILABLE" || got.reaction() != want.reaction || (got.Collected != nil) != (want.collected != none) || got.times() != want.reads ||
-					[4]int64{got.ReadCount, got.LikeCount, got.DislikeCount, got.CollectCount} != counts[sub] {
-					wrong = append(wrong, fmt.Sprintf("%v: stored %+v, counts %v, shown %s", sub, want, counts[sub], describe(got)))
+				want := rowOf(stored, c, sub)
+				if got.Freshness == "UNAVAILABLE" || got.reaction() != want.reaction || (got.Collected != nil) != (want.collected != none) ||
+					got.following() != want.followed || got.times() != want.reads || got.counts != counts[sub] {
+					wrong = append(wrong, fmt.Sprintf("%v: stored %+v, counts %+v, shown %s", sub, want, counts[sub], describe(got)))
 				}
 			}
 			return len(wrong) == 0

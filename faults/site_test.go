@@ -88,6 +88,9 @@ func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *ser
 		must(t, post(s.node(0), c.token, `mutation { createFolder(input: {name: "box"}) { folder { id } } }`, &got))
 		c.box = got.CreateFolder.Folder.ID
 	}
+	for i := range hotSubjects / 2 {
+		must(t, declare(s.node(i%2), subject{"hot", fmt.Sprint(i)}, fmt.Sprintf("user-%d", i%people)))
+	}
 	return s
 }
 
@@ -140,7 +143,8 @@ func (s *site) during(d time.Duration) { <-time.After(d) }
 
 // recover waits until everything works again, by itself, and notes how long
 // that took: a mutation over each node is confirmed by the queue and persisted
-// by a worker, and each node reads from the database.
+// by a worker, and each node adds a comment, sends a message, declares an author and reads from
+// the database.
 func (s *site) recover(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -157,6 +161,17 @@ func (s *site) recover(t *testing.T) {
 			// Each as another user: who liked already changes nothing.
 			err := post(node, tokenOf(fmt.Sprintf("probe-%d", tries)), query, &got)
 			return err == nil && got.Like.Durability == "QUEUED"
+		})
+		comment := fmt.Sprintf(`mutation { addComment(input: {biz: "probe", bizId: %[1]q, text: "probe", requestId: %[1]q}) { comment { id } } }`, id)
+		eventually(t, fmt.Sprintf("after %s %s adds a comment", fault.name, node.name), patience, func() bool {
+			return post(node, tokenOf("probe"), comment, &struct{}{}) == nil
+		})
+		message := fmt.Sprintf(`mutation { sendMessage(input: {to: "probed", text: %[1]q, requestId: %[1]q}) { message { id } } }`, "message "+id)
+		eventually(t, fmt.Sprintf("after %s %s sends a message", fault.name, node.name), patience, func() bool {
+			return post(node, tokenOf("probe"), message, &struct{}{}) == nil
+		})
+		eventually(t, fmt.Sprintf("after %s %s declares an author", fault.name, node.name), patience, func() bool {
+			return declare(node, subject{"hot", fmt.Sprint((2*s.probed + i) % hotSubjects)}, fmt.Sprintf("user-%d", s.probed%people)) == nil
 		})
 		eventually(t, fmt.Sprintf("after %s %s reads from the database", fault.name, node.name), patience, func() bool {
 			var got struct{ Viewer struct{ UserID string } }
@@ -181,11 +196,12 @@ func (s *site) recover(t *testing.T) {
 func (s *site) checkPersisted(c *client, sub subject, d deed) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	reaction, folder := int16(0), ""
+	reaction, folder, follow := int16(0), "", int16(0)
 	err := s.database.QueryRow(ctx, `
 		SELECT coalesce((SELECT state FROM user_reaction WHERE tenant = 'default' AND user_id = $1 AND biz = $2 AND biz_id = $3), 0),
-		       coalesce((SELECT state FROM user_collection WHERE tenant = 'default' AND user_id = $1 AND biz = $2 AND biz_id = $3), '')`,
-		c.name, sub.biz, sub.id).Scan(&reaction, &folder)
+		       coalesce((SELECT state FROM user_collection WHERE tenant = 'default' AND user_id = $1 AND biz = $2 AND biz_id = $3), ''),
+		       coalesce((SELECT state FROM user_follow WHERE tenant = 'default' AND user_id = $1 AND biz = $2 AND biz_id = $3), 0)`,
+		c.name, sub.biz, sub.id).Scan(&reaction, &folder, &follow)
 	if err != nil {
 		return // it is being restarted
 	}
@@ -198,13 +214,17 @@ func (s *site) checkPersisted(c *client, sub subject, d deed) {
 		is = is || reactionOf(reaction) != dislike
 	case "collect", "uncollect":
 		is = known.collected.has(folderOf(folder))
+	case "follow", "unfollow":
+		is = known.followed.has(followOf(follow))
 	}
 	if !is {
-		s.wrongf("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q", d.mutation, sub, reaction, folder)
+		s.wrongf("not persisted", c, "%s of %v is PERSISTED, and the database holds reaction %d, folder %q, follow %d", d.mutation, sub, reaction, folder, follow)
 	}
 }
 
 func reactionOf(state int16) set { return none << state }
+
+func followOf(state int16) set { return none << state }
 
 func folderOf(state string) set {
 	switch state {
@@ -256,7 +276,7 @@ func (s *site) keep(t *testing.T) {
 		}
 		for i := range c.journal {
 			e := &c.journal[i]
-			fmt.Fprintf(file, "%s %8s %s %s %v code=%q changed=%v %s", e.at.Format("15:04:05.000000"), e.took.Round(time.Microsecond), e.node, e.what, e.subject, e.code, e.changed, e.durability)
+			fmt.Fprintf(file, "%s %8s %s %s %v %s code=%q changed=%v %s", e.at.Format("15:04:05.000000"), e.took.Round(time.Microsecond), e.node, e.what, e.subject, e.about, e.code, e.changed, e.durability)
 			if e.shown != nil {
 				fmt.Fprint(file, " ", describe(e.shown))
 			}

@@ -1,6 +1,3 @@
-// Command generate writes graph/ from schema.graphqls and gqlgen.yml: what
-// gqlgen writes, and beside it plain.go, by a plugin. Run it in the folder of
-// both: make generate.
 package main
 
 import (
@@ -25,7 +22,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// It would not compile without what gqlgen deletes before it begins.
+	// gqlgen deletes its output first; without it, the plugin's old output does not compile.
 	if err := os.Remove(plainFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -100,7 +100,7 @@ func (f *plainField) fill() bool {
 		f.Holds = of.Definition.Name
 		return f.Pointer || !of.IsSlice() && !f.IsResolver && f.GoFieldType == codegen.GoFieldVariable
 	}
-	if of.IsSlice() || f.IsResolver {
+	if of.IsSlice() || f.IsResolver && (f.Pointer || of.HasEnumValues()) {
 		return false
 	}
 	f.Method = methodOf(of)
@@ -124,7 +124,8 @@ func methodOf(of *config.TypeReference) string {
 	}[of.Marshaler.FullName()]
 }
 
-// Enum is the map of the names of an enum's values, if it is one.
+// Enum returns the variable that maps the values of the field's enum to their names, or
+// "" if the field is not an enum.
 func (f *plainField) Enum() string {
 	if f.Holds == "" && f.TypeReference.HasEnumValues() {
 		return f.TypeReference.EnumMarshalVar(false)

@@ -30,7 +30,11 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
 	Collected() CollectedResolver
+	Comment() CommentResolver
+	Conversation() ConversationResolver
 	Folder() FolderResolver
+	Followed() FollowedResolver
+	Friend() FriendResolver
 	Interactive() InteractiveResolver
 	Liked() LikedResolver
 	Mutation() MutationResolver
@@ -38,12 +42,18 @@ type ResolverRoot interface {
 	Read() ReadResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
+	Video() VideoResolver
 }
 
 type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	AddCommentPayload struct {
+		Comment     func(childComplexity int) int
+		Interactive func(childComplexity int) int
+	}
+
 	CollectPayload struct {
 		Changed     func(childComplexity int) int
 		Durability  func(childComplexity int) int
@@ -68,14 +78,85 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	Comment struct {
+		At          func(childComplexity int) int
+		Author      func(childComplexity int) int
+		CommentID   func(childComplexity int) int
+		Deleted     func(childComplexity int) int
+		EditedAt    func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Interactive func(childComplexity int) int
+		Parent      func(childComplexity int) int
+		Replies     func(childComplexity int, first *int, after *string) int
+		ReplyCount  func(childComplexity int) int
+		Subject     func(childComplexity int) int
+		Text        func(childComplexity int) int
+	}
+
+	CommentConnection struct {
+		ChangesCursor func(childComplexity int) int
+		Edges         func(childComplexity int) int
+		PageInfo      func(childComplexity int) int
+	}
+
+	CommentEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	CommentEvent struct {
+		Comment func(childComplexity int) int
+		Cursor  func(childComplexity int) int
+		Kind    func(childComplexity int) int
+	}
+
+	Conversation struct {
+		ID       func(childComplexity int) int
+		Latest   func(childComplexity int) int
+		Messages func(childComplexity int, first *int, after *string) int
+		Unread   func(childComplexity int) int
+		With     func(childComplexity int) int
+	}
+
+	ConversationConnection struct {
+		Edges          func(childComplexity int) int
+		MessagesCursor func(childComplexity int) int
+		PageInfo       func(childComplexity int) int
+	}
+
+	ConversationEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	DeclareSubjectsPayload struct {
+		Durability   func(childComplexity int) int
+		Interactives func(childComplexity int) int
+	}
+
+	DeleteCommentPayload struct {
+		DeletedID   func(childComplexity int) int
+		Interactive func(childComplexity int) int
+	}
+
 	DeleteFolderPayload struct {
 		DeletedID func(childComplexity int) int
 		ItemCount func(childComplexity int) int
 	}
 
+	DeleteVideoPayload struct {
+		DeletedID   func(childComplexity int) int
+		Interactive func(childComplexity int) int
+	}
+
 	DislikePayload struct {
 		Changed     func(childComplexity int) int
 		Durability  func(childComplexity int) int
+		Interactive func(childComplexity int) int
+	}
+
+	EditCommentPayload struct {
+		Comment     func(childComplexity int) int
 		Interactive func(childComplexity int) int
 	}
 
@@ -106,20 +187,75 @@ type ComplexityRoot struct {
 		Folder func(childComplexity int) int
 	}
 
+	FollowPayload struct {
+		Changed     func(childComplexity int) int
+		Durability  func(childComplexity int) int
+		Interactive func(childComplexity int) int
+	}
+
+	Followed struct {
+		At          func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Interactive func(childComplexity int) int
+		User        func(childComplexity int) int
+	}
+
+	FollowedConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	FollowedEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	Friend struct {
+		LatestMessage func(childComplexity int) int
+		Since         func(childComplexity int) int
+		User          func(childComplexity int) int
+	}
+
+	FriendConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	FriendEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	Interactive struct {
-		Biz          func(childComplexity int) int
-		BizID        func(childComplexity int) int
-		CollectCount func(childComplexity int) int
-		Collected    func(childComplexity int) int
-		DislikeCount func(childComplexity int) int
-		Freshness    func(childComplexity int) int
-		ID           func(childComplexity int) int
-		LikeCount    func(childComplexity int) int
-		Liked        func(childComplexity int) int
-		Likers       func(childComplexity int, first *int, after *string) int
-		Read         func(childComplexity int) int
-		ReadCount    func(childComplexity int) int
-		Version      func(childComplexity int) int
+		Author        func(childComplexity int) int
+		Biz           func(childComplexity int) int
+		BizID         func(childComplexity int) int
+		CollectCount  func(childComplexity int) int
+		Collected     func(childComplexity int) int
+		CommentCount  func(childComplexity int) int
+		Comments      func(childComplexity int, first *int, after *string, order *storage.CommentOrder) int
+		DislikeCount  func(childComplexity int) int
+		Followed      func(childComplexity int) int
+		FollowerCount func(childComplexity int) int
+		Followers     func(childComplexity int, first *int, after *string) int
+		Freshness     func(childComplexity int) int
+		ID            func(childComplexity int) int
+		LikeCount     func(childComplexity int) int
+		Liked         func(childComplexity int) int
+		Likers        func(childComplexity int, first *int, after *string) int
+		Read          func(childComplexity int) int
+		ReadCount     func(childComplexity int) int
+		Version       func(childComplexity int) int
+	}
+
+	InteractiveConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	InteractiveEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	LikePayload struct {
@@ -146,17 +282,58 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	LogOutEverywherePayload struct {
+		User func(childComplexity int) int
+	}
+
+	MarkReadPayload struct {
+		Conversation func(childComplexity int) int
+	}
+
+	Message struct {
+		At   func(childComplexity int) int
+		From func(childComplexity int) int
+		ID   func(childComplexity int) int
+		Text func(childComplexity int) int
+		To   func(childComplexity int) int
+	}
+
+	MessageConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	MessageEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	Mutation struct {
-		Collect      func(childComplexity int, input CollectInput) int
-		CreateFolder func(childComplexity int, input CreateFolderInput) int
-		DeleteFolder func(childComplexity int, input DeleteFolderInput) int
-		Dislike      func(childComplexity int, input DislikeInput) int
-		Like         func(childComplexity int, input LikeInput) int
-		Read         func(childComplexity int, input ReadInput) int
-		Uncollect    func(childComplexity int, input UncollectInput) int
-		Undislike    func(childComplexity int, input UndislikeInput) int
-		Unlike       func(childComplexity int, input UnlikeInput) int
-		UpdateFolder func(childComplexity int, input UpdateFolderInput) int
+		AddComment       func(childComplexity int, input AddCommentInput) int
+		ChangePassword   func(childComplexity int, input ChangePasswordInput) int
+		Collect          func(childComplexity int, input CollectInput) int
+		CreateFolder     func(childComplexity int, input CreateFolderInput) int
+		DeclareSubjects  func(childComplexity int, input DeclareSubjectsInput) int
+		DeleteComment    func(childComplexity int, input DeleteCommentInput) int
+		DeleteFolder     func(childComplexity int, input DeleteFolderInput) int
+		DeleteVideo      func(childComplexity int, input DeleteVideoInput) int
+		Dislike          func(childComplexity int, input DislikeInput) int
+		EditComment      func(childComplexity int, input EditCommentInput) int
+		Follow           func(childComplexity int, input FollowInput) int
+		Like             func(childComplexity int, input LikeInput) int
+		LogIn            func(childComplexity int, input LogInInput) int
+		LogOutEverywhere func(childComplexity int) int
+		MarkRead         func(childComplexity int, input MarkReadInput) int
+		Read             func(childComplexity int, input ReadInput) int
+		RefreshToken     func(childComplexity int) int
+		Register         func(childComplexity int, input RegisterInput) int
+		SendMessage      func(childComplexity int, input SendMessageInput) int
+		Uncollect        func(childComplexity int, input UncollectInput) int
+		Undislike        func(childComplexity int, input UndislikeInput) int
+		Unfollow         func(childComplexity int, input UnfollowInput) int
+		Unlike           func(childComplexity int, input UnlikeInput) int
+		UpdateFolder     func(childComplexity int, input UpdateFolderInput) int
+		UpdateProfile    func(childComplexity int, input UpdateProfileInput) int
 	}
 
 	PageInfo struct {
@@ -166,14 +343,25 @@ type ComplexityRoot struct {
 		StartCursor     func(childComplexity int) int
 	}
 
+	Profile struct {
+		AvatarURL     func(childComplexity int) int
+		BackgroundURL func(childComplexity int) int
+		Name          func(childComplexity int) int
+		Signature     func(childComplexity int) int
+	}
+
 	Query struct {
-		Folder       func(childComplexity int, id string) int
-		Interactive  func(childComplexity int, biz string, bizID string) int
-		Interactives func(childComplexity int, subjects []*SubjectInput) int
-		Node         func(childComplexity int, id string) int
-		Nodes        func(childComplexity int, ids []string) int
-		User         func(childComplexity int, userID string) int
-		Viewer       func(childComplexity int) int
+		Conversation  func(childComplexity int, with string) int
+		Conversations func(childComplexity int, first *int, after *string) int
+		Feed          func(childComplexity int, first *int, after *string) int
+		Folder        func(childComplexity int, id string) int
+		Interactive   func(childComplexity int, biz string, bizID string) int
+		Interactives  func(childComplexity int, subjects []*SubjectInput) int
+		Node          func(childComplexity int, id string) int
+		Nodes         func(childComplexity int, ids []string) int
+		User          func(childComplexity int, userID string) int
+		Video         func(childComplexity int, videoID string) int
+		Viewer        func(childComplexity int) int
 	}
 
 	Read struct {
@@ -200,8 +388,20 @@ type ComplexityRoot struct {
 		Interactive func(childComplexity int) int
 	}
 
+	SendMessagePayload struct {
+		Message func(childComplexity int) int
+	}
+
+	SessionPayload struct {
+		ExpiresAt func(childComplexity int) int
+		Token     func(childComplexity int) int
+		User      func(childComplexity int) int
+	}
+
 	Subscription struct {
+		CommentsChanged    func(childComplexity int, biz string, bizID string, after *string) int
 		InteractiveChanged func(childComplexity int, subjects []*SubjectInput) int
+		Messages           func(childComplexity int, after *string) int
 	}
 
 	UncollectPayload struct {
@@ -216,18 +416,67 @@ type ComplexityRoot struct {
 		Interactive func(childComplexity int) int
 	}
 
+	UnfollowPayload struct {
+		Changed     func(childComplexity int) int
+		Durability  func(childComplexity int) int
+		Interactive func(childComplexity int) int
+	}
+
 	UnlikePayload struct {
 		Changed     func(childComplexity int) int
 		Durability  func(childComplexity int) int
 		Interactive func(childComplexity int) int
 	}
 
+	UpdateProfilePayload struct {
+		User func(childComplexity int) int
+	}
+
 	User struct {
-		Folders func(childComplexity int, first *int, after *string) int
-		ID      func(childComplexity int) int
-		Likes   func(childComplexity int, biz *string, first *int, after *string) int
-		Reads   func(childComplexity int, biz *string, first *int, after *string) int
-		UserID  func(childComplexity int) int
+		Folders     func(childComplexity int, first *int, after *string) int
+		Followers   func(childComplexity int, first *int, after *string) int
+		Following   func(childComplexity int, biz *string, first *int, after *string) int
+		Friends     func(childComplexity int, first *int, after *string) int
+		ID          func(childComplexity int) int
+		Interactive func(childComplexity int) int
+		Likes       func(childComplexity int, biz *string, first *int, after *string) int
+		Profile     func(childComplexity int) int
+		Reads       func(childComplexity int, biz *string, first *int, after *string) int
+		Totals      func(childComplexity int) int
+		UserID      func(childComplexity int) int
+		Videos      func(childComplexity int, first *int, after *string) int
+		Works       func(childComplexity int, biz *string, first *int, after *string) int
+	}
+
+	UserTotals struct {
+		Collections   func(childComplexity int) int
+		Comments      func(childComplexity int) int
+		Followers     func(childComplexity int) int
+		Following     func(childComplexity int) int
+		Likes         func(childComplexity int) int
+		LikesReceived func(childComplexity int) int
+		Works         func(childComplexity int) int
+	}
+
+	Video struct {
+		At          func(childComplexity int) int
+		Author      func(childComplexity int) int
+		CoverURL    func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Interactive func(childComplexity int) int
+		PlayURL     func(childComplexity int) int
+		Title       func(childComplexity int) int
+		VideoID     func(childComplexity int) int
+	}
+
+	VideoConnection struct {
+		Edges    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	VideoEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 }
 
@@ -240,11 +489,31 @@ type CollectedResolver interface {
 
 	Folder(ctx context.Context, obj *storage.Collected) (*storage.Folder, error)
 }
+type CommentResolver interface {
+	Subject(ctx context.Context, obj *storage.Comment) (*storage.Interactive, error)
+
+	Parent(ctx context.Context, obj *storage.Comment) (*storage.Comment, error)
+
+	Replies(ctx context.Context, obj *storage.Comment, first *int, after *string) (*CommentConnection, error)
+	Interactive(ctx context.Context, obj *storage.Comment) (*storage.Interactive, error)
+}
+type ConversationResolver interface {
+	Messages(ctx context.Context, obj *storage.Conversation, first *int, after *string) (*MessageConnection, error)
+}
 type FolderResolver interface {
 	Items(ctx context.Context, obj *storage.Folder, first *int, after *string) (*CollectedConnection, error)
 }
+type FollowedResolver interface {
+	Interactive(ctx context.Context, obj *storage.Followed) (*storage.Interactive, error)
+}
+type FriendResolver interface {
+	LatestMessage(ctx context.Context, obj *storage.Friend) (*storage.DirectMessage, error)
+}
 type InteractiveResolver interface {
 	Likers(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*LikedConnection, error)
+	Followers(ctx context.Context, obj *storage.Interactive, first *int, after *string) (*FollowedConnection, error)
+	CommentCount(ctx context.Context, obj *storage.Interactive) (int64, error)
+	Comments(ctx context.Context, obj *storage.Interactive, first *int, after *string, order *storage.CommentOrder) (*CommentConnection, error)
 }
 type LikedResolver interface {
 	Interactive(ctx context.Context, obj *storage.Liked) (*storage.Interactive, error)
@@ -257,9 +526,24 @@ type MutationResolver interface {
 	Undislike(ctx context.Context, input UndislikeInput) (*UndislikePayload, error)
 	Collect(ctx context.Context, input CollectInput) (*CollectPayload, error)
 	Uncollect(ctx context.Context, input UncollectInput) (*UncollectPayload, error)
+	Follow(ctx context.Context, input FollowInput) (*FollowPayload, error)
+	Unfollow(ctx context.Context, input UnfollowInput) (*UnfollowPayload, error)
 	CreateFolder(ctx context.Context, input CreateFolderInput) (*FolderPayload, error)
 	UpdateFolder(ctx context.Context, input UpdateFolderInput) (*FolderPayload, error)
+	AddComment(ctx context.Context, input AddCommentInput) (*AddCommentPayload, error)
+	EditComment(ctx context.Context, input EditCommentInput) (*EditCommentPayload, error)
+	DeleteComment(ctx context.Context, input DeleteCommentInput) (*DeleteCommentPayload, error)
+	Register(ctx context.Context, input RegisterInput) (*SessionPayload, error)
+	LogIn(ctx context.Context, input LogInInput) (*SessionPayload, error)
+	RefreshToken(ctx context.Context) (*SessionPayload, error)
+	ChangePassword(ctx context.Context, input ChangePasswordInput) (*SessionPayload, error)
+	LogOutEverywhere(ctx context.Context) (*LogOutEverywherePayload, error)
+	UpdateProfile(ctx context.Context, input UpdateProfileInput) (*UpdateProfilePayload, error)
+	SendMessage(ctx context.Context, input SendMessageInput) (*SendMessagePayload, error)
+	MarkRead(ctx context.Context, input MarkReadInput) (*MarkReadPayload, error)
+	DeleteVideo(ctx context.Context, input DeleteVideoInput) (*DeleteVideoPayload, error)
 	DeleteFolder(ctx context.Context, input DeleteFolderInput) (*DeleteFolderPayload, error)
+	DeclareSubjects(ctx context.Context, input DeclareSubjectsInput) (*DeclareSubjectsPayload, error)
 }
 type QueryResolver interface {
 	Interactive(ctx context.Context, biz string, bizID string) (*storage.Interactive, error)
@@ -267,6 +551,10 @@ type QueryResolver interface {
 	Viewer(ctx context.Context) (*storage.User, error)
 	User(ctx context.Context, userID string) (*storage.User, error)
 	Folder(ctx context.Context, id string) (*storage.Folder, error)
+	Feed(ctx context.Context, first *int, after *string) (*VideoConnection, error)
+	Video(ctx context.Context, videoID string) (*storage.Video, error)
+	Conversations(ctx context.Context, first *int, after *string) (*ConversationConnection, error)
+	Conversation(ctx context.Context, with string) (*storage.Conversation, error)
 	Node(ctx context.Context, id string) (storage.Node, error)
 	Nodes(ctx context.Context, ids []string) ([]storage.Node, error)
 }
@@ -275,11 +563,24 @@ type ReadResolver interface {
 }
 type SubscriptionResolver interface {
 	InteractiveChanged(ctx context.Context, subjects []*SubjectInput) (<-chan *storage.Interactive, error)
+	CommentsChanged(ctx context.Context, biz string, bizID string, after *string) (<-chan *CommentEvent, error)
+	Messages(ctx context.Context, after *string) (<-chan *storage.DirectMessage, error)
 }
 type UserResolver interface {
 	Likes(ctx context.Context, obj *storage.User, biz *string, first *int, after *string) (*LikedConnection, error)
 	Folders(ctx context.Context, obj *storage.User, first *int, after *string) (*FolderConnection, error)
 	Reads(ctx context.Context, obj *storage.User, biz *string, first *int, after *string) (*ReadConnection, error)
+	Following(ctx context.Context, obj *storage.User, biz *string, first *int, after *string) (*FollowedConnection, error)
+	Followers(ctx context.Context, obj *storage.User, first *int, after *string) (*FollowedConnection, error)
+	Friends(ctx context.Context, obj *storage.User, first *int, after *string) (*FriendConnection, error)
+	Works(ctx context.Context, obj *storage.User, biz *string, first *int, after *string) (*InteractiveConnection, error)
+	Totals(ctx context.Context, obj *storage.User) (*storage.UserTotals, error)
+	Interactive(ctx context.Context, obj *storage.User) (*storage.Interactive, error)
+	Videos(ctx context.Context, obj *storage.User, first *int, after *string) (*VideoConnection, error)
+	Profile(ctx context.Context, obj *storage.User) (*storage.Profile, error)
+}
+type VideoResolver interface {
+	Interactive(ctx context.Context, obj *storage.Video) (*storage.Interactive, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -299,6 +600,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	ec := newExecutionContext(nil, e, nil)
 	_ = ec
 	switch typeName + "." + field {
+
+	case "AddCommentPayload.comment":
+		if e.ComplexityRoot.AddCommentPayload.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddCommentPayload.Comment(childComplexity), true
+	case "AddCommentPayload.interactive":
+		if e.ComplexityRoot.AddCommentPayload.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddCommentPayload.Interactive(childComplexity), true
 
 	case "CollectPayload.changed":
 		if e.ComplexityRoot.CollectPayload.Changed == nil {
@@ -376,6 +690,229 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CollectedEdge.Node(childComplexity), true
 
+	case "Comment.at":
+		if e.ComplexityRoot.Comment.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.At(childComplexity), true
+	case "Comment.author":
+		if e.ComplexityRoot.Comment.Author == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Author(childComplexity), true
+	case "Comment.commentId":
+		if e.ComplexityRoot.Comment.CommentID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.CommentID(childComplexity), true
+	case "Comment.deleted":
+		if e.ComplexityRoot.Comment.Deleted == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Deleted(childComplexity), true
+	case "Comment.editedAt":
+		if e.ComplexityRoot.Comment.EditedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.EditedAt(childComplexity), true
+	case "Comment.id":
+		if e.ComplexityRoot.Comment.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.ID(childComplexity), true
+	case "Comment.interactive":
+		if e.ComplexityRoot.Comment.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Interactive(childComplexity), true
+	case "Comment.parent":
+		if e.ComplexityRoot.Comment.Parent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Parent(childComplexity), true
+	case "Comment.replies":
+		if e.ComplexityRoot.Comment.Replies == nil {
+			break
+		}
+
+		args, err := ec.field_Comment_replies_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Comment.Replies(childComplexity, args["first"].(*int), args["after"].(*string)), true
+	case "Comment.replyCount":
+		if e.ComplexityRoot.Comment.ReplyCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.ReplyCount(childComplexity), true
+	case "Comment.subject":
+		if e.ComplexityRoot.Comment.Subject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Subject(childComplexity), true
+	case "Comment.text":
+		if e.ComplexityRoot.Comment.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Text(childComplexity), true
+
+	case "CommentConnection.changesCursor":
+		if e.ComplexityRoot.CommentConnection.ChangesCursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.ChangesCursor(childComplexity), true
+	case "CommentConnection.edges":
+		if e.ComplexityRoot.CommentConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.Edges(childComplexity), true
+	case "CommentConnection.pageInfo":
+		if e.ComplexityRoot.CommentConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.PageInfo(childComplexity), true
+
+	case "CommentEdge.cursor":
+		if e.ComplexityRoot.CommentEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEdge.Cursor(childComplexity), true
+	case "CommentEdge.node":
+		if e.ComplexityRoot.CommentEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEdge.Node(childComplexity), true
+
+	case "CommentEvent.comment":
+		if e.ComplexityRoot.CommentEvent.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEvent.Comment(childComplexity), true
+	case "CommentEvent.cursor":
+		if e.ComplexityRoot.CommentEvent.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEvent.Cursor(childComplexity), true
+	case "CommentEvent.kind":
+		if e.ComplexityRoot.CommentEvent.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEvent.Kind(childComplexity), true
+
+	case "Conversation.id":
+		if e.ComplexityRoot.Conversation.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Conversation.ID(childComplexity), true
+	case "Conversation.latest":
+		if e.ComplexityRoot.Conversation.Latest == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Conversation.Latest(childComplexity), true
+	case "Conversation.messages":
+		if e.ComplexityRoot.Conversation.Messages == nil {
+			break
+		}
+
+		args, err := ec.field_Conversation_messages_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Conversation.Messages(childComplexity, args["first"].(*int), args["after"].(*string)), true
+	case "Conversation.unread":
+		if e.ComplexityRoot.Conversation.Unread == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Conversation.Unread(childComplexity), true
+	case "Conversation.with":
+		if e.ComplexityRoot.Conversation.With == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Conversation.With(childComplexity), true
+
+	case "ConversationConnection.edges":
+		if e.ComplexityRoot.ConversationConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConversationConnection.Edges(childComplexity), true
+	case "ConversationConnection.messagesCursor":
+		if e.ComplexityRoot.ConversationConnection.MessagesCursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConversationConnection.MessagesCursor(childComplexity), true
+	case "ConversationConnection.pageInfo":
+		if e.ComplexityRoot.ConversationConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConversationConnection.PageInfo(childComplexity), true
+
+	case "ConversationEdge.cursor":
+		if e.ComplexityRoot.ConversationEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConversationEdge.Cursor(childComplexity), true
+	case "ConversationEdge.node":
+		if e.ComplexityRoot.ConversationEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ConversationEdge.Node(childComplexity), true
+
+	case "DeclareSubjectsPayload.durability":
+		if e.ComplexityRoot.DeclareSubjectsPayload.Durability == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeclareSubjectsPayload.Durability(childComplexity), true
+	case "DeclareSubjectsPayload.interactives":
+		if e.ComplexityRoot.DeclareSubjectsPayload.Interactives == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeclareSubjectsPayload.Interactives(childComplexity), true
+
+	case "DeleteCommentPayload.deletedId":
+		if e.ComplexityRoot.DeleteCommentPayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteCommentPayload.DeletedID(childComplexity), true
+	case "DeleteCommentPayload.interactive":
+		if e.ComplexityRoot.DeleteCommentPayload.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteCommentPayload.Interactive(childComplexity), true
+
 	case "DeleteFolderPayload.deletedId":
 		if e.ComplexityRoot.DeleteFolderPayload.DeletedID == nil {
 			break
@@ -388,6 +925,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteFolderPayload.ItemCount(childComplexity), true
+
+	case "DeleteVideoPayload.deletedId":
+		if e.ComplexityRoot.DeleteVideoPayload.DeletedID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteVideoPayload.DeletedID(childComplexity), true
+	case "DeleteVideoPayload.interactive":
+		if e.ComplexityRoot.DeleteVideoPayload.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteVideoPayload.Interactive(childComplexity), true
 
 	case "DislikePayload.changed":
 		if e.ComplexityRoot.DislikePayload.Changed == nil {
@@ -407,6 +957,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DislikePayload.Interactive(childComplexity), true
+
+	case "EditCommentPayload.comment":
+		if e.ComplexityRoot.EditCommentPayload.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EditCommentPayload.Comment(childComplexity), true
+	case "EditCommentPayload.interactive":
+		if e.ComplexityRoot.EditCommentPayload.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EditCommentPayload.Interactive(childComplexity), true
 
 	case "Folder.createdAt":
 		if e.ComplexityRoot.Folder.CreatedAt == nil {
@@ -507,6 +1070,127 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FolderPayload.Folder(childComplexity), true
 
+	case "FollowPayload.changed":
+		if e.ComplexityRoot.FollowPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.Changed(childComplexity), true
+	case "FollowPayload.durability":
+		if e.ComplexityRoot.FollowPayload.Durability == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.Durability(childComplexity), true
+	case "FollowPayload.interactive":
+		if e.ComplexityRoot.FollowPayload.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.Interactive(childComplexity), true
+
+	case "Followed.at":
+		if e.ComplexityRoot.Followed.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Followed.At(childComplexity), true
+	case "Followed.id":
+		if e.ComplexityRoot.Followed.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Followed.ID(childComplexity), true
+	case "Followed.interactive":
+		if e.ComplexityRoot.Followed.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Followed.Interactive(childComplexity), true
+	case "Followed.user":
+		if e.ComplexityRoot.Followed.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Followed.User(childComplexity), true
+
+	case "FollowedConnection.edges":
+		if e.ComplexityRoot.FollowedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowedConnection.Edges(childComplexity), true
+	case "FollowedConnection.pageInfo":
+		if e.ComplexityRoot.FollowedConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowedConnection.PageInfo(childComplexity), true
+
+	case "FollowedEdge.cursor":
+		if e.ComplexityRoot.FollowedEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowedEdge.Cursor(childComplexity), true
+	case "FollowedEdge.node":
+		if e.ComplexityRoot.FollowedEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowedEdge.Node(childComplexity), true
+
+	case "Friend.latestMessage":
+		if e.ComplexityRoot.Friend.LatestMessage == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Friend.LatestMessage(childComplexity), true
+	case "Friend.since":
+		if e.ComplexityRoot.Friend.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Friend.Since(childComplexity), true
+	case "Friend.user":
+		if e.ComplexityRoot.Friend.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Friend.User(childComplexity), true
+
+	case "FriendConnection.edges":
+		if e.ComplexityRoot.FriendConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendConnection.Edges(childComplexity), true
+	case "FriendConnection.pageInfo":
+		if e.ComplexityRoot.FriendConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendConnection.PageInfo(childComplexity), true
+
+	case "FriendEdge.cursor":
+		if e.ComplexityRoot.FriendEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendEdge.Cursor(childComplexity), true
+	case "FriendEdge.node":
+		if e.ComplexityRoot.FriendEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendEdge.Node(childComplexity), true
+
+	case "Interactive.author":
+		if e.ComplexityRoot.Interactive.Author == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Interactive.Author(childComplexity), true
 	case "Interactive.biz":
 		if e.ComplexityRoot.Interactive.Biz == nil {
 			break
@@ -531,12 +1215,52 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Interactive.Collected(childComplexity), true
+	case "Interactive.commentCount":
+		if e.ComplexityRoot.Interactive.CommentCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Interactive.CommentCount(childComplexity), true
+	case "Interactive.comments":
+		if e.ComplexityRoot.Interactive.Comments == nil {
+			break
+		}
+
+		args, err := ec.field_Interactive_comments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Interactive.Comments(childComplexity, args["first"].(*int), args["after"].(*string), args["order"].(*storage.CommentOrder)), true
 	case "Interactive.dislikeCount":
 		if e.ComplexityRoot.Interactive.DislikeCount == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Interactive.DislikeCount(childComplexity), true
+	case "Interactive.followed":
+		if e.ComplexityRoot.Interactive.Followed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Interactive.Followed(childComplexity), true
+	case "Interactive.followerCount":
+		if e.ComplexityRoot.Interactive.FollowerCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Interactive.FollowerCount(childComplexity), true
+	case "Interactive.followers":
+		if e.ComplexityRoot.Interactive.Followers == nil {
+			break
+		}
+
+		args, err := ec.field_Interactive_followers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Interactive.Followers(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "Interactive.freshness":
 		if e.ComplexityRoot.Interactive.Freshness == nil {
 			break
@@ -590,6 +1314,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Interactive.Version(childComplexity), true
+
+	case "InteractiveConnection.edges":
+		if e.ComplexityRoot.InteractiveConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InteractiveConnection.Edges(childComplexity), true
+	case "InteractiveConnection.pageInfo":
+		if e.ComplexityRoot.InteractiveConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InteractiveConnection.PageInfo(childComplexity), true
+
+	case "InteractiveEdge.cursor":
+		if e.ComplexityRoot.InteractiveEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InteractiveEdge.Cursor(childComplexity), true
+	case "InteractiveEdge.node":
+		if e.ComplexityRoot.InteractiveEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InteractiveEdge.Node(childComplexity), true
 
 	case "LikePayload.changed":
 		if e.ComplexityRoot.LikePayload.Changed == nil {
@@ -667,6 +1417,99 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.LikedEdge.Node(childComplexity), true
 
+	case "LogOutEverywherePayload.user":
+		if e.ComplexityRoot.LogOutEverywherePayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LogOutEverywherePayload.User(childComplexity), true
+
+	case "MarkReadPayload.conversation":
+		if e.ComplexityRoot.MarkReadPayload.Conversation == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MarkReadPayload.Conversation(childComplexity), true
+
+	case "Message.at":
+		if e.ComplexityRoot.Message.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Message.At(childComplexity), true
+	case "Message.from":
+		if e.ComplexityRoot.Message.From == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Message.From(childComplexity), true
+	case "Message.id":
+		if e.ComplexityRoot.Message.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Message.ID(childComplexity), true
+	case "Message.text":
+		if e.ComplexityRoot.Message.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Message.Text(childComplexity), true
+	case "Message.to":
+		if e.ComplexityRoot.Message.To == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Message.To(childComplexity), true
+
+	case "MessageConnection.edges":
+		if e.ComplexityRoot.MessageConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MessageConnection.Edges(childComplexity), true
+	case "MessageConnection.pageInfo":
+		if e.ComplexityRoot.MessageConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MessageConnection.PageInfo(childComplexity), true
+
+	case "MessageEdge.cursor":
+		if e.ComplexityRoot.MessageEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MessageEdge.Cursor(childComplexity), true
+	case "MessageEdge.node":
+		if e.ComplexityRoot.MessageEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MessageEdge.Node(childComplexity), true
+
+	case "Mutation.addComment":
+		if e.ComplexityRoot.Mutation.AddComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddComment(childComplexity, args["input"].(AddCommentInput)), true
+	case "Mutation.changePassword":
+		if e.ComplexityRoot.Mutation.ChangePassword == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_changePassword_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ChangePassword(childComplexity, args["input"].(ChangePasswordInput)), true
 	case "Mutation.collect":
 		if e.ComplexityRoot.Mutation.Collect == nil {
 			break
@@ -689,6 +1532,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateFolder(childComplexity, args["input"].(CreateFolderInput)), true
+	case "Mutation.declareSubjects":
+		if e.ComplexityRoot.Mutation.DeclareSubjects == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_declareSubjects_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeclareSubjects(childComplexity, args["input"].(DeclareSubjectsInput)), true
+	case "Mutation.deleteComment":
+		if e.ComplexityRoot.Mutation.DeleteComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteComment(childComplexity, args["input"].(DeleteCommentInput)), true
 	case "Mutation.deleteFolder":
 		if e.ComplexityRoot.Mutation.DeleteFolder == nil {
 			break
@@ -700,6 +1565,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteFolder(childComplexity, args["input"].(DeleteFolderInput)), true
+	case "Mutation.deleteVideo":
+		if e.ComplexityRoot.Mutation.DeleteVideo == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteVideo_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteVideo(childComplexity, args["input"].(DeleteVideoInput)), true
 	case "Mutation.dislike":
 		if e.ComplexityRoot.Mutation.Dislike == nil {
 			break
@@ -711,6 +1587,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Dislike(childComplexity, args["input"].(DislikeInput)), true
+	case "Mutation.editComment":
+		if e.ComplexityRoot.Mutation.EditComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_editComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EditComment(childComplexity, args["input"].(EditCommentInput)), true
+	case "Mutation.follow":
+		if e.ComplexityRoot.Mutation.Follow == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_follow_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Follow(childComplexity, args["input"].(FollowInput)), true
 	case "Mutation.like":
 		if e.ComplexityRoot.Mutation.Like == nil {
 			break
@@ -722,6 +1620,34 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Like(childComplexity, args["input"].(LikeInput)), true
+	case "Mutation.logIn":
+		if e.ComplexityRoot.Mutation.LogIn == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_logIn_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.LogIn(childComplexity, args["input"].(LogInInput)), true
+	case "Mutation.logOutEverywhere":
+		if e.ComplexityRoot.Mutation.LogOutEverywhere == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.LogOutEverywhere(childComplexity), true
+	case "Mutation.markRead":
+		if e.ComplexityRoot.Mutation.MarkRead == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_markRead_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.MarkRead(childComplexity, args["input"].(MarkReadInput)), true
 	case "Mutation.read":
 		if e.ComplexityRoot.Mutation.Read == nil {
 			break
@@ -733,6 +1659,34 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Read(childComplexity, args["input"].(ReadInput)), true
+	case "Mutation.refreshToken":
+		if e.ComplexityRoot.Mutation.RefreshToken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.RefreshToken(childComplexity), true
+	case "Mutation.register":
+		if e.ComplexityRoot.Mutation.Register == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_register_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Register(childComplexity, args["input"].(RegisterInput)), true
+	case "Mutation.sendMessage":
+		if e.ComplexityRoot.Mutation.SendMessage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_sendMessage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SendMessage(childComplexity, args["input"].(SendMessageInput)), true
 	case "Mutation.uncollect":
 		if e.ComplexityRoot.Mutation.Uncollect == nil {
 			break
@@ -755,6 +1709,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Undislike(childComplexity, args["input"].(UndislikeInput)), true
+	case "Mutation.unfollow":
+		if e.ComplexityRoot.Mutation.Unfollow == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unfollow_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Unfollow(childComplexity, args["input"].(UnfollowInput)), true
 	case "Mutation.unlike":
 		if e.ComplexityRoot.Mutation.Unlike == nil {
 			break
@@ -777,6 +1742,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateFolder(childComplexity, args["input"].(UpdateFolderInput)), true
+	case "Mutation.updateProfile":
+		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateProfile_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["input"].(UpdateProfileInput)), true
 
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
@@ -803,6 +1779,64 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
 
+	case "Profile.avatarUrl":
+		if e.ComplexityRoot.Profile.AvatarURL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Profile.AvatarURL(childComplexity), true
+	case "Profile.backgroundUrl":
+		if e.ComplexityRoot.Profile.BackgroundURL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Profile.BackgroundURL(childComplexity), true
+	case "Profile.name":
+		if e.ComplexityRoot.Profile.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Profile.Name(childComplexity), true
+	case "Profile.signature":
+		if e.ComplexityRoot.Profile.Signature == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Profile.Signature(childComplexity), true
+
+	case "Query.conversation":
+		if e.ComplexityRoot.Query.Conversation == nil {
+			break
+		}
+
+		args, err := ec.field_Query_conversation_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Conversation(childComplexity, args["with"].(string)), true
+	case "Query.conversations":
+		if e.ComplexityRoot.Query.Conversations == nil {
+			break
+		}
+
+		args, err := ec.field_Query_conversations_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Conversations(childComplexity, args["first"].(*int), args["after"].(*string)), true
+	case "Query.feed":
+		if e.ComplexityRoot.Query.Feed == nil {
+			break
+		}
+
+		args, err := ec.field_Query_feed_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Feed(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "Query.folder":
 		if e.ComplexityRoot.Query.Folder == nil {
 			break
@@ -870,6 +1904,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.User(childComplexity, args["userId"].(string)), true
+	case "Query.video":
+		if e.ComplexityRoot.Query.Video == nil {
+			break
+		}
+
+		args, err := ec.field_Query_video_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Video(childComplexity, args["videoId"].(string)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -953,6 +1998,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ReadPayload.Interactive(childComplexity), true
 
+	case "SendMessagePayload.message":
+		if e.ComplexityRoot.SendMessagePayload.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SendMessagePayload.Message(childComplexity), true
+
+	case "SessionPayload.expiresAt":
+		if e.ComplexityRoot.SessionPayload.ExpiresAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionPayload.ExpiresAt(childComplexity), true
+	case "SessionPayload.token":
+		if e.ComplexityRoot.SessionPayload.Token == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionPayload.Token(childComplexity), true
+	case "SessionPayload.user":
+		if e.ComplexityRoot.SessionPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionPayload.User(childComplexity), true
+
+	case "Subscription.commentsChanged":
+		if e.ComplexityRoot.Subscription.CommentsChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_commentsChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.CommentsChanged(childComplexity, args["biz"].(string), args["bizId"].(string), args["after"].(*string)), true
 	case "Subscription.interactiveChanged":
 		if e.ComplexityRoot.Subscription.InteractiveChanged == nil {
 			break
@@ -964,6 +2046,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.InteractiveChanged(childComplexity, args["subjects"].([]*SubjectInput)), true
+	case "Subscription.messages":
+		if e.ComplexityRoot.Subscription.Messages == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_messages_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.Messages(childComplexity, args["after"].(*string)), true
 
 	case "UncollectPayload.changed":
 		if e.ComplexityRoot.UncollectPayload.Changed == nil {
@@ -1003,6 +2096,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UndislikePayload.Interactive(childComplexity), true
 
+	case "UnfollowPayload.changed":
+		if e.ComplexityRoot.UnfollowPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnfollowPayload.Changed(childComplexity), true
+	case "UnfollowPayload.durability":
+		if e.ComplexityRoot.UnfollowPayload.Durability == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnfollowPayload.Durability(childComplexity), true
+	case "UnfollowPayload.interactive":
+		if e.ComplexityRoot.UnfollowPayload.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnfollowPayload.Interactive(childComplexity), true
+
 	case "UnlikePayload.changed":
 		if e.ComplexityRoot.UnlikePayload.Changed == nil {
 			break
@@ -1022,6 +2134,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UnlikePayload.Interactive(childComplexity), true
 
+	case "UpdateProfilePayload.user":
+		if e.ComplexityRoot.UpdateProfilePayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateProfilePayload.User(childComplexity), true
+
 	case "User.folders":
 		if e.ComplexityRoot.User.Folders == nil {
 			break
@@ -1033,12 +2152,51 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Folders(childComplexity, args["first"].(*int), args["after"].(*string)), true
+	case "User.followers":
+		if e.ComplexityRoot.User.Followers == nil {
+			break
+		}
+
+		args, err := ec.field_User_followers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Followers(childComplexity, args["first"].(*int), args["after"].(*string)), true
+	case "User.following":
+		if e.ComplexityRoot.User.Following == nil {
+			break
+		}
+
+		args, err := ec.field_User_following_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Following(childComplexity, args["biz"].(*string), args["first"].(*int), args["after"].(*string)), true
+	case "User.friends":
+		if e.ComplexityRoot.User.Friends == nil {
+			break
+		}
+
+		args, err := ec.field_User_friends_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Friends(childComplexity, args["first"].(*int), args["after"].(*string)), true
 	case "User.id":
 		if e.ComplexityRoot.User.ID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
+	case "User.interactive":
+		if e.ComplexityRoot.User.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Interactive(childComplexity), true
 	case "User.likes":
 		if e.ComplexityRoot.User.Likes == nil {
 			break
@@ -1050,6 +2208,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Likes(childComplexity, args["biz"].(*string), args["first"].(*int), args["after"].(*string)), true
+	case "User.profile":
+		if e.ComplexityRoot.User.Profile == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Profile(childComplexity), true
 	case "User.reads":
 		if e.ComplexityRoot.User.Reads == nil {
 			break
@@ -1061,12 +2225,158 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Reads(childComplexity, args["biz"].(*string), args["first"].(*int), args["after"].(*string)), true
+	case "User.totals":
+		if e.ComplexityRoot.User.Totals == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Totals(childComplexity), true
 	case "User.userId":
 		if e.ComplexityRoot.User.UserID == nil {
 			break
 		}
 
 		return e.ComplexityRoot.User.UserID(childComplexity), true
+	case "User.videos":
+		if e.ComplexityRoot.User.Videos == nil {
+			break
+		}
+
+		args, err := ec.field_User_videos_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Videos(childComplexity, args["first"].(*int), args["after"].(*string)), true
+	case "User.works":
+		if e.ComplexityRoot.User.Works == nil {
+			break
+		}
+
+		args, err := ec.field_User_works_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Works(childComplexity, args["biz"].(*string), args["first"].(*int), args["after"].(*string)), true
+
+	case "UserTotals.collections":
+		if e.ComplexityRoot.UserTotals.Collections == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserTotals.Collections(childComplexity), true
+	case "UserTotals.comments":
+		if e.ComplexityRoot.UserTotals.Comments == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserTotals.Comments(childComplexity), true
+	case "UserTotals.followers":
+		if e.ComplexityRoot.UserTotals.Followers == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserTotals.Followers(childComplexity), true
+	case "UserTotals.following":
+		if e.ComplexityRoot.UserTotals.Following == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserTotals.Following(childComplexity), true
+	case "UserTotals.likes":
+		if e.ComplexityRoot.UserTotals.Likes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserTotals.Likes(childComplexity), true
+	case "UserTotals.likesReceived":
+		if e.ComplexityRoot.UserTotals.LikesReceived == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserTotals.LikesReceived(childComplexity), true
+	case "UserTotals.works":
+		if e.ComplexityRoot.UserTotals.Works == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserTotals.Works(childComplexity), true
+
+	case "Video.at":
+		if e.ComplexityRoot.Video.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.At(childComplexity), true
+	case "Video.author":
+		if e.ComplexityRoot.Video.Author == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.Author(childComplexity), true
+	case "Video.coverUrl":
+		if e.ComplexityRoot.Video.CoverURL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.CoverURL(childComplexity), true
+	case "Video.id":
+		if e.ComplexityRoot.Video.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.ID(childComplexity), true
+	case "Video.interactive":
+		if e.ComplexityRoot.Video.Interactive == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.Interactive(childComplexity), true
+	case "Video.playUrl":
+		if e.ComplexityRoot.Video.PlayURL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.PlayURL(childComplexity), true
+	case "Video.title":
+		if e.ComplexityRoot.Video.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.Title(childComplexity), true
+	case "Video.videoId":
+		if e.ComplexityRoot.Video.VideoID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Video.VideoID(childComplexity), true
+
+	case "VideoConnection.edges":
+		if e.ComplexityRoot.VideoConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VideoConnection.Edges(childComplexity), true
+	case "VideoConnection.pageInfo":
+		if e.ComplexityRoot.VideoConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VideoConnection.PageInfo(childComplexity), true
+
+	case "VideoEdge.cursor":
+		if e.ComplexityRoot.VideoEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VideoEdge.Cursor(childComplexity), true
+	case "VideoEdge.node":
+		if e.ComplexityRoot.VideoEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VideoEdge.Node(childComplexity), true
 
 	}
 	return 0, false
@@ -1076,17 +2386,31 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAddCommentInput,
+		ec.unmarshalInputChangePasswordInput,
 		ec.unmarshalInputCollectInput,
 		ec.unmarshalInputCreateFolderInput,
+		ec.unmarshalInputDeclareSubjectsInput,
+		ec.unmarshalInputDeleteCommentInput,
 		ec.unmarshalInputDeleteFolderInput,
+		ec.unmarshalInputDeleteVideoInput,
 		ec.unmarshalInputDislikeInput,
+		ec.unmarshalInputEditCommentInput,
+		ec.unmarshalInputFollowInput,
 		ec.unmarshalInputLikeInput,
+		ec.unmarshalInputLogInInput,
+		ec.unmarshalInputMarkReadInput,
 		ec.unmarshalInputReadInput,
+		ec.unmarshalInputRegisterInput,
+		ec.unmarshalInputSendMessageInput,
+		ec.unmarshalInputSubjectDeclaration,
 		ec.unmarshalInputSubjectInput,
 		ec.unmarshalInputUncollectInput,
 		ec.unmarshalInputUndislikeInput,
+		ec.unmarshalInputUnfollowInput,
 		ec.unmarshalInputUnlikeInput,
 		ec.unmarshalInputUpdateFolderInput,
+		ec.unmarshalInputUpdateProfileInput,
 	)
 	first := true
 
@@ -1180,10 +2504,10 @@ func newExecutionContext(
 
 var sources = []*ast.Source{
 	{Name: "../schema.graphqls", Input: `"A moment in UTC, written as RFC 3339, for example 2026-01-31T12:00:00.000001Z."
-scalar Time
+scalar Time @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc3339")
 
 "A whole number of up to 63 bits, written as a JSON number. Counts are never negative."
-scalar Int64
+scalar Int64 @specifiedBy(url: "https://scalars.graphql.org/chillicream/long.html")
 
 "What a user thinks of a subject."
 enum Reaction {
@@ -1197,15 +2521,15 @@ enum Reaction {
 enum Freshness {
   "As of now."
   LIVE
-  "True a while ago. What has changed since is not known."
+  "Outdated, or possibly without the latest changes."
   STALE
-  "Not known at the moment. The counts are zeros in place of them; do not show them as truth."
+  "Not known at present. The counts are zeros as placeholders; do not display them."
   UNAVAILABLE
 }
 
-"Where an acknowledged action is. In both places it survives the death of any one process."
+"Where an acknowledged action is stored. In both places it survives the failure of any single process."
 enum Durability {
-  "The message broker has confirmed it. It reaches the database within moments, if it is not there yet."
+  "The message broker has confirmed it. It reaches the database within moments."
   QUEUED
   "It is in the database."
   PERSISTED
@@ -1219,13 +2543,13 @@ input SubjectInput {
   bizId: ID!
 }
 
-"Anything that can be fetched again by its id."
+"An object that can be refetched by its id."
 interface Node {
-  "Opaque and stable. Do not take it apart; hand it to ` + "`" + `node` + "`" + `."
+  "Opaque and stable. Do not parse it; pass it to ` + "`" + `node` + "`" + `."
   id: ID!
 }
 
-"A subject: how often what was done to it, and what the viewer did."
+"A subject: its counts, and the viewer's own states."
 type Interactive implements Node {
   "Opaque and stable."
   id: ID!
@@ -1233,7 +2557,7 @@ type Interactive implements Node {
   biz: String!
   "The content's id in your own system."
   bizId: ID!
-  "How often it was read, by anyone, each time counted. Includes a read within a second of its payload."
+  "Total number of reads by all users. Includes a read within a second of its payload."
   readCount: Int64!
   "How many users like it."
   likeCount: Int64!
@@ -1241,26 +2565,50 @@ type Interactive implements Node {
   dislikeCount: Int64!
   "How many users have it in a folder."
   collectCount: Int64!
-  "The viewer's like or dislike. Null where there is none, and for anonymous viewers."
+  "How many users follow it."
+  followerCount: Int64!
+  "The author, as last declared by ` + "`" + `declareSubjects` + "`" + `. Null if there is none, or if ` + "`" + `freshness` + "`" + ` is UNAVAILABLE."
+  author: User
+  "The viewer's like or dislike. Null if there is none, and for anonymous viewers."
   liked: Liked
-  "In which of the viewer's folders it lies. Null where in none, and for anonymous viewers."
+  "The viewer's collection of it, with the folder. Null if the viewer has not collected it, and for anonymous viewers."
   collected: Collected
-  "How often the viewer has read it. Includes a read within a second of its payload. Null where never, and for anonymous viewers."
+  "How often the viewer has read it. Includes a read within a second of its payload. Null if never, and for anonymous viewers."
   read: Read
-  "Who likes it, newest first. Needs a viewer."
+  "The viewer's follow. Null if the viewer does not follow it, and for anonymous viewers."
+  followed: Followed
+  "The likes on it, newest first. Requires a signed-in viewer."
   likers(
     "How many to return: 1 to 100."
     first: Int = 20
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): LikedConnection!
-  "Rises with every change of the counts. Of two answers for one subject, the one with the higher version is the newer. 0: never touched."
+  "Its followers, newest first. Requires a signed-in viewer."
+  followers(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): FollowedConnection!
+  "Number of comments, including replies, without deleted ones."
+  commentCount: Int64!
+  "Its comments, without the replies to them."
+  comments(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before, of the same order."
+    after: String
+    "Which come first."
+    order: CommentOrder = NEWEST
+  ): CommentConnection!
+  "Increases with every change of the counts. Of two results for one subject, the one with the higher version is newer. 0 means that no action was ever recorded."
   version: Int64!
   "How far the counts can be trusted."
   freshness: Freshness!
 }
 
-"The like or dislike of one user on one subject. Other users' likes are public; dislikes are seen by their user only."
+"The like or dislike of one user on one subject. Other users' likes are public; dislikes are visible to their user only."
 type Liked implements Node {
   "Opaque and stable."
   id: ID!
@@ -1274,7 +2622,7 @@ type Liked implements Node {
   at: Time!
 }
 
-"One subject in one folder of one user. A user has a subject in one folder at most."
+"One subject in one folder of one user. A user can collect a subject into one folder only."
 type Collected implements Node {
   "Opaque and stable."
   id: ID!
@@ -1282,13 +2630,13 @@ type Collected implements Node {
   interactive: Interactive!
   "Who collected it."
   user: User!
-  "Where it lies."
+  "The folder that contains it."
   folder: Folder!
-  "When it was put there."
+  "When it was collected."
   at: Time!
 }
 
-"What one user has read, and how often. Seen by that user only."
+"A subject that one user has read, and how often. Visible to that user only."
 type Read implements Node {
   "Opaque and stable."
   id: ID!
@@ -1302,42 +2650,172 @@ type Read implements Node {
   lastAt: Time!
 }
 
-"A named place for what its owner collects. Others see it only where it is public."
+"One user follows one subject. Follows are public."
+type Followed implements Node {
+  "Opaque and stable."
+  id: ID!
+  "What is followed."
+  interactive: Interactive!
+  "The follower."
+  user: User!
+  "When the user began to follow it."
+  at: Time!
+}
+
+"A user who follows another one and is followed back."
+type Friend {
+  "The friend."
+  user: User!
+  "When the later of the two began to follow the other."
+  since: Time!
+  "The latest message between the two. Null if there is none, and for all other viewers."
+  latestMessage: Message
+}
+
+"""
+A text that one user has sent to another. Visible to these two only.
+
+Messages of a conversation, and those that a user sends and receives, have a single order, which is the same for both users.
+"""
+type Message implements Node {
+  "Opaque and stable, and the same for both users. It is also an ` + "`" + `after` + "`" + ` of ` + "`" + `messages` + "`" + `."
+  id: ID!
+  "Its sender."
+  from: User!
+  "Its receiver."
+  to: User!
+  "1 to 2,000 characters, in the form of the text of a comment: plain text, to be escaped."
+  text: String!
+  "When it was sent."
+  at: Time!
+}
+
+"""
+A video file that a user has published. Public within the tenant.
+
+Upload one with ` + "`" + `POST /media/videos` + "`" + `: a multipart form of ` + "`" + `title` + "`" + ` and ` + "`" + `file` + "`" + ` (MP4, WebM or QuickTime), with a bearer token.
+"""
+type Video implements Node {
+  "Opaque and stable."
+  id: ID!
+  "A decimal number below 2^53 that rises with time. It is the ` + "`" + `bizId` + "`" + ` of the video as a subject of biz ` + "`" + `video` + "`" + `."
+  videoId: ID!
+  "Who published it."
+  author: User!
+  "1 to 150 characters, in the form of the text of a comment: plain text, to be escaped."
+  title: String!
+  "The path of the file on this site, for a media element. It never changes, and cannot be guessed."
+  playUrl: String!
+  "The path of its cover on this site; a generated picture until there is one."
+  coverUrl: String!
+  "When it was published."
+  at: Time!
+  "The video as a subject: its likes, comments and so on."
+  interactive: Interactive!
+}
+
+"The messages between the viewer and another user. It exists from the first message on."
+type Conversation implements Node {
+  "Opaque and stable. The other user's conversation with the viewer has a different id."
+  id: ID!
+  "The other user."
+  with: User!
+  "The latest message."
+  latest: Message!
+  "How many messages of the other user are not marked as read."
+  unread: Int64!
+  "The messages, newest first."
+  messages(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): MessageConnection!
+}
+
+"A named place for subjects that its owner collects. Other users see it only if it is public."
 type Folder implements Node {
   "Opaque and stable."
   id: ID!
-  "Whose it is."
+  "The user that it belongs to."
   owner: User!
-  "1 to 100 characters. Unique among its owner's folders, upper and lower case being the same."
+  "1 to 100 characters. Unique among its owner's folders, ignoring case."
   name: String!
-  "At most 1,000 characters; empty where there is none."
+  "At most 1,000 characters; empty if there is none."
   description: String!
   "Whether others can see it."
   public: Boolean!
-  "Whether this is where things go that are collected without naming a folder. It can be renamed, not deleted."
+  "Whether subjects collected without a folder go here. The default folder can be renamed, but not deleted."
   default: Boolean!
-  "How many items it holds."
+  "Number of items in it."
   itemCount: Int64!
-  "What it holds, latest collected first."
+  "Its items, most recently collected first."
   items(
     "How many to return: 1 to 100."
     first: Int = 20
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): CollectedConnection!
-  "When it was made."
+  "When it was created."
   createdAt: Time!
   "When its name, description or visibility last changed."
   updatedAt: Time!
 }
 
-"Somebody within the viewer's tenant. Users need no registration: any id is one."
+"An order of comments."
+enum CommentOrder {
+  "The newest first."
+  NEWEST
+  "The oldest first."
+  OLDEST
+  "The most liked first, then the newest. A comment whose likes change can move during pagination."
+  TOP
+}
+
+"""
+A text that a user wrote about a subject, or a reply to one. Public within the tenant.
+
+A comment that was deleted has no text and no author. It keeps its position while it has replies; otherwise it is no longer listed.
+"""
+type Comment implements Node {
+  "Opaque and stable."
+  id: ID!
+  "A decimal number below 2^53 that rises with time. It is the ` + "`" + `bizId` + "`" + ` of the comment as a subject of biz ` + "`" + `comment` + "`" + `."
+  commentId: ID!
+  "What it is about."
+  subject: Interactive!
+  "Its author. Null if it is deleted."
+  author: User
+  "1 to 2,000 characters, counted as Unicode code points, combining marks included; empty if the comment is deleted. It is plain text: escape it, and clip combining marks that extend beyond its lines. Format characters, which are invisible and can turn the text around them (directional marks, overrides and isolates, byte order marks), were removed when it was written; the joiners U+200C and U+200D were not. Of control characters it holds newline and tab only."
+  text: String!
+  "When it was written."
+  at: Time!
+  "When its text last changed. Null if it never did."
+  editedAt: Time
+  "Whether it is deleted."
+  deleted: Boolean!
+  "The comment that it replies to. Null if it is not a reply."
+  parent: Comment
+  "Number of replies, without deleted ones."
+  replyCount: Int64!
+  "The replies to it, the oldest first. A reply has none."
+  replies(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): CommentConnection!
+  "The comment as a subject: its own likes, and the viewer's."
+  interactive: Interactive!
+}
+
+"A user of the viewer's tenant. Users need no registration: every valid id is a user."
 type User implements Node {
   "Opaque and stable."
   id: ID!
   "The id in your own system: the ` + "`" + `sub` + "`" + ` of the user's token."
   userId: ID!
-  "What the user likes, newest first."
+  "The user's likes, newest first."
   likes(
     "Only subjects of this kind."
     biz: String
@@ -1346,14 +2824,14 @@ type User implements Node {
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): LikedConnection!
-  "The user's folders, newest first: all of them for the user, the public ones for others. At most 1,000."
+  "The user's folders, newest first: all of them for the user, only public ones for others. At most 1,000."
   folders(
     "How many to return: 1 to 100."
     first: Int = 20
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): FolderConnection!
-  "What the user has read, latest read first. For the user only; NOT_FOUND for others."
+  "The user's read history, most recent first. For the user only; NOT_FOUND for others."
   reads(
     "Only subjects of this kind."
     biz: String
@@ -1362,17 +2840,92 @@ type User implements Node {
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): ReadConnection!
+  "The subjects that the user follows, newest first."
+  following(
+    "Only subjects of this kind; people are of the kind ` + "`" + `user` + "`" + `. Null: subjects of every kind."
+    biz: String = "user"
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): FollowedConnection!
+  "The user's followers, newest first."
+  followers(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): FollowedConnection!
+  "Users with mutual follows. The newest follows come first: those of the user or those of the friends, whichever are fewer. A page examines at most 500 follows: it may be short, or empty, and still have a next one."
+  friends(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): FriendConnection!
+  "The subjects that have the user as their author, newest first."
+  works(
+    "Only subjects of this kind."
+    biz: String
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): InteractiveConnection!
+  "The user's totals. They include an action within a second of its payload. Requires a signed-in viewer."
+  totals: UserTotals!
+  "The user as a subject, of the kind ` + "`" + `user` + "`" + `: followers, likes and the viewer's own follow."
+  interactive: Interactive!
+  "The videos that the user has published, newest first."
+  videos(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): VideoConnection!
+  "The public data of the user's account. Null for users without an account on this site."
+  profile: Profile
 }
 
-"Where a page lies within its list."
+"The public data of an account."
+type Profile {
+  "The name that the user logs in with."
+  name: String!
+  "A picture of the user: an http or https URL, or a path on this site."
+  avatarUrl: String
+  "The background picture of the profile: likewise a URL or a path."
+  backgroundUrl: String
+  "A short text by the user, empty if there is none."
+  signature: String!
+}
+
+"Totals of a user's actions, and of the actions of others on the user and the user's works."
+type UserTotals {
+  "How many subjects the user follows, of every kind."
+  following: Int64!
+  "How many users follow the user."
+  followers: Int64!
+  "How many subjects the user likes."
+  likes: Int64!
+  "Number of subjects in the user's folders, including private ones."
+  collections: Int64!
+  "Number of comments that the user has written, including replies, without deleted ones."
+  comments: Int64!
+  "Number of subjects that have the user as their author."
+  works: Int64!
+  "Total number of likes on these subjects."
+  likesReceived: Int64!
+}
+
+"The position of a page within its list."
 type PageInfo {
-  "Whether more may follow this page. A list of one ` + "`" + `biz` + "`" + ` examines at most 500 entries of any ` + "`" + `biz` + "`" + ` for a page: the page may then be short, or empty, and still have a next one."
+  "Whether more may follow this page. A list of one ` + "`" + `biz` + "`" + ` examines at most 500 entries of any ` + "`" + `biz` + "`" + ` for a page, and one of friends at most 500 follows: the page may then be short, or empty, and still have a next one."
   hasNextPage: Boolean!
-  "Whether this page was asked for with ` + "`" + `after` + "`" + `. Lists are read forwards only."
+  "Whether this page was requested with ` + "`" + `after` + "`" + `. Lists support forward pagination only."
   hasPreviousPage: Boolean!
-  "The cursor of the first entry. Null where the page is empty."
+  "The cursor of the first entry. Null if the page is empty."
   startCursor: String
-  "The next page's ` + "`" + `after` + "`" + `: the cursor of the last entry, or of a later place where ` + "`" + `hasNextPage` + "`" + ` is true and the page is short. Null where the list has ended without an entry on this page."
+  "The next page's ` + "`" + `after` + "`" + `: the cursor of the last entry, or of a later position if ` + "`" + `hasNextPage` + "`" + ` is true and the page is short. Null if the list has ended and the page is empty."
   endCursor: String
 }
 
@@ -1380,13 +2933,13 @@ type PageInfo {
 type LikedConnection {
   "The entries, in order."
   edges: [LikedEdge!]!
-  "Where this page lies."
+  "The position of this page."
   pageInfo: PageInfo!
 }
 
 "An entry of a page of likes."
 type LikedEdge {
-  "The entry's place, for ` + "`" + `after` + "`" + `. Opaque; good for this very list only."
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
   cursor: String!
   "The like."
   node: Liked!
@@ -1396,13 +2949,13 @@ type LikedEdge {
 type CollectedConnection {
   "The entries, in order."
   edges: [CollectedEdge!]!
-  "Where this page lies."
+  "The position of this page."
   pageInfo: PageInfo!
 }
 
 "An entry of a page of a folder's items."
 type CollectedEdge {
-  "The entry's place, for ` + "`" + `after` + "`" + `. Opaque; good for this very list only."
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
   cursor: String!
   "The item."
   node: Collected!
@@ -1412,70 +2965,230 @@ type CollectedEdge {
 type FolderConnection {
   "The entries, in order."
   edges: [FolderEdge!]!
-  "Where this page lies."
+  "The position of this page."
   pageInfo: PageInfo!
 }
 
 "An entry of a page of folders."
 type FolderEdge {
-  "The entry's place, for ` + "`" + `after` + "`" + `. Opaque; good for this very list only."
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
   cursor: String!
   "The folder."
   node: Folder!
 }
 
-"A page of what was read."
-type ReadConnection {
+"A page of follows."
+type FollowedConnection {
   "The entries, in order."
-  edges: [ReadEdge!]!
-  "Where this page lies."
+  edges: [FollowedEdge!]!
+  "The position of this page."
   pageInfo: PageInfo!
 }
 
-"An entry of a page of what was read."
+"An entry of a page of follows."
+type FollowedEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
+  cursor: String!
+  "The follow."
+  node: Followed!
+}
+
+"A page of friends."
+type FriendConnection {
+  "The entries, in order."
+  edges: [FriendEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+}
+
+"An entry of a page of friends."
+type FriendEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
+  cursor: String!
+  "The friend."
+  node: Friend!
+}
+
+"A page of subjects."
+type InteractiveConnection {
+  "The entries, in order."
+  edges: [InteractiveEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+}
+
+"An entry of a page of subjects."
+type InteractiveEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
+  cursor: String!
+  "The subject."
+  node: Interactive!
+}
+
+"A page of a read history."
+type ReadConnection {
+  "The entries, in order."
+  edges: [ReadEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+}
+
+"An entry of a page of a read history."
 type ReadEdge {
-  "The entry's place, for ` + "`" + `after` + "`" + `. Opaque; good for this very list only."
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
   cursor: String!
   "What was read."
   node: Read!
 }
 
-"""
-Everything that can be asked. Anonymous viewers may ask for subjects and their counts; all else needs a viewer.
+"A page of comments."
+type CommentConnection {
+  "The entries, in order."
+  edges: [CommentEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+  "The ` + "`" + `after` + "`" + ` with which ` + "`" + `commentsChanged` + "`" + ` continues from this page: it streams every change of the subject's comments that the page does not include."
+  changesCursor: String!
+}
 
-Errors carry one of these in ` + "`" + `extensions.code` + "`" + `: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL. RATE_LIMITED comes with ` + "`" + `extensions.retryAfter` + "`" + `: after how many seconds the same request may pass.
+"An entry of a page of comments."
+type CommentEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list and order only."
+  cursor: String!
+  "The comment."
+  node: Comment!
+}
+
+"A page of videos."
+type VideoConnection {
+  "The entries, in order."
+  edges: [VideoEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+}
+
+"An entry of a page of videos."
+type VideoEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
+  cursor: String!
+  "The video."
+  node: Video!
+}
+
+"A page of messages."
+type MessageConnection {
+  "The entries, in order."
+  edges: [MessageEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+}
+
+"An entry of a page of messages."
+type MessageEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
+  cursor: String!
+  "The message."
+  node: Message!
+}
+
+"A page of conversations."
+type ConversationConnection {
+  "The entries, in order."
+  edges: [ConversationEdge!]!
+  "The position of this page."
+  pageInfo: PageInfo!
+  "The ` + "`" + `after` + "`" + ` with which ` + "`" + `messages` + "`" + ` continues from this page: it streams every message that the page does not include."
+  messagesCursor: String!
+}
+
+"An entry of a page of conversations."
+type ConversationEdge {
+  "The entry's position, for ` + "`" + `after` + "`" + `. Opaque; valid for this list only."
+  cursor: String!
+  "The conversation."
+  node: Conversation!
+}
+
+"How a comment changed."
+enum CommentEventKind {
+  "It was added."
+  ADDED
+  "Its text was changed. If that was soon after it was added, this is its only event."
+  EDITED
+  "It was deleted, or the last reply to a deleted comment was. If it was added shortly before, this may be its only event."
+  DELETED
+}
+
+"A change of one comment of a subject."
+type CommentEvent {
+  "How it changed."
+  kind: CommentEventKind!
+  "The comment as it is now; it may be a reply."
+  comment: Comment!
+  "The ` + "`" + `after` + "`" + ` with which ` + "`" + `commentsChanged` + "`" + ` continues after this event."
+  cursor: String!
+}
+
+"""
+All queries. Anonymous viewers can read subjects, their counts and their comments; everything else requires a signed-in viewer.
+
+Errors have one of these codes in ` + "`" + `extensions.code` + "`" + `: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL. RATE_LIMITED includes ` + "`" + `extensions.retryAfter` + "`" + `, the number of seconds after which the same request can succeed.
 """
 type Query {
-  "One subject. A subject that nobody has touched has zero counts."
+  "One subject. A subject without any action has zero counts."
   interactive(
     "The kind of content."
     biz: String!
     "The content's id in your own system."
     bizId: ID!
   ): Interactive!
-  "Many subjects at once, as a feed page needs them: in the order asked, the same one as often as asked."
+  "Many subjects at once, for a feed page: in the requested order, with duplicates."
   interactives(
     "At most 100."
     subjects: [SubjectInput!]!
   ): [Interactive!]!
-  "Who is asking. Null for anonymous viewers."
+  "The authenticated user of the request. Null for anonymous viewers."
   viewer: User
-  "Somebody within the viewer's tenant."
+  "A user of the viewer's tenant."
   user(
     "The id in your own system: 1 to 128 bytes of printable text."
     userId: ID!
   ): User!
-  "A folder: the viewer's own, or a public one. Null where there is no such folder."
+  "A folder: the viewer's own, or a public one. Null if there is no such folder."
   folder(
     "The folder's ` + "`" + `id` + "`" + `."
     id: ID!
   ): Folder
-  "Whatever has this id. Null where there is nothing of that id for this viewer."
+  "All videos, newest first. NOT_FOUND on sites without videos of their own (` + "`" + `--videos` + "`" + `), as ` + "`" + `video` + "`" + ` and ` + "`" + `User.videos` + "`" + `."
+  feed(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): VideoConnection!
+  "A video. Null if there is none."
+  video(
+    "The video's ` + "`" + `videoId` + "`" + `."
+    videoId: ID!
+  ): Video
+  "The viewer's conversations, those with the latest messages first."
+  conversations(
+    "How many to return: 1 to 100."
+    first: Int = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): ConversationConnection!
+  "The viewer's conversation with another user. Null before the first message."
+  conversation(
+    "The other user's ` + "`" + `userId` + "`" + `."
+    with: ID!
+  ): Conversation
+  "The object with this id. Null if there is none that the viewer can see."
   node(
-    "An ` + "`" + `id` + "`" + ` from an earlier answer."
+    "An ` + "`" + `id` + "`" + ` from an earlier result."
     id: ID!
   ): Node
-  "Many things by their ids, in the order asked, each null where ` + "`" + `node` + "`" + ` would be."
+  "Many objects by their ids, in the requested order, each null where ` + "`" + `node` + "`" + ` would be null."
   nodes(
     "At most 100."
     ids: [ID!]!
@@ -1483,9 +3196,9 @@ type Query {
 }
 
 """
-Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent, and show within a second.
+All mutations. A payload is returned when the action is durable, and the viewer's next query includes it. Repeating an action changes nothing and is not an error, except that every read counts. Reads are visible within a second.
 
-Several in one request run one after another, each for itself: where one fails, ` + "`" + `data` + "`" + ` is null, and the others are done all the same.
+Several mutations in one request run one after another and independently: if one fails, ` + "`" + `data` + "`" + ` is null, but the others are executed.
 """
 type Mutation {
   "Counts one read; ` + "`" + `read` + "`" + ` and ` + "`" + `readCount` + "`" + ` follow within a second. Also for anonymous viewers."
@@ -1493,66 +3206,157 @@ type Mutation {
     "What was read."
     input: ReadInput!
   ): ReadPayload!
-  "Likes a subject. Takes the place of a dislike."
+  "Likes a subject. Replaces a dislike."
   like(
     "What to like."
     input: LikeInput!
   ): LikePayload!
-  "Takes a like back. A dislike stays."
+  "Removes a like. A dislike is kept."
   unlike(
-    "What to like no more."
+    "The subject to unlike."
     input: UnlikeInput!
   ): UnlikePayload!
-  "Dislikes a subject. Takes the place of a like."
+  "Dislikes a subject. Replaces a like."
   dislike(
     "What to dislike."
     input: DislikeInput!
   ): DislikePayload!
-  "Takes a dislike back. A like stays."
+  "Removes a dislike. A like is kept."
   undislike(
-    "What to dislike no more."
+    "The subject to undislike."
     input: UndislikeInput!
   ): UndislikePayload!
-  "Puts a subject into one of the viewer's folders. One that lies in another folder moves; the count stays."
+  "Collects a subject into one of the viewer's folders. A subject in another folder is moved; the count does not change."
   collect(
     "What to collect, and where."
     input: CollectInput!
   ): CollectPayload!
-  "Takes a subject out of the folder it lies in."
+  "Removes a subject from its folder."
   uncollect(
-    "What to take out."
+    "The subject to remove."
     input: UncollectInput!
   ): UncollectPayload!
-  "Makes a folder. A user has at most 1,000."
+  "Follows a subject: a person, or anything else. Users cannot follow themselves."
+  follow(
+    "What to follow."
+    input: FollowInput!
+  ): FollowPayload!
+  "Stops following a subject."
+  unfollow(
+    "The subject to unfollow."
+    input: UnfollowInput!
+  ): UnfollowPayload!
+  "Creates a folder. A user can have at most 1,000."
   createFolder(
     "The new folder."
     input: CreateFolderInput!
   ): FolderPayload!
-  "Renames, describes, publishes or hides a folder. What is left out, or null, stays."
+  "Changes the name, description or visibility of a folder. Omitted and null fields are not changed."
   updateFolder(
     "What to change."
     input: UpdateFolderInput!
   ): FolderPayload!
+  "Adds a comment to a subject, or a reply to a comment. When the payload arrives, it is in the database and visible on every node. While the database is unavailable, this fails with UNAVAILABLE."
+  addComment(
+    "The new comment."
+    input: AddCommentInput!
+  ): AddCommentPayload!
+  "Changes the text of a comment: for its author, the author of its subject and those whose token has the scope ` + "`" + `moderate` + "`" + `. NOT_FOUND for others."
+  editComment(
+    "Which comment, and its new text."
+    input: EditCommentInput!
+  ): EditCommentPayload!
+  "Deletes a comment: for its author, the author of its subject and those whose token has the scope ` + "`" + `moderate` + "`" + `. NOT_FOUND for others, and if it is already deleted."
+  deleteComment(
+    "Which comment."
+    input: DeleteCommentInput!
+  ): DeleteCommentPayload!
+  "Creates an account and logs it in. On sites without accounts of their own (` + "`" + `--accounts` + "`" + `), this and the other mutations of accounts are NOT_FOUND. BAD_USER_INPUT if the name is taken, RATE_LIMITED after too many attempts from one address."
+  register(
+    "The new account."
+    input: RegisterInput!
+  ): SessionPayload!
+  "Logs a user in. UNAUTHENTICATED if there is no such account or the password is wrong, RATE_LIMITED after too many failed attempts for one name or from one address."
+  logIn(
+    "The account."
+    input: LogInInput!
+  ): SessionPayload!
+  "Returns a new token of the viewer's session, whose token has not expired. UNAUTHENTICATED if the session was revoked, or began more than 30 days ago."
+  refreshToken: SessionPayload!
+  "Changes the viewer's password. All tokens of the viewer become invalid within a second, except the one returned."
+  changePassword(
+    "The passwords, before and after."
+    input: ChangePasswordInput!
+  ): SessionPayload!
+  "Revokes all tokens of the viewer's account. They become invalid within a second, and their streams end."
+  logOutEverywhere: LogOutEverywherePayload!
+  "Changes the viewer's profile. Omitted and null fields are not changed."
+  updateProfile(
+    "What to change."
+    input: UpdateProfileInput!
+  ): UpdateProfilePayload!
+  "Sends a message to another user. When the payload arrives, it is in the database and visible to both users on every node. While the database is unavailable, this fails with UNAVAILABLE. Sending too many in a minute fails with RATE_LIMITED."
+  sendMessage(
+    "The new message."
+    input: SendMessageInput!
+  ): SendMessagePayload!
+  "Marks the messages of a conversation as read, up to one of them. Messages already marked remain read. NOT_FOUND if there is no message."
+  markRead(
+    "Which conversation, and up to where."
+    input: MarkReadInput!
+  ): MarkReadPayload!
+  "Deletes a video of the viewer's, or of anyone with the scope ` + "`" + `moderate` + "`" + `, with its file and its cover. Its counts and likes are kept; its subject has no author. NOT_FOUND if the viewer has no such video."
+  deleteVideo(
+    "Which video."
+    input: DeleteVideoInput!
+  ): DeleteVideoPayload!
   "Deletes a folder. Its items move to another one, or are uncollected. The default folder cannot be deleted."
   deleteFolder(
-    "Which folder, and what becomes of its items."
+    "The folder, and what to do with its items."
     input: DeleteFolderInput!
   ): DeleteFolderPayload!
+  """
+  Declares the authors of subjects. Requires a token with the scope ` + "`" + `subjects:write` + "`" + `; UNAUTHENTICATED for others. The totals and works of the authors change in the same transaction. Either all declarations take effect or none.
+
+  Of several declarations of one subject the one with the latest ` + "`" + `at` + "`" + ` wins, and of equal times the last one received. While the database is unavailable, this fails with UNAVAILABLE.
+  """
+  declareSubjects(
+    "The subjects and their authors."
+    input: DeclareSubjectsInput!
+  ): DeclareSubjectsPayload!
 }
 
 """
-Everything that can be watched. Over a WebSocket (` + "`" + `graphql-transport-ws` + "`" + `) or Server-Sent Events.
+All subscriptions, over a WebSocket (` + "`" + `graphql-transport-ws` + "`" + `) or Server-Sent Events.
 """
 type Subscription {
   """
-  Tells of subjects as they change: first each of them once, as it is now, then each whenever its counts or their freshness change. One event is one subject as the viewer sees it at that moment, their own likes and collections included.
+  Streams subjects as they change, starting with a snapshot of each, then whenever the counts, their freshness or the author change. Each event is one subject as the viewer sees it at that moment, including their own likes, collections and follows.
 
-  Of each subject come at most 20 events a second; in between only the latest is kept, and the last always comes. The version of a subject never falls. The stream ends only with the connection, or when the server stops.
+  Each subject has at most 20 events a second. Intermediate versions are skipped, and the last one is always delivered. The version of a subject never decreases. The stream ends only with the connection, or when the server stops.
   """
   interactiveChanged(
     "1 to 100, each once."
     subjects: [SubjectInput!]!
   ): Interactive!
+  """
+  Streams each comment of a subject, including replies, that is added, edited or deleted: first the changes since the cursor, then new ones. No change is missed: an interrupted stream continues where it was if it is reopened with the ` + "`" + `cursor` + "`" + ` of the last event. A comment that changes twice within a short time may be delivered once, in its last state. Likes and numbers of replies are not changes of a comment.
+  """
+  commentsChanged(
+    "The kind of content."
+    biz: String!
+    "The content's id in your own system."
+    bizId: ID!
+    "The ` + "`" + `changesCursor` + "`" + ` of a page of the subject's comments, or the ` + "`" + `cursor` + "`" + ` of an earlier event. If omitted, from now on."
+    after: String
+  ): CommentEvent!
+  """
+  Streams each message that the viewer sends or receives: first those since the cursor, then new ones. The viewer's own are included, so that several devices agree. Every message is delivered once, in a single order: an interrupted stream continues where it was if it is reopened with the ` + "`" + `id` + "`" + ` of the last message.
+  """
+  messages(
+    "The ` + "`" + `id` + "`" + ` of a message that the viewer has sent or received, or the ` + "`" + `messagesCursor` + "`" + ` of a page of conversations. If omitted, new messages only."
+    after: String
+  ): Message!
 }
 
 "Names what was read."
@@ -1571,7 +3375,7 @@ input LikeInput {
   bizId: ID!
 }
 
-"Names what to like no more."
+"Names the subject to unlike."
 input UnlikeInput {
   "The kind of content."
   biz: String!
@@ -1587,7 +3391,7 @@ input DislikeInput {
   bizId: ID!
 }
 
-"Names what to dislike no more."
+"Names the subject to undislike."
 input UndislikeInput {
   "The kind of content."
   biz: String!
@@ -1601,11 +3405,11 @@ input CollectInput {
   biz: String!
   "The content's id in your own system."
   bizId: ID!
-  "The ` + "`" + `id` + "`" + ` of one of the viewer's folders. Left out: the default folder."
+  "The ` + "`" + `id` + "`" + ` of one of the viewer's folders. If omitted, the default folder."
   folderId: ID
 }
 
-"Names what to take out of its folder."
+"Names the subject to remove from its folder."
 input UncollectInput {
   "The kind of content."
   biz: String!
@@ -1613,9 +3417,25 @@ input UncollectInput {
   bizId: ID!
 }
 
+"Names what to follow."
+input FollowInput {
+  "The kind of content: ` + "`" + `user` + "`" + ` for people."
+  biz: String!
+  "The content's id in your own system: of a person, the ` + "`" + `userId` + "`" + `."
+  bizId: ID!
+}
+
+"Names the subject to unfollow."
+input UnfollowInput {
+  "The kind of content: ` + "`" + `user` + "`" + ` for people."
+  biz: String!
+  "The content's id in your own system: of a person, the ` + "`" + `userId` + "`" + `."
+  bizId: ID!
+}
+
 "A new folder."
 input CreateFolderInput {
-  "1 to 100 characters, not the name of another of the viewer's folders, upper and lower case being the same."
+  "1 to 100 characters, unique among the viewer's folders, ignoring case."
   name: String!
   "At most 1,000 characters."
   description: String! = ""
@@ -1635,93 +3455,293 @@ input UpdateFolderInput {
   public: Boolean
 }
 
+"An account to create."
+input RegisterInput {
+  "1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266)."
+  name: String!
+  "6 to 128 characters. Pass it as a variable: documents are cached."
+  password: String!
+}
+
+"An account to log in to."
+input LogInInput {
+  "The account's name."
+  name: String!
+  "The account's password. Pass it as a variable: documents are cached."
+  password: String!
+}
+
+"A password to change."
+input ChangePasswordInput {
+  "The present password."
+  currentPassword: String!
+  "The new password: 6 to 128 characters."
+  newPassword: String!
+}
+
+"What to change of the viewer's profile."
+input UpdateProfileInput {
+  "The new name, as in RegisterInput."
+  name: String
+  "An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none."
+  avatarUrl: String
+  "Likewise."
+  backgroundUrl: String
+  "At most 200 characters."
+  signature: String
+}
+
+"A session of an account."
+type SessionPayload {
+  "A bearer token. Send it as ` + "`" + `Authorization: Bearer …` + "`" + `, and refresh it before it expires."
+  token: String!
+  "When the token expires."
+  expiresAt: Time!
+  "The user of the account."
+  user: User!
+}
+
+"The result of ` + "`" + `logOutEverywhere` + "`" + `."
+type LogOutEverywherePayload {
+  "The user whose tokens are revoked."
+  user: User!
+}
+
+"The result of ` + "`" + `updateProfile` + "`" + `."
+type UpdateProfilePayload {
+  "The user, as others see it from now on."
+  user: User!
+}
+
+"Which video to delete."
+input DeleteVideoInput {
+  "The video's ` + "`" + `videoId` + "`" + `."
+  videoId: ID!
+}
+
+"A video that was deleted."
+type DeleteVideoPayload {
+  "The ` + "`" + `id` + "`" + ` that it had."
+  deletedId: ID!
+  "Its subject afterwards."
+  interactive: Interactive!
+}
+
 "Which folder to delete."
 input DeleteFolderInput {
   "The folder's ` + "`" + `id` + "`" + `."
   id: ID!
-  "The ` + "`" + `id` + "`" + ` of another of the viewer's folders, to move the items to. Left out: the items are uncollected, and their counts follow."
+  "The ` + "`" + `id` + "`" + ` of another of the viewer's folders, to move the items to. If omitted, the items are uncollected, and their counts change accordingly."
   moveItemsTo: ID
 }
 
-"What a read did."
+"Subjects and their authors."
+input DeclareSubjectsInput {
+  "At most 100."
+  subjects: [SubjectDeclaration!]!
+}
+
+"A subject and its author."
+input SubjectDeclaration {
+  "The kind of content."
+  biz: String!
+  "The content's id in your own system."
+  bizId: ID!
+  "The ` + "`" + `userId` + "`" + ` of its author. Null if it has none."
+  author: ID
+  "The time of the authorship, which orders the author's works. Not in the future. If omitted, now."
+  at: Time
+}
+
+"A new comment."
+input AddCommentInput {
+  "The kind of content. Not ` + "`" + `comment` + "`" + `: reply to the comment instead."
+  biz: String!
+  "The content's id in your own system."
+  bizId: ID!
+  "1 to 2,000 characters once space at both ends and invisible format characters are removed, one of them visible. No control characters but newline and tab."
+  text: String!
+  "The ` + "`" + `id` + "`" + ` of the comment of this subject that it replies to, which is not a reply itself. If omitted, the comment is not a reply."
+  replyTo: ID
+  "Makes the request repeatable: the same one of the same user within a day returns the first result and adds nothing. 1 to 64 printable characters of ASCII, different from that of another comment or message."
+  requestId: String
+}
+
+"What to change of a comment."
+input EditCommentInput {
+  "The comment's ` + "`" + `id` + "`" + `."
+  id: ID!
+  "The new text, as of ` + "`" + `addComment` + "`" + `."
+  text: String!
+}
+
+"A new message."
+input SendMessageInput {
+  "The receiver's ` + "`" + `userId` + "`" + `, which is not the viewer's."
+  to: ID!
+  "1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab."
+  text: String!
+  "Makes the request repeatable: the same one of the same user within a day returns the first result and sends nothing. 1 to 64 printable characters of ASCII, different from that of another message or comment."
+  requestId: String
+}
+
+"What to mark as read."
+input MarkReadInput {
+  "The other user's ` + "`" + `userId` + "`" + `."
+  with: ID!
+  "The ` + "`" + `id` + "`" + ` of the last message of the conversation that was read. If omitted, all messages."
+  upTo: ID
+}
+
+"Which comment to delete."
+input DeleteCommentInput {
+  "The comment's ` + "`" + `id` + "`" + `."
+  id: ID!
+}
+
+"The result of declarations."
+type DeclareSubjectsPayload {
+  "Always PERSISTED."
+  durability: Durability!
+  "The subjects afterwards, in the order of the input."
+  interactives: [Interactive!]!
+}
+
+"A comment that was added."
+type AddCommentPayload {
+  "The comment, as it is now."
+  comment: Comment!
+  "Its subject afterwards."
+  interactive: Interactive!
+}
+
+"A message that was sent."
+type SendMessagePayload {
+  "The message."
+  message: Message!
+}
+
+"A conversation in which messages were marked as read."
+type MarkReadPayload {
+  "The conversation afterwards."
+  conversation: Conversation!
+}
+
+"A comment whose text was changed."
+type EditCommentPayload {
+  "The comment afterwards."
+  comment: Comment!
+  "Its subject."
+  interactive: Interactive!
+}
+
+"The result of deleting a comment."
+type DeleteCommentPayload {
+  "The ` + "`" + `id` + "`" + ` of the comment."
+  deletedId: ID!
+  "Its subject afterwards."
+  interactive: Interactive!
+}
+
+"The result of a read."
 type ReadPayload {
   "Always true: each read counts. Nullable like the field of the other payloads."
   changed: Boolean
-  "Where the read is."
+  "Where the read is stored."
   durability: Durability!
   "The subject afterwards; its ` + "`" + `read` + "`" + ` and ` + "`" + `readCount` + "`" + ` may not include this read yet."
   interactive: Interactive!
 }
 
-"What a like did."
+"The result of a like."
 type LikePayload {
-  "False where the viewer liked it already. Null where that was not known: the like is durable, and whether it changed anything could not be determined in time."
+  "False if the viewer already liked it. Null if that was not known: the like is durable, but whether it changed anything could not be determined in time."
   changed: Boolean
-  "Where the like is."
+  "Where the like is stored."
   durability: Durability!
   "The subject afterwards."
   interactive: Interactive!
 }
 
-"What taking a like back did."
+"The result of an unlike."
 type UnlikePayload {
-  "False where the viewer did not like it. Null where that was not known: a like is then removed, and a dislike stays."
+  "False if the viewer did not like it. Null if that was not known: a like is then removed, and a dislike is kept."
   changed: Boolean
-  "Where the action is."
+  "Where the action is stored."
   durability: Durability!
   "The subject afterwards."
   interactive: Interactive!
 }
 
-"What a dislike did."
+"The result of a dislike."
 type DislikePayload {
-  "False where the viewer disliked it already. Null where that was not known: the dislike is durable, and whether it changed anything could not be determined in time."
+  "False if the viewer already disliked it. Null if that was not known: the dislike is durable, but whether it changed anything could not be determined in time."
   changed: Boolean
-  "Where the dislike is."
+  "Where the dislike is stored."
   durability: Durability!
   "The subject afterwards."
   interactive: Interactive!
 }
 
-"What taking a dislike back did."
+"The result of an undislike."
 type UndislikePayload {
-  "False where the viewer did not dislike it. Null where that was not known: a dislike is then removed, and a like stays."
+  "False if the viewer did not dislike it. Null if that was not known: a dislike is then removed, and a like is kept."
   changed: Boolean
-  "Where the action is."
+  "Where the action is stored."
   durability: Durability!
   "The subject afterwards."
   interactive: Interactive!
 }
 
-"What collecting did."
+"The result of collecting a subject."
 type CollectPayload {
-  "False where it lay in that folder already. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time."
+  "False if it already was in that folder. Null if that was not known: the action is durable, but whether it changed anything could not be determined in time."
   changed: Boolean
-  "Where the action is."
+  "Where the action is stored."
   durability: Durability!
   "The subject afterwards."
   interactive: Interactive!
 }
 
-"What taking a subject out of its folder did."
+"The result of removing a subject from its folder."
 type UncollectPayload {
-  "False where it lay in none. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time."
+  "False if it was in no folder. Null if that was not known: the action is durable, but whether it changed anything could not be determined in time."
   changed: Boolean
-  "Where the action is."
+  "Where the action is stored."
   durability: Durability!
   "The subject afterwards."
   interactive: Interactive!
 }
 
-"A folder that was made or changed. It is in the database."
+"The result of a follow."
+type FollowPayload {
+  "False if the viewer already followed it. Null if that was not known: the follow is durable, but whether it changed anything could not be determined in time."
+  changed: Boolean
+  "Where the follow is stored."
+  durability: Durability!
+  "The subject afterwards."
+  interactive: Interactive!
+}
+
+"The result of an unfollow."
+type UnfollowPayload {
+  "False if the viewer did not follow it. Null if that was not known: the action is durable, but whether it changed anything could not be determined in time."
+  changed: Boolean
+  "Where the action is stored."
+  durability: Durability!
+  "The subject afterwards."
+  interactive: Interactive!
+}
+
+"A folder that was created or changed. It is in the database."
 type FolderPayload {
   "The folder afterwards."
   folder: Folder!
 }
 
-"What became of a folder that was deleted."
+"The result of deleting a folder."
 type DeleteFolderPayload {
-  "The ` + "`" + `id` + "`" + ` of the folder that is no more."
+  "The ` + "`" + `id` + "`" + ` of the deleted folder."
   deletedId: ID!
   "How many items were moved or uncollected."
   itemCount: Int64!
@@ -1733,6 +3753,16 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
+
+func (ec *executionContext) childFields_AddCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "comment":
+		return ec.fieldContext_AddCommentPayload_comment(ctx, field)
+	case "interactive":
+		return ec.fieldContext_AddCommentPayload_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AddCommentPayload", field.Name)
+}
 
 func (ec *executionContext) childFields_CollectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
@@ -1782,6 +3812,128 @@ func (ec *executionContext) childFields_CollectedEdge(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type CollectedEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_Comment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Comment_id(ctx, field)
+	case "commentId":
+		return ec.fieldContext_Comment_commentId(ctx, field)
+	case "subject":
+		return ec.fieldContext_Comment_subject(ctx, field)
+	case "author":
+		return ec.fieldContext_Comment_author(ctx, field)
+	case "text":
+		return ec.fieldContext_Comment_text(ctx, field)
+	case "at":
+		return ec.fieldContext_Comment_at(ctx, field)
+	case "editedAt":
+		return ec.fieldContext_Comment_editedAt(ctx, field)
+	case "deleted":
+		return ec.fieldContext_Comment_deleted(ctx, field)
+	case "parent":
+		return ec.fieldContext_Comment_parent(ctx, field)
+	case "replyCount":
+		return ec.fieldContext_Comment_replyCount(ctx, field)
+	case "replies":
+		return ec.fieldContext_Comment_replies(ctx, field)
+	case "interactive":
+		return ec.fieldContext_Comment_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Comment", field.Name)
+}
+
+func (ec *executionContext) childFields_CommentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_CommentConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_CommentConnection_pageInfo(ctx, field)
+	case "changesCursor":
+		return ec.fieldContext_CommentConnection_changesCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CommentEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_CommentEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_CommentEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_CommentEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_CommentEvent_kind(ctx, field)
+	case "comment":
+		return ec.fieldContext_CommentEvent_comment(ctx, field)
+	case "cursor":
+		return ec.fieldContext_CommentEvent_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentEvent", field.Name)
+}
+
+func (ec *executionContext) childFields_Conversation(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Conversation_id(ctx, field)
+	case "with":
+		return ec.fieldContext_Conversation_with(ctx, field)
+	case "latest":
+		return ec.fieldContext_Conversation_latest(ctx, field)
+	case "unread":
+		return ec.fieldContext_Conversation_unread(ctx, field)
+	case "messages":
+		return ec.fieldContext_Conversation_messages(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Conversation", field.Name)
+}
+
+func (ec *executionContext) childFields_ConversationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ConversationConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ConversationConnection_pageInfo(ctx, field)
+	case "messagesCursor":
+		return ec.fieldContext_ConversationConnection_messagesCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConversationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ConversationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ConversationEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ConversationEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConversationEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DeclareSubjectsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "durability":
+		return ec.fieldContext_DeclareSubjectsPayload_durability(ctx, field)
+	case "interactives":
+		return ec.fieldContext_DeclareSubjectsPayload_interactives(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeclareSubjectsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedId":
+		return ec.fieldContext_DeleteCommentPayload_deletedId(ctx, field)
+	case "interactive":
+		return ec.fieldContext_DeleteCommentPayload_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteCommentPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteFolderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "deletedId":
@@ -1790,6 +3942,16 @@ func (ec *executionContext) childFields_DeleteFolderPayload(ctx context.Context,
 		return ec.fieldContext_DeleteFolderPayload_itemCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteFolderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteVideoPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedId":
+		return ec.fieldContext_DeleteVideoPayload_deletedId(ctx, field)
+	case "interactive":
+		return ec.fieldContext_DeleteVideoPayload_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteVideoPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_DislikePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1802,6 +3964,16 @@ func (ec *executionContext) childFields_DislikePayload(ctx context.Context, fiel
 		return ec.fieldContext_DislikePayload_interactive(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DislikePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EditCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "comment":
+		return ec.fieldContext_EditCommentPayload_comment(ctx, field)
+	case "interactive":
+		return ec.fieldContext_EditCommentPayload_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EditCommentPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Folder(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1858,6 +4030,84 @@ func (ec *executionContext) childFields_FolderPayload(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type FolderPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_FollowPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_FollowPayload_changed(ctx, field)
+	case "durability":
+		return ec.fieldContext_FollowPayload_durability(ctx, field)
+	case "interactive":
+		return ec.fieldContext_FollowPayload_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Followed(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Followed_id(ctx, field)
+	case "interactive":
+		return ec.fieldContext_Followed_interactive(ctx, field)
+	case "user":
+		return ec.fieldContext_Followed_user(ctx, field)
+	case "at":
+		return ec.fieldContext_Followed_at(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Followed", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FollowedConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FollowedConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowedConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowedEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FollowedEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FollowedEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowedEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Friend(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_Friend_user(ctx, field)
+	case "since":
+		return ec.fieldContext_Friend_since(ctx, field)
+	case "latestMessage":
+		return ec.fieldContext_Friend_latestMessage(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Friend", field.Name)
+}
+
+func (ec *executionContext) childFields_FriendConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FriendConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FriendConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FriendConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FriendEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FriendEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FriendEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FriendEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_Interactive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -1874,20 +4124,52 @@ func (ec *executionContext) childFields_Interactive(ctx context.Context, field g
 		return ec.fieldContext_Interactive_dislikeCount(ctx, field)
 	case "collectCount":
 		return ec.fieldContext_Interactive_collectCount(ctx, field)
+	case "followerCount":
+		return ec.fieldContext_Interactive_followerCount(ctx, field)
+	case "author":
+		return ec.fieldContext_Interactive_author(ctx, field)
 	case "liked":
 		return ec.fieldContext_Interactive_liked(ctx, field)
 	case "collected":
 		return ec.fieldContext_Interactive_collected(ctx, field)
 	case "read":
 		return ec.fieldContext_Interactive_read(ctx, field)
+	case "followed":
+		return ec.fieldContext_Interactive_followed(ctx, field)
 	case "likers":
 		return ec.fieldContext_Interactive_likers(ctx, field)
+	case "followers":
+		return ec.fieldContext_Interactive_followers(ctx, field)
+	case "commentCount":
+		return ec.fieldContext_Interactive_commentCount(ctx, field)
+	case "comments":
+		return ec.fieldContext_Interactive_comments(ctx, field)
 	case "version":
 		return ec.fieldContext_Interactive_version(ctx, field)
 	case "freshness":
 		return ec.fieldContext_Interactive_freshness(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Interactive", field.Name)
+}
+
+func (ec *executionContext) childFields_InteractiveConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_InteractiveConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_InteractiveConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type InteractiveConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_InteractiveEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_InteractiveEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_InteractiveEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type InteractiveEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_LikePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1938,6 +4220,58 @@ func (ec *executionContext) childFields_LikedEdge(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type LikedEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_LogOutEverywherePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_LogOutEverywherePayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LogOutEverywherePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_MarkReadPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "conversation":
+		return ec.fieldContext_MarkReadPayload_conversation(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MarkReadPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Message(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Message_id(ctx, field)
+	case "from":
+		return ec.fieldContext_Message_from(ctx, field)
+	case "to":
+		return ec.fieldContext_Message_to(ctx, field)
+	case "text":
+		return ec.fieldContext_Message_text(ctx, field)
+	case "at":
+		return ec.fieldContext_Message_at(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Message", field.Name)
+}
+
+func (ec *executionContext) childFields_MessageConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_MessageConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_MessageConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MessageConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MessageEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_MessageEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_MessageEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MessageEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -1950,6 +4284,20 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 		return ec.fieldContext_PageInfo_endCursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
+}
+
+func (ec *executionContext) childFields_Profile(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_Profile_name(ctx, field)
+	case "avatarUrl":
+		return ec.fieldContext_Profile_avatarUrl(ctx, field)
+	case "backgroundUrl":
+		return ec.fieldContext_Profile_backgroundUrl(ctx, field)
+	case "signature":
+		return ec.fieldContext_Profile_signature(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Profile", field.Name)
 }
 
 func (ec *executionContext) childFields_Read(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2000,6 +4348,26 @@ func (ec *executionContext) childFields_ReadPayload(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type ReadPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SendMessagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "message":
+		return ec.fieldContext_SendMessagePayload_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SendMessagePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "token":
+		return ec.fieldContext_SessionPayload_token(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_SessionPayload_expiresAt(ctx, field)
+	case "user":
+		return ec.fieldContext_SessionPayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UncollectPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "changed":
@@ -2024,6 +4392,18 @@ func (ec *executionContext) childFields_UndislikePayload(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type UndislikePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UnfollowPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_UnfollowPayload_changed(ctx, field)
+	case "durability":
+		return ec.fieldContext_UnfollowPayload_durability(ctx, field)
+	case "interactive":
+		return ec.fieldContext_UnfollowPayload_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnfollowPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UnlikePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "changed":
@@ -2034,6 +4414,14 @@ func (ec *executionContext) childFields_UnlikePayload(ctx context.Context, field
 		return ec.fieldContext_UnlikePayload_interactive(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UnlikePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateProfilePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_UpdateProfilePayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateProfilePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2048,8 +4436,86 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_folders(ctx, field)
 	case "reads":
 		return ec.fieldContext_User_reads(ctx, field)
+	case "following":
+		return ec.fieldContext_User_following(ctx, field)
+	case "followers":
+		return ec.fieldContext_User_followers(ctx, field)
+	case "friends":
+		return ec.fieldContext_User_friends(ctx, field)
+	case "works":
+		return ec.fieldContext_User_works(ctx, field)
+	case "totals":
+		return ec.fieldContext_User_totals(ctx, field)
+	case "interactive":
+		return ec.fieldContext_User_interactive(ctx, field)
+	case "videos":
+		return ec.fieldContext_User_videos(ctx, field)
+	case "profile":
+		return ec.fieldContext_User_profile(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
+}
+
+func (ec *executionContext) childFields_UserTotals(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "following":
+		return ec.fieldContext_UserTotals_following(ctx, field)
+	case "followers":
+		return ec.fieldContext_UserTotals_followers(ctx, field)
+	case "likes":
+		return ec.fieldContext_UserTotals_likes(ctx, field)
+	case "collections":
+		return ec.fieldContext_UserTotals_collections(ctx, field)
+	case "comments":
+		return ec.fieldContext_UserTotals_comments(ctx, field)
+	case "works":
+		return ec.fieldContext_UserTotals_works(ctx, field)
+	case "likesReceived":
+		return ec.fieldContext_UserTotals_likesReceived(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserTotals", field.Name)
+}
+
+func (ec *executionContext) childFields_Video(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Video_id(ctx, field)
+	case "videoId":
+		return ec.fieldContext_Video_videoId(ctx, field)
+	case "author":
+		return ec.fieldContext_Video_author(ctx, field)
+	case "title":
+		return ec.fieldContext_Video_title(ctx, field)
+	case "playUrl":
+		return ec.fieldContext_Video_playUrl(ctx, field)
+	case "coverUrl":
+		return ec.fieldContext_Video_coverUrl(ctx, field)
+	case "at":
+		return ec.fieldContext_Video_at(ctx, field)
+	case "interactive":
+		return ec.fieldContext_Video_interactive(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Video", field.Name)
+}
+
+func (ec *executionContext) childFields_VideoConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_VideoConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_VideoConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VideoConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_VideoEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_VideoEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_VideoEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VideoEdge", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2168,7 +4634,103 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_Comment_replies_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Conversation_messages_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Folder_items_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Interactive_comments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "order",
+		func(ctx context.Context, v any) (*storage.CommentOrder, error) {
+			return ec.unmarshalOCommentOrder2ᚖovationᚋstorageᚐCommentOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["order"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Interactive_followers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -2212,6 +4774,34 @@ func (ec *executionContext) field_Interactive_likers_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_addComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (AddCommentInput, error) {
+			return ec.unmarshalNAddCommentInput2ovationᚋgraphᚐAddCommentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_changePassword_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (ChangePasswordInput, error) {
+			return ec.unmarshalNChangePasswordInput2ovationᚋgraphᚐChangePasswordInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_collect_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2240,12 +4830,54 @@ func (ec *executionContext) field_Mutation_createFolder_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_declareSubjects_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeclareSubjectsInput, error) {
+			return ec.unmarshalNDeclareSubjectsInput2ovationᚋgraphᚐDeclareSubjectsInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeleteCommentInput, error) {
+			return ec.unmarshalNDeleteCommentInput2ovationᚋgraphᚐDeleteCommentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteFolder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (DeleteFolderInput, error) {
 			return ec.unmarshalNDeleteFolderInput2ovationᚋgraphᚐDeleteFolderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteVideo_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (DeleteVideoInput, error) {
+			return ec.unmarshalNDeleteVideoInput2ovationᚋgraphᚐDeleteVideoInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -2268,6 +4900,34 @@ func (ec *executionContext) field_Mutation_dislike_args(ctx context.Context, raw
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_editComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (EditCommentInput, error) {
+			return ec.unmarshalNEditCommentInput2ovationᚋgraphᚐEditCommentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_follow_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (FollowInput, error) {
+			return ec.unmarshalNFollowInput2ovationᚋgraphᚐFollowInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_like_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2282,12 +4942,68 @@ func (ec *executionContext) field_Mutation_like_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_logIn_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (LogInInput, error) {
+			return ec.unmarshalNLogInInput2ovationᚋgraphᚐLogInInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_markRead_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (MarkReadInput, error) {
+			return ec.unmarshalNMarkReadInput2ovationᚋgraphᚐMarkReadInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_read_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (ReadInput, error) {
 			return ec.unmarshalNReadInput2ovationᚋgraphᚐReadInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_register_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (RegisterInput, error) {
+			return ec.unmarshalNRegisterInput2ovationᚋgraphᚐRegisterInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_sendMessage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (SendMessageInput, error) {
+			return ec.unmarshalNSendMessageInput2ovationᚋgraphᚐSendMessageInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -2324,6 +5040,20 @@ func (ec *executionContext) field_Mutation_undislike_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_unfollow_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UnfollowInput, error) {
+			return ec.unmarshalNUnfollowInput2ovationᚋgraphᚐUnfollowInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_unlike_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2352,6 +5082,20 @@ func (ec *executionContext) field_Mutation_updateFolder_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (UpdateProfileInput, error) {
+			return ec.unmarshalNUpdateProfileInput2ovationᚋgraphᚐUpdateProfileInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2363,6 +5107,64 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_conversation_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "with",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["with"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_conversations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_feed_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -2458,6 +5260,50 @@ func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs m
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_video_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "videoId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["videoId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_commentsChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "biz",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["biz"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "bizId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["bizId"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_interactiveChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -2472,7 +5318,95 @@ func (ec *executionContext) field_Subscription_interactiveChanged_args(ctx conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_messages_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_User_folders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_followers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_following_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "biz",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["biz"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_User_friends_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -2525,6 +5459,58 @@ func (ec *executionContext) field_User_likes_args(ctx context.Context, rawArgs m
 }
 
 func (ec *executionContext) field_User_reads_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "biz",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["biz"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_User_videos_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_works_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "biz",
@@ -2613,6 +5599,70 @@ func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArg
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _AddCommentPayload_comment(ctx context.Context, field graphql.CollectedField, obj *AddCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AddCommentPayload_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Comment) graphql.Marshaler {
+			return ec.marshalNComment2ovationᚋstorageᚐComment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AddCommentPayload_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AddCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AddCommentPayload_interactive(ctx context.Context, field graphql.CollectedField, obj *AddCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AddCommentPayload_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactive, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AddCommentPayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AddCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
 
 func (ec *executionContext) _CollectPayload_changed(ctx context.Context, field graphql.CollectedField, obj *CollectPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -2953,6 +6003,965 @@ func (ec *executionContext) fieldContext_CollectedEdge_node(_ context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _Comment_id(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_commentId(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_commentId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommentID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_commentId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_subject(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_subject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Comment().Subject(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ᚖovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_subject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Comment_author(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_author(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Author(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_author(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Comment_text(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_at(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, true, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_editedAt(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_editedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EditedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_editedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, true, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_deleted(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_deleted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deleted(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_deleted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_parent(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_parent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Comment().Parent(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Comment) graphql.Marshaler {
+			return ec.marshalOComment2ᚖovationᚋstorageᚐComment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_parent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Comment_replyCount(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_replyCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReplyCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_replyCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_replies(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_replies(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Comment().Replies(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *CommentConnection) graphql.Marshaler {
+			return ec.marshalNCommentConnection2ᚖovationᚋgraphᚐCommentConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_replies(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Comment_replies_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Comment_interactive(ctx context.Context, field graphql.CollectedField, obj *storage.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Comment().Interactive(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ᚖovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *CommentConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*CommentEdge) graphql.Marshaler {
+			return ec.marshalNCommentEdge2ᚕᚖovationᚋgraphᚐCommentEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *CommentConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentConnection_changesCursor(ctx context.Context, field graphql.CollectedField, obj *CommentConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentConnection_changesCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChangesCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentConnection_changesCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommentConnection", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _CommentEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *CommentEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommentEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _CommentEdge_node(ctx context.Context, field graphql.CollectedField, obj *CommentEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Comment) graphql.Marshaler {
+			return ec.marshalNComment2ovationᚋstorageᚐComment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentEvent_kind(ctx context.Context, field graphql.CollectedField, obj *CommentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentEvent_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v CommentEventKind) graphql.Marshaler {
+			return ec.marshalNCommentEventKind2ovationᚋgraphᚐCommentEventKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentEvent_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommentEvent", field, false, false, errors.New("field of type CommentEventKind does not have child fields"))
+}
+
+func (ec *executionContext) _CommentEvent_comment(ctx context.Context, field graphql.CollectedField, obj *CommentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentEvent_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Comment) graphql.Marshaler {
+			return ec.marshalNComment2ovationᚋstorageᚐComment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentEvent_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentEvent",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentEvent_cursor(ctx context.Context, field graphql.CollectedField, obj *CommentEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentEvent_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentEvent_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommentEvent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Conversation_id(ctx context.Context, field graphql.CollectedField, obj *storage.Conversation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Conversation_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Conversation_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Conversation", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Conversation_with(ctx context.Context, field graphql.CollectedField, obj *storage.Conversation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Conversation_with(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.With, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Conversation_with(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Conversation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Conversation_latest(ctx context.Context, field graphql.CollectedField, obj *storage.Conversation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Conversation_latest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Latest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.DirectMessage) graphql.Marshaler {
+			return ec.marshalNMessage2ovationᚋstorageᚐDirectMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Conversation_latest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Conversation",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Conversation_unread(ctx context.Context, field graphql.CollectedField, obj *storage.Conversation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Conversation_unread(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unread, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Conversation_unread(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Conversation", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Conversation_messages(ctx context.Context, field graphql.CollectedField, obj *storage.Conversation) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Conversation_messages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Conversation().Messages(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
+			return ec.marshalNMessageConnection2ᚖovationᚋgraphᚐMessageConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Conversation_messages(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Conversation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MessageConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Conversation_messages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConversationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *ConversationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConversationConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ConversationEdge) graphql.Marshaler {
+			return ec.marshalNConversationEdge2ᚕᚖovationᚋgraphᚐConversationEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConversationConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConversationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ConversationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConversationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *ConversationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConversationConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConversationConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConversationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConversationConnection_messagesCursor(ctx context.Context, field graphql.CollectedField, obj *ConversationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConversationConnection_messagesCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MessagesCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConversationConnection_messagesCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ConversationConnection", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ConversationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *ConversationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConversationEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConversationEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ConversationEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ConversationEdge_node(ctx context.Context, field graphql.CollectedField, obj *ConversationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConversationEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Conversation) graphql.Marshaler {
+			return ec.marshalNConversation2ovationᚋstorageᚐConversation(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConversationEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConversationEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Conversation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeclareSubjectsPayload_durability(ctx context.Context, field graphql.CollectedField, obj *DeclareSubjectsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeclareSubjectsPayload_durability(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Durability, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Durability) graphql.Marshaler {
+			return ec.marshalNDurability2ovationᚋstorageᚐDurability(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeclareSubjectsPayload_durability(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeclareSubjectsPayload", field, false, false, errors.New("field of type Durability does not have child fields"))
+}
+
+func (ec *executionContext) _DeclareSubjectsPayload_interactives(ctx context.Context, field graphql.CollectedField, obj *DeclareSubjectsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeclareSubjectsPayload_interactives(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactives, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ᚕᚖovationᚋstorageᚐInteractiveᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeclareSubjectsPayload_interactives(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeclareSubjectsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteCommentPayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteCommentPayload_deletedId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteCommentPayload_deletedId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteCommentPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteCommentPayload_interactive(ctx context.Context, field graphql.CollectedField, obj *DeleteCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteCommentPayload_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactive, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteCommentPayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeleteFolderPayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteFolderPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2997,6 +7006,61 @@ func (ec *executionContext) _DeleteFolderPayload_itemCount(ctx context.Context, 
 }
 func (ec *executionContext) fieldContext_DeleteFolderPayload_itemCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DeleteFolderPayload", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteVideoPayload_deletedId(ctx context.Context, field graphql.CollectedField, obj *DeleteVideoPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteVideoPayload_deletedId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteVideoPayload_deletedId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteVideoPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteVideoPayload_interactive(ctx context.Context, field graphql.CollectedField, obj *DeleteVideoPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteVideoPayload_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactive, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteVideoPayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteVideoPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _DislikePayload_changed(ctx context.Context, field graphql.CollectedField, obj *DislikePayload) (ret graphql.Marshaler) {
@@ -3067,6 +7131,70 @@ func (ec *executionContext) _DislikePayload_interactive(ctx context.Context, fie
 func (ec *executionContext) fieldContext_DislikePayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "DislikePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EditCommentPayload_comment(ctx context.Context, field graphql.CollectedField, obj *EditCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EditCommentPayload_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Comment) graphql.Marshaler {
+			return ec.marshalNComment2ovationᚋstorageᚐComment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EditCommentPayload_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EditCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EditCommentPayload_interactive(ctx context.Context, field graphql.CollectedField, obj *EditCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EditCommentPayload_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactive, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EditCommentPayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EditCommentPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -3488,6 +7616,519 @@ func (ec *executionContext) fieldContext_FolderPayload_folder(_ context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _FollowPayload_changed(ctx context.Context, field graphql.CollectedField, obj *FollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _FollowPayload_durability(ctx context.Context, field graphql.CollectedField, obj *FollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowPayload_durability(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Durability, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Durability) graphql.Marshaler {
+			return ec.marshalNDurability2ovationᚋstorageᚐDurability(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowPayload_durability(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowPayload", field, false, false, errors.New("field of type Durability does not have child fields"))
+}
+
+func (ec *executionContext) _FollowPayload_interactive(ctx context.Context, field graphql.CollectedField, obj *FollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowPayload_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactive, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowPayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Followed_id(ctx context.Context, field graphql.CollectedField, obj *storage.Followed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Followed_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Followed_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Followed", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Followed_interactive(ctx context.Context, field graphql.CollectedField, obj *storage.Followed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Followed_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Followed().Interactive(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ᚖovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Followed_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Followed",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Followed_user(ctx context.Context, field graphql.CollectedField, obj *storage.Followed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Followed_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Followed_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Followed",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Followed_at(ctx context.Context, field graphql.CollectedField, obj *storage.Followed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Followed_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Followed_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Followed", field, true, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _FollowedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FollowedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowedConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*FollowedEdge) graphql.Marshaler {
+			return ec.marshalNFollowedEdge2ᚕᚖovationᚋgraphᚐFollowedEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowedConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowedEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FollowedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowedConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowedConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *FollowedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowedEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowedEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowedEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FollowedEdge_node(ctx context.Context, field graphql.CollectedField, obj *FollowedEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowedEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Followed) graphql.Marshaler {
+			return ec.marshalNFollowed2ovationᚋstorageᚐFollowed(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowedEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowedEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Followed(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Friend_user(ctx context.Context, field graphql.CollectedField, obj *storage.Friend) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Friend_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Friend_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Friend",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Friend_since(ctx context.Context, field graphql.CollectedField, obj *storage.Friend) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Friend_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Friend_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Friend", field, true, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Friend_latestMessage(ctx context.Context, field graphql.CollectedField, obj *storage.Friend) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Friend_latestMessage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Friend().LatestMessage(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.DirectMessage) graphql.Marshaler {
+			return ec.marshalOMessage2ᚖovationᚋstorageᚐDirectMessage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Friend_latestMessage(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Friend",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FriendConnection_edges(ctx context.Context, field graphql.CollectedField, obj *FriendConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*FriendEdge) graphql.Marshaler {
+			return ec.marshalNFriendEdge2ᚕᚖovationᚋgraphᚐFriendEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FriendConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FriendConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *FriendConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FriendConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FriendEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *FriendEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FriendEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FriendEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FriendEdge_node(ctx context.Context, field graphql.CollectedField, obj *FriendEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Friend) graphql.Marshaler {
+			return ec.marshalNFriend2ovationᚋstorageᚐFriend(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FriendEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Friend(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Interactive_id(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3649,6 +8290,61 @@ func (ec *executionContext) fieldContext_Interactive_collectCount(_ context.Cont
 	return graphql.NewScalarFieldContext("Interactive", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
+func (ec *executionContext) _Interactive_followerCount(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_followerCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowerCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_followerCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Interactive", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Interactive_author(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_author(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Author(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_author(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Interactive",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Interactive_liked(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3745,6 +8441,38 @@ func (ec *executionContext) fieldContext_Interactive_read(_ context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _Interactive_followed(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_followed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Followed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Followed) graphql.Marshaler {
+			return ec.marshalOFollowed2ᚖovationᚋstorageᚐFollowed(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_followed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Interactive",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Followed(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Interactive_likers(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3783,6 +8511,117 @@ func (ec *executionContext) fieldContext_Interactive_likers(ctx context.Context,
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Interactive_likers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Interactive_followers(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_followers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Interactive().Followers(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FollowedConnection) graphql.Marshaler {
+			return ec.marshalNFollowedConnection2ᚖovationᚋgraphᚐFollowedConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_followers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Interactive",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Interactive_followers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Interactive_commentCount(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_commentCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Interactive().CommentCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_commentCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Interactive", field, true, true, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Interactive_comments(ctx context.Context, field graphql.CollectedField, obj *storage.Interactive) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Interactive_comments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Interactive().Comments(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["order"].(*storage.CommentOrder))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *CommentConnection) graphql.Marshaler {
+			return ec.marshalNCommentConnection2ᚖovationᚋgraphᚐCommentConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Interactive_comments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Interactive",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Interactive_comments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -3833,6 +8672,125 @@ func (ec *executionContext) _Interactive_freshness(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_Interactive_freshness(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Interactive", field, false, false, errors.New("field of type Freshness does not have child fields"))
+}
+
+func (ec *executionContext) _InteractiveConnection_edges(ctx context.Context, field graphql.CollectedField, obj *InteractiveConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InteractiveConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*InteractiveEdge) graphql.Marshaler {
+			return ec.marshalNInteractiveEdge2ᚕᚖovationᚋgraphᚐInteractiveEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InteractiveConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InteractiveConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InteractiveEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _InteractiveConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *InteractiveConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InteractiveConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InteractiveConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InteractiveConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _InteractiveEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *InteractiveEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InteractiveEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InteractiveEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InteractiveEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _InteractiveEdge_node(ctx context.Context, field graphql.CollectedField, obj *InteractiveEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InteractiveEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InteractiveEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InteractiveEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _LikePayload_changed(ctx context.Context, field graphql.CollectedField, obj *LikePayload) (ret graphql.Marshaler) {
@@ -4165,6 +9123,322 @@ func (ec *executionContext) fieldContext_LikedEdge_node(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _LogOutEverywherePayload_user(ctx context.Context, field graphql.CollectedField, obj *LogOutEverywherePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LogOutEverywherePayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LogOutEverywherePayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LogOutEverywherePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MarkReadPayload_conversation(ctx context.Context, field graphql.CollectedField, obj *MarkReadPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MarkReadPayload_conversation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Conversation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Conversation) graphql.Marshaler {
+			return ec.marshalNConversation2ovationᚋstorageᚐConversation(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MarkReadPayload_conversation(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MarkReadPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Conversation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Message_id(ctx context.Context, field graphql.CollectedField, obj *storage.DirectMessage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Message_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Message", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Message_from(ctx context.Context, field graphql.CollectedField, obj *storage.DirectMessage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Message_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Message",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Message_to(ctx context.Context, field graphql.CollectedField, obj *storage.DirectMessage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_to(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.To, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Message_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Message",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Message_text(ctx context.Context, field graphql.CollectedField, obj *storage.DirectMessage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Message_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Message", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Message_at(ctx context.Context, field graphql.CollectedField, obj *storage.DirectMessage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Message_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Message_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Message", field, true, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _MessageConnection_edges(ctx context.Context, field graphql.CollectedField, obj *MessageConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*MessageEdge) graphql.Marshaler {
+			return ec.marshalNMessageEdge2ᚕᚖovationᚋgraphᚐMessageEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MessageConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MessageEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MessageConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *MessageConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MessageConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MessageEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *MessageEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MessageEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MessageEdge_node(ctx context.Context, field graphql.CollectedField, obj *MessageEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MessageEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.DirectMessage) graphql.Marshaler {
+			return ec.marshalNMessage2ovationᚋstorageᚐDirectMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MessageEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MessageEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_read(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4473,6 +9747,94 @@ func (ec *executionContext) fieldContext_Mutation_uncollect(ctx context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_follow(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_follow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Follow(ctx, fc.Args["input"].(FollowInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FollowPayload) graphql.Marshaler {
+			return ec.marshalNFollowPayload2ᚖovationᚋgraphᚐFollowPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_follow(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_follow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unfollow(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unfollow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Unfollow(ctx, fc.Args["input"].(UnfollowInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *UnfollowPayload) graphql.Marshaler {
+			return ec.marshalNUnfollowPayload2ᚖovationᚋgraphᚐUnfollowPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unfollow(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnfollowPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unfollow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createFolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4561,6 +9923,510 @@ func (ec *executionContext) fieldContext_Mutation_updateFolder(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_addComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_addComment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AddComment(ctx, fc.Args["input"].(AddCommentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *AddCommentPayload) graphql.Marshaler {
+			return ec.marshalNAddCommentPayload2ᚖovationᚋgraphᚐAddCommentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_addComment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AddCommentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_addComment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_editComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_editComment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EditComment(ctx, fc.Args["input"].(EditCommentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *EditCommentPayload) graphql.Marshaler {
+			return ec.marshalNEditCommentPayload2ᚖovationᚋgraphᚐEditCommentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_editComment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EditCommentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_editComment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteComment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteComment(ctx, fc.Args["input"].(DeleteCommentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteCommentPayload) graphql.Marshaler {
+			return ec.marshalNDeleteCommentPayload2ᚖovationᚋgraphᚐDeleteCommentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteComment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteCommentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteComment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_register(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_register(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Register(ctx, fc.Args["input"].(RegisterInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖovationᚋgraphᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_register(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_register_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_logIn(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_logIn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().LogIn(ctx, fc.Args["input"].(LogInInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖovationᚋgraphᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_logIn(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_logIn_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_refreshToken(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_refreshToken(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Mutation().RefreshToken(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖovationᚋgraphᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_refreshToken(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_changePassword(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_changePassword(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ChangePassword(ctx, fc.Args["input"].(ChangePasswordInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SessionPayload) graphql.Marshaler {
+			return ec.marshalNSessionPayload2ᚖovationᚋgraphᚐSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_changePassword(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_changePassword_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_logOutEverywhere(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_logOutEverywhere(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Mutation().LogOutEverywhere(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *LogOutEverywherePayload) graphql.Marshaler {
+			return ec.marshalNLogOutEverywherePayload2ᚖovationᚋgraphᚐLogOutEverywherePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_logOutEverywhere(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LogOutEverywherePayload(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateProfile(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateProfile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["input"].(UpdateProfileInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *UpdateProfilePayload) graphql.Marshaler {
+			return ec.marshalNUpdateProfilePayload2ᚖovationᚋgraphᚐUpdateProfilePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateProfile(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateProfilePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateProfile_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_sendMessage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_sendMessage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SendMessage(ctx, fc.Args["input"].(SendMessageInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *SendMessagePayload) graphql.Marshaler {
+			return ec.marshalNSendMessagePayload2ᚖovationᚋgraphᚐSendMessagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_sendMessage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SendMessagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_sendMessage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_markRead(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_markRead(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().MarkRead(ctx, fc.Args["input"].(MarkReadInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *MarkReadPayload) graphql.Marshaler {
+			return ec.marshalNMarkReadPayload2ᚖovationᚋgraphᚐMarkReadPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_markRead(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MarkReadPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_markRead_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteVideo(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteVideo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteVideo(ctx, fc.Args["input"].(DeleteVideoInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeleteVideoPayload) graphql.Marshaler {
+			return ec.marshalNDeleteVideoPayload2ᚖovationᚋgraphᚐDeleteVideoPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteVideo(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteVideoPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteVideo_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_deleteFolder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4599,6 +10465,50 @@ func (ec *executionContext) fieldContext_Mutation_deleteFolder(ctx context.Conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deleteFolder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_declareSubjects(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_declareSubjects(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeclareSubjects(ctx, fc.Args["input"].(DeclareSubjectsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *DeclareSubjectsPayload) graphql.Marshaler {
+			return ec.marshalNDeclareSubjectsPayload2ᚖovationᚋgraphᚐDeclareSubjectsPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_declareSubjects(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeclareSubjectsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_declareSubjects_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -4695,6 +10605,98 @@ func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Profile_name(ctx context.Context, field graphql.CollectedField, obj *storage.Profile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Profile_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Profile_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Profile", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Profile_avatarUrl(ctx context.Context, field graphql.CollectedField, obj *storage.Profile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Profile_avatarUrl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AvatarURL(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Profile_avatarUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Profile", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Profile_backgroundUrl(ctx context.Context, field graphql.CollectedField, obj *storage.Profile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Profile_backgroundUrl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BackgroundURL(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Profile_backgroundUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Profile", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Profile_signature(ctx context.Context, field graphql.CollectedField, obj *storage.Profile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Profile_signature(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Signature, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Profile_signature(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Profile", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Query_interactive(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -4899,6 +10901,182 @@ func (ec *executionContext) fieldContext_Query_folder(ctx context.Context, field
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_folder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_feed(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_feed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Feed(ctx, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *VideoConnection) graphql.Marshaler {
+			return ec.marshalNVideoConnection2ᚖovationᚋgraphᚐVideoConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_feed(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VideoConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_feed_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_video(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_video(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Video(ctx, fc.Args["videoId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Video) graphql.Marshaler {
+			return ec.marshalOVideo2ᚖovationᚋstorageᚐVideo(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_video(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Video(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_video_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_conversations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_conversations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Conversations(ctx, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *ConversationConnection) graphql.Marshaler {
+			return ec.marshalNConversationConnection2ᚖovationᚋgraphᚐConversationConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_conversations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ConversationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_conversations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_conversation(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_conversation(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Conversation(ctx, fc.Args["with"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Conversation) graphql.Marshaler {
+			return ec.marshalOConversation2ᚖovationᚋstorageᚐConversation(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_conversation(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Conversation(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_conversation_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -5390,6 +11568,116 @@ func (ec *executionContext) fieldContext_ReadPayload_interactive(_ context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _SendMessagePayload_message(ctx context.Context, field graphql.CollectedField, obj *SendMessagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SendMessagePayload_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.DirectMessage) graphql.Marshaler {
+			return ec.marshalNMessage2ovationᚋstorageᚐDirectMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SendMessagePayload_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SendMessagePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SessionPayload_token(ctx context.Context, field graphql.CollectedField, obj *SessionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionPayload_token(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Token, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionPayload_token(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SessionPayload_expiresAt(ctx context.Context, field graphql.CollectedField, obj *SessionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionPayload_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionPayload_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SessionPayload", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _SessionPayload_user(ctx context.Context, field graphql.CollectedField, obj *SessionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SessionPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SessionPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SessionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Subscription_interactiveChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -5428,6 +11716,94 @@ func (ec *executionContext) fieldContext_Subscription_interactiveChanged(ctx con
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Subscription_interactiveChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_commentsChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_commentsChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().CommentsChanged(ctx, fc.Args["biz"].(string), fc.Args["bizId"].(string), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *CommentEvent) graphql.Marshaler {
+			return ec.marshalNCommentEvent2ᚖovationᚋgraphᚐCommentEvent(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_commentsChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentEvent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_commentsChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_messages(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_messages(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().Messages(ctx, fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.DirectMessage) graphql.Marshaler {
+			return ec.marshalNMessage2ᚖovationᚋstorageᚐDirectMessage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_messages(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Message(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_messages_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -5590,6 +11966,84 @@ func (ec *executionContext) fieldContext_UndislikePayload_interactive(_ context.
 	return fc, nil
 }
 
+func (ec *executionContext) _UnfollowPayload_changed(ctx context.Context, field graphql.CollectedField, obj *UnfollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnfollowPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UnfollowPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnfollowPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _UnfollowPayload_durability(ctx context.Context, field graphql.CollectedField, obj *UnfollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnfollowPayload_durability(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Durability, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Durability) graphql.Marshaler {
+			return ec.marshalNDurability2ovationᚋstorageᚐDurability(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnfollowPayload_durability(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnfollowPayload", field, false, false, errors.New("field of type Durability does not have child fields"))
+}
+
+func (ec *executionContext) _UnfollowPayload_interactive(ctx context.Context, field graphql.CollectedField, obj *UnfollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnfollowPayload_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Interactive, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnfollowPayload_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnfollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UnlikePayload_changed(ctx context.Context, field graphql.CollectedField, obj *UnlikePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5663,6 +12117,38 @@ func (ec *executionContext) fieldContext_UnlikePayload_interactive(_ context.Con
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateProfilePayload_user(ctx context.Context, field graphql.CollectedField, obj *UpdateProfilePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateProfilePayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateProfilePayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateProfilePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
 		},
 	}
 	return fc, nil
@@ -5842,6 +12328,804 @@ func (ec *executionContext) fieldContext_User_reads(ctx context.Context, field g
 	if fc.Args, err = ec.field_User_reads_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_following(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_following(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Following(ctx, obj, fc.Args["biz"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FollowedConnection) graphql.Marshaler {
+			return ec.marshalNFollowedConnection2ᚖovationᚋgraphᚐFollowedConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_following(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_following_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_followers(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_followers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Followers(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FollowedConnection) graphql.Marshaler {
+			return ec.marshalNFollowedConnection2ᚖovationᚋgraphᚐFollowedConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_followers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_followers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_friends(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_friends(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Friends(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *FriendConnection) graphql.Marshaler {
+			return ec.marshalNFriendConnection2ᚖovationᚋgraphᚐFriendConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_friends(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_friends_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_works(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_works(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Works(ctx, obj, fc.Args["biz"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *InteractiveConnection) graphql.Marshaler {
+			return ec.marshalNInteractiveConnection2ᚖovationᚋgraphᚐInteractiveConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_works(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InteractiveConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_works_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_totals(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_totals(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Totals(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.UserTotals) graphql.Marshaler {
+			return ec.marshalNUserTotals2ᚖovationᚋstorageᚐUserTotals(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_totals(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserTotals(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_interactive(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Interactive(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ᚖovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_videos(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_videos(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Videos(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *VideoConnection) graphql.Marshaler {
+			return ec.marshalNVideoConnection2ᚖovationᚋgraphᚐVideoConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_videos(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VideoConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_videos_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_profile(ctx context.Context, field graphql.CollectedField, obj *storage.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_profile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Profile(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Profile) graphql.Marshaler {
+			return ec.marshalOProfile2ᚖovationᚋstorageᚐProfile(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_profile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Profile(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UserTotals_following(ctx context.Context, field graphql.CollectedField, obj *storage.UserTotals) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserTotals_following(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Following, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserTotals_following(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserTotals", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _UserTotals_followers(ctx context.Context, field graphql.CollectedField, obj *storage.UserTotals) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserTotals_followers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Followers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserTotals_followers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserTotals", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _UserTotals_likes(ctx context.Context, field graphql.CollectedField, obj *storage.UserTotals) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserTotals_likes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Likes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserTotals_likes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserTotals", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _UserTotals_collections(ctx context.Context, field graphql.CollectedField, obj *storage.UserTotals) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserTotals_collections(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Collections, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserTotals_collections(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserTotals", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _UserTotals_comments(ctx context.Context, field graphql.CollectedField, obj *storage.UserTotals) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserTotals_comments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comments, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserTotals_comments(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserTotals", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _UserTotals_works(ctx context.Context, field graphql.CollectedField, obj *storage.UserTotals) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserTotals_works(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Works, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserTotals_works(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserTotals", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _UserTotals_likesReceived(ctx context.Context, field graphql.CollectedField, obj *storage.UserTotals) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserTotals_likesReceived(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LikesReceived, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserTotals_likesReceived(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserTotals", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Video_id(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Video", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Video_videoId(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_videoId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.VideoID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_videoId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Video", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Video_author(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_author(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Author, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.User) graphql.Marshaler {
+			return ec.marshalNUser2ovationᚋstorageᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_author(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Video",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Video_title(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Video", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Video_playUrl(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_playUrl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PlayURL(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_playUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Video", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Video_coverUrl(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_coverUrl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CoverURL(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_coverUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Video", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Video_at(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Video", field, true, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Video_interactive(ctx context.Context, field graphql.CollectedField, obj *storage.Video) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Video_interactive(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Video().Interactive(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Interactive) graphql.Marshaler {
+			return ec.marshalNInteractive2ᚖovationᚋstorageᚐInteractive(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Video_interactive(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Video",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Interactive(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VideoConnection_edges(ctx context.Context, field graphql.CollectedField, obj *VideoConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VideoConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*VideoEdge) graphql.Marshaler {
+			return ec.marshalNVideoEdge2ᚕᚖovationᚋgraphᚐVideoEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VideoConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VideoConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VideoEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VideoConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *VideoConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VideoConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ovationᚋgraphᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VideoConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VideoConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _VideoEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *VideoEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VideoEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VideoEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VideoEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VideoEdge_node(ctx context.Context, field graphql.CollectedField, obj *VideoEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VideoEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Video) graphql.Marshaler {
+			return ec.marshalNVideo2ovationᚋstorageᚐVideo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VideoEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "VideoEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Video(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -6905,6 +14189,101 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputAddCommentInput(ctx context.Context, obj any) (AddCommentInput, error) {
+	var it AddCommentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"biz", "bizId", "text", "replyTo", "requestId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "biz":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("biz"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Biz = data
+		case "bizId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bizId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BizID = data
+		case "text":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("text"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Text = data
+		case "replyTo":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("replyTo"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReplyTo = data
+		case "requestId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requestId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequestID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputChangePasswordInput(ctx context.Context, obj any) (ChangePasswordInput, error) {
+	var it ChangePasswordInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"currentPassword", "newPassword"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "currentPassword":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("currentPassword"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CurrentPassword = data
+		case "newPassword":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("newPassword"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NewPassword = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCollectInput(ctx context.Context, obj any) (CollectInput, error) {
 	var it CollectInput
 	if obj == nil {
@@ -7000,6 +14379,66 @@ func (ec *executionContext) unmarshalInputCreateFolderInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeclareSubjectsInput(ctx context.Context, obj any) (DeclareSubjectsInput, error) {
+	var it DeclareSubjectsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"subjects"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "subjects":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subjects"))
+			data, err := ec.unmarshalNSubjectDeclaration2ᚕᚖovationᚋgraphᚐSubjectDeclarationᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Subjects = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteCommentInput(ctx context.Context, obj any) (DeleteCommentInput, error) {
+	var it DeleteCommentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeleteFolderInput(ctx context.Context, obj any) (DeleteFolderInput, error) {
 	var it DeleteFolderInput
 	if obj == nil {
@@ -7037,8 +14476,112 @@ func (ec *executionContext) unmarshalInputDeleteFolderInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeleteVideoInput(ctx context.Context, obj any) (DeleteVideoInput, error) {
+	var it DeleteVideoInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"videoId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "videoId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("videoId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.VideoID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDislikeInput(ctx context.Context, obj any) (DislikeInput, error) {
 	var it DislikeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"biz", "bizId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "biz":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("biz"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Biz = data
+		case "bizId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bizId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BizID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputEditCommentInput(ctx context.Context, obj any) (EditCommentInput, error) {
+	var it EditCommentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "text"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "text":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("text"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Text = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputFollowInput(ctx context.Context, obj any) (FollowInput, error) {
+	var it FollowInput
 	if obj == nil {
 		return it, nil
 	}
@@ -7111,6 +14654,80 @@ func (ec *executionContext) unmarshalInputLikeInput(ctx context.Context, obj any
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputLogInInput(ctx context.Context, obj any) (LogInInput, error) {
+	var it LogInInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "password"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "password":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("password"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Password = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputMarkReadInput(ctx context.Context, obj any) (MarkReadInput, error) {
+	var it MarkReadInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"with", "upTo"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "with":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("with"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.With = data
+		case "upTo":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("upTo"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UpTo = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputReadInput(ctx context.Context, obj any) (ReadInput, error) {
 	var it ReadInput
 	if obj == nil {
@@ -7143,6 +14760,138 @@ func (ec *executionContext) unmarshalInputReadInput(ctx context.Context, obj any
 				return it, err
 			}
 			it.BizID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRegisterInput(ctx context.Context, obj any) (RegisterInput, error) {
+	var it RegisterInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "password"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "password":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("password"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Password = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSendMessageInput(ctx context.Context, obj any) (SendMessageInput, error) {
+	var it SendMessageInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"to", "text", "requestId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "to":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("to"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.To = data
+		case "text":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("text"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Text = data
+		case "requestId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requestId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequestID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSubjectDeclaration(ctx context.Context, obj any) (SubjectDeclaration, error) {
+	var it SubjectDeclaration
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"biz", "bizId", "author", "at"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "biz":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("biz"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Biz = data
+		case "bizId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bizId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BizID = data
+		case "author":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("author"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Author = data
+		case "at":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("at"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.At = data
 		}
 	}
 	return it, nil
@@ -7224,6 +14973,43 @@ func (ec *executionContext) unmarshalInputUncollectInput(ctx context.Context, ob
 
 func (ec *executionContext) unmarshalInputUndislikeInput(ctx context.Context, obj any) (UndislikeInput, error) {
 	var it UndislikeInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"biz", "bizId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "biz":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("biz"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Biz = data
+		case "bizId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("bizId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BizID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUnfollowInput(ctx context.Context, obj any) (UnfollowInput, error) {
+	var it UnfollowInput
 	if obj == nil {
 		return it, nil
 	}
@@ -7347,6 +15133,57 @@ func (ec *executionContext) unmarshalInputUpdateFolderInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateProfileInput(ctx context.Context, obj any) (UpdateProfileInput, error) {
+	var it UpdateProfileInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"name", "avatarUrl", "backgroundUrl", "signature"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "avatarUrl":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("avatarUrl"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AvatarURL = data
+		case "backgroundUrl":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("backgroundUrl"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BackgroundURL = data
+		case "signature":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("signature"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Signature = data
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -7355,6 +15192,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
+	case *storage.Video:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Video(ctx, sel, obj)
 	case storage.User:
 		return ec._User(ctx, sel, &obj)
 	case *storage.User:
@@ -7367,6 +15209,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Read(ctx, sel, obj)
+	case *storage.DirectMessage:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Message(ctx, sel, obj)
 	case *storage.Liked:
 		if obj == nil {
 			return graphql.Null
@@ -7377,11 +15224,26 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Interactive(ctx, sel, obj)
+	case *storage.Followed:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Followed(ctx, sel, obj)
 	case *storage.Folder:
 		if obj == nil {
 			return graphql.Null
 		}
 		return ec._Folder(ctx, sel, obj)
+	case *storage.Conversation:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Conversation(ctx, sel, obj)
+	case *storage.Comment:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Comment(ctx, sel, obj)
 	case *storage.Collected:
 		if obj == nil {
 			return graphql.Null
@@ -7399,6 +15261,49 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var addCommentPayloadImplementors = []string{"AddCommentPayload"}
+
+func (ec *executionContext) _AddCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *AddCommentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, addCommentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AddCommentPayload")
+		case "comment":
+			out.Values[i] = ec._AddCommentPayload_comment(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactive":
+			out.Values[i] = ec._AddCommentPayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
 
 var collectPayloadImplementors = []string{"CollectPayload"}
 
@@ -7658,6 +15563,638 @@ func (ec *executionContext) _CollectedEdge(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var commentImplementors = []string{"Comment", "Node"}
+
+func (ec *executionContext) _Comment(ctx context.Context, sel ast.SelectionSet, obj *storage.Comment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Comment")
+		case "id":
+			out.Values[i] = ec._Comment_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "commentId":
+			out.Values[i] = ec._Comment_commentId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "subject":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_subject(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "author":
+			out.Values[i] = ec._Comment_author(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "text":
+			out.Values[i] = ec._Comment_text(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._Comment_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "editedAt":
+			out.Values[i] = ec._Comment_editedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "deleted":
+			out.Values[i] = ec._Comment_deleted(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "parent":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_parent(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "replyCount":
+			out.Values[i] = ec._Comment_replyCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "replies":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_replies(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "interactive":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_interactive(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var commentConnectionImplementors = []string{"CommentConnection"}
+
+func (ec *executionContext) _CommentConnection(ctx context.Context, sel ast.SelectionSet, obj *CommentConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CommentConnection")
+		case "edges":
+			out.Values[i] = ec._CommentConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._CommentConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changesCursor":
+			out.Values[i] = ec._CommentConnection_changesCursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var commentEdgeImplementors = []string{"CommentEdge"}
+
+func (ec *executionContext) _CommentEdge(ctx context.Context, sel ast.SelectionSet, obj *CommentEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CommentEdge")
+		case "cursor":
+			out.Values[i] = ec._CommentEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._CommentEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var commentEventImplementors = []string{"CommentEvent"}
+
+func (ec *executionContext) _CommentEvent(ctx context.Context, sel ast.SelectionSet, obj *CommentEvent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentEventImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CommentEvent")
+		case "kind":
+			out.Values[i] = ec._CommentEvent_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "comment":
+			out.Values[i] = ec._CommentEvent_comment(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._CommentEvent_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var conversationImplementors = []string{"Conversation", "Node"}
+
+func (ec *executionContext) _Conversation(ctx context.Context, sel ast.SelectionSet, obj *storage.Conversation) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, conversationImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Conversation")
+		case "id":
+			out.Values[i] = ec._Conversation_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "with":
+			out.Values[i] = ec._Conversation_with(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "latest":
+			out.Values[i] = ec._Conversation_latest(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "unread":
+			out.Values[i] = ec._Conversation_unread(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "messages":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Conversation_messages(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var conversationConnectionImplementors = []string{"ConversationConnection"}
+
+func (ec *executionContext) _ConversationConnection(ctx context.Context, sel ast.SelectionSet, obj *ConversationConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, conversationConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConversationConnection")
+		case "edges":
+			out.Values[i] = ec._ConversationConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ConversationConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "messagesCursor":
+			out.Values[i] = ec._ConversationConnection_messagesCursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var conversationEdgeImplementors = []string{"ConversationEdge"}
+
+func (ec *executionContext) _ConversationEdge(ctx context.Context, sel ast.SelectionSet, obj *ConversationEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, conversationEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConversationEdge")
+		case "cursor":
+			out.Values[i] = ec._ConversationEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ConversationEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var declareSubjectsPayloadImplementors = []string{"DeclareSubjectsPayload"}
+
+func (ec *executionContext) _DeclareSubjectsPayload(ctx context.Context, sel ast.SelectionSet, obj *DeclareSubjectsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, declareSubjectsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeclareSubjectsPayload")
+		case "durability":
+			out.Values[i] = ec._DeclareSubjectsPayload_durability(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactives":
+			out.Values[i] = ec._DeclareSubjectsPayload_interactives(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteCommentPayloadImplementors = []string{"DeleteCommentPayload"}
+
+func (ec *executionContext) _DeleteCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteCommentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteCommentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteCommentPayload")
+		case "deletedId":
+			out.Values[i] = ec._DeleteCommentPayload_deletedId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactive":
+			out.Values[i] = ec._DeleteCommentPayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var deleteFolderPayloadImplementors = []string{"DeleteFolderPayload"}
 
 func (ec *executionContext) _DeleteFolderPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteFolderPayload) graphql.Marshaler {
@@ -7677,6 +16214,49 @@ func (ec *executionContext) _DeleteFolderPayload(ctx context.Context, sel ast.Se
 			}
 		case "itemCount":
 			out.Values[i] = ec._DeleteFolderPayload_itemCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteVideoPayloadImplementors = []string{"DeleteVideoPayload"}
+
+func (ec *executionContext) _DeleteVideoPayload(ctx context.Context, sel ast.SelectionSet, obj *DeleteVideoPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteVideoPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteVideoPayload")
+		case "deletedId":
+			out.Values[i] = ec._DeleteVideoPayload_deletedId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactive":
+			out.Values[i] = ec._DeleteVideoPayload_interactive(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7725,6 +16305,49 @@ func (ec *executionContext) _DislikePayload(ctx context.Context, sel ast.Selecti
 			}
 		case "interactive":
 			out.Values[i] = ec._DislikePayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var editCommentPayloadImplementors = []string{"EditCommentPayload"}
+
+func (ec *executionContext) _EditCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *EditCommentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, editCommentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EditCommentPayload")
+		case "comment":
+			out.Values[i] = ec._EditCommentPayload_comment(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactive":
+			out.Values[i] = ec._EditCommentPayload_interactive(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7989,6 +16612,393 @@ func (ec *executionContext) _FolderPayload(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var followPayloadImplementors = []string{"FollowPayload"}
+
+func (ec *executionContext) _FollowPayload(ctx context.Context, sel ast.SelectionSet, obj *FollowPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FollowPayload")
+		case "changed":
+			out.Values[i] = ec._FollowPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "durability":
+			out.Values[i] = ec._FollowPayload_durability(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactive":
+			out.Values[i] = ec._FollowPayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var followedImplementors = []string{"Followed", "Node"}
+
+func (ec *executionContext) _Followed(ctx context.Context, sel ast.SelectionSet, obj *storage.Followed) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Followed")
+		case "id":
+			out.Values[i] = ec._Followed_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "interactive":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Followed_interactive(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "user":
+			out.Values[i] = ec._Followed_user(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._Followed_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var followedConnectionImplementors = []string{"FollowedConnection"}
+
+func (ec *executionContext) _FollowedConnection(ctx context.Context, sel ast.SelectionSet, obj *FollowedConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followedConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FollowedConnection")
+		case "edges":
+			out.Values[i] = ec._FollowedConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FollowedConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var followedEdgeImplementors = []string{"FollowedEdge"}
+
+func (ec *executionContext) _FollowedEdge(ctx context.Context, sel ast.SelectionSet, obj *FollowedEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followedEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FollowedEdge")
+		case "cursor":
+			out.Values[i] = ec._FollowedEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FollowedEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var friendImplementors = []string{"Friend"}
+
+func (ec *executionContext) _Friend(ctx context.Context, sel ast.SelectionSet, obj *storage.Friend) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, friendImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Friend")
+		case "user":
+			out.Values[i] = ec._Friend_user(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "since":
+			out.Values[i] = ec._Friend_since(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "latestMessage":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Friend_latestMessage(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var friendConnectionImplementors = []string{"FriendConnection"}
+
+func (ec *executionContext) _FriendConnection(ctx context.Context, sel ast.SelectionSet, obj *FriendConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, friendConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FriendConnection")
+		case "edges":
+			out.Values[i] = ec._FriendConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FriendConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var friendEdgeImplementors = []string{"FriendEdge"}
+
+func (ec *executionContext) _FriendEdge(ctx context.Context, sel ast.SelectionSet, obj *FriendEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, friendEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FriendEdge")
+		case "cursor":
+			out.Values[i] = ec._FriendEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FriendEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var interactiveImplementors = []string{"Interactive", "Node"}
 
 func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionSet, obj *storage.Interactive) graphql.Marshaler {
@@ -8036,6 +17046,16 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "followerCount":
+			out.Values[i] = ec._Interactive_followerCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "author":
+			out.Values[i] = ec._Interactive_author(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "liked":
 			out.Values[i] = ec._Interactive_liked(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -8048,6 +17068,11 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 			}
 		case "read":
 			out.Values[i] = ec._Interactive_read(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "followed":
+			out.Values[i] = ec._Interactive_followed(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -8089,6 +17114,120 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "followers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Interactive_followers(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "commentCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Interactive_commentCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "comments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Interactive_comments(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "version":
 			out.Values[i] = ec._Interactive_version(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -8098,6 +17237,92 @@ func (ec *executionContext) _Interactive(ctx context.Context, sel ast.SelectionS
 			out.Values[i] = ec._Interactive_freshness(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var interactiveConnectionImplementors = []string{"InteractiveConnection"}
+
+func (ec *executionContext) _InteractiveConnection(ctx context.Context, sel ast.SelectionSet, obj *InteractiveConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, interactiveConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InteractiveConnection")
+		case "edges":
+			out.Values[i] = ec._InteractiveConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._InteractiveConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var interactiveEdgeImplementors = []string{"InteractiveEdge"}
+
+func (ec *executionContext) _InteractiveEdge(ctx context.Context, sel ast.SelectionSet, obj *InteractiveEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, interactiveEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InteractiveEdge")
+		case "cursor":
+			out.Values[i] = ec._InteractiveEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._InteractiveEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -8345,6 +17570,226 @@ func (ec *executionContext) _LikedEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var logOutEverywherePayloadImplementors = []string{"LogOutEverywherePayload"}
+
+func (ec *executionContext) _LogOutEverywherePayload(ctx context.Context, sel ast.SelectionSet, obj *LogOutEverywherePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, logOutEverywherePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LogOutEverywherePayload")
+		case "user":
+			out.Values[i] = ec._LogOutEverywherePayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var markReadPayloadImplementors = []string{"MarkReadPayload"}
+
+func (ec *executionContext) _MarkReadPayload(ctx context.Context, sel ast.SelectionSet, obj *MarkReadPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, markReadPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MarkReadPayload")
+		case "conversation":
+			out.Values[i] = ec._MarkReadPayload_conversation(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var messageImplementors = []string{"Message", "Node"}
+
+func (ec *executionContext) _Message(ctx context.Context, sel ast.SelectionSet, obj *storage.DirectMessage) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, messageImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Message")
+		case "id":
+			out.Values[i] = ec._Message_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "from":
+			out.Values[i] = ec._Message_from(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "to":
+			out.Values[i] = ec._Message_to(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "text":
+			out.Values[i] = ec._Message_text(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "at":
+			out.Values[i] = ec._Message_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var messageConnectionImplementors = []string{"MessageConnection"}
+
+func (ec *executionContext) _MessageConnection(ctx context.Context, sel ast.SelectionSet, obj *MessageConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, messageConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MessageConnection")
+		case "edges":
+			out.Values[i] = ec._MessageConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._MessageConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var messageEdgeImplementors = []string{"MessageEdge"}
+
+func (ec *executionContext) _MessageEdge(ctx context.Context, sel ast.SelectionSet, obj *MessageEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, messageEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MessageEdge")
+		case "cursor":
+			out.Values[i] = ec._MessageEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._MessageEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var mutationImplementors = []string{"Mutation"}
 
 func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -8414,6 +17859,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "follow":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_follow(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unfollow":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unfollow(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createFolder":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createFolder(ctx, field)
@@ -8428,9 +17887,100 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "addComment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_addComment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "editComment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_editComment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteComment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteComment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "register":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_register(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "logIn":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_logIn(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "refreshToken":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_refreshToken(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changePassword":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_changePassword(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "logOutEverywhere":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_logOutEverywhere(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateProfile":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateProfile(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "sendMessage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_sendMessage(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "markRead":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_markRead(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteVideo":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteVideo(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "deleteFolder":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteFolder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "declareSubjects":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_declareSubjects(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -8486,6 +18036,59 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 		case "endCursor":
 			out.Values[i] = ec._PageInfo_endCursor(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var profileImplementors = []string{"Profile"}
+
+func (ec *executionContext) _Profile(ctx context.Context, sel ast.SelectionSet, obj *storage.Profile) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, profileImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Profile")
+		case "name":
+			out.Values[i] = ec._Profile_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "avatarUrl":
+			out.Values[i] = ec._Profile_avatarUrl(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "backgroundUrl":
+			out.Values[i] = ec._Profile_backgroundUrl(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "signature":
+			out.Values[i] = ec._Profile_signature(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -8627,6 +18230,94 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_folder(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "feed":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_feed(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "video":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_video(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "conversations":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_conversations(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "conversation":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_conversation(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -8943,6 +18634,92 @@ func (ec *executionContext) _ReadPayload(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
+var sendMessagePayloadImplementors = []string{"SendMessagePayload"}
+
+func (ec *executionContext) _SendMessagePayload(ctx context.Context, sel ast.SelectionSet, obj *SendMessagePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sendMessagePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SendMessagePayload")
+		case "message":
+			out.Values[i] = ec._SendMessagePayload_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionPayloadImplementors = []string{"SessionPayload"}
+
+func (ec *executionContext) _SessionPayload(ctx context.Context, sel ast.SelectionSet, obj *SessionPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SessionPayload")
+		case "token":
+			out.Values[i] = ec._SessionPayload_token(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "expiresAt":
+			out.Values[i] = ec._SessionPayload_expiresAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "user":
+			out.Values[i] = ec._SessionPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var subscriptionImplementors = []string{"Subscription"}
 
 func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
@@ -8958,6 +18735,10 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "interactiveChanged":
 		return ec._Subscription_interactiveChanged(ctx, fields[0])
+	case "commentsChanged":
+		return ec._Subscription_commentsChanged(ctx, fields[0])
+	case "messages":
+		return ec._Subscription_messages(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -9059,6 +18840,54 @@ func (ec *executionContext) _UndislikePayload(ctx context.Context, sel ast.Selec
 	return out
 }
 
+var unfollowPayloadImplementors = []string{"UnfollowPayload"}
+
+func (ec *executionContext) _UnfollowPayload(ctx context.Context, sel ast.SelectionSet, obj *UnfollowPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unfollowPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnfollowPayload")
+		case "changed":
+			out.Values[i] = ec._UnfollowPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "durability":
+			out.Values[i] = ec._UnfollowPayload_durability(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "interactive":
+			out.Values[i] = ec._UnfollowPayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var unlikePayloadImplementors = []string{"UnlikePayload"}
 
 func (ec *executionContext) _UnlikePayload(ctx context.Context, sel ast.SelectionSet, obj *UnlikePayload) graphql.Marshaler {
@@ -9083,6 +18912,44 @@ func (ec *executionContext) _UnlikePayload(ctx context.Context, sel ast.Selectio
 			}
 		case "interactive":
 			out.Values[i] = ec._UnlikePayload_interactive(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateProfilePayloadImplementors = []string{"UpdateProfilePayload"}
+
+func (ec *executionContext) _UpdateProfilePayload(ctx context.Context, sel ast.SelectionSet, obj *UpdateProfilePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateProfilePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateProfilePayload")
+		case "user":
+			out.Values[i] = ec._UpdateProfilePayload_user(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -9243,6 +19110,570 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "following":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_following(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "followers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_followers(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "friends":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_friends(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "works":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_works(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "totals":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_totals(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "interactive":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_interactive(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "videos":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_videos(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "profile":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_profile(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var userTotalsImplementors = []string{"UserTotals"}
+
+func (ec *executionContext) _UserTotals(ctx context.Context, sel ast.SelectionSet, obj *storage.UserTotals) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, userTotalsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UserTotals")
+		case "following":
+			out.Values[i] = ec._UserTotals_following(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "followers":
+			out.Values[i] = ec._UserTotals_followers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "likes":
+			out.Values[i] = ec._UserTotals_likes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "collections":
+			out.Values[i] = ec._UserTotals_collections(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "comments":
+			out.Values[i] = ec._UserTotals_comments(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "works":
+			out.Values[i] = ec._UserTotals_works(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "likesReceived":
+			out.Values[i] = ec._UserTotals_likesReceived(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var videoImplementors = []string{"Video", "Node"}
+
+func (ec *executionContext) _Video(ctx context.Context, sel ast.SelectionSet, obj *storage.Video) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, videoImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Video")
+		case "id":
+			out.Values[i] = ec._Video_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "videoId":
+			out.Values[i] = ec._Video_videoId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "author":
+			out.Values[i] = ec._Video_author(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "title":
+			out.Values[i] = ec._Video_title(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "playUrl":
+			out.Values[i] = ec._Video_playUrl(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "coverUrl":
+			out.Values[i] = ec._Video_coverUrl(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._Video_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "interactive":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Video_interactive(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var videoConnectionImplementors = []string{"VideoConnection"}
+
+func (ec *executionContext) _VideoConnection(ctx context.Context, sel ast.SelectionSet, obj *VideoConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, videoConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VideoConnection")
+		case "edges":
+			out.Values[i] = ec._VideoConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._VideoConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var videoEdgeImplementors = []string{"VideoEdge"}
+
+func (ec *executionContext) _VideoEdge(ctx context.Context, sel ast.SelectionSet, obj *VideoEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, videoEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VideoEdge")
+		case "cursor":
+			out.Values[i] = ec._VideoEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._VideoEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -9656,6 +20087,21 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNAddCommentInput2ovationᚋgraphᚐAddCommentInput(ctx context.Context, v any) (AddCommentInput, error) {
+	res, err := ec.unmarshalInputAddCommentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAddCommentPayload2ᚖovationᚋgraphᚐAddCommentPayload(ctx context.Context, sel ast.SelectionSet, v *AddCommentPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._AddCommentPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -9670,6 +20116,11 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNChangePasswordInput2ovationᚋgraphᚐChangePasswordInput(ctx context.Context, v any) (ChangePasswordInput, error) {
+	res, err := ec.unmarshalInputChangePasswordInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNCollectInput2ovationᚋgraphᚐCollectInput(ctx context.Context, v any) (CollectInput, error) {
@@ -9727,9 +20178,139 @@ func (ec *executionContext) marshalNCollectedEdge2ᚖovationᚋgraphᚐCollected
 	return ec._CollectedEdge(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNComment2ovationᚋstorageᚐComment(ctx context.Context, sel ast.SelectionSet, v storage.Comment) graphql.Marshaler {
+	return ec._Comment(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNCommentConnection2ᚖovationᚋgraphᚐCommentConnection(ctx context.Context, sel ast.SelectionSet, v *CommentConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CommentConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNCommentEdge2ᚕᚖovationᚋgraphᚐCommentEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*CommentEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCommentEdge2ᚖovationᚋgraphᚐCommentEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNCommentEdge2ᚖovationᚋgraphᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v *CommentEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CommentEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNCommentEvent2ᚖovationᚋgraphᚐCommentEvent(ctx context.Context, sel ast.SelectionSet, v *CommentEvent) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CommentEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNCommentEventKind2ovationᚋgraphᚐCommentEventKind(ctx context.Context, v any) (CommentEventKind, error) {
+	var res CommentEventKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCommentEventKind2ovationᚋgraphᚐCommentEventKind(ctx context.Context, sel ast.SelectionSet, v CommentEventKind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) marshalNConversation2ovationᚋstorageᚐConversation(ctx context.Context, sel ast.SelectionSet, v storage.Conversation) graphql.Marshaler {
+	return ec._Conversation(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNConversationConnection2ᚖovationᚋgraphᚐConversationConnection(ctx context.Context, sel ast.SelectionSet, v *ConversationConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ConversationConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNConversationEdge2ᚕᚖovationᚋgraphᚐConversationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*ConversationEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNConversationEdge2ᚖovationᚋgraphᚐConversationEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNConversationEdge2ᚖovationᚋgraphᚐConversationEdge(ctx context.Context, sel ast.SelectionSet, v *ConversationEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ConversationEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNCreateFolderInput2ovationᚋgraphᚐCreateFolderInput(ctx context.Context, v any) (CreateFolderInput, error) {
 	res, err := ec.unmarshalInputCreateFolderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeclareSubjectsInput2ovationᚋgraphᚐDeclareSubjectsInput(ctx context.Context, v any) (DeclareSubjectsInput, error) {
+	res, err := ec.unmarshalInputDeclareSubjectsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeclareSubjectsPayload2ᚖovationᚋgraphᚐDeclareSubjectsPayload(ctx context.Context, sel ast.SelectionSet, v *DeclareSubjectsPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeclareSubjectsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteCommentInput2ovationᚋgraphᚐDeleteCommentInput(ctx context.Context, v any) (DeleteCommentInput, error) {
+	res, err := ec.unmarshalInputDeleteCommentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteCommentPayload2ᚖovationᚋgraphᚐDeleteCommentPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteCommentPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteCommentPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDeleteFolderInput2ovationᚋgraphᚐDeleteFolderInput(ctx context.Context, v any) (DeleteFolderInput, error) {
@@ -9745,6 +20326,21 @@ func (ec *executionContext) marshalNDeleteFolderPayload2ᚖovationᚋgraphᚐDel
 		return graphql.Null
 	}
 	return ec._DeleteFolderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNDeleteVideoInput2ovationᚋgraphᚐDeleteVideoInput(ctx context.Context, v any) (DeleteVideoInput, error) {
+	res, err := ec.unmarshalInputDeleteVideoInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteVideoPayload2ᚖovationᚋgraphᚐDeleteVideoPayload(ctx context.Context, sel ast.SelectionSet, v *DeleteVideoPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteVideoPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNDislikeInput2ovationᚋgraphᚐDislikeInput(ctx context.Context, v any) (DislikeInput, error) {
@@ -9789,6 +20385,21 @@ var (
 		storage.Persisted: "PERSISTED",
 	}
 )
+
+func (ec *executionContext) unmarshalNEditCommentInput2ovationᚋgraphᚐEditCommentInput(ctx context.Context, v any) (EditCommentInput, error) {
+	res, err := ec.unmarshalInputEditCommentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNEditCommentPayload2ᚖovationᚋgraphᚐEditCommentPayload(ctx context.Context, sel ast.SelectionSet, v *EditCommentPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EditCommentPayload(ctx, sel, v)
+}
 
 func (ec *executionContext) marshalNFolder2ovationᚋstorageᚐFolder(ctx context.Context, sel ast.SelectionSet, v storage.Folder) graphql.Marshaler {
 	return ec._Folder(ctx, sel, &v)
@@ -9850,6 +20461,61 @@ func (ec *executionContext) marshalNFolderPayload2ᚖovationᚋgraphᚐFolderPay
 	return ec._FolderPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNFollowInput2ovationᚋgraphᚐFollowInput(ctx context.Context, v any) (FollowInput, error) {
+	res, err := ec.unmarshalInputFollowInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFollowPayload2ᚖovationᚋgraphᚐFollowPayload(ctx context.Context, sel ast.SelectionSet, v *FollowPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FollowPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFollowed2ovationᚋstorageᚐFollowed(ctx context.Context, sel ast.SelectionSet, v storage.Followed) graphql.Marshaler {
+	return ec._Followed(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFollowedConnection2ᚖovationᚋgraphᚐFollowedConnection(ctx context.Context, sel ast.SelectionSet, v *FollowedConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FollowedConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFollowedEdge2ᚕᚖovationᚋgraphᚐFollowedEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*FollowedEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFollowedEdge2ᚖovationᚋgraphᚐFollowedEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFollowedEdge2ᚖovationᚋgraphᚐFollowedEdge(ctx context.Context, sel ast.SelectionSet, v *FollowedEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FollowedEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNFreshness2ovationᚋstorageᚐFreshness(ctx context.Context, v any) (storage.Freshness, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := unmarshalNFreshness2ovationᚋstorageᚐFreshness[tmp]
@@ -9879,6 +20545,46 @@ var (
 		storage.Unavailable: "UNAVAILABLE",
 	}
 )
+
+func (ec *executionContext) marshalNFriend2ovationᚋstorageᚐFriend(ctx context.Context, sel ast.SelectionSet, v storage.Friend) graphql.Marshaler {
+	return ec._Friend(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFriendConnection2ᚖovationᚋgraphᚐFriendConnection(ctx context.Context, sel ast.SelectionSet, v *FriendConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FriendConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFriendEdge2ᚕᚖovationᚋgraphᚐFriendEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*FriendEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFriendEdge2ᚖovationᚋgraphᚐFriendEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFriendEdge2ᚖovationᚋgraphᚐFriendEdge(ctx context.Context, sel ast.SelectionSet, v *FriendEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FriendEdge(ctx, sel, v)
+}
 
 func (ec *executionContext) unmarshalNID2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalID(v)
@@ -9971,6 +20677,42 @@ func (ec *executionContext) marshalNInteractive2ᚖovationᚋstorageᚐInteracti
 	return ec._Interactive(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNInteractiveConnection2ᚖovationᚋgraphᚐInteractiveConnection(ctx context.Context, sel ast.SelectionSet, v *InteractiveConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._InteractiveConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNInteractiveEdge2ᚕᚖovationᚋgraphᚐInteractiveEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*InteractiveEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNInteractiveEdge2ᚖovationᚋgraphᚐInteractiveEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNInteractiveEdge2ᚖovationᚋgraphᚐInteractiveEdge(ctx context.Context, sel ast.SelectionSet, v *InteractiveEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._InteractiveEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNLikeInput2ovationᚋgraphᚐLikeInput(ctx context.Context, v any) (LikeInput, error) {
 	res, err := ec.unmarshalInputLikeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10024,6 +20766,86 @@ func (ec *executionContext) marshalNLikedEdge2ᚖovationᚋgraphᚐLikedEdge(ctx
 		return graphql.Null
 	}
 	return ec._LikedEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNLogInInput2ovationᚋgraphᚐLogInInput(ctx context.Context, v any) (LogInInput, error) {
+	res, err := ec.unmarshalInputLogInInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLogOutEverywherePayload2ᚖovationᚋgraphᚐLogOutEverywherePayload(ctx context.Context, sel ast.SelectionSet, v *LogOutEverywherePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._LogOutEverywherePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNMarkReadInput2ovationᚋgraphᚐMarkReadInput(ctx context.Context, v any) (MarkReadInput, error) {
+	res, err := ec.unmarshalInputMarkReadInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMarkReadPayload2ᚖovationᚋgraphᚐMarkReadPayload(ctx context.Context, sel ast.SelectionSet, v *MarkReadPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MarkReadPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMessage2ovationᚋstorageᚐDirectMessage(ctx context.Context, sel ast.SelectionSet, v storage.DirectMessage) graphql.Marshaler {
+	return ec._Message(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMessage2ᚖovationᚋstorageᚐDirectMessage(ctx context.Context, sel ast.SelectionSet, v *storage.DirectMessage) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Message(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMessageConnection2ᚖovationᚋgraphᚐMessageConnection(ctx context.Context, sel ast.SelectionSet, v *MessageConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MessageConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNMessageEdge2ᚕᚖovationᚋgraphᚐMessageEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*MessageEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMessageEdge2ᚖovationᚋgraphᚐMessageEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNMessageEdge2ᚖovationᚋgraphᚐMessageEdge(ctx context.Context, sel ast.SelectionSet, v *MessageEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._MessageEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNNode2ᚕovationᚋstorageᚐNode(ctx context.Context, sel ast.SelectionSet, v []storage.Node) graphql.Marshaler {
@@ -10123,6 +20945,36 @@ func (ec *executionContext) marshalNReadPayload2ᚖovationᚋgraphᚐReadPayload
 	return ec._ReadPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNRegisterInput2ovationᚋgraphᚐRegisterInput(ctx context.Context, v any) (RegisterInput, error) {
+	res, err := ec.unmarshalInputRegisterInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNSendMessageInput2ovationᚋgraphᚐSendMessageInput(ctx context.Context, v any) (SendMessageInput, error) {
+	res, err := ec.unmarshalInputSendMessageInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSendMessagePayload2ᚖovationᚋgraphᚐSendMessagePayload(ctx context.Context, sel ast.SelectionSet, v *SendMessagePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SendMessagePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSessionPayload2ᚖovationᚋgraphᚐSessionPayload(ctx context.Context, sel ast.SelectionSet, v *SessionPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SessionPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10137,6 +20989,25 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNSubjectDeclaration2ᚕᚖovationᚋgraphᚐSubjectDeclarationᚄ(ctx context.Context, v any) ([]*SubjectDeclaration, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*SubjectDeclaration, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSubjectDeclaration2ᚖovationᚋgraphᚐSubjectDeclaration(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNSubjectDeclaration2ᚖovationᚋgraphᚐSubjectDeclaration(ctx context.Context, v any) (*SubjectDeclaration, error) {
+	res, err := ec.unmarshalInputSubjectDeclaration(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNSubjectInput2ᚕᚖovationᚋgraphᚐSubjectInputᚄ(ctx context.Context, v any) ([]*SubjectInput, error) {
@@ -10204,6 +21075,21 @@ func (ec *executionContext) marshalNUndislikePayload2ᚖovationᚋgraphᚐUndisl
 	return ec._UndislikePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNUnfollowInput2ovationᚋgraphᚐUnfollowInput(ctx context.Context, v any) (UnfollowInput, error) {
+	res, err := ec.unmarshalInputUnfollowInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUnfollowPayload2ᚖovationᚋgraphᚐUnfollowPayload(ctx context.Context, sel ast.SelectionSet, v *UnfollowPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnfollowPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNUnlikeInput2ovationᚋgraphᚐUnlikeInput(ctx context.Context, v any) (UnlikeInput, error) {
 	res, err := ec.unmarshalInputUnlikeInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10224,6 +21110,21 @@ func (ec *executionContext) unmarshalNUpdateFolderInput2ovationᚋgraphᚐUpdate
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUpdateProfileInput2ovationᚋgraphᚐUpdateProfileInput(ctx context.Context, v any) (UpdateProfileInput, error) {
+	res, err := ec.unmarshalInputUpdateProfileInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUpdateProfilePayload2ᚖovationᚋgraphᚐUpdateProfilePayload(ctx context.Context, sel ast.SelectionSet, v *UpdateProfilePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UpdateProfilePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNUser2ovationᚋstorageᚐUser(ctx context.Context, sel ast.SelectionSet, v storage.User) graphql.Marshaler {
 	return ec._User(ctx, sel, &v)
 }
@@ -10236,6 +21137,56 @@ func (ec *executionContext) marshalNUser2ᚖovationᚋstorageᚐUser(ctx context
 		return graphql.Null
 	}
 	return ec._User(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUserTotals2ᚖovationᚋstorageᚐUserTotals(ctx context.Context, sel ast.SelectionSet, v *storage.UserTotals) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UserTotals(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVideo2ovationᚋstorageᚐVideo(ctx context.Context, sel ast.SelectionSet, v storage.Video) graphql.Marshaler {
+	return ec._Video(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNVideoConnection2ᚖovationᚋgraphᚐVideoConnection(ctx context.Context, sel ast.SelectionSet, v *VideoConnection) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VideoConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVideoEdge2ᚕᚖovationᚋgraphᚐVideoEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*VideoEdge) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVideoEdge2ᚖovationᚋgraphᚐVideoEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNVideoEdge2ᚖovationᚋgraphᚐVideoEdge(ctx context.Context, sel ast.SelectionSet, v *VideoEdge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VideoEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -10415,11 +21366,64 @@ func (ec *executionContext) marshalOCollected2ᚖovationᚋstorageᚐCollected(c
 	return ec._Collected(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOComment2ᚖovationᚋstorageᚐComment(ctx context.Context, sel ast.SelectionSet, v *storage.Comment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Comment(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOCommentOrder2ᚖovationᚋstorageᚐCommentOrder(ctx context.Context, v any) (*storage.CommentOrder, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalOCommentOrder2ᚖovationᚋstorageᚐCommentOrder[tmp]
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOCommentOrder2ᚖovationᚋstorageᚐCommentOrder(ctx context.Context, sel ast.SelectionSet, v *storage.CommentOrder) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(marshalOCommentOrder2ᚖovationᚋstorageᚐCommentOrder[*v])
+	return res
+}
+
+var (
+	unmarshalOCommentOrder2ᚖovationᚋstorageᚐCommentOrder = map[string]storage.CommentOrder{
+		"NEWEST": storage.Newest,
+		"OLDEST": storage.Oldest,
+		"TOP":    storage.Top,
+	}
+	marshalOCommentOrder2ᚖovationᚋstorageᚐCommentOrder = map[storage.CommentOrder]string{
+		storage.Newest: "NEWEST",
+		storage.Oldest: "OLDEST",
+		storage.Top:    "TOP",
+	}
+)
+
+func (ec *executionContext) marshalOConversation2ᚖovationᚋstorageᚐConversation(ctx context.Context, sel ast.SelectionSet, v *storage.Conversation) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Conversation(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOFolder2ᚖovationᚋstorageᚐFolder(ctx context.Context, sel ast.SelectionSet, v *storage.Folder) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Folder(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOFollowed2ᚖovationᚋstorageᚐFollowed(ctx context.Context, sel ast.SelectionSet, v *storage.Followed) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Followed(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {
@@ -10465,11 +21469,25 @@ func (ec *executionContext) marshalOLiked2ᚖovationᚋstorageᚐLiked(ctx conte
 	return ec._Liked(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOMessage2ᚖovationᚋstorageᚐDirectMessage(ctx context.Context, sel ast.SelectionSet, v *storage.DirectMessage) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Message(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalONode2ovationᚋstorageᚐNode(ctx context.Context, sel ast.SelectionSet, v storage.Node) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._Node(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOProfile2ᚖovationᚋstorageᚐProfile(ctx context.Context, sel ast.SelectionSet, v *storage.Profile) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Profile(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalORead2ᚖovationᚋstorageᚐRead(ctx context.Context, sel ast.SelectionSet, v *storage.Read) graphql.Marshaler {
@@ -10497,11 +21515,36 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	return res
 }
 
+func (ec *executionContext) unmarshalOTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalTime(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTime2ᚖtimeᚐTime(ctx context.Context, sel ast.SelectionSet, v *time.Time) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalTime(*v)
+	return res
+}
+
 func (ec *executionContext) marshalOUser2ᚖovationᚋstorageᚐUser(ctx context.Context, sel ast.SelectionSet, v *storage.User) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._User(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOVideo2ᚖovationᚋstorageᚐVideo(ctx context.Context, sel ast.SelectionSet, v *storage.Video) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Video(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

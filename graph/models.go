@@ -3,8 +3,43 @@
 package graph
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"ovation/storage"
+	"strconv"
+	"time"
 )
+
+// A new comment.
+type AddCommentInput struct {
+	// The kind of content. Not `comment`: reply to the comment instead.
+	Biz string `json:"biz"`
+	// The content's id in your own system.
+	BizID string `json:"bizId"`
+	// 1 to 2,000 characters once space at both ends and invisible format characters are removed, one of them visible. No control characters but newline and tab.
+	Text string `json:"text"`
+	// The `id` of the comment of this subject that it replies to, which is not a reply itself. If omitted, the comment is not a reply.
+	ReplyTo *string `json:"replyTo,omitempty"`
+	// Makes the request repeatable: the same one of the same user within a day returns the first result and adds nothing. 1 to 64 printable characters of ASCII, different from that of another comment or message.
+	RequestID *string `json:"requestId,omitempty"`
+}
+
+// A comment that was added.
+type AddCommentPayload struct {
+	// The comment, as it is now.
+	Comment storage.Comment `json:"comment"`
+	// Its subject afterwards.
+	Interactive storage.Interactive `json:"interactive"`
+}
+
+// A password to change.
+type ChangePasswordInput struct {
+	// The present password.
+	CurrentPassword string `json:"currentPassword"`
+	// The new password: 6 to 128 characters.
+	NewPassword string `json:"newPassword"`
+}
 
 // Names what to collect, and where.
 type CollectInput struct {
@@ -12,15 +47,15 @@ type CollectInput struct {
 	Biz string `json:"biz"`
 	// The content's id in your own system.
 	BizID string `json:"bizId"`
-	// The `id` of one of the viewer's folders. Left out: the default folder.
+	// The `id` of one of the viewer's folders. If omitted, the default folder.
 	FolderID *string `json:"folderId,omitempty"`
 }
 
-// What collecting did.
+// The result of collecting a subject.
 type CollectPayload struct {
-	// False where it lay in that folder already. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time.
+	// False if it already was in that folder. Null if that was not known: the action is durable, but whether it changed anything could not be determined in time.
 	Changed *bool `json:"changed,omitempty"`
-	// Where the action is.
+	// Where the action is stored.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
 	Interactive storage.Interactive `json:"interactive"`
@@ -30,21 +65,67 @@ type CollectPayload struct {
 type CollectedConnection struct {
 	// The entries, in order.
 	Edges []*CollectedEdge `json:"edges"`
-	// Where this page lies.
+	// The position of this page.
 	PageInfo PageInfo `json:"pageInfo"`
 }
 
 // An entry of a page of a folder's items.
 type CollectedEdge struct {
-	// The entry's place, for `after`. Opaque; good for this very list only.
+	// The entry's position, for `after`. Opaque; valid for this list only.
 	Cursor string `json:"cursor"`
 	// The item.
 	Node storage.Collected `json:"node"`
 }
 
+// A page of comments.
+type CommentConnection struct {
+	// The entries, in order.
+	Edges []*CommentEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+	// The `after` with which `commentsChanged` continues from this page: it streams every change of the subject's comments that the page does not include.
+	ChangesCursor string `json:"changesCursor"`
+}
+
+// An entry of a page of comments.
+type CommentEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list and order only.
+	Cursor string `json:"cursor"`
+	// The comment.
+	Node storage.Comment `json:"node"`
+}
+
+// A change of one comment of a subject.
+type CommentEvent struct {
+	// How it changed.
+	Kind CommentEventKind `json:"kind"`
+	// The comment as it is now; it may be a reply.
+	Comment storage.Comment `json:"comment"`
+	// The `after` with which `commentsChanged` continues after this event.
+	Cursor string `json:"cursor"`
+}
+
+// A page of conversations.
+type ConversationConnection struct {
+	// The entries, in order.
+	Edges []*ConversationEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+	// The `after` with which `messages` continues from this page: it streams every message that the page does not include.
+	MessagesCursor string `json:"messagesCursor"`
+}
+
+// An entry of a page of conversations.
+type ConversationEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The conversation.
+	Node storage.Conversation `json:"node"`
+}
+
 // A new folder.
 type CreateFolderInput struct {
-	// 1 to 100 characters, not the name of another of the viewer's folders, upper and lower case being the same.
+	// 1 to 100 characters, unique among the viewer's folders, ignoring case.
 	Name string `json:"name"`
 	// At most 1,000 characters.
 	Description string `json:"description"`
@@ -52,20 +133,62 @@ type CreateFolderInput struct {
 	Public bool `json:"public"`
 }
 
+// Subjects and their authors.
+type DeclareSubjectsInput struct {
+	// At most 100.
+	Subjects []*SubjectDeclaration `json:"subjects"`
+}
+
+// The result of declarations.
+type DeclareSubjectsPayload struct {
+	// Always PERSISTED.
+	Durability storage.Durability `json:"durability"`
+	// The subjects afterwards, in the order of the input.
+	Interactives []*storage.Interactive `json:"interactives"`
+}
+
+// Which comment to delete.
+type DeleteCommentInput struct {
+	// The comment's `id`.
+	ID string `json:"id"`
+}
+
+// The result of deleting a comment.
+type DeleteCommentPayload struct {
+	// The `id` of the comment.
+	DeletedID string `json:"deletedId"`
+	// Its subject afterwards.
+	Interactive storage.Interactive `json:"interactive"`
+}
+
 // Which folder to delete.
 type DeleteFolderInput struct {
 	// The folder's `id`.
 	ID string `json:"id"`
-	// The `id` of another of the viewer's folders, to move the items to. Left out: the items are uncollected, and their counts follow.
+	// The `id` of another of the viewer's folders, to move the items to. If omitted, the items are uncollected, and their counts change accordingly.
 	MoveItemsTo *string `json:"moveItemsTo,omitempty"`
 }
 
-// What became of a folder that was deleted.
+// The result of deleting a folder.
 type DeleteFolderPayload struct {
-	// The `id` of the folder that is no more.
+	// The `id` of the deleted folder.
 	DeletedID string `json:"deletedId"`
 	// How many items were moved or uncollected.
 	ItemCount int64 `json:"itemCount"`
+}
+
+// Which video to delete.
+type DeleteVideoInput struct {
+	// The video's `videoId`.
+	VideoID string `json:"videoId"`
+}
+
+// A video that was deleted.
+type DeleteVideoPayload struct {
+	// The `id` that it had.
+	DeletedID string `json:"deletedId"`
+	// Its subject afterwards.
+	Interactive storage.Interactive `json:"interactive"`
 }
 
 // Names what to dislike.
@@ -76,13 +199,29 @@ type DislikeInput struct {
 	BizID string `json:"bizId"`
 }
 
-// What a dislike did.
+// The result of a dislike.
 type DislikePayload struct {
-	// False where the viewer disliked it already. Null where that was not known: the dislike is durable, and whether it changed anything could not be determined in time.
+	// False if the viewer already disliked it. Null if that was not known: the dislike is durable, but whether it changed anything could not be determined in time.
 	Changed *bool `json:"changed,omitempty"`
-	// Where the dislike is.
+	// Where the dislike is stored.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
+	Interactive storage.Interactive `json:"interactive"`
+}
+
+// What to change of a comment.
+type EditCommentInput struct {
+	// The comment's `id`.
+	ID string `json:"id"`
+	// The new text, as of `addComment`.
+	Text string `json:"text"`
+}
+
+// A comment whose text was changed.
+type EditCommentPayload struct {
+	// The comment afterwards.
+	Comment storage.Comment `json:"comment"`
+	// Its subject.
 	Interactive storage.Interactive `json:"interactive"`
 }
 
@@ -90,22 +229,88 @@ type DislikePayload struct {
 type FolderConnection struct {
 	// The entries, in order.
 	Edges []*FolderEdge `json:"edges"`
-	// Where this page lies.
+	// The position of this page.
 	PageInfo PageInfo `json:"pageInfo"`
 }
 
 // An entry of a page of folders.
 type FolderEdge struct {
-	// The entry's place, for `after`. Opaque; good for this very list only.
+	// The entry's position, for `after`. Opaque; valid for this list only.
 	Cursor string `json:"cursor"`
 	// The folder.
 	Node storage.Folder `json:"node"`
 }
 
-// A folder that was made or changed. It is in the database.
+// A folder that was created or changed. It is in the database.
 type FolderPayload struct {
 	// The folder afterwards.
 	Folder storage.Folder `json:"folder"`
+}
+
+// Names what to follow.
+type FollowInput struct {
+	// The kind of content: `user` for people.
+	Biz string `json:"biz"`
+	// The content's id in your own system: of a person, the `userId`.
+	BizID string `json:"bizId"`
+}
+
+// The result of a follow.
+type FollowPayload struct {
+	// False if the viewer already followed it. Null if that was not known: the follow is durable, but whether it changed anything could not be determined in time.
+	Changed *bool `json:"changed,omitempty"`
+	// Where the follow is stored.
+	Durability storage.Durability `json:"durability"`
+	// The subject afterwards.
+	Interactive storage.Interactive `json:"interactive"`
+}
+
+// A page of follows.
+type FollowedConnection struct {
+	// The entries, in order.
+	Edges []*FollowedEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
+// An entry of a page of follows.
+type FollowedEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The follow.
+	Node storage.Followed `json:"node"`
+}
+
+// A page of friends.
+type FriendConnection struct {
+	// The entries, in order.
+	Edges []*FriendEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
+// An entry of a page of friends.
+type FriendEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The friend.
+	Node storage.Friend `json:"node"`
+}
+
+// A page of subjects.
+type InteractiveConnection struct {
+	// The entries, in order.
+	Edges []*InteractiveEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
+// An entry of a page of subjects.
+type InteractiveEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The subject.
+	Node storage.Interactive `json:"node"`
 }
 
 // Names what to like.
@@ -116,11 +321,11 @@ type LikeInput struct {
 	BizID string `json:"bizId"`
 }
 
-// What a like did.
+// The result of a like.
 type LikePayload struct {
-	// False where the viewer liked it already. Null where that was not known: the like is durable, and whether it changed anything could not be determined in time.
+	// False if the viewer already liked it. Null if that was not known: the like is durable, but whether it changed anything could not be determined in time.
 	Changed *bool `json:"changed,omitempty"`
-	// Where the like is.
+	// Where the like is stored.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
 	Interactive storage.Interactive `json:"interactive"`
@@ -130,53 +335,97 @@ type LikePayload struct {
 type LikedConnection struct {
 	// The entries, in order.
 	Edges []*LikedEdge `json:"edges"`
-	// Where this page lies.
+	// The position of this page.
 	PageInfo PageInfo `json:"pageInfo"`
 }
 
 // An entry of a page of likes.
 type LikedEdge struct {
-	// The entry's place, for `after`. Opaque; good for this very list only.
+	// The entry's position, for `after`. Opaque; valid for this list only.
 	Cursor string `json:"cursor"`
 	// The like.
 	Node storage.Liked `json:"node"`
 }
 
-// Everything that can be done. A payload comes when the action is durable; the viewer's next query shows it. Doing the same again changes nothing and is no error. Reads alone add up, each time one is sent, and show within a second.
-//
-// Several in one request run one after another, each for itself: where one fails, `data` is null, and the others are done all the same.
-type Mutation struct {
+// An account to log in to.
+type LogInInput struct {
+	// The account's name.
+	Name string `json:"name"`
+	// The account's password. Pass it as a variable: documents are cached.
+	Password string `json:"password"`
 }
 
-// Where a page lies within its list.
-type PageInfo struct {
-	// Whether more may follow this page. A list of one `biz` examines at most 500 entries of any `biz` for a page: the page may then be short, or empty, and still have a next one.
-	HasNextPage bool `json:"hasNextPage"`
-	// Whether this page was asked for with `after`. Lists are read forwards only.
-	HasPreviousPage bool `json:"hasPreviousPage"`
-	// The cursor of the first entry. Null where the page is empty.
-	StartCursor *string `json:"startCursor,omitempty"`
-	// The next page's `after`: the cursor of the last entry, or of a later place where `hasNextPage` is true and the page is short. Null where the list has ended without an entry on this page.
-	EndCursor *string `json:"endCursor,omitempty"`
+// The result of `logOutEverywhere`.
+type LogOutEverywherePayload struct {
+	// The user whose tokens are revoked.
+	User storage.User `json:"user"`
 }
 
-// Everything that can be asked. Anonymous viewers may ask for subjects and their counts; all else needs a viewer.
-//
-// Errors carry one of these in `extensions.code`: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL. RATE_LIMITED comes with `extensions.retryAfter`: after how many seconds the same request may pass.
-type Query struct {
+// What to mark as read.
+type MarkReadInput struct {
+	// The other user's `userId`.
+	With string `json:"with"`
+	// The `id` of the last message of the conversation that was read. If omitted, all messages.
+	UpTo *string `json:"upTo,omitempty"`
 }
 
-// A page of what was read.
-type ReadConnection struct {
+// A conversation in which messages were marked as read.
+type MarkReadPayload struct {
+	// The conversation afterwards.
+	Conversation storage.Conversation `json:"conversation"`
+}
+
+// A page of messages.
+type MessageConnection struct {
 	// The entries, in order.
-	Edges []*ReadEdge `json:"edges"`
-	// Where this page lies.
+	Edges []*MessageEdge `json:"edges"`
+	// The position of this page.
 	PageInfo PageInfo `json:"pageInfo"`
 }
 
-// An entry of a page of what was read.
+// An entry of a page of messages.
+type MessageEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The message.
+	Node storage.DirectMessage `json:"node"`
+}
+
+// All mutations. A payload is returned when the action is durable, and the viewer's next query includes it. Repeating an action changes nothing and is not an error, except that every read counts. Reads are visible within a second.
+//
+// Several mutations in one request run one after another and independently: if one fails, `data` is null, but the others are executed.
+type Mutation struct {
+}
+
+// The position of a page within its list.
+type PageInfo struct {
+	// Whether more may follow this page. A list of one `biz` examines at most 500 entries of any `biz` for a page, and one of friends at most 500 follows: the page may then be short, or empty, and still have a next one.
+	HasNextPage bool `json:"hasNextPage"`
+	// Whether this page was requested with `after`. Lists support forward pagination only.
+	HasPreviousPage bool `json:"hasPreviousPage"`
+	// The cursor of the first entry. Null if the page is empty.
+	StartCursor *string `json:"startCursor,omitempty"`
+	// The next page's `after`: the cursor of the last entry, or of a later position if `hasNextPage` is true and the page is short. Null if the list has ended and the page is empty.
+	EndCursor *string `json:"endCursor,omitempty"`
+}
+
+// All queries. Anonymous viewers can read subjects, their counts and their comments; everything else requires a signed-in viewer.
+//
+// Errors have one of these codes in `extensions.code`: UNAUTHENTICATED, NOT_FOUND, BAD_USER_INPUT, RATE_LIMITED, UNAVAILABLE, LIMIT_EXCEEDED, INTERNAL. RATE_LIMITED includes `extensions.retryAfter`, the number of seconds after which the same request can succeed.
+type Query struct {
+}
+
+// A page of a read history.
+type ReadConnection struct {
+	// The entries, in order.
+	Edges []*ReadEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
+// An entry of a page of a read history.
 type ReadEdge struct {
-	// The entry's place, for `after`. Opaque; good for this very list only.
+	// The entry's position, for `after`. Opaque; valid for this list only.
 	Cursor string `json:"cursor"`
 	// What was read.
 	Node storage.Read `json:"node"`
@@ -190,14 +439,60 @@ type ReadInput struct {
 	BizID string `json:"bizId"`
 }
 
-// What a read did.
+// The result of a read.
 type ReadPayload struct {
 	// Always true: each read counts. Nullable like the field of the other payloads.
 	Changed *bool `json:"changed,omitempty"`
-	// Where the read is.
+	// Where the read is stored.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards; its `read` and `readCount` may not include this read yet.
 	Interactive storage.Interactive `json:"interactive"`
+}
+
+// An account to create.
+type RegisterInput struct {
+	// 1 to 32 characters. No other account has the same name, regardless of case, width and compatibility forms (RFC 8266).
+	Name string `json:"name"`
+	// 6 to 128 characters. Pass it as a variable: documents are cached.
+	Password string `json:"password"`
+}
+
+// A new message.
+type SendMessageInput struct {
+	// The receiver's `userId`, which is not the viewer's.
+	To string `json:"to"`
+	// 1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab.
+	Text string `json:"text"`
+	// Makes the request repeatable: the same one of the same user within a day returns the first result and sends nothing. 1 to 64 printable characters of ASCII, different from that of another message or comment.
+	RequestID *string `json:"requestId,omitempty"`
+}
+
+// A message that was sent.
+type SendMessagePayload struct {
+	// The message.
+	Message storage.DirectMessage `json:"message"`
+}
+
+// A session of an account.
+type SessionPayload struct {
+	// A bearer token. Send it as `Authorization: Bearer …`, and refresh it before it expires.
+	Token string `json:"token"`
+	// When the token expires.
+	ExpiresAt time.Time `json:"expiresAt"`
+	// The user of the account.
+	User storage.User `json:"user"`
+}
+
+// A subject and its author.
+type SubjectDeclaration struct {
+	// The kind of content.
+	Biz string `json:"biz"`
+	// The content's id in your own system.
+	BizID string `json:"bizId"`
+	// The `userId` of its author. Null if it has none.
+	Author *string `json:"author,omitempty"`
+	// The time of the authorship, which orders the author's works. Not in the future. If omitted, now.
+	At *time.Time `json:"at,omitempty"`
 }
 
 // Names a subject: anything that can be interacted with. It needs no registration.
@@ -208,11 +503,11 @@ type SubjectInput struct {
 	BizID string `json:"bizId"`
 }
 
-// Everything that can be watched. Over a WebSocket (`graphql-transport-ws`) or Server-Sent Events.
+// All subscriptions, over a WebSocket (`graphql-transport-ws`) or Server-Sent Events.
 type Subscription struct {
 }
 
-// Names what to take out of its folder.
+// Names the subject to remove from its folder.
 type UncollectInput struct {
 	// The kind of content.
 	Biz string `json:"biz"`
@@ -220,17 +515,17 @@ type UncollectInput struct {
 	BizID string `json:"bizId"`
 }
 
-// What taking a subject out of its folder did.
+// The result of removing a subject from its folder.
 type UncollectPayload struct {
-	// False where it lay in none. Null where that was not known: the action is durable, and whether it changed anything could not be determined in time.
+	// False if it was in no folder. Null if that was not known: the action is durable, but whether it changed anything could not be determined in time.
 	Changed *bool `json:"changed,omitempty"`
-	// Where the action is.
+	// Where the action is stored.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
 	Interactive storage.Interactive `json:"interactive"`
 }
 
-// Names what to dislike no more.
+// Names the subject to undislike.
 type UndislikeInput struct {
 	// The kind of content.
 	Biz string `json:"biz"`
@@ -238,17 +533,35 @@ type UndislikeInput struct {
 	BizID string `json:"bizId"`
 }
 
-// What taking a dislike back did.
+// The result of an undislike.
 type UndislikePayload struct {
-	// False where the viewer did not dislike it. Null where that was not known: a dislike is then removed, and a like stays.
+	// False if the viewer did not dislike it. Null if that was not known: a dislike is then removed, and a like is kept.
 	Changed *bool `json:"changed,omitempty"`
-	// Where the action is.
+	// Where the action is stored.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
 	Interactive storage.Interactive `json:"interactive"`
 }
 
-// Names what to like no more.
+// Names the subject to unfollow.
+type UnfollowInput struct {
+	// The kind of content: `user` for people.
+	Biz string `json:"biz"`
+	// The content's id in your own system: of a person, the `userId`.
+	BizID string `json:"bizId"`
+}
+
+// The result of an unfollow.
+type UnfollowPayload struct {
+	// False if the viewer did not follow it. Null if that was not known: the action is durable, but whether it changed anything could not be determined in time.
+	Changed *bool `json:"changed,omitempty"`
+	// Where the action is stored.
+	Durability storage.Durability `json:"durability"`
+	// The subject afterwards.
+	Interactive storage.Interactive `json:"interactive"`
+}
+
+// Names the subject to unlike.
 type UnlikeInput struct {
 	// The kind of content.
 	Biz string `json:"biz"`
@@ -256,11 +569,11 @@ type UnlikeInput struct {
 	BizID string `json:"bizId"`
 }
 
-// What taking a like back did.
+// The result of an unlike.
 type UnlikePayload struct {
-	// False where the viewer did not like it. Null where that was not known: a like is then removed, and a dislike stays.
+	// False if the viewer did not like it. Null if that was not known: a like is then removed, and a dislike is kept.
 	Changed *bool `json:"changed,omitempty"`
-	// Where the action is.
+	// Where the action is stored.
 	Durability storage.Durability `json:"durability"`
 	// The subject afterwards.
 	Interactive storage.Interactive `json:"interactive"`
@@ -276,4 +589,99 @@ type UpdateFolderInput struct {
 	Description *string `json:"description,omitempty"`
 	// Whether others can see it.
 	Public *bool `json:"public,omitempty"`
+}
+
+// What to change of the viewer's profile.
+type UpdateProfileInput struct {
+	// The new name, as in RegisterInput.
+	Name *string `json:"name,omitempty"`
+	// An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none.
+	AvatarURL *string `json:"avatarUrl,omitempty"`
+	// Likewise.
+	BackgroundURL *string `json:"backgroundUrl,omitempty"`
+	// At most 200 characters.
+	Signature *string `json:"signature,omitempty"`
+}
+
+// The result of `updateProfile`.
+type UpdateProfilePayload struct {
+	// The user, as others see it from now on.
+	User storage.User `json:"user"`
+}
+
+// A page of videos.
+type VideoConnection struct {
+	// The entries, in order.
+	Edges []*VideoEdge `json:"edges"`
+	// The position of this page.
+	PageInfo PageInfo `json:"pageInfo"`
+}
+
+// An entry of a page of videos.
+type VideoEdge struct {
+	// The entry's position, for `after`. Opaque; valid for this list only.
+	Cursor string `json:"cursor"`
+	// The video.
+	Node storage.Video `json:"node"`
+}
+
+// How a comment changed.
+type CommentEventKind string
+
+const (
+	// It was added.
+	CommentEventKindAdded CommentEventKind = "ADDED"
+	// Its text was changed. If that was soon after it was added, this is its only event.
+	CommentEventKindEdited CommentEventKind = "EDITED"
+	// It was deleted, or the last reply to a deleted comment was. If it was added shortly before, this may be its only event.
+	CommentEventKindDeleted CommentEventKind = "DELETED"
+)
+
+var AllCommentEventKind = []CommentEventKind{
+	CommentEventKindAdded,
+	CommentEventKindEdited,
+	CommentEventKindDeleted,
+}
+
+func (e CommentEventKind) IsValid() bool {
+	switch e {
+	case CommentEventKindAdded, CommentEventKindEdited, CommentEventKindDeleted:
+		return true
+	}
+	return false
+}
+
+func (e CommentEventKind) String() string {
+	return string(e)
+}
+
+func (e *CommentEventKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = CommentEventKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid CommentEventKind", str)
+	}
+	return nil
+}
+
+func (e CommentEventKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *CommentEventKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e CommentEventKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
 }

@@ -10,6 +10,10 @@ import (
 
 // PlainSchema is what PlainWriter can write.
 var PlainSchema = plain.Schema{
+	"AddCommentPayload": {
+		"comment":     1,
+		"interactive": 2,
+	},
 	"CollectPayload": {
 		"changed":     1,
 		"durability":  2,
@@ -30,14 +34,71 @@ var PlainSchema = plain.Schema{
 		"cursor": 1,
 		"node":   2,
 	},
+	"Comment": {
+		"id":          1,
+		"commentId":   2,
+		"subject":     3,
+		"author":      4,
+		"text":        5,
+		"at":          6,
+		"editedAt":    7,
+		"deleted":     8,
+		"parent":      9,
+		"replyCount":  10,
+		"interactive": 12,
+	},
+	"CommentConnection": {
+		"edges":         1,
+		"pageInfo":      2,
+		"changesCursor": 3,
+	},
+	"CommentEdge": {
+		"cursor": 1,
+		"node":   2,
+	},
+	"CommentEvent": {
+		"comment": 2,
+		"cursor":  3,
+	},
+	"Conversation": {
+		"id":     1,
+		"with":   2,
+		"latest": 3,
+		"unread": 4,
+	},
+	"ConversationConnection": {
+		"edges":          1,
+		"pageInfo":       2,
+		"messagesCursor": 3,
+	},
+	"ConversationEdge": {
+		"cursor": 1,
+		"node":   2,
+	},
+	"DeclareSubjectsPayload": {
+		"durability":   1,
+		"interactives": 2,
+	},
+	"DeleteCommentPayload": {
+		"deletedId":   1,
+		"interactive": 2,
+	},
 	"DeleteFolderPayload": {
 		"deletedId": 1,
 		"itemCount": 2,
+	},
+	"DeleteVideoPayload": {
+		"deletedId":   1,
+		"interactive": 2,
 	},
 	"DislikePayload": {
 		"changed":     1,
 		"durability":  2,
 		"interactive": 3,
+	},
+	"EditCommentPayload": {
+		"comment":     1,
+		"interactive": 2,
 	},
 	"Folder": {
 		"id":          1,
@@ -61,19 +122,63 @@ var PlainSchema = plain.Schema{
 	"FolderPayload": {
 		"folder": 1,
 	},
+	"FollowPayload": {
+		"changed":     1,
+		"durability":  2,
+		"interactive": 3,
+	},
+	"Followed": {
+		"id":          1,
+		"interactive": 2,
+		"user":        3,
+		"at":          4,
+	},
+	"FollowedConnection": {
+		"edges":    1,
+		"pageInfo": 2,
+	},
+	"FollowedEdge": {
+		"cursor": 1,
+		"node":   2,
+	},
+	"Friend": {
+		"user":          1,
+		"since":         2,
+		"latestMessage": 3,
+	},
+	"FriendConnection": {
+		"edges":    1,
+		"pageInfo": 2,
+	},
+	"FriendEdge": {
+		"cursor": 1,
+		"node":   2,
+	},
 	"Interactive": {
-		"id":           1,
-		"biz":          2,
-		"bizId":        3,
-		"readCount":    4,
-		"likeCount":    5,
-		"dislikeCount": 6,
-		"collectCount": 7,
-		"liked":        8,
-		"collected":    9,
-		"read":         10,
-		"version":      12,
-		"freshness":    13,
+		"id":            1,
+		"biz":           2,
+		"bizId":         3,
+		"readCount":     4,
+		"likeCount":     5,
+		"dislikeCount":  6,
+		"collectCount":  7,
+		"followerCount": 8,
+		"author":        9,
+		"liked":         10,
+		"collected":     11,
+		"read":          12,
+		"followed":      13,
+		"commentCount":  16,
+		"version":       18,
+		"freshness":     19,
+	},
+	"InteractiveConnection": {
+		"edges":    1,
+		"pageInfo": 2,
+	},
+	"InteractiveEdge": {
+		"cursor": 1,
+		"node":   2,
 	},
 	"LikePayload": {
 		"changed":     1,
@@ -95,11 +200,38 @@ var PlainSchema = plain.Schema{
 		"cursor": 1,
 		"node":   2,
 	},
+	"LogOutEverywherePayload": {
+		"user": 1,
+	},
+	"MarkReadPayload": {
+		"conversation": 1,
+	},
+	"Message": {
+		"id":   1,
+		"from": 2,
+		"to":   3,
+		"text": 4,
+		"at":   5,
+	},
+	"MessageConnection": {
+		"edges":    1,
+		"pageInfo": 2,
+	},
+	"MessageEdge": {
+		"cursor": 1,
+		"node":   2,
+	},
 	"PageInfo": {
 		"hasNextPage":     1,
 		"hasPreviousPage": 2,
 		"startCursor":     3,
 		"endCursor":       4,
+	},
+	"Profile": {
+		"name":          1,
+		"avatarUrl":     2,
+		"backgroundUrl": 3,
+		"signature":     4,
 	},
 	"Read": {
 		"id":          1,
@@ -121,6 +253,14 @@ var PlainSchema = plain.Schema{
 		"durability":  2,
 		"interactive": 3,
 	},
+	"SendMessagePayload": {
+		"message": 1,
+	},
+	"SessionPayload": {
+		"token":     1,
+		"expiresAt": 2,
+		"user":      3,
+	},
 	"UncollectPayload": {
 		"changed":     1,
 		"durability":  2,
@@ -131,14 +271,52 @@ var PlainSchema = plain.Schema{
 		"durability":  2,
 		"interactive": 3,
 	},
+	"UnfollowPayload": {
+		"changed":     1,
+		"durability":  2,
+		"interactive": 3,
+	},
 	"UnlikePayload": {
 		"changed":     1,
 		"durability":  2,
 		"interactive": 3,
 	},
+	"UpdateProfilePayload": {
+		"user": 1,
+	},
 	"User": {
-		"id":     1,
-		"userId": 2,
+		"id":          1,
+		"userId":      2,
+		"totals":      10,
+		"interactive": 11,
+		"profile":     13,
+	},
+	"UserTotals": {
+		"following":     1,
+		"followers":     2,
+		"likes":         3,
+		"collections":   4,
+		"comments":      5,
+		"works":         6,
+		"likesReceived": 7,
+	},
+	"Video": {
+		"id":          1,
+		"videoId":     2,
+		"author":      3,
+		"title":       4,
+		"playUrl":     5,
+		"coverUrl":    6,
+		"at":          7,
+		"interactive": 8,
+	},
+	"VideoConnection": {
+		"edges":    1,
+		"pageInfo": 2,
+	},
+	"VideoEdge": {
+		"cursor": 1,
+		"node":   2,
 	},
 }
 
@@ -146,6 +324,14 @@ var PlainSchema = plain.Schema{
 // It is empty where PlainWriter cannot write the value.
 func PlainType(value any) string {
 	switch v := value.(type) {
+	case *AddCommentPayload:
+		if v != nil {
+			return "AddCommentPayload"
+		}
+	case []*AddCommentPayload:
+		if v != nil {
+			return "AddCommentPayload"
+		}
 	case *CollectPayload:
 		if v != nil {
 			return "CollectPayload"
@@ -178,6 +364,78 @@ func PlainType(value any) string {
 		if v != nil {
 			return "CollectedEdge"
 		}
+	case *storage.Comment:
+		if v != nil {
+			return "Comment"
+		}
+	case []*storage.Comment:
+		if v != nil {
+			return "Comment"
+		}
+	case *CommentConnection:
+		if v != nil {
+			return "CommentConnection"
+		}
+	case []*CommentConnection:
+		if v != nil {
+			return "CommentConnection"
+		}
+	case *CommentEdge:
+		if v != nil {
+			return "CommentEdge"
+		}
+	case []*CommentEdge:
+		if v != nil {
+			return "CommentEdge"
+		}
+	case *CommentEvent:
+		if v != nil {
+			return "CommentEvent"
+		}
+	case []*CommentEvent:
+		if v != nil {
+			return "CommentEvent"
+		}
+	case *storage.Conversation:
+		if v != nil {
+			return "Conversation"
+		}
+	case []*storage.Conversation:
+		if v != nil {
+			return "Conversation"
+		}
+	case *ConversationConnection:
+		if v != nil {
+			return "ConversationConnection"
+		}
+	case []*ConversationConnection:
+		if v != nil {
+			return "ConversationConnection"
+		}
+	case *ConversationEdge:
+		if v != nil {
+			return "ConversationEdge"
+		}
+	case []*ConversationEdge:
+		if v != nil {
+			return "ConversationEdge"
+		}
+	case *DeclareSubjectsPayload:
+		if v != nil {
+			return "DeclareSubjectsPayload"
+		}
+	case []*DeclareSubjectsPayload:
+		if v != nil {
+			return "DeclareSubjectsPayload"
+		}
+	case *DeleteCommentPayload:
+		if v != nil {
+			return "DeleteCommentPayload"
+		}
+	case []*DeleteCommentPayload:
+		if v != nil {
+			return "DeleteCommentPayload"
+		}
 	case *DeleteFolderPayload:
 		if v != nil {
 			return "DeleteFolderPayload"
@@ -186,6 +444,14 @@ func PlainType(value any) string {
 		if v != nil {
 			return "DeleteFolderPayload"
 		}
+	case *DeleteVideoPayload:
+		if v != nil {
+			return "DeleteVideoPayload"
+		}
+	case []*DeleteVideoPayload:
+		if v != nil {
+			return "DeleteVideoPayload"
+		}
 	case *DislikePayload:
 		if v != nil {
 			return "DislikePayload"
@@ -193,6 +459,14 @@ func PlainType(value any) string {
 	case []*DislikePayload:
 		if v != nil {
 			return "DislikePayload"
+		}
+	case *EditCommentPayload:
+		if v != nil {
+			return "EditCommentPayload"
+		}
+	case []*EditCommentPayload:
+		if v != nil {
+			return "EditCommentPayload"
 		}
 	case *storage.Folder:
 		if v != nil {
@@ -226,6 +500,62 @@ func PlainType(value any) string {
 		if v != nil {
 			return "FolderPayload"
 		}
+	case *FollowPayload:
+		if v != nil {
+			return "FollowPayload"
+		}
+	case []*FollowPayload:
+		if v != nil {
+			return "FollowPayload"
+		}
+	case *storage.Followed:
+		if v != nil {
+			return "Followed"
+		}
+	case []*storage.Followed:
+		if v != nil {
+			return "Followed"
+		}
+	case *FollowedConnection:
+		if v != nil {
+			return "FollowedConnection"
+		}
+	case []*FollowedConnection:
+		if v != nil {
+			return "FollowedConnection"
+		}
+	case *FollowedEdge:
+		if v != nil {
+			return "FollowedEdge"
+		}
+	case []*FollowedEdge:
+		if v != nil {
+			return "FollowedEdge"
+		}
+	case *storage.Friend:
+		if v != nil {
+			return "Friend"
+		}
+	case []*storage.Friend:
+		if v != nil {
+			return "Friend"
+		}
+	case *FriendConnection:
+		if v != nil {
+			return "FriendConnection"
+		}
+	case []*FriendConnection:
+		if v != nil {
+			return "FriendConnection"
+		}
+	case *FriendEdge:
+		if v != nil {
+			return "FriendEdge"
+		}
+	case []*FriendEdge:
+		if v != nil {
+			return "FriendEdge"
+		}
 	case *storage.Interactive:
 		if v != nil {
 			return "Interactive"
@@ -233,6 +563,22 @@ func PlainType(value any) string {
 	case []*storage.Interactive:
 		if v != nil {
 			return "Interactive"
+		}
+	case *InteractiveConnection:
+		if v != nil {
+			return "InteractiveConnection"
+		}
+	case []*InteractiveConnection:
+		if v != nil {
+			return "InteractiveConnection"
+		}
+	case *InteractiveEdge:
+		if v != nil {
+			return "InteractiveEdge"
+		}
+	case []*InteractiveEdge:
+		if v != nil {
+			return "InteractiveEdge"
 		}
 	case *LikePayload:
 		if v != nil {
@@ -266,6 +612,46 @@ func PlainType(value any) string {
 		if v != nil {
 			return "LikedEdge"
 		}
+	case *LogOutEverywherePayload:
+		if v != nil {
+			return "LogOutEverywherePayload"
+		}
+	case []*LogOutEverywherePayload:
+		if v != nil {
+			return "LogOutEverywherePayload"
+		}
+	case *MarkReadPayload:
+		if v != nil {
+			return "MarkReadPayload"
+		}
+	case []*MarkReadPayload:
+		if v != nil {
+			return "MarkReadPayload"
+		}
+	case *storage.DirectMessage:
+		if v != nil {
+			return "Message"
+		}
+	case []*storage.DirectMessage:
+		if v != nil {
+			return "Message"
+		}
+	case *MessageConnection:
+		if v != nil {
+			return "MessageConnection"
+		}
+	case []*MessageConnection:
+		if v != nil {
+			return "MessageConnection"
+		}
+	case *MessageEdge:
+		if v != nil {
+			return "MessageEdge"
+		}
+	case []*MessageEdge:
+		if v != nil {
+			return "MessageEdge"
+		}
 	case *PageInfo:
 		if v != nil {
 			return "PageInfo"
@@ -273,6 +659,14 @@ func PlainType(value any) string {
 	case []*PageInfo:
 		if v != nil {
 			return "PageInfo"
+		}
+	case *storage.Profile:
+		if v != nil {
+			return "Profile"
+		}
+	case []*storage.Profile:
+		if v != nil {
+			return "Profile"
 		}
 	case *storage.Read:
 		if v != nil {
@@ -306,6 +700,22 @@ func PlainType(value any) string {
 		if v != nil {
 			return "ReadPayload"
 		}
+	case *SendMessagePayload:
+		if v != nil {
+			return "SendMessagePayload"
+		}
+	case []*SendMessagePayload:
+		if v != nil {
+			return "SendMessagePayload"
+		}
+	case *SessionPayload:
+		if v != nil {
+			return "SessionPayload"
+		}
+	case []*SessionPayload:
+		if v != nil {
+			return "SessionPayload"
+		}
 	case *UncollectPayload:
 		if v != nil {
 			return "UncollectPayload"
@@ -322,6 +732,14 @@ func PlainType(value any) string {
 		if v != nil {
 			return "UndislikePayload"
 		}
+	case *UnfollowPayload:
+		if v != nil {
+			return "UnfollowPayload"
+		}
+	case []*UnfollowPayload:
+		if v != nil {
+			return "UnfollowPayload"
+		}
 	case *UnlikePayload:
 		if v != nil {
 			return "UnlikePayload"
@@ -330,6 +748,14 @@ func PlainType(value any) string {
 		if v != nil {
 			return "UnlikePayload"
 		}
+	case *UpdateProfilePayload:
+		if v != nil {
+			return "UpdateProfilePayload"
+		}
+	case []*UpdateProfilePayload:
+		if v != nil {
+			return "UpdateProfilePayload"
+		}
 	case *storage.User:
 		if v != nil {
 			return "User"
@@ -337,6 +763,38 @@ func PlainType(value any) string {
 	case []*storage.User:
 		if v != nil {
 			return "User"
+		}
+	case *storage.UserTotals:
+		if v != nil {
+			return "UserTotals"
+		}
+	case []*storage.UserTotals:
+		if v != nil {
+			return "UserTotals"
+		}
+	case *storage.Video:
+		if v != nil {
+			return "Video"
+		}
+	case []*storage.Video:
+		if v != nil {
+			return "Video"
+		}
+	case *VideoConnection:
+		if v != nil {
+			return "VideoConnection"
+		}
+	case []*VideoConnection:
+		if v != nil {
+			return "VideoConnection"
+		}
+	case *VideoEdge:
+		if v != nil {
+			return "VideoEdge"
+		}
+	case []*VideoEdge:
+		if v != nil {
+			return "VideoEdge"
 		}
 	}
 	return ""
@@ -359,6 +817,19 @@ func NewPlainWriter(ctx context.Context, resolvers ResolverRoot) *PlainWriter {
 // Write writes an object or a list of objects, of a type that PlainType names.
 func (w *PlainWriter) Write(fields []plain.Field, value any) {
 	switch v := value.(type) {
+	case *AddCommentPayload:
+		w.writeAddCommentPayload(fields, v)
+	case []*AddCommentPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeAddCommentPayload(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *CollectPayload:
 		w.writeCollectPayload(fields, v)
 	case []*CollectPayload:
@@ -411,6 +882,123 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *storage.Comment:
+		w.writeComment(fields, v)
+	case []*storage.Comment:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeComment(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *CommentConnection:
+		w.writeCommentConnection(fields, v)
+	case []*CommentConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeCommentConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *CommentEdge:
+		w.writeCommentEdge(fields, v)
+	case []*CommentEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeCommentEdge(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *CommentEvent:
+		w.writeCommentEvent(fields, v)
+	case []*CommentEvent:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeCommentEvent(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *storage.Conversation:
+		w.writeConversation(fields, v)
+	case []*storage.Conversation:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeConversation(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *ConversationConnection:
+		w.writeConversationConnection(fields, v)
+	case []*ConversationConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeConversationConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *ConversationEdge:
+		w.writeConversationEdge(fields, v)
+	case []*ConversationEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeConversationEdge(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *DeclareSubjectsPayload:
+		w.writeDeclareSubjectsPayload(fields, v)
+	case []*DeclareSubjectsPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeDeclareSubjectsPayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *DeleteCommentPayload:
+		w.writeDeleteCommentPayload(fields, v)
+	case []*DeleteCommentPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeDeleteCommentPayload(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *DeleteFolderPayload:
 		w.writeDeleteFolderPayload(fields, v)
 	case []*DeleteFolderPayload:
@@ -424,6 +1012,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *DeleteVideoPayload:
+		w.writeDeleteVideoPayload(fields, v)
+	case []*DeleteVideoPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeDeleteVideoPayload(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *DislikePayload:
 		w.writeDislikePayload(fields, v)
 	case []*DislikePayload:
@@ -434,6 +1035,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeDislikePayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *EditCommentPayload:
+		w.writeEditCommentPayload(fields, v)
+	case []*EditCommentPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeEditCommentPayload(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -489,6 +1103,97 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *FollowPayload:
+		w.writeFollowPayload(fields, v)
+	case []*FollowPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeFollowPayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *storage.Followed:
+		w.writeFollowed(fields, v)
+	case []*storage.Followed:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeFollowed(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *FollowedConnection:
+		w.writeFollowedConnection(fields, v)
+	case []*FollowedConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeFollowedConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *FollowedEdge:
+		w.writeFollowedEdge(fields, v)
+	case []*FollowedEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeFollowedEdge(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *storage.Friend:
+		w.writeFriend(fields, v)
+	case []*storage.Friend:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeFriend(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *FriendConnection:
+		w.writeFriendConnection(fields, v)
+	case []*FriendConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeFriendConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *FriendEdge:
+		w.writeFriendEdge(fields, v)
+	case []*FriendEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeFriendEdge(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *storage.Interactive:
 		w.writeInteractive(fields, v)
 	case []*storage.Interactive:
@@ -499,6 +1204,32 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeInteractive(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *InteractiveConnection:
+		w.writeInteractiveConnection(fields, v)
+	case []*InteractiveConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeInteractiveConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *InteractiveEdge:
+		w.writeInteractiveEdge(fields, v)
+	case []*InteractiveEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeInteractiveEdge(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -554,6 +1285,71 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *LogOutEverywherePayload:
+		w.writeLogOutEverywherePayload(fields, v)
+	case []*LogOutEverywherePayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeLogOutEverywherePayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *MarkReadPayload:
+		w.writeMarkReadPayload(fields, v)
+	case []*MarkReadPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeMarkReadPayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *storage.DirectMessage:
+		w.writeMessage(fields, v)
+	case []*storage.DirectMessage:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeMessage(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *MessageConnection:
+		w.writeMessageConnection(fields, v)
+	case []*MessageConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeMessageConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *MessageEdge:
+		w.writeMessageEdge(fields, v)
+	case []*MessageEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeMessageEdge(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *PageInfo:
 		w.writePageInfo(fields, v)
 	case []*PageInfo:
@@ -564,6 +1360,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writePageInfo(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *storage.Profile:
+		w.writeProfile(fields, v)
+	case []*storage.Profile:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeProfile(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -619,6 +1428,32 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *SendMessagePayload:
+		w.writeSendMessagePayload(fields, v)
+	case []*SendMessagePayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeSendMessagePayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *SessionPayload:
+		w.writeSessionPayload(fields, v)
+	case []*SessionPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeSessionPayload(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *UncollectPayload:
 		w.writeUncollectPayload(fields, v)
 	case []*UncollectPayload:
@@ -645,6 +1480,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *UnfollowPayload:
+		w.writeUnfollowPayload(fields, v)
+	case []*UnfollowPayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeUnfollowPayload(fields, entry)
+			}
+		}
+		w.CloseList()
 	case *UnlikePayload:
 		w.writeUnlikePayload(fields, v)
 	case []*UnlikePayload:
@@ -655,6 +1503,19 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 				w.Null(true)
 			} else {
 				w.writeUnlikePayload(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *UpdateProfilePayload:
+		w.writeUpdateProfilePayload(fields, v)
+	case []*UpdateProfilePayload:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeUpdateProfilePayload(fields, entry)
 			}
 		}
 		w.CloseList()
@@ -671,9 +1532,80 @@ func (w *PlainWriter) Write(fields []plain.Field, value any) {
 			}
 		}
 		w.CloseList()
+	case *storage.UserTotals:
+		w.writeUserTotals(fields, v)
+	case []*storage.UserTotals:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeUserTotals(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *storage.Video:
+		w.writeVideo(fields, v)
+	case []*storage.Video:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeVideo(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *VideoConnection:
+		w.writeVideoConnection(fields, v)
+	case []*VideoConnection:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeVideoConnection(fields, entry)
+			}
+		}
+		w.CloseList()
+	case *VideoEdge:
+		w.writeVideoEdge(fields, v)
+	case []*VideoEdge:
+		w.OpenList()
+		for i, entry := range v {
+			w.Entry(i)
+			if entry == nil {
+				w.Null(true)
+			} else {
+				w.writeVideoEdge(fields, entry)
+			}
+		}
+		w.CloseList()
 	default:
 		w.Fail()
 	}
+}
+
+func (w *PlainWriter) writeAddCommentPayload(fields []plain.Field, obj *AddCommentPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("AddCommentPayload")
+		case 1: // comment
+			w.writeComment(field.Fields, &obj.Comment)
+		case 2: // interactive
+			w.writeInteractive(field.Fields, &obj.Interactive)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
 }
 
 func (w *PlainWriter) writeCollectPayload(fields []plain.Field, obj *CollectPayload) {
@@ -785,6 +1717,256 @@ func (w *PlainWriter) writeCollectedEdge(fields []plain.Field, obj *CollectedEdg
 	w.Close()
 }
 
+func (w *PlainWriter) writeComment(fields []plain.Field, obj *storage.Comment) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("Comment")
+		case 1: // id
+			w.String(obj.ID())
+		case 2: // commentId
+			w.String(obj.CommentID())
+		case 3: // subject
+			if v, err := w.resolvers.Comment().Subject(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeInteractive(field.Fields, v)
+			} else {
+				w.Null(true)
+			}
+		case 4: // author
+			if v := obj.Author(); v != nil {
+				w.writeUser(field.Fields, v)
+			} else {
+				w.Null(false)
+			}
+		case 5: // text
+			w.String(obj.Text)
+		case 6: // at
+			w.Time(obj.At())
+		case 7: // editedAt
+			if v := obj.EditedAt(); v != nil {
+				w.Time(*v)
+			} else {
+				w.Null(false)
+			}
+		case 8: // deleted
+			w.Bool(obj.Deleted())
+		case 9: // parent
+			if v, err := w.resolvers.Comment().Parent(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeComment(field.Fields, v)
+			} else {
+				w.Null(false)
+			}
+		case 10: // replyCount
+			w.Int(obj.ReplyCount)
+		case 12: // interactive
+			if v, err := w.resolvers.Comment().Interactive(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeInteractive(field.Fields, v)
+			} else {
+				w.Null(true)
+			}
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeCommentConnection(fields []plain.Field, obj *CommentConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("CommentConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeCommentEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		case 3: // changesCursor
+			w.String(obj.ChangesCursor)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeCommentEdge(fields []plain.Field, obj *CommentEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("CommentEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeComment(field.Fields, &obj.Node)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeCommentEvent(fields []plain.Field, obj *CommentEvent) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("CommentEvent")
+		case 2: // comment
+			w.writeComment(field.Fields, &obj.Comment)
+		case 3: // cursor
+			w.String(obj.Cursor)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeConversation(fields []plain.Field, obj *storage.Conversation) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("Conversation")
+		case 1: // id
+			w.String(obj.ID())
+		case 2: // with
+			w.writeUser(field.Fields, &obj.With)
+		case 3: // latest
+			w.writeMessage(field.Fields, &obj.Latest)
+		case 4: // unread
+			w.Int(obj.Unread)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeConversationConnection(fields []plain.Field, obj *ConversationConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("ConversationConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeConversationEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		case 3: // messagesCursor
+			w.String(obj.MessagesCursor)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeConversationEdge(fields []plain.Field, obj *ConversationEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("ConversationEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeConversation(field.Fields, &obj.Node)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeDeclareSubjectsPayload(fields []plain.Field, obj *DeclareSubjectsPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("DeclareSubjectsPayload")
+		case 1: // durability
+			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
+		case 2: // interactives
+			w.OpenList()
+			for i, entry := range obj.Interactives {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeInteractive(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeDeleteCommentPayload(fields []plain.Field, obj *DeleteCommentPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("DeleteCommentPayload")
+		case 1: // deletedId
+			w.String(obj.DeletedID)
+		case 2: // interactive
+			w.writeInteractive(field.Fields, &obj.Interactive)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
 func (w *PlainWriter) writeDeleteFolderPayload(fields []plain.Field, obj *DeleteFolderPayload) {
 	w.Open()
 	for i := range fields {
@@ -797,6 +1979,25 @@ func (w *PlainWriter) writeDeleteFolderPayload(fields []plain.Field, obj *Delete
 			w.String(obj.DeletedID)
 		case 2: // itemCount
 			w.Int(obj.ItemCount)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeDeleteVideoPayload(fields []plain.Field, obj *DeleteVideoPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("DeleteVideoPayload")
+		case 1: // deletedId
+			w.String(obj.DeletedID)
+		case 2: // interactive
+			w.writeInteractive(field.Fields, &obj.Interactive)
 		default:
 			w.Fail()
 		}
@@ -821,6 +2022,25 @@ func (w *PlainWriter) writeDislikePayload(fields []plain.Field, obj *DislikePayl
 		case 2: // durability
 			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
 		case 3: // interactive
+			w.writeInteractive(field.Fields, &obj.Interactive)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeEditCommentPayload(fields []plain.Field, obj *EditCommentPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("EditCommentPayload")
+		case 1: // comment
+			w.writeComment(field.Fields, &obj.Comment)
+		case 2: // interactive
 			w.writeInteractive(field.Fields, &obj.Interactive)
 		default:
 			w.Fail()
@@ -926,6 +2146,181 @@ func (w *PlainWriter) writeFolderPayload(fields []plain.Field, obj *FolderPayloa
 	w.Close()
 }
 
+func (w *PlainWriter) writeFollowPayload(fields []plain.Field, obj *FollowPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("FollowPayload")
+		case 1: // changed
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
+		case 2: // durability
+			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
+		case 3: // interactive
+			w.writeInteractive(field.Fields, &obj.Interactive)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeFollowed(fields []plain.Field, obj *storage.Followed) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("Followed")
+		case 1: // id
+			w.String(obj.ID())
+		case 2: // interactive
+			if v, err := w.resolvers.Followed().Interactive(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeInteractive(field.Fields, v)
+			} else {
+				w.Null(true)
+			}
+		case 3: // user
+			w.writeUser(field.Fields, &obj.User)
+		case 4: // at
+			w.Time(obj.At())
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeFollowedConnection(fields []plain.Field, obj *FollowedConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("FollowedConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeFollowedEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeFollowedEdge(fields []plain.Field, obj *FollowedEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("FollowedEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeFollowed(field.Fields, &obj.Node)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeFriend(fields []plain.Field, obj *storage.Friend) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("Friend")
+		case 1: // user
+			w.writeUser(field.Fields, &obj.User)
+		case 2: // since
+			w.Time(obj.Since())
+		case 3: // latestMessage
+			if v, err := w.resolvers.Friend().LatestMessage(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeMessage(field.Fields, v)
+			} else {
+				w.Null(false)
+			}
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeFriendConnection(fields []plain.Field, obj *FriendConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("FriendConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeFriendEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeFriendEdge(fields []plain.Field, obj *FriendEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("FriendEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeFriend(field.Fields, &obj.Node)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
 func (w *PlainWriter) writeInteractive(fields []plain.Field, obj *storage.Interactive) {
 	w.Open()
 	for i := range fields {
@@ -948,28 +2343,95 @@ func (w *PlainWriter) writeInteractive(fields []plain.Field, obj *storage.Intera
 			w.Int(obj.DislikeCount)
 		case 7: // collectCount
 			w.Int(obj.CollectCount)
-		case 8: // liked
+		case 8: // followerCount
+			w.Int(obj.FollowerCount)
+		case 9: // author
+			if v := obj.Author(); v != nil {
+				w.writeUser(field.Fields, v)
+			} else {
+				w.Null(false)
+			}
+		case 10: // liked
 			if v := obj.Liked; v != nil {
 				w.writeLiked(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 9: // collected
+		case 11: // collected
 			if v := obj.Collected; v != nil {
 				w.writeCollected(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 10: // read
+		case 12: // read
 			if v := obj.Read; v != nil {
 				w.writeRead(field.Fields, v)
 			} else {
 				w.Null(false)
 			}
-		case 12: // version
+		case 13: // followed
+			if v := obj.Followed; v != nil {
+				w.writeFollowed(field.Fields, v)
+			} else {
+				w.Null(false)
+			}
+		case 16: // commentCount
+			if v, err := w.resolvers.Interactive().CommentCount(w.ctx, obj); err != nil {
+				w.Fail()
+			} else {
+				w.Int(v)
+			}
+		case 18: // version
 			w.Int(obj.Version)
-		case 13: // freshness
+		case 19: // freshness
 			w.String(marshalNFreshness2ovationᚋstorageᚐFreshness[obj.Freshness])
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeInteractiveConnection(fields []plain.Field, obj *InteractiveConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("InteractiveConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeInteractiveEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeInteractiveEdge(fields []plain.Field, obj *InteractiveEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("InteractiveEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeInteractive(field.Fields, &obj.Node)
 		default:
 			w.Fail()
 		}
@@ -1080,6 +2542,112 @@ func (w *PlainWriter) writeLikedEdge(fields []plain.Field, obj *LikedEdge) {
 	w.Close()
 }
 
+func (w *PlainWriter) writeLogOutEverywherePayload(fields []plain.Field, obj *LogOutEverywherePayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("LogOutEverywherePayload")
+		case 1: // user
+			w.writeUser(field.Fields, &obj.User)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeMarkReadPayload(fields []plain.Field, obj *MarkReadPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("MarkReadPayload")
+		case 1: // conversation
+			w.writeConversation(field.Fields, &obj.Conversation)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeMessage(fields []plain.Field, obj *storage.DirectMessage) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("Message")
+		case 1: // id
+			w.String(obj.ID())
+		case 2: // from
+			w.writeUser(field.Fields, &obj.From)
+		case 3: // to
+			w.writeUser(field.Fields, &obj.To)
+		case 4: // text
+			w.String(obj.Text)
+		case 5: // at
+			w.Time(obj.At())
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeMessageConnection(fields []plain.Field, obj *MessageConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("MessageConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeMessageEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeMessageEdge(fields []plain.Field, obj *MessageEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("MessageEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeMessage(field.Fields, &obj.Node)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
 func (w *PlainWriter) writePageInfo(fields []plain.Field, obj *PageInfo) {
 	w.Open()
 	for i := range fields {
@@ -1104,6 +2672,37 @@ func (w *PlainWriter) writePageInfo(fields []plain.Field, obj *PageInfo) {
 			} else {
 				w.Null(false)
 			}
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeProfile(fields []plain.Field, obj *storage.Profile) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("Profile")
+		case 1: // name
+			w.String(obj.Name)
+		case 2: // avatarUrl
+			if v := obj.AvatarURL(); v != nil {
+				w.String(*v)
+			} else {
+				w.Null(false)
+			}
+		case 3: // backgroundUrl
+			if v := obj.BackgroundURL(); v != nil {
+				w.String(*v)
+			} else {
+				w.Null(false)
+			}
+		case 4: // signature
+			w.String(obj.Signature)
 		default:
 			w.Fail()
 		}
@@ -1214,6 +2813,44 @@ func (w *PlainWriter) writeReadPayload(fields []plain.Field, obj *ReadPayload) {
 	w.Close()
 }
 
+func (w *PlainWriter) writeSendMessagePayload(fields []plain.Field, obj *SendMessagePayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("SendMessagePayload")
+		case 1: // message
+			w.writeMessage(field.Fields, &obj.Message)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeSessionPayload(fields []plain.Field, obj *SessionPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("SessionPayload")
+		case 1: // token
+			w.String(obj.Token)
+		case 2: // expiresAt
+			w.Time(obj.ExpiresAt)
+		case 3: // user
+			w.writeUser(field.Fields, &obj.User)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
 func (w *PlainWriter) writeUncollectPayload(fields []plain.Field, obj *UncollectPayload) {
 	w.Open()
 	for i := range fields {
@@ -1264,6 +2901,31 @@ func (w *PlainWriter) writeUndislikePayload(fields []plain.Field, obj *Undislike
 	w.Close()
 }
 
+func (w *PlainWriter) writeUnfollowPayload(fields []plain.Field, obj *UnfollowPayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("UnfollowPayload")
+		case 1: // changed
+			if v := obj.Changed; v != nil {
+				w.Bool(*v)
+			} else {
+				w.Null(false)
+			}
+		case 2: // durability
+			w.String(marshalNDurability2ovationᚋstorageᚐDurability[obj.Durability])
+		case 3: // interactive
+			w.writeInteractive(field.Fields, &obj.Interactive)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
 func (w *PlainWriter) writeUnlikePayload(fields []plain.Field, obj *UnlikePayload) {
 	w.Open()
 	for i := range fields {
@@ -1289,6 +2951,23 @@ func (w *PlainWriter) writeUnlikePayload(fields []plain.Field, obj *UnlikePayloa
 	w.Close()
 }
 
+func (w *PlainWriter) writeUpdateProfilePayload(fields []plain.Field, obj *UpdateProfilePayload) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("UpdateProfilePayload")
+		case 1: // user
+			w.writeUser(field.Fields, &obj.User)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
 func (w *PlainWriter) writeUser(fields []plain.Field, obj *storage.User) {
 	w.Open()
 	for i := range fields {
@@ -1301,6 +2980,143 @@ func (w *PlainWriter) writeUser(fields []plain.Field, obj *storage.User) {
 			w.String(obj.ID())
 		case 2: // userId
 			w.String(obj.UserID)
+		case 10: // totals
+			if v, err := w.resolvers.User().Totals(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeUserTotals(field.Fields, v)
+			} else {
+				w.Null(true)
+			}
+		case 11: // interactive
+			if v, err := w.resolvers.User().Interactive(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeInteractive(field.Fields, v)
+			} else {
+				w.Null(true)
+			}
+		case 13: // profile
+			if v, err := w.resolvers.User().Profile(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeProfile(field.Fields, v)
+			} else {
+				w.Null(false)
+			}
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeUserTotals(fields []plain.Field, obj *storage.UserTotals) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("UserTotals")
+		case 1: // following
+			w.Int(obj.Following)
+		case 2: // followers
+			w.Int(obj.Followers)
+		case 3: // likes
+			w.Int(obj.Likes)
+		case 4: // collections
+			w.Int(obj.Collections)
+		case 5: // comments
+			w.Int(obj.Comments)
+		case 6: // works
+			w.Int(obj.Works)
+		case 7: // likesReceived
+			w.Int(obj.LikesReceived)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeVideo(fields []plain.Field, obj *storage.Video) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("Video")
+		case 1: // id
+			w.String(obj.ID())
+		case 2: // videoId
+			w.String(obj.VideoID())
+		case 3: // author
+			w.writeUser(field.Fields, &obj.Author)
+		case 4: // title
+			w.String(obj.Title)
+		case 5: // playUrl
+			w.String(obj.PlayURL())
+		case 6: // coverUrl
+			w.String(obj.CoverURL())
+		case 7: // at
+			w.Time(obj.At())
+		case 8: // interactive
+			if v, err := w.resolvers.Video().Interactive(w.ctx, obj); err != nil {
+				w.Fail()
+			} else if v != nil {
+				w.writeInteractive(field.Fields, v)
+			} else {
+				w.Null(true)
+			}
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeVideoConnection(fields []plain.Field, obj *VideoConnection) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("VideoConnection")
+		case 1: // edges
+			w.OpenList()
+			for i, entry := range obj.Edges {
+				w.Entry(i)
+				if entry == nil {
+					w.Null(true)
+				} else {
+					w.writeVideoEdge(field.Fields, entry)
+				}
+			}
+			w.CloseList()
+		case 2: // pageInfo
+			w.writePageInfo(field.Fields, &obj.PageInfo)
+		default:
+			w.Fail()
+		}
+	}
+	w.Close()
+}
+
+func (w *PlainWriter) writeVideoEdge(fields []plain.Field, obj *VideoEdge) {
+	w.Open()
+	for i := range fields {
+		field := &fields[i]
+		w.Key(field)
+		switch field.Number {
+		case plain.Typename:
+			w.String("VideoEdge")
+		case 1: // cursor
+			w.String(obj.Cursor)
+		case 2: // node
+			w.writeVideo(field.Fields, &obj.Node)
 		default:
 			w.Fail()
 		}

@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -16,21 +17,35 @@ import (
 // else. A block takes some 100 MB, and two are in memory.
 const blockActions = 1_000_000
 
-// block is what follows the block before it in the file, without the actions' words:
-// each user and each subject is there once.
+// blockComments is how many comments make a block, of comments alone. Their texts
+// take 40 MB at most. Like blockActions it may become a multiple of what it is.
+const blockComments = 5_000
+
+// stream is a part of a file that is numbered and divided into blocks separately: its
+// actions, or its comments.
+type stream struct {
+	comments    bool
+	size        int    // actions per block
+	placeholder string // the text of comments without one
+}
+
+// block is what follows the block before it in its series, without the actions' words:
+// each user and each subject is there once. A comment is an action here, too.
 type block struct {
-	actions  []compact
-	prefixes []prefix // the id of all actions up to each
+	of       *stream
+	actions  []compactAction
+	texts    []string // of a block of comments, of each one its own, empty where it has none
+	prefixes []prefix // the id of all actions up to each one
 	tenant   string
 	users    []string
 	subjects []subject
 	order    []int32 // of the whole block, see sorted
-	rows     int64   // read so far, of every sort
+	rows     int64   // read so far, of both streams
 	bytes    int64   // read so far of the packed file
 }
 
-// compact is one action of the file.
-type compact struct {
+// compactAction is one action of the file.
+type compactAction struct {
 	version       int64
 	user, subject int32 // their places in the block
 	does          action
@@ -39,36 +54,40 @@ type compact struct {
 type subject struct{ biz, bizID string }
 
 // prefix identifies all actions of a file up to one of them.
-type prefix [24]byte // enough for no two files ever to meet
+type prefix [24]byte // long enough to be unique
 
 func (p prefix) String() string { return "import-" + hex.EncodeToString(p[:]) }
 
-// chained is the hash that a prefix is the beginning of.
+// chained is the hash from which a prefix is taken.
 type chained [sha256.Size]byte
 
 func (c chained) prefix() prefix { return prefix(c[:len(prefix{})]) }
 
-// blockBuilder gathers a block.
+// blockBuilder collects a block.
 type blockBuilder struct {
 	block
 
 	userAt    map[string]int32
 	subjectAt map[subject]int32
+	chain     chained // over the stream up to the latest action
+	scratch   []byte
 }
 
-func newBlockBuilder(tenant string, size int) *blockBuilder {
-	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}}
-	b.tenant = tenant
-	b.actions, b.prefixes = make([]compact, 0, size), make([]prefix, 0, size)
+// newBlockBuilder begins the block that follows what a chain is over.
+func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
+	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
+	b.tenant, b.of = tenant, of
+	b.actions, b.prefixes = make([]compactAction, 0, of.size), make([]prefix, 0, of.size)
 	return b
 }
 
-// add appends an action. Its texts may share memory with a row that is much longer.
-func (b *blockBuilder) add(a *storage.Action, does action, p prefix) {
-	user, known := b.userAt[a.User.UserID]
+// add appends an action, and the text of a comment. Their strings may share memory with
+// a much longer row.
+func (b *blockBuilder) add(a *storage.Action, does action, text string) {
+	user, known := b.userAt[named(a)]
 	if !known {
 		user = int32(len(b.users))
-		id := strings.Clone(a.User.UserID)
+		id := strings.Clone(named(a))
 		b.users, b.userAt[id] = append(b.users, id), user
 	}
 	place, known := b.subjectAt[subject{a.Subject.Biz, a.Subject.BizID}]
@@ -77,20 +96,50 @@ func (b *blockBuilder) add(a *storage.Action, does action, p prefix) {
 		s := subject{strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)}
 		b.subjects, b.subjectAt[s] = append(b.subjects, s), place
 	}
-	b.actions = append(b.actions, compact{a.Version, user, place, does})
-	b.prefixes = append(b.prefixes, p)
+	b.actions = append(b.actions, compactAction{a.Version, user, place, does})
+	b.prefixes = append(b.prefixes, b.extend(a, does, text))
+	if b.of.comments {
+		b.texts = append(b.texts, strings.Clone(text))
+	}
+}
+
+// extend returns the id of all actions of the stream up to this one.
+func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefix {
+	s := b.scratch[:0]
+	s = append(s, b.chain[:]...)
+	for _, word := range [...]string{a.User.Tenant, named(a), a.Subject.Biz, a.Subject.BizID} {
+		s = appendWord(s, word)
+	}
+	s = append(s, byte(does))
+	s = binary.AppendUvarint(s, uint64(a.Version))
+	if b.of.comments {
+		s = appendWord(s, text)
+	}
+	b.scratch, b.chain = s, sha256.Sum256(s)
+	return b.chain.prefix()
+}
+
+func appendWord(to []byte, word string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(word))), word...)
 }
 
 // finish returns the block.
 func (b *blockBuilder) finish() block {
-	b.order = b.sorted(0, len(b.actions)) // here, where nobody waits for it
+	b.order = b.sorted(0, len(b.actions)) // here, where nothing waits for it
 	return b.block
 }
 
 // sorted returns the places of some of the actions, in the order of
 // storage.Coalesce and, of one state, in that of the file. Rows that are written in
-// the order of their keys lie on few pages.
+// the order of their keys lie on few pages. Comments stay in the order of the file.
 func (b *block) sorted(from, to int) []int32 {
+	order := make([]int32, to-from)
+	if b.of.comments {
+		for i := range order {
+			order[i] = int32(from + i)
+		}
+		return order
+	}
 	users := ranks(b.users, strings.Compare)
 	subjects := ranks(b.subjects, func(x, y subject) int {
 		return cmp.Or(strings.Compare(x.biz, y.biz), strings.Compare(x.bizID, y.bizID))
@@ -102,8 +151,12 @@ func (b *block) sorted(from, to int) []int32 {
 	keys := make([]key, to-from)
 	for i := range keys {
 		a := &b.actions[from+i]
-		const bits = 31
-		keys[i] = key{uint64(a.does.kind())<<(2*bits) | uint64(users[a.user])<<bits | uint64(subjects[a.subject]), int32(from + i)}
+		const bits = 30 // a block has fewer users, and fewer subjects
+		user := uint64(users[a.user])
+		if a.does == actionAuthor { // a state of the subject alone
+			user = 0
+		}
+		keys[i] = key{uint64(a.does.kind())<<(2*bits) | user<<bits | uint64(subjects[a.subject]), int32(from + i)}
 	}
 	slices.SortFunc(keys, func(x, y key) int {
 		if x.state != y.state {
@@ -111,14 +164,13 @@ func (b *block) sorted(from, to int) []int32 {
 		}
 		return cmp.Compare(x.place, y.place)
 	})
-	order := make([]int32, len(keys))
 	for i := range keys {
 		order[i] = keys[i].place
 	}
 	return order
 }
 
-// ranks returns the place that each has in the order of all.
+// ranks returns the position of each element in sorted order.
 func ranks[T any](all []T, compare func(T, T) int) []int32 {
 	order := make([]int32, len(all))
 	for i := range order {
@@ -132,7 +184,7 @@ func ranks[T any](all []T, compare func(T, T) int) []int32 {
 	return out
 }
 
-// action is one as storages know it.
+// action converts an action for storage.
 func (b *block) action(place int32) storage.Action {
 	c := &b.actions[place]
 	s := &b.subjects[c.subject]
@@ -144,8 +196,14 @@ func (b *block) action(place int32) storage.Action {
 	return a
 }
 
-// sameState reports whether two actions are on one state.
+// comment converts a comment for storage.
+func (b *block) comment(place int32) storage.PastComment {
+	a := b.action(place)
+	return storage.PastComment{User: a.User, Subject: a.Subject, Text: cmp.Or(b.texts[place], b.of.placeholder), At: a.Version}
+}
+
+// sameState reports whether two actions concern the same state.
 func (b *block) sameState(i, j int32) bool {
 	x, y := &b.actions[i], &b.actions[j]
-	return x.user == y.user && x.subject == y.subject && x.does.kind() == y.does.kind()
+	return !b.of.comments && (x.user == y.user || x.does == actionAuthor) && x.subject == y.subject && x.does.kind() == y.does.kind()
 }

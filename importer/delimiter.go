@@ -9,18 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// delimiters are those that are recognised, the most usual first.
+// delimiters are the recognised delimiters, the most common first.
 var delimiters = []rune{',', '\t', ';', '|'}
 
-// ParseDelimiter returns the character that a delimiter is written as: itself, or
-// tab.
+// ParseDelimiter parses a delimiter: a character, or "tab".
 func ParseDelimiter(s string) (rune, error) {
 	if s == "tab" || s == `\t` {
 		return '\t', nil
 	}
 	c, size := utf8.DecodeRuneInString(s)
 	if size == 0 || size != len(s) || c == '"' || c == '\n' || c == '\r' || c == utf8.RuneError {
-		return 0, fmt.Errorf("%s is no delimiter: write one character, which is no quote, or tab", quote(s))
+		return 0, fmt.Errorf("%s is not a delimiter: write one character that is not a quote or line break, for example ';', or the word tab", quote(s))
 	}
 	return c, nil
 }
@@ -35,8 +34,8 @@ func delimiterName(c rune) string {
 	return strconv.QuoteRune(c)
 }
 
-// delimiterOf returns the delimiter that splits a header into all the columns or,
-// where none does, into the most.
+// delimiterOf returns the delimiter that splits a header into all the columns or, if
+// none does, into the most.
 func delimiterOf(header []byte, columns row) rune {
 	best, most := delimiters[0], 0
 	for _, comma := range delimiters {
@@ -46,7 +45,7 @@ func delimiterOf(header []byte, columns row) rune {
 		if err != nil {
 			continue
 		}
-		if _, err := find(columns, names); err == nil {
+		if _, unfit := find(columns, names); unfit == nil {
 			return comma
 		}
 		if len(names) > most {
@@ -56,8 +55,56 @@ func delimiterOf(header []byte, columns row) rune {
 	return best
 }
 
-// headerLine returns the first line, as far as it lies in the buffer. It waits for
-// no more than that.
+// delimiterError adds what is likely wrong with the delimiter to an error about
+// missing columns: another one splits the header into more columns, or none of the
+// usual ones splits it at all.
+func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *MappingError {
+	switch {
+	case comma != likely && columnsAt(header, likely) > columnsAt(header, comma):
+		return &MappingError{
+			fmt.Sprintf("%s; the header looks separated by %s", unfit.Reason, delimiterPlural(likely)),
+			[]Suggestion{{"delimiter", delimiterValue(likely)}},
+		}
+	case columnsAt(header, comma) == 1:
+		return &MappingError{
+			unfit.Reason + "; if another character separates the columns, name it",
+			[]Suggestion{{"delimiter", ""}},
+		}
+	}
+	return unfit
+}
+
+// columnsAt returns the number of columns of a header.
+func columnsAt(header []byte, comma rune) int {
+	r := csv.NewReader(bytes.NewReader(header))
+	r.Comma = comma
+	names, err := r.Read()
+	if err != nil {
+		return 0
+	}
+	return len(names)
+}
+
+// delimiterValue returns a delimiter as a mapping contains it.
+func delimiterValue(c rune) string {
+	if c == '\t' {
+		return "tab"
+	}
+	return string(c)
+}
+
+func delimiterPlural(c rune) string {
+	switch c {
+	case ',':
+		return "commas"
+	case '\t':
+		return "tabs"
+	}
+	return strconv.QuoteRune(c)
+}
+
+// headerLine returns the first line, as far as it is buffered, without waiting for
+// more.
 func headerLine(text *bufio.Reader) []byte {
 	for n := 1; ; n = text.Buffered() + 1 {
 		_, err := text.Peek(n)
@@ -66,7 +113,7 @@ func headerLine(text *bufio.Reader) []byte {
 			return head[:end+1]
 		}
 		if err != nil {
-			return head // it is read again, with its error
+			return head // it is read again, and then returns the error
 		}
 	}
 }

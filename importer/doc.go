@@ -1,52 +1,55 @@
-// Package importer reads what users did on another platform from a CSV or
-// NDJSON file and writes it into a storage.Persister: a Source opens the file,
-// plain or packed, a Mapping tells what its columns and event names mean, and
-// Import streams it with bounded memory: one goroutine reads while others write
-// the two transactions that are under way at most.
+// Package importer imports actions from another platform: it reads a CSV or NDJSON
+// file and writes to a storage.Persister. A Source opens the file, plain or packed, a
+// Mapping states the meaning of its columns and event names, and Import streams it in
+// bounded memory: one goroutine reads while others write, in at most two transactions
+// at a time.
 //
 // # Invariants
 //
-//   - I3 Once. The same file changes nothing the second time, an import that
-//     was killed goes on where it stopped, and of a file that has grown only
-//     the new rows are imported: TestImportsOnceWhateverHappens,
+//   - I3 Once. Importing the same file again changes nothing, an import that
+//     was killed resumes where it stopped, and a file that has grown adds only
+//     its new rows: TestImportsOnceWhateverHappens,
 //     TestBlockThatWasBegunIsCompleted,
 //     TestGrownFileImportsOnlyItsNewRows, TestWhatLiesBehindAGapIsNotAskedFor.
-//   - Of two actions on one state with the same time, the one further down in
+//   - Of two actions on one state with the same time, the later one in
 //     the file wins: TestLaterRowWinsATie.
-//   - Of a packed file that is cut off or damaged nothing is imported:
-//     TestUnreadableFilesSayWhereAndWhy. Of a stream, what came before is, and
-//     the error says so: TestDamageOfAStreamIsToldWhereItIsMet.
+//   - Nothing is imported of a packed file that is truncated or damaged:
+//     TestUnreadableFilesSayWhereAndWhy. Of a stream, the rows before the damage are,
+//     and the error says so: TestDamageOfAStreamIsToldWhereItIsMet.
 //   - Random keys are written in order, a block at a time:
 //     TestABlockIsWrittenInTheOrderOfItsKeys.
-//   - Memory is bounded whatever the file holds: TestEndlessRowsAreRefused.
+//   - Memory is bounded for any file: TestEndlessRowsAreRefused.
+//   - Comments have the time of their row, and its position in lists:
+//     TestCommentsAreImported. Importing them later, from a file whose other rows were
+//     imported before, imports nothing else: TestCommentsAreMappedLater.
 //
 // # How once is kept
 //
 // Every action of the file has a prefix id: a SHA-256 chained over the tenant,
 // user, subject, kind, value and time of all actions from the first one to it.
-// So an id stands for "everything up to here", as this mapping sees it. How
-// the file is packed, the order of its columns, and rows that are skipped or
-// bad do not enter.
+// An id therefore stands for "everything up to here", under this mapping. The
+// packing of the file, the order of its columns, and skipped or invalid rows do not
+// matter. Comments are a separate series with its own chain, which
+// includes their texts, and smaller blocks.
 //
 // Actions are read in blocks of blockActions, counted from the start of the file, and
-// a block is written in the order of its keys, in groups: rows with random keys would
-// else touch a page of every table and index for nearly each row. The last group of a
+// a block is written in the order of its keys, in groups: otherwise rows with random keys would
+// touch a page of every table and index for nearly each row. The last group of a
 // block carries the prefix id of its last action, and each other one an id that says
-// how far it went (see part). All are remembered forever.
+// how far it went (see part). All are kept forever.
 //
 // Before a block is written, the store is asked which of the block's prefix
 // ids it has seen. The last seen one tells how many of the block's actions are
-// there already; whether those behind it were begun is asked by one more id, and
-// how far they were written by further ones. Only the others are
+// there already. One more id says whether the block was begun behind it, and further
+// ones how far it was written. Only the remaining actions are
 // written. Groups are committed one after the other, and blocks in the order of the
-// file, so that nothing behind them is there either, and the store is not asked
+// file, so nothing behind a missing one has been written, and the store is not asked
 // again. A group's rows are
 // written while the one before is marked and committed, when that one needs no
-// more locks and is not tried again: TestAGroupIsCommittedAfterTheOneBefore.
+// more locks and is not retried: TestAGroupIsCommittedAfterTheOneBefore.
 //
-// A file of which a row was changed or taken away is another file from that
-// row on: its reads would count again. Corrections belong into a file of their
-// own.
+// A file in which a row was changed or removed is another file from that row on: its
+// reads would count again. Corrections belong in a separate file.
 //
-// This package imports storage and nothing else of this module.
+// This package imports storage and no other package of this module.
 package importer

@@ -11,49 +11,51 @@ import (
 	"ovation/storage"
 )
 
-// Bounds of what a Result lists.
+// Limits of the lists in a Result.
 const (
 	maxBadRows = 20
 	maxSkipped = 100
 )
 
-// Options say how to import.
+// Options configure an import.
 type Options struct {
 	Mapping Mapping
-	Tenant  string // storage.DefaultTenant where empty
+	Tenant  string // storage.DefaultTenant if empty
 	// Strict stops at the first bad row, with a *RowError.
 	Strict bool
-	// Progress, if set, is told after each group that was written, and each block that
-	// was there already. It is called on the goroutine of Import.
+	// Progress, if set, is called on the goroutine of Import after each group that is
+	// written and each block that was imported before.
 	Progress func(Progress)
 
-	block int // actions in a block, of tests; blockActions if 0
+	block int // actions in a block, set by tests; blockActions if 0
 }
 
-// Progress is how far an import is.
+// Progress is the progress of an import.
 type Progress struct {
 	Rows  int64 // read and, where they mean an action, written
 	Bytes int64 // of the packed file, a little ahead of Rows
 }
 
-// Result is what an import did, also one that failed.
+// Result summarises an import, including a failed one.
 type Result struct {
-	Rows     int64      // read
-	Imported []Done     // written by this import, by action, those with none left out
-	Already  int64      // rows that an earlier import had written
-	Skipped  []Skipped  // rows with no action, the most frequent first
-	Bad      int64      // rows that could not be imported
-	BadRows  []RowError // the first 20 of them
+	Rows     int64        // read
+	Imported []Done       // written by this import, by action; without those with none
+	Textless int64        // imported comments whose text is Mapping.Placeholder
+	Already  int64        // rows written by an earlier import
+	Skipped  []Skipped    // rows without an action, the most frequent first
+	Bad      int64        // rows that could not be imported
+	BadRows  []RowError   // the first 20 bad rows
+	Remedies []Suggestion // for bad rows and events without an action, the most useful first
 	Elapsed  time.Duration
 }
 
-// Done is how many rows of one action were written.
+// Done is the number of rows written for one action.
 type Done struct {
 	Action string
 	Rows   int64
 }
 
-// Skipped is how many rows of one event were skipped, and why.
+// Skipped is the number of rows of one event that were skipped, and the reason.
 type Skipped struct {
 	Event  string // at most 64 bytes of it
 	Reason string
@@ -65,14 +67,14 @@ func compareSkipped(a, b Skipped) int {
 }
 
 // Import reads src to its end and persists every action in it once, whatever
-// was imported of the same file before. Bad rows are noted in the Result and
-// left out. Where it fails, what came before the failure is persisted, and
-// the same import goes on from there when it is started again. Two imports of
-// one file must not run at once.
+// was imported of the same file before. Bad rows are listed in the Result and
+// skipped. If it fails, everything before the failure is persisted, and
+// the same import resumes from there when it is started again. Two imports of
+// one file must not run concurrently.
 //
-// Errors: a *FileError that names the place where src cannot be read any
-// further until it is repaired, a *RowError if strict, those of reading and of
-// the store, and that of the context.
+// Errors: a *MappingError if the header lacks columns of the mapping, a *FileError
+// with the position at which src cannot be read, a *RowError if strict, those of
+// reading and of the store, and that of the context.
 func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (Result, error) {
 	start := time.Now()
 	o.Tenant = cmp.Or(o.Tenant, storage.DefaultTenant)
@@ -89,9 +91,10 @@ func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (
 	w := &writer{to: to, group: groupActions, progress: o.Progress}
 	err = pipe(ctx, parser, w)
 
+	skipped := parser.skips()
 	result := Result{
-		Rows: parser.read, Already: w.already, Skipped: parser.skips(),
-		Bad: parser.bad, BadRows: parser.badRows, Elapsed: time.Since(start),
+		Rows: parser.read, Textless: w.textless, Already: w.already, Skipped: skipped,
+		Bad: parser.bad, BadRows: parser.badRows, Remedies: parser.suggestions(skipped), Elapsed: time.Since(start),
 	}
 	for a := actionRead; a < actionEnd; a++ {
 		if w.done[a] > 0 {
@@ -107,7 +110,7 @@ func pipe(ctx context.Context, p *parser, w *writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, p.stop)()
-	blocks := make(chan block) // one is written and one read
+	blocks := make(chan block) // one is written while another is read
 	var reader errgroup.Group
 	reader.Go(func() error {
 		defer close(blocks)
@@ -116,7 +119,7 @@ func pipe(ctx context.Context, p *parser, w *writer) error {
 	err := w.writeAll(ctx, blocks)
 	if err != nil {
 		cancel()
-		_ = reader.Wait() // it ends because the writer failed
+		_ = reader.Wait() // ends, because the writer has failed
 		return err
 	}
 	return reader.Wait()

@@ -31,7 +31,7 @@ func openStore(t *testing.T) storage.Store {
 // testMapping is that of the files the tests write.
 func testMapping() Mapping {
 	m := DefaultMapping()
-	m.Biz, m.BizColumn, m.TimeUnit = "video", "", "s"
+	m.Biz, m.BizColumn, m.TimeUnit, m.Placeholder = "video", "", "s", "(no text)"
 	return m
 }
 
@@ -84,11 +84,14 @@ func TestEveryActionArrives(t *testing.T) {
 		"ann,1,collect,1500000005\n" +
 		"bob,1,collect,1500000005\n" +
 		"bob,1,uncollect,1500000006\n" +
+		"ann,1,follow,1500000008\n" +
+		"bob,1,follow,1500000008\n" +
+		"bob,1,unfollow,1500000009\n" +
 		"bob,1,stare,1500000007\n"
 	got, err := importText(t, store, Options{Mapping: testMapping()}, rows)
 	must(t, err)
-	want := "[{read 3} {like 2} {dislike 1} {clear 1} {collect 2} {uncollect 1}]"
-	if got.Rows != 11 || got.Bad != 0 || fmt.Sprint(got.Imported) != want {
+	want := "[{read 3} {like 2} {dislike 1} {clear 1} {collect 2} {uncollect 1} {follow 2} {unfollow 1}]"
+	if got.Rows != 14 || got.Bad != 0 || fmt.Sprint(got.Imported) != want {
 		t.Fatalf("got %+v, want imported %s", got, want)
 	}
 	if want := (Skipped{"stare", "not mapped to an action", 1}); len(got.Skipped) != 1 || got.Skipped[0] != want {
@@ -100,14 +103,65 @@ func TestEveryActionArrives(t *testing.T) {
 	seen, err := store.Interactives(t.Context(), ann, []storage.Subject{subject}, storage.AllKinds)
 	must(t, err)
 	c := seen[0].Counts
-	if c.ReadCount != 3 || c.LikeCount != 1 || c.DislikeCount != 1 || c.CollectCount != 1 {
+	if c.ReadCount != 3 || c.LikeCount != 1 || c.DislikeCount != 1 || c.CollectCount != 1 || c.FollowerCount != 1 {
 		t.Errorf("counts are %+v", c)
 	}
 	if read := seen[0].Read; read == nil || read.Times != 2 || read.FirstAt().Unix() != 1500000000 || read.LastAt().Unix() != 1500000060 {
 		t.Errorf("read is %+v", read)
 	}
+	if followed := seen[0].Followed; followed == nil || followed.At().Unix() != 1500000008 {
+		t.Errorf("followed is %+v", followed)
+	}
 	if in := seen[0].Collected; in == nil || in.FolderID != storage.DefaultFolderID {
 		t.Errorf("collected is %+v", in)
+	}
+}
+
+// A file of subjects declares each once; of rows of one subject the latest time
+// counts, and of equal times the row further down.
+func TestSubjectsAreDeclared(t *testing.T) {
+	store := openStore(t)
+	csv := "biz,bizId,author,at\n" +
+		"video,1,ann,2020-01-01T00:00:00Z\n" +
+		"video,1,bob,2019-01-01T00:00:00Z\n" +
+		"article,1,bob,2020-01-01T00:00:00Z\n" +
+		"video,2,ann,2020-01-01T00:00:00Z\n" +
+		"video,2,cid,2020-01-01T00:00:00Z\n" +
+		"video,3,,2020-01-01T00:00:00Z\n" + // nobody's
+		"Video,4,ann,2020-01-01T00:00:00Z\n" +
+		"video,5,ann,yesterday\n" +
+		"video,5,ann," + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "\n"
+	for run, want := range []string{"[{author 6}] already 0 bad 3", "[] already 6 bad 3"} {
+		got, err := importText(t, store, Options{Mapping: SubjectsMapping(), block: 4}, csv)
+		must(t, err)
+		if summary := fmt.Sprint(got.Imported, " already ", got.Already, " bad ", got.Bad); summary != want {
+			t.Errorf("run %d: %s, want %s; %v", run, summary, want, got.BadRows)
+		}
+	}
+	ndjson := `{"biz": "video", "bizId": 3, "author": "ann", "at": "2021-01-01T00:00:00Z"}`
+	got, err := importFile(t, store, Options{Mapping: SubjectsMapping()}, writeFile(t, "subjects.ndjson", ndjson))
+	must(t, err)
+	if fmt.Sprint(got.Imported) != "[{author 1}]" {
+		t.Errorf("imported %v", got.Imported)
+	}
+
+	var subjects []storage.Subject
+	for _, id := range []string{"1", "2", "3", "4", "5"} {
+		subjects = append(subjects, storage.Subject{Tenant: "default", Biz: "video", BizID: id})
+	}
+	found, err := store.Interactives(t.Context(), storage.User{Tenant: "default"}, subjects, 0)
+	must(t, err)
+	var authors []string
+	for _, i := range found {
+		authors = append(authors, i.AuthorID)
+	}
+	if want := []string{"ann", "cid", "ann", "", ""}; fmt.Sprint(authors) != fmt.Sprint(want) {
+		t.Errorf("authors are %q, want %q", authors, want)
+	}
+	totals, err := store.TotalsOf(t.Context(), []storage.User{{Tenant: "default", UserID: "ann"}, {Tenant: "default", UserID: "bob"}})
+	must(t, err)
+	if totals[0].Works != 2 || totals[1].Works != 1 {
+		t.Errorf("totals are %+v", totals)
 	}
 }
 
@@ -245,11 +299,11 @@ func TestSkippedNamesAreBounded(t *testing.T) {
 }
 
 func TestTiesAreForgottenInBoundedMemory(t *testing.T) {
-	var seen ties
+	var seen tieBreaker
 	a := storage.Action{Kind: storage.KindReaction, Version: time.Now().UnixMicro()}
 	for i := range 3 * rememberedTies {
 		a.Subject.BizID = strconv.Itoa(i)
-		seen.resolve(&a)
+		seen.versionOf(&a)
 	}
 	if n := len(seen.young) + len(seen.old); n > 2*(rememberedTies+2) {
 		t.Errorf("%d ties are remembered", n)

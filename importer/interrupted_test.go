@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -146,7 +147,7 @@ func lineGenerator() *rapid.Generator[line] {
 		return line{
 			user:    rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"),
 			subject: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "subject"),
-			event:   rapid.SampledFrom([]string{"read", "like", "dislike", "clear", "collect", "uncollect", "stare"}).Draw(t, "event"),
+			event:   rapid.SampledFrom([]string{"read", "like", "dislike", "clear", "collect", "uncollect", "stare", "comment", "comment"}).Draw(t, "event"),
 			at:      rapid.Int64Range(1500000000, 1500000004).Draw(t, "at"),
 		}
 	})
@@ -161,13 +162,24 @@ func importLines(t rapid.TB, to storage.Persister, tenant string, lines []line, 
 	}
 	src, err := Open(context.Background(), "-", strings.NewReader(text.String()), "csv")
 	must(t, err)
-	p, err := newParser(src, Options{Mapping: testMapping(), Tenant: tenant})
+	p, err := newParser(src, Options{Mapping: testMapping(), Tenant: tenant, block: block})
 	must(t, err)
-	p.size = block
 	return pipe(context.Background(), p, &writer{to: to, group: group})
 }
 
-func compareWithModel(t *rapid.T, store storage.Reader, tenant string, lines []line) {
+// commentsOf returns the comments of a subject, the oldest first.
+func commentsOf(t interface {
+	Helper()
+	Fatal(args ...any)
+}, store storage.CommentReader, of storage.Subject,
+) []storage.Comment {
+	t.Helper()
+	lists, err := store.ListComments(context.Background(), []storage.CommentsQuery{{Subject: of, Order: storage.Oldest, Page: storage.Page{First: 1000}}})
+	must(t, err)
+	return lists[0].Entries
+}
+
+func compareWithModel(t *rapid.T, store storage.Store, tenant string, lines []line) {
 	t.Helper()
 	type key struct{ user, subject string }
 	type value struct {
@@ -175,11 +187,15 @@ func compareWithModel(t *rapid.T, store storage.Reader, tenant string, lines []l
 		at   int64
 	}
 	reads, reaction, collection := map[key]int64{}, map[key]value{}, map[key]value{}
+	comments := map[string][]string{} // by subject
 	for _, l := range lines {
 		k := key{l.user, l.subject}
 		state := reaction
 		switch l.event {
 		case "stare":
+			continue
+		case "comment":
+			comments[l.subject] = append(comments[l.subject], fmt.Sprint(l.at, " ", l.user))
 			continue
 		case "read":
 			reads[k]++
@@ -189,6 +205,19 @@ func compareWithModel(t *rapid.T, store storage.Reader, tenant string, lines []l
 		}
 		if state[k].at <= l.at {
 			state[k] = value{l.event, l.at}
+		}
+	}
+	for _, subject := range []string{"1", "2"} {
+		var got []string
+		times := []int64{0}
+		for _, c := range commentsOf(t, store, storage.Subject{Tenant: tenant, Biz: "video", BizID: subject}) {
+			got = append(got, fmt.Sprint(c.At().Unix(), " ", c.User.UserID))
+			times = append(times, c.Created)
+		}
+		slices.Sort(got)
+		slices.Sort(comments[subject])
+		if !slices.Equal(got, comments[subject]) || !slices.IsSorted(times) {
+			t.Fatalf("the comments of %s are %v, want %v, the oldest first: %v", subject, got, comments[subject], times)
 		}
 	}
 	for _, user := range []string{"ann", "bob"} {

@@ -21,7 +21,7 @@ import (
 //	  "biz": "article",
 //	  "user": "personId", "subject": "contentId", "event": "eventType",
 //	  "time": "timestamp", "timeUnit": "s",
-//	  "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "skip"}
+//	  "events": {"VIEW": "read", "LIKE": "like", "COMMENT CREATED": "comment"}, "text": "comment"
 //	}
 //
 // What is left out keeps its default (DefaultMapping).
@@ -35,17 +35,24 @@ type Mapping struct {
 	Time      string `json:"time"`      // the column that says when
 	TimeUnit  string `json:"timeUnit"`  // of it: s, ms or us since 1970, or rfc3339
 	// Events gives each value of the event column its action: read, like,
-	// dislike, clear (also unlike and undislike), collect, uncollect, or skip.
+	// dislike, clear (also unlike and undislike), collect, uncollect, follow,
+	// unfollow, author (the subject is the user's since then), comment, or skip.
 	// Rows of values that are not in it are skipped and counted.
 	Events map[string]string `json:"events"`
+	// Text is the column of a comment's text. A CSV file has it in its header; an
+	// NDJSON object that is no comment need not have it.
+	Text string `json:"text"`
+	// Placeholder is the text of each comment that has none. A comment without text
+	// is a bad row if it is empty.
+	Placeholder string `json:"placeholder"`
 	// Delimiter separates the fields of a CSV file: one character, or "tab". Where it
 	// is empty, it is the one of comma, tab, semicolon and bar at which the header
 	// splits into all the columns.
 	Delimiter string `json:"delimiter"`
 }
 
-// DefaultMapping is how a file is read of which nothing is said: columns user,
-// biz, subject, event and time (RFC 3339), and events named as the actions.
+// DefaultMapping is the default for files of actions: columns user, biz, subject, event
+// and time (RFC 3339), and events named like the actions.
 func DefaultMapping() Mapping {
 	m := Mapping{BizColumn: "biz", User: "user", Subject: "subject", Event: "event", Time: "time", TimeUnit: "rfc3339"}
 	m.Events = make(map[string]string, len(actionNames))
@@ -55,21 +62,31 @@ func DefaultMapping() Mapping {
 	return m
 }
 
-// presets are the mappings known by name.
+// SubjectsMapping is the default for files of subjects: columns biz, bizId, author and
+// at (RFC 3339), with a declaration in each row. A row without an author removes the
+// author of its subject.
+func SubjectsMapping() Mapping {
+	return Mapping{BizColumn: "biz", User: "author", Subject: "bizId", Time: "at", TimeUnit: "rfc3339", All: "author"}
+}
+
+// presets are the built-in mappings by name.
 var presets = map[string]Mapping{
 	"deskdrop": {
 		Biz: "article", User: "personId", Subject: "contentId", Event: "eventType", Time: "timestamp", TimeUnit: "s",
 		Events: map[string]string{
 			"VIEW": "read", "LIKE": "like", "BOOKMARK": "collect",
-			"COMMENT CREATED": "skip", "FOLLOW": "skip",
+			// Users who follow an article are notified of its comments.
+			"FOLLOW": "follow", "COMMENT CREATED": "comment",
 		},
+		// The data was published without the texts of its comments.
+		Placeholder: "(The text of this comment was not published.)",
 	},
 }
 
-// Presets returns the names of the mappings known by name, sorted.
+// Presets returns the names of the built-in mappings, sorted.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// LoadMapping returns the preset of that name, or the mapping in the file of
+// LoadMapping returns the built-in mapping of that name, or the mapping in the file of
 // that path. It is not validated.
 func LoadMapping(name string) (Mapping, error) {
 	if preset, ok := presets[name]; ok {
@@ -126,10 +143,10 @@ func parseMapping(r io.Reader) (Mapping, error) {
 	return m, nil
 }
 
-// mappingMembers are what a mapping file may say.
-var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "all", "event", "events", "time", "timeUnit", "delimiter"}
+// mappingMembers are the members of a mapping file.
+var mappingMembers = []string{"biz", "bizColumn", "user", "subject", "all", "event", "events", "time", "timeUnit", "text", "placeholder", "delimiter"}
 
-// Validate says what is wrong with a mapping, and by which name.
+// Validate returns an error that names the invalid member of a mapping.
 func (m Mapping) Validate() error {
 	for _, c := range []struct{ name, column string }{{"user", m.User}, {"subject", m.Subject}, {"time", m.Time}} {
 		if c.column == "" {
@@ -146,6 +163,11 @@ func (m Mapping) Validate() error {
 	}
 	if m.Biz != "" {
 		if err := storage.ValidateBiz(m.Biz); err != nil {
+			return err
+		}
+	}
+	if m.Placeholder != "" {
+		if _, err := storage.CleanText("placeholder", m.Placeholder, storage.MaxCommentRunes); err != nil {
 			return err
 		}
 	}
@@ -178,13 +200,14 @@ func (m Mapping) validateEvents() error {
 	return nil
 }
 
-// Actions returns the names of what a row can do, sorted.
+// Actions returns the names of all actions, sorted.
 func Actions() []string { return slices.Sorted(maps.Keys(actionNames)) }
 
-// skip is what an event is mapped to that has no action here.
+// skip is the value of an event without an action.
 const skip = "skip"
 
-// action is what a row does. The order is that of a summary.
+// action is what a row means. Summaries list actions in this order. The numbers are part
+// of the ids of imported messages, which are stored forever: append new actions at the end.
 type action uint8
 
 const (
@@ -194,6 +217,10 @@ const (
 	actionClear
 	actionCollect
 	actionUncollect
+	actionFollow
+	actionUnfollow
+	actionAuthor
+	actionComment
 	actionEnd
 )
 
@@ -201,40 +228,40 @@ var actionNames = map[string]action{
 	"read": actionRead, "like": actionLike, "dislike": actionDislike,
 	"clear": actionClear, "unlike": actionClear, "undislike": actionClear,
 	"collect": actionCollect, "uncollect": actionUncollect,
+	"follow": actionFollow, "unfollow": actionUnfollow,
+	"author": actionAuthor, "comment": actionComment,
 }
 
-func (a action) String() string {
-	return [actionEnd]string{"", "read", "like", "dislike", "clear", "collect", "uncollect"}[a]
+// effects are what each does to a state, but for the time. A comment is on none.
+var effects = [actionEnd]struct {
+	name string
+	storage.Action
+}{
+	actionRead:      {"read", storage.Action{Kind: storage.KindRead, Times: 1}},
+	actionLike:      {"like", storage.Action{Kind: storage.KindReaction, Reaction: storage.Like}},
+	actionDislike:   {"dislike", storage.Action{Kind: storage.KindReaction, Reaction: storage.Dislike}},
+	actionClear:     {"clear", storage.Action{Kind: storage.KindReaction}},
+	actionCollect:   {"collect", storage.Action{Kind: storage.KindCollection, FolderID: storage.DefaultFolderID}},
+	actionUncollect: {"uncollect", storage.Action{Kind: storage.KindCollection}},
+	actionFollow:    {"follow", storage.Action{Kind: storage.KindFollow, Following: true}},
+	actionUnfollow:  {"unfollow", storage.Action{Kind: storage.KindFollow}},
+	actionAuthor:    {"author", storage.Action{Kind: storage.KindAuthor}},
+	actionComment:   {"comment", storage.Action{}},
 }
 
-// kind is that of the state it is on.
-func (a action) kind() storage.Kind {
-	switch a {
-	case actionRead:
-		return storage.KindRead
-	case actionCollect, actionUncollect:
-		return storage.KindCollection
-	case actionLike, actionDislike, actionClear, actionEnd:
-	}
-	return storage.KindReaction
-}
+func (a action) String() string { return effects[a].name }
+
+// kind returns the kind of state that the action changes.
+func (a action) kind() storage.Kind { return effects[a].Kind }
 
 // apply makes it what the row does at the time, in microseconds.
 func (a action) apply(to *storage.Action, at int64) {
-	to.Version = at
-	switch a {
-	case actionRead:
-		to.Kind, to.Times, to.First = storage.KindRead, 1, at
-	case actionLike:
-		to.Kind, to.Reaction = storage.KindReaction, storage.Like
-	case actionDislike:
-		to.Kind, to.Reaction = storage.KindReaction, storage.Dislike
-	case actionClear:
-		to.Kind = storage.KindReaction
-	case actionCollect:
-		to.Kind, to.FolderID = storage.KindCollection, storage.DefaultFolderID
-	case actionUncollect:
-		to.Kind = storage.KindCollection
-	case actionEnd: // no row does it
+	is := &effects[a]
+	to.Kind, to.Reaction, to.FolderID, to.Times, to.Following, to.Version = is.Kind, is.Reaction, is.FolderID, is.Times, is.Following, at
+	if a == actionRead {
+		to.First = at
+	}
+	if a == actionAuthor { // the user of the row is the author, not the one who acts
+		to.Author, to.User.UserID = to.User.UserID, ""
 	}
 }

@@ -18,6 +18,12 @@ func TestMappingFile(t *testing.T) {
 	if m.All != "read" || m.Event != "" || m.Events != nil || m.Delimiter != "tab" {
 		t.Errorf("got %+v", m)
 	}
+	m, err = LoadMapping(writeFile(t, "map.json", `{"text": "body", "placeholder": "(none)"}`))
+	must(t, err)
+	must(t, m.Validate())
+	if m.Text != "body" || m.Placeholder != "(none)" || m.Events["comment"] != "comment" {
+		t.Errorf("got %+v", m)
+	}
 	m, err = LoadMapping(writeFile(t, "map.json", `{}`))
 	must(t, err)
 	must(t, m.Validate())
@@ -43,13 +49,14 @@ func TestWrongMappings(t *testing.T) {
 		{`{"bizColumn": ""}`, "either biz or"},
 		{`{"timeUnit": "h"}`, `"h" is none of s, ms, us, rfc3339`},
 		{`{"events": {}}`, "no event is mapped"},
-		{`{"all": "look"}`, `all is "look", which is none of clear, collect`},
-		{`{"all": "skip"}`, `all is "skip", which is none of clear, collect`},
+		{`{"all": "look"}`, `all is "look", which is none of author, clear, collect`},
+		{`{"all": "skip"}`, `all is "skip", which is none of author, clear, collect`},
 		{`{"all": "read", "event": "type"}`, `give the action of every row (all: "read") or the column`},
 		{`{"all": "read", "events": {"VIEW": "read"}}`, "not both"},
 		{`{"event": ""}`, "event must name a column, or all the action"},
-		{`{"delimiter": "::"}`, `"::" is no delimiter: write one character`},
-		{`{"events": {"VIEW": "look"}}`, `"VIEW" is mapped to "look", which is none of clear, collect`},
+		{`{"placeholder": "a\u0007"}`, "placeholder must be text; it holds the character U+0007"},
+		{`{"delimiter": "::"}`, `"::" is not a delimiter: write one character`},
+		{`{"events": {"VIEW": "look"}}`, `"VIEW" is mapped to "look", which is none of author, clear, collect`},
 	} {
 		m, err := LoadMapping(writeFile(t, "map.json", c.text))
 		if err == nil {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"ovation/storage"
 )
@@ -18,22 +18,29 @@ type parser struct {
 	rows    rowReader
 	mapping Mapping
 	does    map[string]action // by event
-	all     action            // of every row; 0 where the event tells
+	all     action            // of every row; 0 if the event decides
 	tenant  string
 	strict  bool
-	size    int // of a block
 	where   func() int64
-	stop    func() // makes a read that waits fail
+	stop    func() // interrupts a blocked read
 
-	chain   chained
-	scratch []byte
-	ties    ties
+	blocks [seriesCount]*blockBuilder // under construction
+	ties   tieBreaker
 
 	read    int64
 	bad     int64
 	badRows []RowError
 	skipped map[Skipped]int64
+
+	remedies map[Suggestion]int64 // of bad rows, with their number
 }
+
+// The streams of a file.
+const (
+	ofActions = iota
+	ofComments
+	seriesCount
+)
 
 func newParser(src *Source, o Options) (*parser, error) {
 	rows, err := newRowReader(src, o.Mapping)
@@ -41,26 +48,37 @@ func newParser(src *Source, o Options) (*parser, error) {
 		return nil, err
 	}
 	p := &parser{
-		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, size: cmp.Or(o.block, blockActions), where: src.read.Load, stop: src.stop,
+		rows: rows, mapping: o.Mapping, tenant: o.Tenant, strict: o.Strict, where: src.read.Load, stop: src.stop,
 		does: make(map[string]action, len(o.Mapping.Events)), all: actionNames[o.Mapping.All],
-		chain:   sha256.Sum256([]byte("ovation import 1")),
-		skipped: make(map[Skipped]int64),
+		skipped: make(map[Skipped]int64), remedies: make(map[Suggestion]int64),
 	}
+	p.blocks[ofActions] = newBlockBuilder(o.Tenant, &stream{size: cmp.Or(o.block, blockActions)}, sha256.Sum256([]byte("ovation import 1")))
+	p.blocks[ofComments] = newBlockBuilder(o.Tenant,
+		&stream{comments: true, size: cmp.Or(o.block, blockComments), placeholder: o.Mapping.Placeholder}, sha256.Sum256([]byte("ovation import comments 1")))
 	for event, name := range o.Mapping.Events {
 		p.does[event] = actionNames[name] // 0 to skip
 	}
 	return p, nil
 }
 
-// run sends one block after the other until the file ends, which is no error.
-// What was read before an error has been sent.
+// run sends blocks until the file ends, which is not an error. What was read before an
+// error has been sent.
 func (p *parser) run(ctx context.Context, to chan<- block) error {
 	for {
-		b, readErr := p.block()
-		select {
-		case to <- b:
-		case <-ctx.Done():
-			return ctx.Err()
+		full, readErr := p.fill()
+		ready := []int{full}
+		if readErr != nil {
+			ready = []int{ofActions, ofComments} // incomplete ones
+		}
+		for _, i := range ready {
+			if i == ofComments && len(p.blocks[i].actions) == 0 {
+				continue
+			}
+			select {
+			case to <- p.take(i):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		if errors.Is(readErr, io.EOF) {
 			return nil
@@ -71,26 +89,46 @@ func (p *parser) run(ctx context.Context, to chan<- block) error {
 	}
 }
 
-// block reads the next one. It is short only together with an error.
-func (p *parser) block() (block, error) {
-	b := newBlockBuilder(p.tenant, p.size)
-	var err error
-	for len(b.actions) < p.size && err == nil {
-		err = p.next(b)
+// fill reads until a block is full and returns its stream, or until an error.
+func (p *parser) fill() (full int, err error) {
+	for {
+		if err := p.next(); err != nil {
+			return 0, err
+		}
+		for i, b := range p.blocks {
+			if len(b.actions) == b.of.size {
+				return i, nil
+			}
+		}
 	}
-	b.rows, b.bytes = p.read, p.where()
-	return b.finish(), err
 }
 
-// next reads a row and adds what it does to the block, which of a skipped or bad one
-// is nothing.
-func (p *parser) next(b *blockBuilder) error {
+// take returns a block and starts the next one of its stream.
+func (p *parser) take(i int) block {
+	built := p.blocks[i]
+	p.blocks[i] = newBlockBuilder(p.tenant, built.of, built.chain)
+	built.rows, built.bytes = p.read, p.where()
+	for _, b := range p.blocks {
+		built.rows -= int64(len(b.actions)) // rows of the other stream count with its own block
+	}
+	return built.finish()
+}
+
+// next reads a row and adds its action to a block. Skipped and bad rows add nothing.
+func (p *parser) next() error {
 	var r row
 	err := p.rows.next(&r)
 	if err == nil {
 		p.read++
-		if err = p.parse(&r, b); err != nil {
-			return p.reject(RowError{p.rows.line(), err.Error()})
+		if err = p.parse(&r); err != nil {
+			bad := RowError{Line: p.rows.line(), Reason: err.Error()}
+			if wrong, is := errors.AsType[*timeError](err); is && wrong.fits != "" {
+				bad.Remedies = []Suggestion{{"timeUnit", wrong.fits}}
+			}
+			if errors.Is(err, errNoText) {
+				bad.Remedies = []Suggestion{{"text", ""}}
+			}
+			return p.reject(bad)
 		}
 		return nil
 	}
@@ -101,9 +139,10 @@ func (p *parser) next(b *blockBuilder) error {
 	return err
 }
 
-// reject notes a bad row, or stops at it.
+// reject records a bad row, or returns it as an error in strict mode.
 func (p *parser) reject(bad RowError) error {
 	p.bad++
+	p.countSuggestions(bad.Remedies)
 	if len(p.badRows) < maxBadRows {
 		p.badRows = append(p.badRows, bad)
 	}
@@ -113,7 +152,7 @@ func (p *parser) reject(bad RowError) error {
 	return nil
 }
 
-func (p *parser) parse(r *row, b *blockBuilder) error {
+func (p *parser) parse(r *row) error {
 	does := p.all
 	if does == 0 {
 		var mapped bool
@@ -123,6 +162,9 @@ func (p *parser) parse(r *row, b *blockBuilder) error {
 		}
 	}
 	at, err := parseTime(r[colTime], p.mapping.TimeUnit)
+	if err == nil && does == actionAuthor {
+		err = notInFuture(at, time.Now())
+	}
 	if err != nil {
 		return err
 	}
@@ -134,93 +176,109 @@ func (p *parser) parse(r *row, b *blockBuilder) error {
 	a.User = storage.User{Tenant: p.tenant, UserID: r[colUser]}
 	a.Subject = storage.Subject{Tenant: p.tenant, Biz: biz, BizID: r[colSubject]}
 	does.apply(&a, at)
+	if does == actionComment {
+		return p.comment(&a, r[colText])
+	}
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if a.Kind != storage.KindRead {
-		a.Version = p.ties.resolve(&a)
+	if a.Kind != storage.KindRead && a.Kind != storage.KindAuthor { // of these, the later one wins
+		a.Version = p.ties.versionOf(&a)
 	}
-	b.add(&a, does, p.extend(&a, does))
+	p.blocks[ofActions].add(&a, does, "")
 	return nil
 }
 
-// skip counts a row that has no action, under at most maxSkipped names.
+var errNoText = errors.New("a comment needs a text: name its column (text), or what stands for it (placeholder)")
+
+// comment adds a comment, whose text may be the placeholder.
+func (p *parser) comment(a *storage.Action, text string) error {
+	if text = strings.TrimSpace(text); text == "" && p.mapping.Text == "" && p.mapping.Placeholder == "" {
+		return errNoText
+	}
+	c := storage.PastComment{User: a.User, Subject: a.Subject, Text: cmp.Or(text, p.mapping.Placeholder), At: a.Version}
+	c, err := c.Check()
+	if err != nil {
+		return err
+	}
+	if text != "" {
+		text = c.Text
+	}
+	p.blocks[ofComments].add(a, actionComment, text)
+	return nil
+}
+
+// named returns the user that a row names.
+func named(a *storage.Action) string {
+	if a.Kind == storage.KindAuthor {
+		return a.Author
+	}
+	return a.User.UserID
+}
+
+// notMapped is the reason for skipping a row whose event the mapping does not contain.
+const notMapped = "not mapped to an action"
+
+// skip counts a row without an action by its event and the reason. Beyond maxSkipped of
+// these, rows are counted together.
 func (p *parser) skip(event string, mapped bool) {
-	s := Skipped{Event: clip(event), Reason: "not mapped to an action"}
+	s := Skipped{Event: clip(event), Reason: notMapped}
 	if mapped {
 		s.Reason = "mapped to " + skip
 	}
 	if _, known := p.skipped[s]; !known {
 		if len(p.skipped) >= maxSkipped {
-			s = Skipped{Reason: "not mapped to an action, under further names"}
+			s = Skipped{Reason: notMapped + ", under further names"}
 		}
 		s.Event = strings.Clone(s.Event)
 	}
 	p.skipped[s]++
 }
 
-// extend makes the id of all actions up to this one.
-func (p *parser) extend(a *storage.Action, does action) prefix {
-	b := p.scratch[:0]
-	b = append(b, p.chain[:]...)
-	for _, s := range []string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	b = append(b, byte(does))
-	b = binary.AppendUvarint(b, uint64(a.Version))
-	p.scratch, p.chain = b, sha256.Sum256(b)
-	return p.chain.prefix()
-}
-
-// ties gives actions on one state with the same time different versions, in
+// tieBreaker gives actions on one state with the same time different versions, in
 // the order of the file. It remembers the latest rememberedTies actions, so
 // that only ties further apart than that go to the earlier row.
-type ties struct {
-	young, old map[tie]int64 // the next free version
+type tieBreaker struct {
+	young, old map[tieKey]int64 // the next free version
 }
 
 const rememberedTies = 100_000
 
-type tie struct {
+type tieKey struct {
 	key  storage.StateKey
 	kind storage.Kind
 	at   int64
 }
 
-func (t *ties) resolve(a *storage.Action) int64 {
+func (t *tieBreaker) versionOf(a *storage.Action) int64 {
 	version := a.Version
-	for {
-		next, taken := t.next(a, version)
-		if !taken {
-			break
-		}
+	for next, taken := t.next(a, version); taken; next, taken = t.next(a, version) {
 		version = next
 	}
 	if len(t.young) >= rememberedTies || t.young == nil {
-		t.old, t.young = t.young, make(map[tie]int64)
+		t.old, t.young = t.young, make(map[tieKey]int64)
 	}
-	kept := *a // without the memory of its row
+	kept := *a // does not keep the row's memory
 	kept.User.UserID, kept.Subject.Biz, kept.Subject.BizID = strings.Clone(a.User.UserID), strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)
 	for _, at := range []int64{a.Version, version} {
-		t.young[tieOf(&kept, at)] = version + 1
+		t.young[tieKeyOf(&kept, at)] = version + 1
 	}
 	return version
 }
 
-func (t *ties) next(a *storage.Action, at int64) (next int64, taken bool) {
-	key := tieOf(a, at)
+func (t *tieBreaker) next(a *storage.Action, at int64) (next int64, taken bool) {
+	key := tieKeyOf(a, at)
 	if next, taken = t.young[key]; !taken {
 		next, taken = t.old[key]
 	}
 	return next, taken
 }
 
-func tieOf(a *storage.Action, at int64) tie {
-	return tie{storage.StateKey{User: a.User, Subject: a.Subject}, a.Kind, at}
+func tieKeyOf(a *storage.Action, at int64) tieKey {
+	return tieKey{storage.StateKey{User: a.User, Subject: a.Subject}, a.Kind, at}
 }
 
-// skips returns what was skipped, the most frequent first.
+// skips returns the skipped rows, the most frequent first.
 func (p *parser) skips() []Skipped {
 	out := make([]Skipped, 0, len(p.skipped))
 	for s, rows := range p.skipped {

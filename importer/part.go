@@ -54,12 +54,48 @@ func (p *part) next(size int) *group {
 	}
 	p.written = n
 	g := &group{}
-	actions := make([]storage.Action, 0, n-start)
-	for i, place := range p.order[start:n] {
+	m := storage.Message{ID: p.id(), Forever: true}
+	whole := n == len(p.order)
+	if start > 0 || !whole {
+		m.ID = p.reached(n)
+	}
+	if p.block.of.comments {
+		m.Comments = p.comments(g, p.order[start:n])
+	} else {
+		m.Actions = p.actions(g, p.order[start:n])
+	}
+	g.messages = []storage.Message{m}
+	if start == 0 && !whole {
+		g.addIDs(p.first(), p.block.end(p.to))
+	}
+	if start > 0 && whole {
+		g.addIDs(p.id())
+	}
+	return g
+}
+
+// comments returns those at the places, and counts them in the group.
+func (p *part) comments(g *group, places []int32) []storage.PastComment {
+	out := make([]storage.PastComment, len(places))
+	for i, place := range places {
+		out[i] = p.block.comment(place)
+		g.done[actionComment]++
+		if p.block.texts[place] == "" {
+			g.textless++
+		}
+	}
+	return out
+}
+
+// actions returns those at the places as storages take them, and counts them in the
+// group.
+func (p *part) actions(g *group, places []int32) []storage.Action {
+	actions := make([]storage.Action, 0, len(places))
+	for i, place := range places {
 		does := p.block.actions[place].does
 		g.done[does]++
 		a := p.block.action(place)
-		if i > 0 && does == actionRead && p.block.sameState(p.order[start+i-1], place) {
+		if i > 0 && does == actionRead && p.block.sameState(places[i-1], place) {
 			last := &actions[len(actions)-1] // there may be very many
 			last.Times++
 			last.First, last.Version = min(last.First, a.First), max(last.Version, a.Version)
@@ -67,24 +103,11 @@ func (p *part) next(size int) *group {
 		}
 		actions = append(actions, a)
 	}
-	actions = storage.Coalesce(actions)
-	whole := n == len(p.order)
-	if start == 0 && whole {
-		g.messages = []storage.Message{{ID: p.id(), Actions: actions, Forever: true}}
-		return g
-	}
-	g.messages = []storage.Message{{ID: p.reached(n), Actions: actions, Forever: true}}
-	if start == 0 {
-		g.remember(p.first(), p.block.end(p.to))
-	}
-	if whole {
-		g.remember(p.id())
-	}
-	return g
+	return storage.Coalesce(actions)
 }
 
-// remember adds ids that are remembered with the group.
-func (g *group) remember(ids ...string) {
+// addIDs adds ids that are remembered with the group.
+func (g *group) addIDs(ids ...string) {
 	for _, id := range ids {
 		g.messages = append(g.messages, storage.Message{ID: id, Forever: true})
 	}
@@ -114,9 +137,9 @@ func lastSeen(ctx context.Context, to storage.Persister, n int, id func(int) str
 	return last, nil
 }
 
-// missing returns the parts of a block that are not there, and how many of its
+// pendingParts returns the parts of a block that are not there, and how many of its
 // actions are.
-func missing(ctx context.Context, to storage.Persister, b *block) (parts []*part, there int, err error) {
+func pendingParts(ctx context.Context, to storage.Persister, b *block) (parts []*part, there int, err error) {
 	n := len(b.actions)
 	last, err := lastSeen(ctx, to, n, func(i int) string { return b.prefixes[i].String() })
 	if err != nil || last == n-1 {

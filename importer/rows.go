@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +22,8 @@ const (
 	colSubject
 	colEvent // not wanted where Mapping.All is set
 	colTime
-	colBiz // not wanted where Mapping.Biz is set
+	colBiz  // not wanted where Mapping.Biz is set
+	colText // not wanted where Mapping.Text is not set
 	columnCount
 )
 
@@ -39,25 +42,35 @@ type rowReader interface {
 
 // RowError is a row that cannot be imported.
 type RowError struct {
-	Line   int // where the row begins, counted from 1
-	Reason string
+	Line     int // where the row begins, counted from 1
+	Reason   string
+	Remedies []Suggestion // what would cure it, where that can be told
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
 func newRowReader(s *Source, m Mapping) (rowReader, error) {
-	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn}
+	columns := row{colUser: m.User, colSubject: m.Subject, colEvent: m.Event, colTime: m.Time, colBiz: m.BizColumn, colText: m.Text}
 	if s.format == "ndjson" {
 		return &ndjsonReader{r: bufio.NewReaderSize(s.text, maxRowBytes), columns: columns}, nil
 	}
-	comma := delimiterOf(headerLine(s.text), columns)
+	header := headerLine(s.text)
+	likely := delimiterOf(header, columns)
+	comma := likely
 	if m.Delimiter != "" {
 		var err error
 		if comma, err = ParseDelimiter(m.Delimiter); err != nil {
 			return nil, err
 		}
 	}
-	return newCSVReader(s.text, comma, columns)
+	rows, err := newCSVReader(s.text, comma, columns)
+	if unfit, is := errors.AsType[*MappingError](err); is {
+		return nil, delimiterError(unfit, header, comma, likely)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
 }
 
 // csvReader reads CSV as RFC 4180 has it, with a header and any delimiter.
@@ -83,16 +96,21 @@ func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
 		return nil, fmt.Errorf("read the header: %w", explainPacked(err))
 	}
 	c.width = len(header)
-	if c.at, err = find(columns, header); err != nil {
-		return nil, fmt.Errorf("the header, split at each %s, %w", delimiterName(comma), err)
+	at, unfit := find(columns, header)
+	if unfit != nil {
+		return nil, &MappingError{fmt.Sprintf("the header, split at each %s, %s", delimiterName(comma), unfit.Reason), unfit.Suggestions}
 	}
+	c.at = at
 	return c, nil
 }
 
 // places is where each column is, -1 where it is not wanted.
 type places [columnCount]int
 
-func find(columns row, header []string) (at places, err error) {
+// find returns the place of each column in the header. The reason of its error
+// goes on behind "the header".
+func find(columns row, header []string) (at places, unfit *MappingError) {
+	var missing []int
 	for i, column := range columns {
 		at[i] = -1
 		for place, name := range header {
@@ -100,15 +118,34 @@ func find(columns row, header []string) (at places, err error) {
 				continue
 			}
 			if at[i] >= 0 {
-				return at, fmt.Errorf("has the column %q twice", column)
+				return at, &MappingError{fmt.Sprintf("has the column %q twice", column), nil}
 			}
 			at[i] = place
 		}
 		if at[i] < 0 && column != "" {
-			return at, fmt.Errorf("has no column %q; it has %s", column, list(header))
+			missing = append(missing, i)
 		}
 	}
+	if len(missing) > 0 {
+		reason := fmt.Sprintf("has no column %s; it has %s", namesOf(columns, missing), list(header))
+		return at, &MappingError{reason, columnSuggestions(columns, missing, header)}
+	}
 	return at, nil
+}
+
+// namesOf are the names of columns that are missing, for a message.
+func namesOf(columns row, missing []int) string {
+	var b strings.Builder
+	for i, column := range missing {
+		switch {
+		case i > 0 && i == len(missing)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(quote(columns[column]))
+	}
+	return b.String()
 }
 
 func (c *csvReader) line() int { return c.start }
@@ -121,7 +158,7 @@ func (c *csvReader) next(out *row) error {
 	}
 	c.start, _ = c.csv.FieldPos(0)
 	if len(fields) != c.width {
-		return &RowError{c.start, fmt.Sprintf("has %d fields where the header has %d", len(fields), c.width)}
+		return &RowError{Line: c.start, Reason: fmt.Sprintf("has %d fields where the header has %d", len(fields), c.width)}
 	}
 	for i, place := range c.at {
 		if place >= 0 {
@@ -145,7 +182,7 @@ func (c *csvReader) explain(err error) error {
 	if errors.Is(err, csv.ErrQuote) && c.atEnd() {
 		return &FileError{Err: fmt.Errorf("line %d: the quotes of the last row do not match: is the file cut off, or a closing quote missing?", c.start)}
 	}
-	return &RowError{c.start, bad.Err.Error()}
+	return &RowError{Line: c.start, Reason: bad.Err.Error()}
 }
 
 // atEnd reports whether the latest row reached to the very end of the file,
@@ -183,42 +220,32 @@ type ndjsonReader struct {
 func (j *ndjsonReader) line() int { return j.start }
 
 func (j *ndjsonReader) next(out *row) error {
-	for {
-		j.start++
+	j.start++
+	for long := false; ; {
 		text, err := j.r.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return j.skipLine()
+			long = true
 		case err != nil && !errors.Is(err, io.EOF):
 			return fmt.Errorf("line %d: %w", j.start, explainPacked(err))
-		}
-		if len(bytes.TrimSpace(text)) > 0 {
+		case long:
+			return &RowError{Line: j.start, Reason: errRowTooLong.Error()}
+		case len(bytes.TrimSpace(text)) > 0:
 			return j.parse(text, out)
-		}
-		if err != nil {
+		case err != nil:
 			return io.EOF
+		default: // an empty line
+			j.start++
 		}
-	}
-}
-
-func (j *ndjsonReader) skipLine() error {
-	for {
-		_, err := j.r.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("line %d: %w", j.start, explainPacked(err))
-		}
-		return &RowError{j.start, errRowTooLong.Error()}
 	}
 }
 
 func (j *ndjsonReader) parse(text []byte, out *row) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || members == nil {
-		return &RowError{j.start, "is not a JSON object"}
+		return &RowError{Line: j.start, Reason: "is not a JSON object"}
 	}
+	var missing []int
 	for i, column := range j.columns {
 		out[i] = ""
 		if column == "" {
@@ -226,7 +253,10 @@ func (j *ndjsonReader) parse(text []byte, out *row) error {
 		}
 		value, there := members[column]
 		if !there {
-			return &RowError{j.start, fmt.Sprintf("has no member %q", column)}
+			if i != colText { // which only a comment needs
+				missing = append(missing, i)
+			}
+			continue
 		}
 		switch c := value[0]; {
 		case c == '"':
@@ -234,8 +264,13 @@ func (j *ndjsonReader) parse(text []byte, out *row) error {
 		case c == '-' || '0' <= c && c <= '9':
 			out[i] = string(value)
 		case string(value) != "null":
-			return &RowError{j.start, fmt.Sprintf("member %q must be a string or a number", column)}
+			return &RowError{Line: j.start, Reason: fmt.Sprintf("member %q must be a string or a number", column)}
 		}
+	}
+	if len(missing) > 0 {
+		names := slices.Sorted(maps.Keys(members))
+		reason := fmt.Sprintf("has no member %s; it has %s", namesOf(j.columns, missing), list(names))
+		return &RowError{j.start, reason, columnSuggestions(j.columns, missing, names)}
 	}
 	return nil
 }
@@ -243,16 +278,13 @@ func (j *ndjsonReader) parse(text []byte, out *row) error {
 // list names a few columns in a message.
 func list(names []string) string {
 	const most = 30
-	var b strings.Builder
-	for i, name := range names {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(names)-most)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quote(name))
+	quoted := make([]string, min(len(names), most))
+	for i := range quoted {
+		quoted[i] = quote(names[i])
 	}
-	return b.String()
+	out := strings.Join(quoted, ", ")
+	if more := len(names) - most; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out
 }

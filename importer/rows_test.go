@@ -28,10 +28,10 @@ func TestBadRowsAreToldByLineAndReason(t *testing.T) {
 		{"invalid UTF-8", "a.csv", header + "ann,\xff,read,1500000000\n", 2, "valid UTF-8"},
 		{"control character", "a.csv", header + "ann,a\x00b,read,1500000000\n", 2, "printable"},
 		{"anonymous like", "a.csv", header + ",1,like,1500000000\n", 2, "anonymous"},
-		{"no time", "a.csv", header + "ann,1,read,\n", 2, "not a number of s since 1970"},
+		{"no time", "a.csv", header + "ann,1,read,\n", 2, "not a number of seconds since 1970"},
 		{"negative time", "a.csv", header + "ann,1,read,-1500000000\n", 2, "not a number"},
 		{"huge time", "a.csv", header + "ann,1,read," + strings.Repeat("9", 90) + "\n", 2, "…"},
-		{"milliseconds for seconds", "a.csv", header + "ann,1,read,1500000000000\n", 2, "is the time unit right?"},
+		{"milliseconds for seconds", "a.csv", header + "ann,1,read,1500000000000\n", 2, `in the time unit ms it is 2017-07-14`},
 		{"no object", "a.ndjson", nd("[1]\n"), 2, "is not a JSON object"},
 		{"null", "a.ndjson", nd("null"), 2, "is not a JSON object"},
 		{"half an object", "a.ndjson", nd(`{"user":"ann"`), 2, "is not a JSON object"},
@@ -147,13 +147,13 @@ func FuzzRows(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p, err := newParser(src, Options{Mapping: testMapping(), Tenant: "default"})
+		p, err := newParser(src, Options{Mapping: testMapping(), Tenant: "default", block: 1000})
 		if err != nil {
 			return
 		}
-		line, b := 0, newBlockBuilder("default", 0)
+		line := 0
 		for {
-			err := p.next(b)
+			err := p.next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
@@ -165,9 +165,14 @@ func FuzzRows(f *testing.F) {
 			} else {
 				line = now
 			}
+			b, c := p.blocks[ofActions], p.blocks[ofComments]
 			if n := len(b.actions); n > 0 {
 				a := b.action(int32(n - 1))
 				must(t, a.Validate())
+			}
+			if n := len(c.actions); n > 0 {
+				_, err := c.comment(int32(n - 1)).Check()
+				must(t, err)
 			}
 		}
 	})

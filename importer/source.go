@@ -16,10 +16,10 @@ import (
 	"sync/atomic"
 )
 
-// Formats returns what a file can be written in.
+// Formats returns the supported formats.
 func Formats() []string { return []string{"csv", "ndjson"} }
 
-// Source is an opened file of rows. Whoever opened it closes it.
+// Source is an open file of rows. Its opener closes it.
 type Source struct {
 	text   *bufio.Reader // unpacked
 	format string
@@ -29,8 +29,7 @@ type Source struct {
 	stop   context.CancelFunc
 }
 
-// Size is that of the file as it lies there, in bytes; 0 where it is not
-// known.
+// Size is the size of the file, packed if it is packed, in bytes; 0 if unknown.
 func (s *Source) Size() int64 { return s.size }
 
 // Close closes the file. Standard input stays open.
@@ -84,16 +83,16 @@ func (s *Source) open(ctx context.Context, name string, raw io.Reader) error {
 	return s.unpack(ctx, name, file)
 }
 
-// unpack sees through gzip and zip, and finds the format.
+// unpack detects gzip and zip, and the format.
 func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 	const buffer = 64 << 10
-	counted := &countingReader{newInterruptible(ctx, raw, buffer), &s.read}
+	counted := &interruptible{ctx: ctx, r: raw, read: &s.read, buffer: make([]byte, buffer), done: make(chan readResult, 1)}
 	packed := bufio.NewReaderSize(counted, buffer)
 	magic, err := packed.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read: %w", err)
 	}
-	stream := s.size == 0 // it cannot be read twice
+	stream := s.size == 0 // cannot be read twice
 	var text io.Reader = packed
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
@@ -123,7 +122,7 @@ func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 	return s.sniff(name)
 }
 
-// tryGzip reads to the end, behind which the checksum stands.
+// tryGzip reads to the end, where the checksum is verified.
 func tryGzip(packed io.Reader) error {
 	text, err := gzip.NewReader(packed)
 	if err == nil {
@@ -135,7 +134,7 @@ func tryGzip(packed io.Reader) error {
 	return nil
 }
 
-// sniff skips a byte order mark and finds the format where none is set.
+// sniff skips a byte order mark and detects the format if none is set.
 func (s *Source) sniff(name string) error {
 	head, err := s.text.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -157,7 +156,7 @@ func (s *Source) sniff(name string) error {
 	return nil
 }
 
-// formatOf tells it by the file's name, or else by its first byte.
+// formatOf detects the format by the file's name, or else by its first byte.
 func formatOf(name string, first byte) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".tsv":
@@ -171,8 +170,9 @@ func formatOf(name string, first byte) string {
 	return "csv"
 }
 
-// first is the first byte that is no blank, and stays to be read; 0 where
-// there is none, or only far away. An error comes again when rows are read.
+// first returns the first byte that is not white space, without consuming it, or 0 if
+// there is none within the buffer. A read error is not reported here: it recurs when
+// rows are read.
 func (s *Source) first() byte {
 	for n := 1; ; n++ {
 		head, err := s.text.Peek(n)
@@ -185,7 +185,7 @@ func (s *Source) first() byte {
 	}
 }
 
-// openZip opens the only file in a zip file and returns its name too.
+// openZip opens the only file in a zip archive and returns its name too.
 func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -205,7 +205,7 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	if found[0].Flags&encrypted != 0 {
 		return "", nil, errors.New("unpack zip: it is encrypted: unpack it first")
 	}
-	// Once to its end, behind which the checksum is compared, and once to use it.
+	// Once to its end, to verify the checksum, and once to use it.
 	text, err := found[0].Open()
 	if err == nil {
 		_, err = io.Copy(io.Discard, text)
@@ -219,10 +219,10 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	return found[0].Name, text, nil
 }
 
-// FileError is a fault of the file itself: reading it again will meet it again.
+// FileError is a defect of the file itself: reading it again returns the same error.
 type FileError struct {
-	// Packed says that the fault was met while unpacking. Damage is noticed late,
-	// so that rows read shortly before may not be what they were.
+	// Packed is true if the error occurred while unpacking. Damage is detected late, so
+	// that rows read shortly before may be wrong.
 	Packed bool
 	Err    error
 }
@@ -232,8 +232,8 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// explainPacked tells the faults of packed files, in plain words, from those
-// of reading them.
+// explainPacked describes the defects of packed files, as opposed to errors of reading
+// them.
 func explainPacked(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
@@ -245,21 +245,19 @@ func explainPacked(err error) error {
 	return err
 }
 
-// interruptible lets go of a read that waits when the context ends.
+// interruptible counts what is read, and lets go of a read that waits when the
+// context ends.
 type interruptible struct {
 	ctx    context.Context
 	r      io.Reader
-	buffer []byte // that of a read under way, which may be left behind
+	read   *atomic.Int64
+	buffer []byte // of a running read, which may be abandoned
 	done   chan readResult
 }
 
 type readResult struct {
 	n   int
 	err error
-}
-
-func newInterruptible(ctx context.Context, r io.Reader, buffer int) *interruptible {
-	return &interruptible{ctx: ctx, r: r, buffer: make([]byte, buffer), done: make(chan readResult, 1)}
 }
 
 func (i *interruptible) Read(p []byte) (int, error) {
@@ -275,23 +273,12 @@ func (i *interruptible) Read(p []byte) (int, error) {
 	case <-i.ctx.Done():
 		return 0, i.ctx.Err()
 	case r := <-i.done:
+		i.read.Add(int64(r.n))
 		return copy(p, buffer[:r.n]), r.err
 	}
 }
 
-// countingReader counts what is read.
-type countingReader struct {
-	r io.Reader
-	n *atomic.Int64
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
-
-// countingReaderAt notes how far it was read, until the context ends.
+// countingReaderAt records how far it was read, until the context ends.
 type countingReaderAt struct {
 	ctx context.Context
 	r   io.ReaderAt

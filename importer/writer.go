@@ -9,9 +9,13 @@ import (
 	"ovation/storage"
 )
 
-// groupActions is how many actions are written in one transaction. More saves little
-// and holds locks for longer.
+// groupActions is the number of actions in one transaction. More would save little and
+// hold locks for longer.
 const groupActions = 40_000
+
+// groupComments is how many comments are written in one transaction. Comments of the
+// same subjects and users wait for it, and refuse to wait for long.
+const groupComments = 1_000
 
 // writer persists blocks in groups, one after the other. The statements of a
 // group run while the one before is being marked and committed, and it is marked
@@ -20,18 +24,20 @@ type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
 	progress func(Progress)
-	beyond   bool // what earlier imports have written
+	beyond   map[*stream]bool // of each stream, whether what earlier imports have written is passed
 	already  int64
 	done     [actionEnd]int64
+	textless int64    // comments with the placeholder as text
 	told     Progress // of what is accounted for
-	latest   *group   // that is being written
+	latest   *group   // the group that is being written
 }
 
-// group is a transaction under way.
+// group is a running transaction.
 type group struct {
 	messages []storage.Message
 	done     [actionEnd]int64 // rows
-	told     Progress         // when it is written
+	textless int64
+	told     Progress // when it is written
 
 	written chan struct{} // closed when its rows are written and the one before is committed
 	ended   chan struct{}
@@ -55,7 +61,7 @@ func (w *writer) writeAll(ctx context.Context, blocks <-chan block) (err error) 
 			err = w.finish()
 		}
 	}
-	_ = w.finish() // what was begun ends with the one that failed
+	_ = w.finish() // groups that were begun end with the failed one
 	return err
 }
 
@@ -65,28 +71,38 @@ func (w *writer) write(ctx context.Context, b *block) error {
 	switch {
 	case len(b.actions) == 0: // the end of the file
 		parts = nil
-	case !w.beyond:
+	case !w.beyond[b.of]:
 		var err error
-		if parts, there, err = missing(ctx, w.to, b); err != nil {
+		if parts, there, err = pendingParts(ctx, w.to, b); err != nil {
 			return err
 		}
 	}
 	w.already += int64(there)
-	if len(parts) == 0 { // it was there before
+	if len(parts) == 0 { // imported before
 		err := w.finish()
-		w.tell(Progress{b.rows, b.bytes})
+		w.reportProgress(Progress{b.rows, b.bytes})
 		return err
 	}
 	// Groups are written in the order of the blocks: where one is missing, so are
-	// all blocks behind it.
-	w.beyond = true
+	// all blocks of the series behind it.
+	if w.beyond == nil {
+		w.beyond = map[*stream]bool{}
+	}
+	w.beyond[b.of] = true
 	before, left := w.told, len(b.actions)-there
 	if w.latest != nil {
 		before = w.latest.told
 	}
 	for _, p := range parts {
 		for p.written < len(p.order) {
-			g := p.next(w.group)
+			size := w.group
+			if b.of.comments {
+				size = min(size, groupComments)
+				if err := w.finish(); err != nil { // commit it now
+					return err
+				}
+			}
+			g := p.next(size)
 			left -= g.rows()
 			g.told = before.towards(b, left)
 			if err := w.begin(ctx, g); err != nil {
@@ -97,7 +113,7 @@ func (w *writer) write(ctx context.Context, b *block) error {
 	return nil
 }
 
-// rows is how many rows of the file the group stands for.
+// rows returns the number of rows of the file in the group.
 func (g *group) rows() (n int) {
 	for _, rows := range g.done {
 		n += int(rows)
@@ -114,8 +130,8 @@ func (p Progress) towards(b *block, left int) Progress {
 	}
 }
 
-// begin has a group written. It returns when the next one may begin, with the
-// error of the one before.
+// begin starts to write a group. It returns when the next one may begin, with the error
+// of the previous one.
 func (w *writer) begin(ctx context.Context, g *group) error {
 	before := w.latest
 	w.latest, g.written, g.ended = g, make(chan struct{}), make(chan struct{})
@@ -145,11 +161,12 @@ func (w *writer) account(g *group) error {
 	for does, rows := range g.done {
 		w.done[does] += rows
 	}
-	w.tell(g.told)
+	w.textless += g.textless
+	w.reportProgress(g.told)
 	return nil
 }
 
-func (w *writer) tell(p Progress) {
+func (w *writer) reportProgress(p Progress) {
 	w.told = p
 	if w.progress != nil {
 		w.progress(p)

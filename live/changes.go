@@ -7,16 +7,17 @@ import (
 	"ovation/storage"
 )
 
-// maxChanges is how many changed subjects are told apart. Where there are more,
-// any may have changed.
+// maxChanges is the number of changed subjects that are kept individually. Beyond it,
+// all subjects count as changed.
 const maxChanges = 10_000
 
-// changes are what the hub was told since it looked last. To tell it never
-// blocks on anything else.
+// changes collects the signals since the hub's last read. Adding one only takes a
+// mutex.
 type changes struct {
-	mu  sync.Mutex
-	of  map[storage.Subject]time.Time // when it was told first
-	all bool
+	mu      sync.Mutex
+	of      map[storage.Subject]time.Time // time of the first signal
+	all     bool
+	rewinds int // since the hub was made
 }
 
 func (c *changes) add(subjects []storage.Subject) {
@@ -46,10 +47,24 @@ func (c *changes) addAll() {
 	c.all, c.of = true, nil
 }
 
-func (c *changes) take() (of map[storage.Subject]time.Time, all bool) {
+func (c *changes) rewind() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rewinds++
+	c.all, c.of = true, nil
+}
+
+// rewound reports whether there were more rewinds than those.
+func (c *changes) rewound(rewinds int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rewinds != rewinds
+}
+
+func (c *changes) take() (of map[storage.Subject]time.Time, all bool, rewinds int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of, all = c.of, c.all
 	c.of, c.all = nil, false
-	return of, all
+	return of, all, c.rewinds
 }

@@ -1,27 +1,25 @@
-// Package live tells whoever watches a subject of every change of its counts.
+// Package live notifies subscribers of every change of the counts of their subjects.
 //
-// A Hub, one per process, holds the watchers and the newest counts of what
-// they watch. It is told that subjects may have changed (Changed, ChangedAll),
-// reads all of them together, once, whatever the number of watchers, and hands
-// the same Event to each watcher. What tells it is the client-side cache of
-// Redis, whose invalidations are the signal, or in a single process the store
-// itself (Telling).
+// A Hub, one per process, holds the watchers and the newest counts of the watched
+// subjects. It receives signals that subjects may have changed (Changed, ChangedAll, Rewound),
+// reads all of them by one call, whatever the number of watchers, and passes the same
+// Event to each watcher. The signals are the invalidations of Redis's client-side
+// cache or, in a single process, come from the store itself (Notifying).
 //
-// A Watcher has no goroutine: it is looked at by whoever serves the subscriber,
-// in Next. Between two looks it keeps the newest event of each of its subjects
-// and nothing else.
+// A Watcher has no goroutine: the goroutine that serves the subscriber calls Next.
+// Between two calls the watcher keeps only the newest event of each of its subjects.
 //
-// # How a change is told
+// # How a change is delivered
 //
 //	Changed ─▶ changes ─▶ one loop: gather ─▶ one read ─▶ settle ─▶ watchers
 //	           a set,               dirty, new and        an Event, the same
 //	           never blocks         swept subjects        for all of them
 //
-// A subject that was told of cools for a while before it is read and told of
-// again, so that nobody is told more often than 20 times a second, whatever
-// happens to it. Everything watched is also swept slowly, told or not: that is
-// what polls the database while Redis is away, finds out what other processes
-// have written to an embedded database, and tells when counts are less fresh.
+// After an event a subject pauses before it is read again, so that no watcher receives
+// more than 20 of its events a second. All watched subjects are also swept slowly,
+// without a signal: the sweep polls the database while Redis is unavailable, detects
+// what other processes have written to an embedded database, and reports counts that
+// have become less fresh.
 //
 // # Invariants
 //
@@ -30,33 +28,35 @@
 // here, TestLiveCounts, TestLiveCountsOverACluster and TestLiveCountsOverPostgres
 // in package storage/redis.
 //
-//   - The first events are every subject once, as it was read after Watch was
-//     called: SnapshotIsEverySubjectOnce, SnapshotIsNotOlderThanAQuery,
+//   - The first events are a snapshot of every subject, read after Watch was called:
+//     SnapshotIsEverySubjectOnce, SnapshotIsNotOlderThanAQuery,
 //     TestSnapshotIsReadAfterWatch.
-//   - No change is lost: whatever is told while a subject is being read has it
-//     read again, and the last value always comes: NoChangeIsLostAndNoneGoesBack,
-//     TestChangeDuringAReadIsReadAgain. Nor is what changed while Redis was away:
-//     TestWatchersOutliveRedis and TestNothingIsLostWithAConnection of
+//   - No change is lost: a signal during a read causes another read, and the last value
+//     is always delivered: NoChangeIsLostAndNoneGoesBack,
+//     TestChangeDuringAReadIsReadAgain. This includes changes while Redis was
+//     unavailable: TestWatchersOutliveRedis and TestNothingIsLostWithAConnection of
 //     storage/redis, TestSweepTellsWhatNobodyTold.
-//   - I5 Never backwards. The version of a subject's events never falls, and
-//     counts that are not known do not take the place of known ones:
-//     NoChangeIsLostAndNoneGoesBack, TestWhatFollowsAnEvent.
-//   - I6 Say so. An event is as fresh as a query's answer; what was known and
-//     cannot be read is STALE: TestFailedReadsAreToldAndTriedAgain,
+//   - I5 Never backwards. The version of a subject's events never decreases, and
+//     unknown counts do not replace known ones: NoChangeIsLostAndNoneGoesBack,
+//     TestWhatFollowsAnEvent. After a failover that lost commits, watchers receive
+//     what is left: TestWatchersReceiveWhatIsLeftAfterARewind.
+//   - I6 Say so. An event is as fresh as the reply of a query; known counts that
+//     cannot be read again are STALE: TestFailedReadsAreToldAndTriedAgain,
 //     TestWatchersOutliveRedis.
-//   - I7 Bounded. What changes together is read by one call, of 1,000 subjects
-//     at most, however many watch: TestWhatChangesTogetherIsReadOnceForAll,
-//     TestReadsAreBounded, TestTooManyChangesAreAll. At most 20 events of a
-//     subject a second, the first at once: AtMostTwentyASecond,
+//   - I7 Bounded. Simultaneous changes are read by one call, of at most 1,000 subjects,
+//     whatever the number of watchers: TestWhatChangesTogetherIsReadOnceForAll,
+//     TestReadsAreBounded, TestTooManyChangesAreAll. A subject has at most 20 events a
+//     second, the first without delay: AtMostTwentyASecond,
 //     TestFirstChangeIsToldAtOnceAndTheOthersSpaced.
-//   - What is told to many is encoded once, and of one event 2 KiB are kept at
-//     most: TestPayloadIsEncodedOnceForEachKey, TestLargePayloadsAreNotKept.
-//   - A watcher that does not look has the latest event and nothing before it,
-//     and keeps nobody waiting: LatestWins, SlowWatcherHarmsNobody. One that was
-//     closed leaves nothing: ClosedWatchersLeaveNothing.
-//   - I8 Walls. Subjects of two tenants have nothing in common:
-//     TenantsAreWalledOff.
+//   - An event is encoded once for all watchers, and keeps at most 2 KiB of encoded
+//     payloads: TestPayloadIsEncodedOnceForEachKey, TestLargePayloadsAreNotKept.
+//   - A slow watcher receives the latest event only and delays no other: LatestWins,
+//     SlowWatcherHarmsNobody. A closed watcher leaves nothing behind:
+//     ClosedWatchersLeaveNothing.
+//   - I8 Walls. Subjects of two tenants are separate: TenantsAreWalledOff.
 //
-// This package imports packages storage and outage, the metrics library and the
-// standard library.
+// A Hub over CommentVersions or MessageVersions signals in the same way that comments
+// or messages have changed.
+//
+// This package imports storage and outage.
 package live

@@ -24,7 +24,7 @@ func TestLiveCountsOfASingleProcess(t *testing.T) {
 			hub.Close()
 			_ = database.Close()
 		})
-		store := live.Telling(database, hub.Changed, hub.ChangedAll)
+		store := live.Notifying(database, hub.Changed, hub.ChangedAll)
 		return livetest.Site{Hub: hub, Reader: store, Persist: func(message storage.Message) error {
 			_, err := store.Persist(context.Background(), []storage.Message{message}, nil)
 			return err

@@ -8,13 +8,17 @@ import (
 	"ovation/storage"
 )
 
-// Event is a subject as everybody sees it who is nobody: its counts, and none
-// of the viewer's states. It is shared by all watchers and must not be changed.
+// Event is a subject as anonymous viewers see it: its counts, without any
+// viewer's states. It is shared by all watchers and must not be changed.
 type Event struct {
 	storage.Interactive
 
-	// changed is when this process was first told of the change, zero where
-	// nobody told it.
+	// Rewinds is how many calls of Hub.Rewound preceded the read of the counts.
+	// Only versions of events with the same Rewinds can be compared.
+	Rewinds int
+
+	// changed is when this process received the first signal of the change, zero
+	// if there was none.
 	changed time.Time
 
 	mu       sync.Mutex
@@ -27,17 +31,16 @@ type payload struct {
 	text []byte
 }
 
-// What one event remembers at most. There is one for each subject that is
-// watched.
+// Limits of the payloads cached by one event. There is one event per watched subject.
 const (
 	maxPayloads     = 16
 	maxPayloadBytes = 2 << 10
 )
 
-// Payload returns what encode returns, which is called once for each key and
-// then remembered as long as the event is. Keys are comparable, and kept as long:
-// a weak pointer keeps nothing else. What is returned must not be changed. What
-// there is no room for is encoded each time, and so is nil.
+// Payload returns the result of encode, which is called once per key and cached as long
+// as the event exists. Keys are comparable, and kept as long: use a weak pointer to
+// keep nothing else alive. The result must not be changed. If the cache is full, and if
+// the result is nil, encode is called each time.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,9 +55,11 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 	return text
 }
 
-// after returns the event that follows this one, nil where there is nothing to
-// tell. Counts that are older, or not known any more, take the place of none.
-func (e *Event) after(got *storage.Interactive, changed time.Time) *Event {
+// after returns the event that follows this one, or nil if there is none to deliver.
+// Older or unknown counts never replace known ones. After a rewind, known counts follow
+// whatever their version, even if they are equal: a subscriber may have read others
+// that were lost.
+func (e *Event) after(got *storage.Interactive, changed time.Time, rewinds int) *Event {
 	next := *got
 	switch {
 	case e == nil:
@@ -65,10 +70,11 @@ func (e *Event) after(got *storage.Interactive, changed time.Time) *Event {
 		if next.Freshness == storage.Stale {
 			return nil
 		}
-		next.Freshness = storage.Stale
+		next.Freshness, rewinds = storage.Stale, e.Rewinds
+	case e.Rewinds != rewinds:
 	case e.Freshness == storage.Unavailable || got.Version > e.Version:
 	case got.Version < e.Version || got.Freshness == e.Freshness:
 		return nil
 	}
-	return &Event{Interactive: next, changed: changed}
+	return &Event{Interactive: next, Rewinds: rewinds, changed: changed}
 }

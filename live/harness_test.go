@@ -20,8 +20,7 @@ type table struct {
 	calls  [][]storage.Subject
 	atOnce int // calls under way
 	most   int // of them
-	// during, where it is set, is called by every read when it knows what it
-	// will answer.
+	// during, if not nil, is called by every read once its result is determined.
 	during func()
 }
 
@@ -52,7 +51,7 @@ func (c *table) Interactives(_ context.Context, viewer storage.User, subjects []
 	return out, nil
 }
 
-// add reads subjects once more each, without telling.
+// add adds a read of each subject, without a signal.
 func (c *table) add(subjects ...storage.Subject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,6 +61,13 @@ func (c *table) add(subjects ...storage.Subject) {
 	for _, subject := range subjects {
 		c.reads[subject]++
 	}
+}
+
+// set sets the reads of the first video, without a signal.
+func (c *table) set(reads int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads = map[storage.Subject]int64{video(0): reads}
 }
 
 func (c *table) failing(err error) {
@@ -90,7 +96,7 @@ func videos(n int) []storage.Subject {
 	return out
 }
 
-// now takes what there is, without waiting for more.
+// now takes the available events, without waiting for more.
 func (w *Watcher) now(t *testing.T) []*Event {
 	t.Helper()
 	synctest.Wait()
@@ -102,14 +108,14 @@ func (w *Watcher) now(t *testing.T) []*Event {
 	return events[:n]
 }
 
-// bubble is a hub with a clock of its own.
+// bubble is a hub with a fake clock.
 type bubble struct {
 	t     *testing.T
 	table *table
 	hub   *Hub
 }
 
-// inBubble runs a test with a hub and a clock of its own.
+// inBubble runs a test with a hub and a fake clock.
 func inBubble(t *testing.T, options Options, test func(b *bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

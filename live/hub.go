@@ -12,25 +12,24 @@ import (
 	"ovation/storage"
 )
 
-// Reader looks up counts. Every storage.Reader is one.
+// Reader reads counts. Every storage.Reader implements it.
 type Reader interface {
 	Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error)
 }
 
-// Options tune a Hub. The zero value is a good choice.
+// Options configure a Hub. The zero value has good defaults.
 type Options struct {
-	// Gap is the least time between two events of one subject; 1/18 s if 0. It
-	// keeps every watcher below 20 events of a subject in any second, though
-	// one of them may be taken late and one be the snapshot.
+	// Gap is the minimum time between two events of one subject; 1/18 s if 0. It
+	// keeps every watcher below 20 events of a subject in any second, although
+	// one of them may be taken late and one may be the snapshot.
 	Gap time.Duration
-	// Sweep is the time after which what is watched is read although nobody
-	// told of a change; 1 s if 0. A sweep reads MaxSweep subjects at most, in
-	// turns; 5,000 if 0.
+	// Sweep is the time after which watched subjects are read without a signal;
+	// 1 s if 0. A sweep reads at most MaxSweep subjects, in turns; 5,000 if 0.
 	Sweep    time.Duration
 	MaxSweep int
 	// ReadTimeout bounds a read; 5 s if 0.
 	ReadTimeout time.Duration
-	// Logger takes what goes wrong; slog.Default() if nil.
+	// Logger logs failures; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -65,9 +64,10 @@ type Hub struct {
 	swept   time.Time // when the last sweep began
 	ready   []*topic  // to be read
 	cooling []*topic  // told of lately, the longest ago first
+	rewinds int       // as of the latest gather
 }
 
-// New returns a hub that reads by reader. Close it at the end.
+// New returns a hub that reads from reader. Close it when done.
 func New(reader Reader, options Options) *Hub {
 	h := &Hub{
 		reader: reader, opts: options.withDefaults(),
@@ -80,7 +80,7 @@ func New(reader Reader, options Options) *Hub {
 	return h
 }
 
-// Close ends every watch and waits until the hub is at rest. It may be called
+// Close ends every watch and waits for the hub's goroutine. It may be called
 // twice.
 func (h *Hub) Close() {
 	h.stop()
@@ -95,8 +95,7 @@ func (h *Hub) Close() {
 	}
 }
 
-// Changed tells the hub that subjects may have changed. It is quick and never
-// blocks.
+// Changed signals that subjects may have changed. It is fast and never blocks.
 func (h *Hub) Changed(subjects []storage.Subject) {
 	if h.watched.Load() > 0 && len(subjects) > 0 {
 		h.changes.add(subjects)
@@ -104,12 +103,21 @@ func (h *Hub) Changed(subjects []storage.Subject) {
 	}
 }
 
-// ChangedAll tells the hub that anything may have changed.
+// ChangedAll signals that any subject may have changed.
 func (h *Hub) ChangedAll() {
 	if h.watched.Load() > 0 {
 		h.changes.addAll()
 		h.look()
 	}
+}
+
+// Rewound signals that commits may have been lost, such as by a failover of the
+// database: versions restart lower. The hub discards the counts that it has read, and
+// delivers all subjects again, each as it is read from now on. It is fast and never
+// blocks.
+func (h *Hub) Rewound() {
+	h.changes.rewind()
+	h.look()
 }
 
 func (h *Hub) look() {
@@ -119,8 +127,8 @@ func (h *Hub) look() {
 	}
 }
 
-// Watch begins to watch subjects, at least one and each once. Whatever changes
-// from now on is told. Close the watcher at the end.
+// Watch begins to watch subjects, at least one and without duplicates. All changes
+// from now on are delivered. Close the watcher when done.
 func (h *Hub) Watch(subjects []storage.Subject) *Watcher {
 	w := &Watcher{
 		hub:     h,
@@ -151,7 +159,7 @@ func (h *Hub) topicOf(subject storage.Subject) *topic {
 	return t
 }
 
-// leave takes a watcher out, and the subjects that nobody else watches.
+// leave removes a watcher, and the subjects that no other watcher watches.
 func (h *Hub) leave(w *Watcher) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -261,34 +261,110 @@ func TestWhatFollowsAnEvent(t *testing.T) {
 		return &storage.Interactive{Counts: storage.Counts{ReadCount: version, Version: version}, Freshness: freshness}
 	}
 	const lives, stale, unknown = storage.Live, storage.Stale, storage.Unavailable
-	for _, test := range []struct{ before, got, want *storage.Interactive }{
-		{nil, is(0, lives), is(0, lives)},
-		{nil, is(0, unknown), is(0, unknown)},
-		{is(5, lives), is(5, lives), nil},
-		{is(5, lives), is(6, lives), is(6, lives)},
-		{is(5, lives), is(4, lives), nil},
-		{is(5, lives), is(4, stale), nil},
-		{is(5, lives), is(6, stale), is(6, stale)},
-		{is(5, lives), is(5, stale), is(5, stale)},
-		{is(5, stale), is(5, lives), is(5, lives)},
-		{is(5, stale), is(4, lives), nil},
-		{is(5, lives), is(0, unknown), is(5, stale)},
-		{is(5, stale), is(0, unknown), nil},
-		{is(0, lives), is(0, unknown), is(0, stale)},
-		{is(0, unknown), is(0, unknown), nil},
-		{is(0, unknown), is(0, stale), is(0, stale)},
-		{is(0, unknown), is(0, lives), is(0, lives)},
-		{is(0, unknown), is(3, lives), is(3, lives)},
+	for _, test := range []struct {
+		before, got, want *storage.Interactive
+		rewound           bool
+	}{
+		{nil, is(0, lives), is(0, lives), false},
+		{nil, is(0, unknown), is(0, unknown), false},
+		{is(5, lives), is(5, lives), nil, false},
+		{is(5, lives), is(6, lives), is(6, lives), false},
+		{is(5, lives), is(4, lives), nil, false},
+		{is(5, lives), is(4, stale), nil, false},
+		{is(5, lives), is(6, stale), is(6, stale), false},
+		{is(5, lives), is(5, stale), is(5, stale), false},
+		{is(5, stale), is(5, lives), is(5, lives), false},
+		{is(5, stale), is(4, lives), nil, false},
+		{is(5, lives), is(0, unknown), is(5, stale), false},
+		{is(5, stale), is(0, unknown), nil, false},
+		{is(0, lives), is(0, unknown), is(0, stale), false},
+		{is(0, unknown), is(0, unknown), nil, false},
+		{is(0, unknown), is(0, stale), is(0, stale), false},
+		{is(0, unknown), is(0, lives), is(0, lives), false},
+		{is(0, unknown), is(3, lives), is(3, lives), false},
+		{nil, is(0, lives), is(0, lives), true},
+		{is(5, lives), is(4, lives), is(4, lives), true},
+		{is(5, stale), is(4, stale), is(4, stale), true},
+		{is(5, lives), is(5, lives), is(5, lives), true},
+		{is(5, lives), is(6, lives), is(6, lives), true},
+		{is(5, lives), is(0, unknown), is(5, stale), true},
+		{is(5, stale), is(0, unknown), nil, true},
+		{is(0, unknown), is(0, unknown), nil, true},
 	} {
 		var before *Event
 		if test.before != nil {
 			before = &Event{Interactive: *test.before}
 		}
-		switch next := before.after(test.got, time.Time{}); {
+		rewinds := 0
+		if test.rewound {
+			rewinds = 1
+		}
+		switch next := before.after(test.got, time.Time{}, rewinds); {
 		case (next == nil) != (test.want == nil), next != nil && next.Interactive != *test.want:
 			t.Errorf("after %+v, %+v is told as %+v", test.before, *test.got, next)
+		case next != nil && next.Rewinds != rewinds && test.got.Freshness != unknown:
+			t.Errorf("%+v belongs to rewind %d", next, next.Rewinds)
 		}
 	}
+}
+
+// A failover loses commits. Versions restart lower, and nothing that was read before
+// may keep watchers from what is left.
+func TestWatchersReceiveWhatIsLeftAfterARewind(t *testing.T) {
+	inBubble(t, Options{}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		one := videos(1)
+		c.set(5)
+		early := h.Watch(one)
+		early.now(t)
+		c.failing(storage.ErrUnavailable)
+		time.Sleep(2 * time.Second)
+		if got := early.now(t); len(got) != 1 || got[0].Freshness != storage.Stale {
+			t.Fatalf("while nothing can be read it is told as %+v", got)
+		}
+		c.failing(nil)
+		c.set(3)
+		h.Rewound()
+		if got := early.now(t); len(got) != 1 || got[0].Version != 3 || got[0].Freshness != storage.Live {
+			t.Errorf("a watcher from before is told %+v", got)
+		}
+		late := h.Watch(one)
+		defer late.Close()
+		if got := late.now(t); len(got) != 1 || got[0].Version != 3 {
+			t.Errorf("a new watcher is told %+v", got)
+		}
+		time.Sleep(time.Minute)
+		if got := append(early.now(t), late.now(t)...); len(got) != 0 {
+			t.Errorf("it is told twice: %+v", got)
+		}
+		c.add(video(0))
+		h.Changed(one)
+		if got := early.now(t); len(got) != 1 || got[0].Version != 4 {
+			t.Errorf("the next change is told as %+v", got)
+		}
+	})
+}
+
+// A read that began before the rewind may have found what was lost.
+func TestReadDuringARewindIsRepeated(t *testing.T) {
+	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
+		t, c, h := b.t, b.table, b.hub
+		c.set(5)
+		c.mu.Lock()
+		c.during = func() {
+			c.mu.Lock()
+			c.during = nil
+			c.mu.Unlock()
+			c.set(3)
+			h.Rewound()
+		}
+		c.mu.Unlock()
+		w := h.Watch(videos(1))
+		defer w.Close()
+		if got := w.now(t); len(got) != 1 || got[0].Version != 3 {
+			t.Errorf("the snapshot is %+v", got)
+		}
+	})
 }
 
 func TestPayloadIsEncodedOnceForEachKey(t *testing.T) {

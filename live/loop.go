@@ -2,8 +2,9 @@ package live
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"ovation/storage"
 )
@@ -13,7 +14,7 @@ const (
 	readsOnce = 8    // tenants that are read at the same time
 )
 
-// run reads what is to be read until the context ends.
+// run reads the subjects that are due, until the context ends.
 func (h *Hub) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -42,13 +43,14 @@ type reading struct {
 	changed time.Time
 }
 
-// gather returns what is to be read now, at most maxRead. A change that is told
-// from now on has it read again.
+// gather returns the topics to read now, at most maxRead. A change signalled from now
+// on causes another read.
 func (h *Hub) gather() []reading {
-	told, all := h.changes.take()
+	told, all, rewinds := h.changes.take()
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.rewinds = rewinds
 	for subject, at := range told {
 		if t := h.topics[subject]; t != nil {
 			h.opts.Metrics.changes.Inc()
@@ -82,7 +84,7 @@ func (h *Hub) gather() []reading {
 	return batch
 }
 
-// cool lets go of topics that have cooled.
+// cool ends the pause of topics that have cooled.
 func (h *Hub) cool(now time.Time) {
 	n := 0
 	for ; n < len(h.cooling) && !h.cooling[n].until.After(now); n++ {
@@ -97,7 +99,7 @@ func (h *Hub) cool(now time.Time) {
 	}
 }
 
-// sweep has what nobody told of read as well, when it is time.
+// sweep queues subjects without a signal, when a sweep is due.
 func (h *Hub) sweep(now time.Time) {
 	if now.Sub(h.swept) < h.opts.Sweep || len(h.order) == 0 {
 		return
@@ -112,7 +114,7 @@ func (h *Hub) sweep(now time.Time) {
 	}
 }
 
-// pause is how long there is nothing to do unless something is told.
+// pause returns how long there is nothing to do without a signal.
 func (h *Hub) pause() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,8 +128,7 @@ func (h *Hub) pause() time.Duration {
 	return max(wait, 0)
 }
 
-// read reads a batch, each tenant's subjects by one call, and tells what is
-// news.
+// read reads a batch, each tenant's subjects by one call, and delivers what is new.
 func (h *Hub) read(ctx context.Context, batch []reading) {
 	of := make(map[string][]int, 1)
 	for i := range batch {
@@ -135,22 +136,12 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 		of[tenant] = append(of[tenant], i)
 	}
 	found := make([]storage.Interactive, len(batch))
-	turns := make(chan struct{}, readsOnce)
-	var failed error
-	var mu sync.Mutex
-	var readers sync.WaitGroup
+	var readers errgroup.Group // a tenant that fails does not cancel the others
+	readers.SetLimit(readsOnce)
 	for tenant, at := range of {
-		turns <- struct{}{}
-		readers.Go(func() {
-			defer func() { <-turns }()
-			if err := h.readTenant(ctx, tenant, at, batch, found); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed = err
-			}
-		})
+		readers.Go(func() error { return h.readTenant(ctx, tenant, at, batch, found) })
 	}
-	readers.Wait()
+	failed := readers.Wait()
 	if ctx.Err() != nil {
 		return
 	}
@@ -163,6 +154,10 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var given []*Watcher
+	if h.changes.rewound(h.rewinds) { // some of it may be what was lost
+		h.putBack(batch)
+		return
+	}
 	for i := range batch {
 		given = h.settle(batch[i].topic, &found[i], batch[i].fresh, batch[i].changed, now, given)
 	}
@@ -171,7 +166,15 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	}
 }
 
-// readTenant reads the subjects of one tenant. Where that fails they are
+// putBack queues a batch to be read again. The lock is held.
+func (h *Hub) putBack(batch []reading) {
+	for _, one := range batch {
+		one.topic.fresh = append(one.topic.fresh, one.fresh...)
+		h.queue(one.topic)
+	}
+}
+
+// readTenant reads the subjects of one tenant. If that fails they are
 // storage.Unavailable.
 func (h *Hub) readTenant(ctx context.Context, tenant string, at []int, batch []reading, found []storage.Interactive) error {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.ReadTimeout)

@@ -20,11 +20,11 @@ type Metrics struct {
 	delay    prometheus.Histogram
 }
 
-// unmeasured takes what nobody reads.
+// unmeasured is used if no Metrics are given; its collectors are not registered.
 var unmeasured = NewMetrics(nil)
 
-// NewMetrics registers the collectors of a hub. It panics where they are
-// registered already.
+// NewMetrics registers the collectors of a hub. It panics if they are registered
+// already.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
@@ -37,14 +37,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		return factory.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	}
 	return &Metrics{
-		watchers: gauge("ovation_live_watchers", "Subscriptions that are open."),
-		subjects: gauge("ovation_live_subjects", "Subjects that are watched."),
-		changes:  counter("ovation_live_changes_total", "Changes of watched subjects that this process was told of, those at the same time counted once."),
-		pushes:   counter("ovation_live_pushes_total", "Events that were taken for subscribers."),
-		skips:    counter("ovation_live_skipped_total", "Events that a newer one took the place of before they were taken."),
+		watchers: gauge("ovation_live_watchers", "Open subscriptions."),
+		subjects: gauge("ovation_live_subjects", "Watched subjects."),
+		changes:  counter("ovation_live_changes_total", "Signals of changes of watched subjects; simultaneous ones count once."),
+		pushes:   counter("ovation_live_pushes_total", "Events delivered to subscribers."),
+		skips:    counter("ovation_live_skipped_total", "Events replaced by a newer one before they were delivered."),
 		reads:    histogram("ovation_live_read_subjects", "Subjects in each read of counts.", prometheus.ExponentialBuckets(1, 4, 6)),
-		seconds:  histogram("ovation_live_read_seconds", "Time of each read of counts.", prometheus.ExponentialBuckets(0.000_05, 4, 9)),
-		failures: counter("ovation_live_read_failures_total", "Reads of counts that failed."),
+		seconds:  histogram("ovation_live_read_seconds", "Duration of each read of counts.", prometheus.ExponentialBuckets(0.000_05, 4, 9)),
+		failures: counter("ovation_live_read_failures_total", "Failed reads of counts."),
 		delay: histogram("ovation_live_delay_seconds", "Time from when this process was told of a change until a subscriber's event was taken, the pause between two events included.",
 			prometheus.ExponentialBuckets(0.000_25, 2, 14)), // 0.25 ms to 2 s
 	}

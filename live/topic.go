@@ -8,21 +8,21 @@ import (
 
 // topic is a subject that is watched. The hub's lock guards it.
 //
-// It is read when it is dirty, or somebody new watches it, and told of when
-// what was read is news; then it cools for the gap, and is read again only
-// after it, or for somebody new.
+// It is read when it is dirty or has a new watcher, and delivered if the result is
+// new; then it pauses for the gap, and is read again only afterwards, or for a new
+// watcher.
 type topic struct {
 	subject  storage.Subject
 	place    int // in the hub's order
 	watchers []seat
 	fresh    []seat // those who wait for a read that begins from now on
-	gone     bool   // nobody watches it any more
+	gone     bool   // has no watchers any more
 
 	latest *Event // the newest that was read
-	told   *Event // the newest that everybody was given
+	told   *Event // the newest that all watchers have received
 
 	dirty   bool      // it may have changed since it was read
-	changed time.Time // when it was first said to have
+	changed time.Time // when the first signal arrived
 	queued  bool      // it is among those to be read
 	cooling bool
 	until   time.Time // it has cooled
@@ -34,7 +34,7 @@ type seat struct {
 	entry   int
 }
 
-// join lets a watcher in. The first thing it is given is read from now on.
+// join adds a watcher. Its first event is read from now on.
 func (t *topic) join(h *Hub, w *Watcher, i int) {
 	w.entries[i].topic, w.entries[i].place = t, len(t.watchers)
 	one := seat{w, i}
@@ -51,7 +51,7 @@ func (t *topic) leave(w *Watcher, i int) {
 	t.watchers = t.watchers[:end]
 }
 
-// queue has a topic read as soon as may be.
+// queue schedules a topic for the next read.
 func (h *Hub) queue(t *topic) {
 	if !t.queued {
 		t.queued = true
@@ -59,7 +59,8 @@ func (h *Hub) queue(t *topic) {
 	}
 }
 
-// note notes that a topic may have changed. One that cools is read after that.
+// note records that a topic may have changed. A cooling topic is read once it has
+// cooled.
 func (h *Hub) note(t *topic, at time.Time) {
 	if !t.dirty {
 		t.dirty, t.changed = true, at
@@ -69,13 +70,14 @@ func (h *Hub) note(t *topic, at time.Time) {
 	}
 }
 
-// settle takes what was read of a topic: fresh are given it in any case,
-// everybody where it is news. It adds to given those who are to be released.
+// settle processes the result of reading a topic: the watchers in fresh receive it in
+// any case, all others only if it is new. It appends to given the watchers that must be
+// released.
 func (h *Hub) settle(t *topic, got *storage.Interactive, fresh []seat, changed, now time.Time, given []*Watcher) []*Watcher {
 	if t.gone {
 		return given
 	}
-	if next := t.latest.after(got, changed); next != nil {
+	if next := t.latest.after(got, changed, h.rewinds); next != nil {
 		t.latest = next
 	}
 	for _, one := range fresh {

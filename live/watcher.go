@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrClosed is returned where the hub or the watcher is closed.
+// ErrClosed is returned if the hub or the watcher is closed.
 var ErrClosed = errors.New("the watch is closed")
 
 // Watcher watches some subjects for one subscriber. Take, Await and Next are
@@ -34,8 +34,7 @@ type entry struct {
 	pending bool   // and has not been taken
 }
 
-// Next is Take, once there is something to take. Errors: ErrClosed, the
-// context's.
+// Next waits for events and takes them. Errors: ErrClosed, the context's.
 func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	for {
 		n, err := w.Take(events)
@@ -52,10 +51,9 @@ func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	}
 }
 
-// Await has ready called once, when there is something to take or the watcher
-// is closed: before it returns if that is so already. Ready must be quick, and
-// must not call the hub or the watcher. It takes the place of one that is still
-// to be called.
+// Await calls ready once, when there are events or the watcher is closed: before it
+// returns if that is already the case. ready must be fast and must not call the hub or
+// the watcher. It replaces a function of an earlier call that was not called yet.
 func (w *Watcher) Await(ready func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,11 +63,11 @@ func (w *Watcher) Await(ready func()) {
 	}
 }
 
-// Take puts as many events as there are, and fit, into events, each of another
-// subject. The first ones are every subject once, as it was read after Watch
-// was called; they come when all are known. Later ones come when a subject has
-// changed; only its newest event is there then. It returns 0 where there are
-// none. Errors: ErrClosed.
+// Take copies the available events into events, as far as they fit, each of another
+// subject. The first ones are a snapshot of every subject, read after Watch was
+// called; they are available when all have been read. Later ones follow changes; only
+// the newest event of a subject is kept. It returns 0 if there are none. Errors:
+// ErrClosed.
 func (w *Watcher) Take(events []*Event) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,10 +93,11 @@ func (w *Watcher) Take(events []*Event) (n int, err error) {
 	return n, nil
 }
 
-// give hands the watcher an event of one of its subjects, which it sees when it
-// is released: what was read together is seen together. It returns true where
-// that is still to be done. It never blocks. A first event is of a read that
-// began after Watch was called, or it waits.
+// give passes an event of one of its subjects to the watcher. Events become available
+// on release, so that those of one read become available together; give returns true if
+// the caller must call release. It never blocks. The first event of a subject must be
+// from a read that began after Watch was called (first); any other is ignored until
+// then.
 func (w *Watcher) give(i int, event *Event, first bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +118,7 @@ func (w *Watcher) give(i int, event *Event, first bool) bool {
 	return w.given == 1
 }
 
-// release shows the watcher what it was given.
+// release makes the events available that the watcher was given.
 func (w *Watcher) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +129,7 @@ func (w *Watcher) release() {
 	}
 }
 
-// signal tells whoever awaits. The watcher is locked.
+// signal calls the function passed to Await. The watcher's lock is held.
 func (w *Watcher) signal() {
 	if ready := w.ready; ready != nil {
 		w.ready = nil
@@ -138,7 +137,7 @@ func (w *Watcher) signal() {
 	}
 }
 
-// end has Next return ErrClosed. It returns false where that was so already.
+// end makes Next return ErrClosed. It returns false if the watcher was closed already.
 func (w *Watcher) end() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

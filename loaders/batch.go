@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// gatherTime is how long dataloader gathers the keys of a batch. The kernel's
-	// timer makes it about 1.1 ms in an idle process.
+	// gatherTime is how long dataloader collects the keys of a batch. With the
+	// granularity of kernel timers this is about 1.1 ms in an idle process.
 	gatherTime = time.Millisecond
-	// inputCapacity is how many keys a batch takes without blocking. The default
-	// allocates a channel of 1,000 slots for each batch.
+	// inputCapacity is the number of keys that a batch accepts without blocking.
+	// Dataloader's default allocates a channel of 1,000 slots per batch.
 	inputCapacity = 128
 )
 
-// errNotLoaded is returned by [Loaders.Memory] for what is not cached.
+// errNotLoaded is returned by [Loaders.CachedOnly] for what is not cached.
 var errNotLoaded = errors.New("not loaded")
 
 // batch loads one kind of look-up, many keys by one call of storage. Its
@@ -35,14 +35,14 @@ type batch[K comparable, V any] struct {
 	loader *dataloader.Loader[K, V]
 }
 
-// entry returns the entry of a key. A key that is not cached joins dataloader's
-// batch or, where only memory is allowed, is an error.
-func (b *batch[K, V]) entry(ctx context.Context, key K, memory bool) (entry[V], error) {
+// entry returns the entry of a key. A key that is not cached joins dataloader's batch,
+// or is an error if cachedOnly is true.
+func (b *batch[K, V]) entry(ctx context.Context, key K, cachedOnly bool) (entry[V], error) {
 	found, ok := b.find(key)
 	switch {
 	case ok:
 		return found, nil
-	case memory:
+	case cachedOnly:
 		return found, errNotLoaded
 	}
 	b.once.Do(func() {
@@ -56,8 +56,8 @@ func (b *batch[K, V]) entry(ctx context.Context, key K, memory bool) (entry[V], 
 }
 
 // load returns the value of one key.
-func (b *batch[K, V]) load(ctx context.Context, key K, memory bool) (value V, err error) {
-	found, err := b.entry(ctx, key, memory)
+func (b *batch[K, V]) load(ctx context.Context, key K, cachedOnly bool) (value V, err error) {
+	found, err := b.entry(ctx, key, cachedOnly)
 	if err != nil {
 		return value, err
 	}
@@ -66,10 +66,10 @@ func (b *batch[K, V]) load(ctx context.Context, key K, memory bool) (value V, er
 
 // loadMany is load for many keys. All of them join the batch before it waits for
 // the first; dataloader's LoadMany would start a goroutine for each.
-func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, memory bool) (values []V, err error) {
+func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (values []V, err error) {
 	entries := make([]entry[V], len(keys))
 	for i, key := range keys {
-		if entries[i], err = b.entry(ctx, key, memory); err != nil {
+		if entries[i], err = b.entry(ctx, key, cachedOnly); err != nil {
 			return nil, err
 		}
 	}
@@ -104,6 +104,13 @@ func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	}
 	_, err := result()
 	return err
+}
+
+// prime puts a value into the cache.
+func (b *batch[K, V]) prime(key K, value V) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.put(key, entry[V]{func() ([]V, error) { return []V{value}, nil }, 0}, 1)
 }
 
 // results is call in the shape that dataloader requires. It runs under the

@@ -48,7 +48,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 	fetched := func(ctx context.Context, keys []storage.Subject) (*loaders.Loaders, error) {
 		l := loaders.New(source, alice, storage.AllKinds)
-		return l.Memory(), l.Fetch(ctx, loaders.Wants{Interactives: keys})
+		return l.CachedOnly(), l.Fetch(ctx, loaders.Keys{Interactives: keys})
 	}
 	measure("storage", func(ctx context.Context, keys []storage.Subject) error {
 		_, err := source.Interactives(ctx, alice, keys, storage.AllKinds)

@@ -10,9 +10,9 @@ import (
 	"ovation/storage"
 )
 
-// cache is the cache of a dataloader, and the only memory of what a response
-// has loaded of one kind. It holds no failed look-ups: once a call of storage
-// has failed, every key that is not cached fails with the same error.
+// cache is the cache of one dataloader; nothing else keeps what a response has loaded.
+// It holds no failed look-ups: once a call of storage has failed, every key that is not
+// cached fails with the same error.
 type cache[K comparable, V any] struct {
 	mu      sync.Mutex
 	entries map[K]entry[V]
@@ -54,7 +54,7 @@ func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	return found, ok
 }
 
-// put caches an entry. It requires the lock.
+// put caches an entry. The mutex is held.
 func (c *cache[K, V]) put(key K, e entry[V], room int) {
 	if c.entries == nil {
 		c.entries = make(map[K]entry[V], room)

@@ -6,7 +6,7 @@
 // whose cache is the only memory of what the response has loaded. Two paths fill
 // it:
 //
-//   - [Loaders.Fetch] loads the keys that look-ahead foresees: one call for each
+//   - [Loaders.Fetch] loads the keys that the prefetch foresees: one call for each
 //     kind, at once. Its results go straight into the cache.
 //   - A look-up that was not foreseen joins dataloader's batch. The batch leaves
 //     1 ms after its first key, about 1.1 ms in an idle process; it has no maximum
@@ -15,7 +15,7 @@
 //
 // A response therefore reads each key once and is consistent in itself. A set of
 // loaders belongs to one response and one viewer; a mutation clears the cache
-// ([Loaders.Forget]). The dataloaders themselves are created on first use, since
+// ([Loaders.ClearAll]). The dataloaders themselves are created on first use, since
 // most responses need none.
 //
 // Errors are not cached by key. A failed call makes its kind fail for the rest of

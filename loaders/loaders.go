@@ -12,9 +12,13 @@ import (
 type Source interface {
 	storage.Reader
 	storage.Lister
+	storage.CommentReader
+	storage.ProfileReader
+	storage.MessageReader
+	storage.VideoReader
 }
 
-// Loaders are the loaders of one response. All methods except Forget are safe
+// Loaders are the loaders of one response. All methods except ClearAll are safe
 // for concurrent use.
 //
 // Each look-up returns what is cached and joins a batch for the rest. After a
@@ -23,7 +27,7 @@ type Source interface {
 type Loaders struct {
 	*batches
 
-	memory bool // look-ups load nothing
+	memory bool // look-ups never load
 }
 
 type batches struct {
@@ -35,10 +39,30 @@ type batches struct {
 	items        batch[storage.ItemsQuery, storage.ListPage[storage.Collected]]
 	folderLists  batch[storage.FoldersQuery, storage.ListPage[storage.Folder]]
 	reads        batch[storage.ReadsQuery, storage.ListPage[storage.Read]]
+	followers    batch[storage.FollowersQuery, storage.ListPage[storage.Followed]]
+	following    batch[storage.FollowingQuery, storage.ListPage[storage.Followed]]
+	friends      batch[storage.FriendsQuery, storage.ListPage[storage.Friend]]
+	works        batch[storage.WorksQuery, storage.ListPage[storage.Work]]
+	totals       batch[storage.User, storage.UserTotals]
+
+	comments      batch[storage.CommentKey, *storage.Comment]
+	commentCounts batch[storage.Subject, storage.CommentCount]
+	commentLists  batch[storage.CommentsQuery, storage.ListPage[storage.Comment]]
+
+	profiles batch[storage.User, *storage.Profile]
+
+	messages          batch[storage.MessageKey, *storage.DirectMessage]
+	messageLists      batch[storage.MessagesQuery, storage.ListPage[storage.DirectMessage]]
+	conversations     batch[storage.ConversationKey, *storage.Conversation]
+	conversationLists batch[storage.ConversationsQuery, storage.ListPage[storage.Conversation]]
+
+	videos     batch[storage.VideoKey, *storage.Video]
+	feeds      batch[storage.FeedQuery, storage.ListPage[storage.Video]]
+	userVideos batch[storage.UserVideosQuery, storage.ListPage[storage.Video]]
 }
 
-// New returns the loaders of one response for a viewer. Interactives hold those
-// of the viewer's states that are in kinds.
+// New returns the loaders of one response for a viewer. Interactives include the
+// viewer's states of the given kinds.
 func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	l := new(batches)
 	l.interactives.source, l.interactives.fetch = source, func(_ Source, ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
@@ -61,15 +85,31 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	l.items.source, l.items.fetch = source, Source.Items
 	l.folderLists.source, l.folderLists.fetch = source, Source.ListFolders
 	l.reads.source, l.reads.fetch = source, Source.Reads
+	l.comments.source, l.comments.fetch = source, Source.CommentsOf
+	l.commentCounts.source, l.commentCounts.fetch = source, Source.CommentCounts
+	l.commentLists.source, l.commentLists.fetch = source, Source.ListComments
+	l.profiles.source, l.profiles.fetch = source, Source.Profiles
+	l.messages.source, l.messages.fetch = source, Source.MessagesOf
+	l.messageLists.source, l.messageLists.fetch = source, Source.ListMessages
+	l.conversations.source, l.conversations.fetch = source, Source.ConversationsOf
+	l.conversationLists.source, l.conversationLists.fetch = source, Source.ListConversations
+	l.videos.source, l.videos.fetch = source, Source.VideosOf
+	l.feeds.source, l.feeds.fetch = source, Source.Feed
+	l.userVideos.source, l.userVideos.fetch = source, Source.UserVideos
+	l.followers.source, l.followers.fetch = source, Source.Followers
+	l.following.source, l.following.fetch = source, Source.Following
+	l.friends.source, l.friends.fetch = source, Source.Friends
+	l.works.source, l.works.fetch = source, Source.Works
+	l.totals.source, l.totals.fetch = source, Source.TotalsOf
 	return &Loaders{batches: l}
 }
 
-// Memory returns loaders with the same cache that load nothing: a look-up that
+// CachedOnly returns loaders with the same cache that load nothing: a look-up that
 // is not cached is an error. A look-up waits only if its key is being loaded.
-func (l *Loaders) Memory() *Loaders { return &Loaders{l.batches, true} }
+func (l *Loaders) CachedOnly() *Loaders { return &Loaders{l.batches, true} }
 
-// Wants are keys of every kind.
-type Wants struct {
+// Keys are keys of every kind.
+type Keys struct {
 	Interactives []storage.Subject
 	States       []storage.StateKey
 	Folders      []storage.FolderKey
@@ -78,22 +118,58 @@ type Wants struct {
 	Items        []storage.ItemsQuery
 	FolderLists  []storage.FoldersQuery
 	Reads        []storage.ReadsQuery
+	Followers    []storage.FollowersQuery
+	Following    []storage.FollowingQuery
+	Friends      []storage.FriendsQuery
+	Works        []storage.WorksQuery
+	Totals       []storage.User
+
+	Comments      []storage.CommentKey
+	CommentCounts []storage.Subject
+	CommentLists  []storage.CommentsQuery
+
+	Profiles []storage.User
+
+	Messages          []storage.MessageKey
+	MessageLists      []storage.MessagesQuery
+	Conversations     []storage.ConversationKey
+	ConversationLists []storage.ConversationsQuery
+
+	Videos     []storage.VideoKey
+	Feeds      []storage.FeedQuery
+	UserVideos []storage.UserVideosQuery
 }
 
-// Fetch loads into the cache what is wanted and not cached: one call of storage
-// for each kind, all concurrently and without gathering. Keys that are already
-// being loaded are neither loaded again nor waited for. It returns the first
-// error; a kind that fails does not stop the others.
-func (l *Loaders) Fetch(ctx context.Context, w Wants) error {
+// Fetch loads the keys that are not cached: one call of storage per kind, all
+// concurrently and without waiting for further keys. Keys that are already being loaded
+// are neither loaded again nor waited for. It returns the first error; a kind that
+// fails does not stop the others.
+func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	var calls []func(context.Context) error
-	calls = want(calls, &l.interactives, w.Interactives)
-	calls = want(calls, &l.states, w.States)
-	calls = want(calls, &l.folders, w.Folders)
-	calls = want(calls, &l.likers, w.Likers)
-	calls = want(calls, &l.likes, w.Likes)
-	calls = want(calls, &l.items, w.Items)
-	calls = want(calls, &l.folderLists, w.FolderLists)
-	calls = want(calls, &l.reads, w.Reads)
+	calls = appendFetch(calls, &l.interactives, keys.Interactives)
+	calls = appendFetch(calls, &l.states, keys.States)
+	calls = appendFetch(calls, &l.folders, keys.Folders)
+	calls = appendFetch(calls, &l.likers, keys.Likers)
+	calls = appendFetch(calls, &l.likes, keys.Likes)
+	calls = appendFetch(calls, &l.items, keys.Items)
+	calls = appendFetch(calls, &l.folderLists, keys.FolderLists)
+	calls = appendFetch(calls, &l.reads, keys.Reads)
+	calls = appendFetch(calls, &l.comments, keys.Comments)
+	calls = appendFetch(calls, &l.commentCounts, keys.CommentCounts)
+	calls = appendFetch(calls, &l.commentLists, keys.CommentLists)
+	calls = appendFetch(calls, &l.profiles, keys.Profiles)
+	calls = appendFetch(calls, &l.messages, keys.Messages)
+	calls = appendFetch(calls, &l.messageLists, keys.MessageLists)
+	calls = appendFetch(calls, &l.conversations, keys.Conversations)
+	calls = appendFetch(calls, &l.conversationLists, keys.ConversationLists)
+	calls = appendFetch(calls, &l.videos, keys.Videos)
+	calls = appendFetch(calls, &l.feeds, keys.Feeds)
+	calls = appendFetch(calls, &l.userVideos, keys.UserVideos)
+	calls = appendFetch(calls, &l.followers, keys.Followers)
+	calls = appendFetch(calls, &l.following, keys.Following)
+	calls = appendFetch(calls, &l.friends, keys.Friends)
+	calls = appendFetch(calls, &l.works, keys.Works)
+	calls = appendFetch(calls, &l.totals, keys.Totals)
 	if len(calls) == 1 {
 		return calls[0](ctx)
 	}
@@ -104,18 +180,23 @@ func (l *Loaders) Fetch(ctx context.Context, w Wants) error {
 	return group.Wait()
 }
 
-// want adds the call that loads keys of one kind, if there are any.
-func want[K comparable, V any](calls []func(context.Context) error, b *batch[K, V], keys []K) []func(context.Context) error {
+// appendFetch adds the call that loads keys of one kind, if there are any.
+func appendFetch[K comparable, V any](calls []func(context.Context) error, b *batch[K, V], keys []K) []func(context.Context) error {
 	if len(keys) == 0 {
 		return calls
 	}
 	return append(calls, func(ctx context.Context) error { return b.prefetch(ctx, keys) })
 }
 
-// Forget clears the cache. Each mutation of a request calls it, so that no
+// Prime puts a subject, as the viewer sees it, into the cache.
+func (l *Loaders) Prime(interactive *storage.Interactive) {
+	l.interactives.prime(interactive.Subject, interactive)
+}
+
+// ClearAll clears the cache. Each mutation of a request calls it, so that no
 // payload shows the state before the mutation. A kind that failed with
 // [storage.ErrUnavailable] keeps failing.
-func (l *Loaders) Forget() {
+func (l *Loaders) ClearAll() {
 	l.interactives.Clear()
 	l.states.Clear()
 	l.folders.Clear()
@@ -124,63 +205,160 @@ func (l *Loaders) Forget() {
 	l.items.Clear()
 	l.folderLists.Clear()
 	l.reads.Clear()
+	l.comments.Clear()
+	l.commentCounts.Clear()
+	l.commentLists.Clear()
+	l.profiles.Clear()
+	l.messages.Clear()
+	l.messageLists.Clear()
+	l.conversations.Clear()
+	l.conversationLists.Clear()
+	l.videos.Clear()
+	l.feeds.Clear()
+	l.userVideos.Clear()
+	l.followers.Clear()
+	l.following.Clear()
+	l.friends.Clear()
+	l.works.Clear()
+	l.totals.Clear()
 }
 
-// Interactive is a subject as the viewer sees it.
+// Interactive returns a subject as the viewer sees it.
 func (l *Loaders) Interactive(ctx context.Context, subject storage.Subject) (*storage.Interactive, error) {
 	return l.interactives.load(ctx, subject, l.memory)
 }
 
-// Interactives are many subjects, in the order asked.
+// Interactives returns many subjects, in the order of the argument.
 func (l *Loaders) Interactives(ctx context.Context, subjects []storage.Subject) ([]*storage.Interactive, error) {
 	return l.interactives.loadMany(ctx, subjects, l.memory)
 }
 
-// States is what one user did to one subject, whoever the viewer is.
+// States returns the states of any user on one subject.
 func (l *Loaders) States(ctx context.Context, key storage.StateKey) (storage.States, error) {
 	return l.states.load(ctx, key, l.memory)
 }
 
-// Folder is a folder, nil where there is none. Whether the viewer may see it
-// is the caller's matter.
+// Folder returns a folder, or nil if it does not exist. The caller checks whether the
+// viewer may see it.
 func (l *Loaders) Folder(ctx context.Context, key storage.FolderKey) (*storage.Folder, error) {
 	return l.folders.load(ctx, key, l.memory)
 }
 
-// Likers is a page of who likes a subject.
+// Likers returns a page of the users who like a subject.
 func (l *Loaders) Likers(ctx context.Context, query storage.LikersQuery) (storage.ListPage[storage.Liked], error) {
 	return l.likers.load(ctx, query, l.memory)
 }
 
-// Likes is a page of what a user likes.
+// Likes returns a page of the subjects that a user likes.
 func (l *Loaders) Likes(ctx context.Context, query storage.LikesQuery) (storage.ListPage[storage.Liked], error) {
 	return l.likes.load(ctx, query, l.memory)
 }
 
-// Items is a page of a folder.
+// Items returns a page of a folder.
 func (l *Loaders) Items(ctx context.Context, query storage.ItemsQuery) (storage.ListPage[storage.Collected], error) {
 	return l.items.load(ctx, query, l.memory)
 }
 
-// Folders is a page of a user's folders.
+// Folders returns a page of a user's folders.
 func (l *Loaders) Folders(ctx context.Context, query storage.FoldersQuery) (storage.ListPage[storage.Folder], error) {
 	return l.folderLists.load(ctx, query, l.memory)
 }
 
-// Reads is a page of what a user has read.
+// Reads returns a page of the subjects that a user has read.
 func (l *Loaders) Reads(ctx context.Context, query storage.ReadsQuery) (storage.ListPage[storage.Read], error) {
 	return l.reads.load(ctx, query, l.memory)
 }
 
+// Comment returns a listed comment, or nil if it does not exist.
+func (l *Loaders) Comment(ctx context.Context, key storage.CommentKey) (*storage.Comment, error) {
+	return l.comments.load(ctx, key, l.memory)
+}
+
+// CommentCount returns the number of comments of a subject.
+func (l *Loaders) CommentCount(ctx context.Context, subject storage.Subject) (storage.CommentCount, error) {
+	return l.commentCounts.load(ctx, subject, l.memory)
+}
+
+// CommentList returns a page of comments.
+func (l *Loaders) CommentList(ctx context.Context, query storage.CommentsQuery) (storage.ListPage[storage.Comment], error) {
+	return l.commentLists.load(ctx, query, l.memory)
+}
+
+// Profile returns the profile of a user, or nil if there is no account.
+func (l *Loaders) Profile(ctx context.Context, user storage.User) (*storage.Profile, error) {
+	return l.profiles.load(ctx, user, l.memory)
+}
+
+// Message returns a message, or nil if it does not exist. The caller checks whether the
+// viewer may see it.
+func (l *Loaders) Message(ctx context.Context, key storage.MessageKey) (*storage.DirectMessage, error) {
+	return l.messages.load(ctx, key, l.memory)
+}
+
+// MessageList returns a page of a conversation.
+func (l *Loaders) MessageList(ctx context.Context, query storage.MessagesQuery) (storage.ListPage[storage.DirectMessage], error) {
+	return l.messageLists.load(ctx, query, l.memory)
+}
+
+// Conversation returns a conversation, or nil if it has no message.
+func (l *Loaders) Conversation(ctx context.Context, key storage.ConversationKey) (*storage.Conversation, error) {
+	return l.conversations.load(ctx, key, l.memory)
+}
+
+// ConversationList returns a page of a user's conversations.
+func (l *Loaders) ConversationList(ctx context.Context, query storage.ConversationsQuery) (storage.ListPage[storage.Conversation], error) {
+	return l.conversationLists.load(ctx, query, l.memory)
+}
+
+// Video returns a video, or nil if it does not exist.
+func (l *Loaders) Video(ctx context.Context, key storage.VideoKey) (*storage.Video, error) {
+	return l.videos.load(ctx, key, l.memory)
+}
+
+// Feed returns a page of all videos.
+func (l *Loaders) Feed(ctx context.Context, query storage.FeedQuery) (storage.ListPage[storage.Video], error) {
+	return l.feeds.load(ctx, query, l.memory)
+}
+
+// UserVideos returns a page of a user's videos.
+func (l *Loaders) UserVideos(ctx context.Context, query storage.UserVideosQuery) (storage.ListPage[storage.Video], error) {
+	return l.userVideos.load(ctx, query, l.memory)
+}
+
+// Followers returns a page of the followers of a subject.
+func (l *Loaders) Followers(ctx context.Context, query storage.FollowersQuery) (storage.ListPage[storage.Followed], error) {
+	return l.followers.load(ctx, query, l.memory)
+}
+
+// Following returns a page of the subjects that a user follows.
+func (l *Loaders) Following(ctx context.Context, query storage.FollowingQuery) (storage.ListPage[storage.Followed], error) {
+	return l.following.load(ctx, query, l.memory)
+}
+
+// Friends returns a page of a user's friends.
+func (l *Loaders) Friends(ctx context.Context, query storage.FriendsQuery) (storage.ListPage[storage.Friend], error) {
+	return l.friends.load(ctx, query, l.memory)
+}
+
 type contextKey struct{}
 
-// With returns a context that carries the loaders.
-func With(ctx context.Context, l *Loaders) context.Context {
+// NewContext returns a context that carries the loaders.
+func NewContext(ctx context.Context, l *Loaders) context.Context {
 	return context.WithValue(ctx, contextKey{}, l)
 }
 
-// From returns the loaders of a context that With made. It is nil for others.
-func From(ctx context.Context) *Loaders {
+// FromContext returns the loaders of the context, or nil if it has none.
+func FromContext(ctx context.Context) *Loaders {
 	l, _ := ctx.Value(contextKey{}).(*Loaders)
 	return l
+}
+
+// Works returns a page of a user's works.
+func (l *Loaders) Works(ctx context.Context, query storage.WorksQuery) (storage.ListPage[storage.Work], error) {
+	return l.works.load(ctx, query, l.memory)
+}
+
+// Totals returns the totals of a user.
+func (l *Loaders) Totals(ctx context.Context, user storage.User) (storage.UserTotals, error) {
+	return l.totals.load(ctx, user, l.memory)
 }

@@ -75,7 +75,7 @@ func (s *source) like(t *testing.T, id string, n int, reaction storage.Reaction,
 func TestFetchIsOneCallAKind(t *testing.T) {
 	s := liked(t, 100)
 	l := loaders.New(s, alice, storage.AllKinds)
-	var wants loaders.Wants
+	var wants loaders.Keys
 	for i := range 200 {
 		wants.Interactives = append(wants.Interactives, subject(i%100))
 	}
@@ -145,7 +145,7 @@ func TestForgetShowsWhatIsNew(t *testing.T) {
 	if count() != 1 {
 		t.Error("a response changed its mind halfway")
 	}
-	l.Forget()
+	l.ClearAll()
 	if count() != 0 {
 		t.Error("after Forget the response shows what was before")
 	}
@@ -154,6 +154,7 @@ func TestForgetShowsWhatIsNew(t *testing.T) {
 func TestForgetForgetsEveryKind(t *testing.T) {
 	s := liked(t, 1)
 	l := loaders.New(s, alice, storage.AllKinds)
+	friend := storage.User{Tenant: alice.Tenant, UserID: "friend"}
 	page := storage.Page{First: 10}
 	kinds := map[string]func() (int, error){
 		"states": func() (int, error) {
@@ -180,6 +181,18 @@ func TestForgetForgetsEveryKind(t *testing.T) {
 			got, err := l.Folders(t.Context(), storage.FoldersQuery{Owner: alice, Page: page})
 			return len(got.Entries), err
 		},
+		"followers": func() (int, error) {
+			got, err := l.Followers(t.Context(), storage.FollowersQuery{Subject: subject(5), Page: page})
+			return len(got.Entries), err
+		},
+		"following": func() (int, error) {
+			got, err := l.Following(t.Context(), storage.FollowingQuery{User: alice, Page: page})
+			return len(got.Entries), err
+		},
+		"friends": func() (int, error) {
+			got, err := l.Friends(t.Context(), storage.FriendsQuery{User: alice, Page: page})
+			return len(got.Entries), err
+		},
 		"reads": func() (int, error) {
 			got, err := l.Reads(t.Context(), storage.ReadsQuery{User: alice, Page: page})
 			return len(got.Entries), err
@@ -201,6 +214,9 @@ func TestForgetForgetsEveryKind(t *testing.T) {
 		{User: alice, Subject: subject(5), Kind: storage.KindReaction, Reaction: storage.Like, Version: 9},
 		{User: alice, Subject: subject(5), Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 9},
 		{User: alice, Subject: subject(5), Kind: storage.KindRead, Times: 1, First: 9, Version: 9},
+		{User: alice, Subject: subject(5), Kind: storage.KindFollow, Following: true, Version: 9},
+		{User: alice, Subject: friend.Subject(), Kind: storage.KindFollow, Following: true, Version: 9},
+		{User: friend, Subject: alice.Subject(), Kind: storage.KindFollow, Following: true, Version: 9},
 	}}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +224,7 @@ func TestForgetForgetsEveryKind(t *testing.T) {
 	if !maps.Equal(ask(), before) {
 		t.Error("a response changed its mind halfway")
 	}
-	l.Forget()
+	l.ClearAll()
 	for name, n := range ask() {
 		if n == before[name] {
 			t.Errorf("%s: after Forget the response shows what was before", name)
@@ -220,7 +236,7 @@ func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
 	s := liked(t, 1)
 	s.fail = storage.ErrUnavailable
 	l := loaders.New(s, alice, storage.AllKinds)
-	if err := l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(0)}}); err == nil {
+	if err := l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}}); err == nil {
 		t.Error("Fetch hides that the store failed")
 	}
 	if _, err := l.Interactives(t.Context(), []storage.Subject{subject(0), subject(1)}); err == nil {
@@ -239,18 +255,18 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 	}
 	for _, some := range [][]storage.Subject{all[:4], {all[3], all[5], all[5], all[1]}, all, all[2:2], {all[9], all[0]}} {
 		before := fmt.Sprint(some)
-		if err := l.Fetch(t.Context(), loaders.Wants{Interactives: some}); err != nil {
+		if err := l.Fetch(t.Context(), loaders.Keys{Interactives: some}); err != nil {
 			t.Fatal(err)
 		}
 		if fmt.Sprint(some) != before {
 			t.Error("the keys have changed")
 		}
-		found, err := l.Memory().Interactives(t.Context(), some)
+		found, err := l.CachedOnly().Interactives(t.Context(), some)
 		if err != nil || len(found) != len(some) {
 			t.Fatal(found, err)
 		}
 		for i, one := range found {
-			alone, err := l.Memory().Interactive(t.Context(), some[i])
+			alone, err := l.CachedOnly().Interactive(t.Context(), some[i])
 			if err != nil || one.Subject != some[i] || alone != one {
 				t.Errorf("%v is %+v, and alone %+v, %v", some[i], one, alone, err)
 			}
@@ -259,14 +275,14 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 	if s.calls != 3 || s.keys != 10 {
 		t.Errorf("%d calls with %d keys, want 3 with 10", s.calls, s.keys)
 	}
-	if _, err := l.Memory().Interactive(t.Context(), subject(99)); err == nil {
+	if _, err := l.CachedOnly().Interactive(t.Context(), subject(99)); err == nil {
 		t.Error("memory alone has what was never loaded")
 	}
-	if _, err := l.Memory().Interactives(t.Context(), []storage.Subject{subject(1), subject(99)}); err == nil {
+	if _, err := l.CachedOnly().Interactives(t.Context(), []storage.Subject{subject(1), subject(99)}); err == nil {
 		t.Error("memory alone has what was never loaded")
 	}
-	l.Forget()
-	if _, err := l.Memory().Interactives(t.Context(), all); err == nil {
+	l.ClearAll()
+	if _, err := l.CachedOnly().Interactives(t.Context(), all); err == nil {
 		t.Error("memory has what was forgotten")
 	}
 }
@@ -283,7 +299,7 @@ func TestAFailedKindIsAskedOnce(t *testing.T) {
 	} {
 		for way, first := range map[string]func(*loaders.Loaders) error{
 			"fetched": func(l *loaders.Loaders) error {
-				return l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(0)}})
+				return l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}})
 			},
 			"gathered": func(l *loaders.Loaders) error { _, err := l.Interactive(t.Context(), subject(0)); return err },
 		} {
@@ -295,7 +311,7 @@ func TestAFailedKindIsAskedOnce(t *testing.T) {
 					_, one := l.Interactive(t.Context(), subject(0))
 					_, another := l.Interactive(t.Context(), subject(1))
 					_, many := l.Interactives(t.Context(), []storage.Subject{subject(0), subject(2)})
-					return []error{one, another, many, l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(2)}})}
+					return []error{one, another, many, l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(2)}})}
 				}
 				for _, err := range append([]error{first(l)}, ask()...) {
 					if !errors.Is(err, c.fail) {
@@ -305,7 +321,7 @@ func TestAFailedKindIsAskedOnce(t *testing.T) {
 				if s.calls != 1 {
 					t.Errorf("%d calls", s.calls)
 				}
-				l.Forget()
+				l.ClearAll()
 				ask()
 				if s.calls != c.forget {
 					t.Errorf("%d calls when something was done in between, want %d", s.calls, c.forget)
@@ -320,11 +336,11 @@ func TestAFailedKindLeavesTheOthersAlone(t *testing.T) {
 	s.fail = storage.ErrUnavailable
 	l := loaders.New(s, alice, storage.AllKinds)
 	query := storage.LikesQuery{User: alice, Page: storage.Page{First: 10}}
-	err := l.Fetch(t.Context(), loaders.Wants{Interactives: []storage.Subject{subject(0)}, Likes: []storage.LikesQuery{query}})
+	err := l.Fetch(t.Context(), loaders.Keys{Interactives: []storage.Subject{subject(0)}, Likes: []storage.LikesQuery{query}})
 	if !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("Fetch: %v", err)
 	}
-	likes, err := l.Memory().Likes(t.Context(), query)
+	likes, err := l.CachedOnly().Likes(t.Context(), query)
 	if err != nil || len(likes.Entries) != 3 {
 		t.Errorf("likes beside what failed: %+v, %v", likes, err)
 	}
@@ -346,7 +362,7 @@ func (s blocked) Interactives(ctx context.Context, viewer storage.User, subjects
 // A key that is being loaded, whether it was foreseen or not, is not loaded again.
 func TestAKeyIsLoadedOnce(t *testing.T) {
 	keys := []storage.Subject{subject(0), subject(1)}
-	wants := loaders.Wants{Interactives: keys}
+	wants := loaders.Keys{Interactives: keys}
 	for name, first := range map[string]func(*loaders.Loaders) error{
 		"fetched":  func(l *loaders.Loaders) error { return l.Fetch(t.Context(), wants) },
 		"gathered": func(l *loaders.Loaders) error { _, err := l.Interactives(t.Context(), keys); return err },
@@ -360,7 +376,7 @@ func TestAKeyIsLoadedOnce(t *testing.T) {
 			if err := l.Fetch(t.Context(), wants); err != nil {
 				t.Error(err)
 			}
-			for _, look := range []*loaders.Loaders{l, l.Memory()} {
+			for _, look := range []*loaders.Loaders{l, l.CachedOnly()} {
 				group.Go(func() error {
 					_, err := look.Interactive(t.Context(), subject(0))
 					return err
@@ -391,7 +407,7 @@ func (panicking) Interactives(context.Context, storage.User, []storage.Subject, 
 }
 
 func TestAPanicIsAFailure(t *testing.T) {
-	wants := loaders.Wants{Interactives: []storage.Subject{subject(0), subject(1)}}
+	wants := loaders.Keys{Interactives: []storage.Subject{subject(0), subject(1)}}
 	fetched := loaders.New(panicking{}, alice, storage.AllKinds).Fetch(t.Context(), wants)
 	l := loaders.New(panicking{}, alice, storage.AllKinds)
 	_, gathered := l.Interactives(t.Context(), wants.Interactives)

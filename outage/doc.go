@@ -1,13 +1,14 @@
-// Package outage logs what fails again and again: the first failure, then how
-// many there were, and the end.
+// Package outage logs repeated failures once per outage: the first failure, then
+// counts, and the end.
 //
-//  1. Whatever fails however often, the log gets a line at the first failure
-//     and then one every ten seconds at most, with the number of failures since
-//     the line before and the latest of them. Proof:
+// # Invariants
+//
+//   - The first failure is logged at once, later ones at most every ten seconds, with
+//     their number since the previous line and the latest error:
 //     TestFirstFailureIsToldAndThenCounts.
-//  2. The end is told once, with the number of all failures, when something
-//     works and nothing has failed for five seconds. Whatever fails and works in
-//     turn is one outage. Proof: TestEndIsToldOnce, TestFlappingIsOneOutage.
+//   - The end is logged once, with the number of all failures, when a call succeeds and
+//     none has failed for five seconds. Alternating failures and successes are one
+//     outage: TestEndIsToldOnce, TestFlappingIsOneOutage.
 //
-// It imports the standard library only.
+// This package imports the standard library only.
 package outage

@@ -54,7 +54,7 @@ func (l *Log) Failed(attributes ...any) {
 	l.logger.Warn(l.fails, attributes...)
 }
 
-// Worked notes that it has not failed.
+// Worked notes a success.
 func (l *Log) Worked() {
 	if !l.out.Load() {
 		return

@@ -1,14 +1,12 @@
-// Package plain writes objects straight out as JSON: one pass that appends each
-// selected field to one text, where a GraphQL executor has a context, a closure
-// and a value for each. Which fields, package resolvers/plan says. The fields
-// themselves are written by generated code (graph/plain.go), which knows
-// the types.
+// Package plain writes objects directly as JSON: one pass appends each selected
+// field to one text, where a GraphQL executor creates a context, a closure and a
+// value for each. Package resolvers/plan selects the fields; generated code
+// (graph/plain.go), which knows the types, writes them.
 //
-// Only what cannot fail and cannot wait is written so. Whatever is out of the
-// ordinary (a null where there must be none, a resolver that returns an error, a
-// panic) makes the text be thrown away, and the executor answers as if nothing
-// had been written: it is the one who knows errors, paths and the spreading of
-// nulls.
+// Only fields that can neither fail nor block are written this way. On any exception
+// (a null in a non-null field, a resolver that returns an error, a panic) the text is
+// discarded and the executor answers as if nothing had been written: it handles
+// errors, paths and null propagation.
 //
 // # Invariant
 //
@@ -16,5 +14,5 @@
 //     TestPlainAnswersAreThoseOfTheExecutor and TestPlainEventsAreThoseOfTheExecutor
 //     of package resolvers.
 //
-// It imports nothing of this module.
+// This package imports no other package of this module.
 package plain

@@ -10,7 +10,7 @@ import (
 // number by which it knows each. Fields with arguments are not among them.
 type Schema map[string]map[string]int
 
-// Typename is the number of __typename of every type.
+// Typename is the field number of __typename, the same in every type.
 const Typename = 0
 
 // Field is a selected field, ready to be written.

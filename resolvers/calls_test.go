@@ -1,13 +1,70 @@
 package resolvers_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"testing"
 	"time"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
+	"ovation/worker"
 )
+
+// sentState is a recorder that tells what the viewer sees after an action.
+type sentState struct{}
+
+func (sentState) Record(_ context.Context, a storage.Action, seen *storage.Interactive) (worker.Recorded, error) {
+	if seen != nil {
+		*seen = storage.Interactive{
+			Subject: a.Subject, Freshness: storage.Live, Counts: storage.Counts{LikeCount: 7, Version: 3},
+			Liked: &storage.Liked{User: a.User, Subject: a.Subject, Reaction: storage.Like, Version: 1},
+		}
+	}
+	return worker.Recorded{Known: true, Changed: true, Durability: storage.Queued}, nil
+}
+
+// A subject that the recorder tells is not read again, except for what the viewer has
+// read, which the recorder does not know.
+func TestPayloadReadsNothingThatTheRecorderTells(t *testing.T) {
+	store := &counting{Store: sqlitetest.Open(t), n: map[string]int{}}
+	t.Cleanup(func() { must(t, store.Close()) })
+	plainly, ordinary := compared(t, store, sentState{}, sentState{})
+	for _, c := range []struct {
+		fields string
+		want   string
+		calls  map[string]int
+	}{
+		{
+			"likeCount freshness liked { reaction }",
+			`{"data":{"like":{"changed":true,"interactive":{"likeCount":7,"freshness":"LIVE","liked":{"reaction":"LIKE"}}}}}`,
+			map[string]int{},
+		},
+		{
+			"likeCount read { times }",
+			`{"data":{"like":{"changed":true,"interactive":{"likeCount":0,"read":null}}}}`,
+			map[string]int{"Interactives": 1},
+		},
+	} {
+		body, err := json.Marshal(map[string]string{
+			"query": `mutation { like(input: {biz: "video", bizId: "1"}) { changed interactive { ` + c.fields + ` } } }`,
+		})
+		must(t, err)
+		for way, handler := range map[string]http.Handler{"plainly": plainly, "by the executor": ordinary} {
+			store.taken()
+			if got := string(bytes.TrimSpace(answered(t, handler, "alice", body))); got != c.want {
+				t.Errorf("%s: %s", way, got)
+			}
+			if calls := store.taken(); !maps.Equal(calls, c.calls) {
+				t.Errorf("%s, %s: %v calls, want %v", c.fields, way, calls, c.calls)
+			}
+		}
+	}
+}
 
 // TestConstantNumberOfStorageCalls is I7: the same number of calls whether a
 // request is for one subject or for a hundred.
@@ -22,10 +79,26 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 			storage.Action{User: storage.User{UserID: "bob"}, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like},
 			storage.Action{User: alice, Subject: subject, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID},
 			storage.Action{User: alice, Subject: subject, Kind: storage.KindRead})
+		friend := storage.User{UserID: fmt.Sprint("friend", i)}
+		actions = append(actions,
+			storage.Action{User: alice, Subject: friend.Subject(), Kind: storage.KindFollow, Following: true},
+			storage.Action{User: friend, Subject: alice.Subject(), Kind: storage.KindFollow, Following: true})
 	}
 	s.act(t, time.Now(), actions...)
 	folder := dig(t, s.ok(t, "alice", `mutation { createFolder(input: {name: "second"}) { folder { id } } }`), "createFolder", "folder", "id")
 	s.ok(t, "alice", `mutation($f: ID!) { collect(input: {biz: "video", bizId: "7", folderId: $f}) { changed } }`, "f", folder)
+
+	for i := range 100 {
+		other := storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("friend", i)}
+		_, err := s.store.AddMessages(t.Context(), []storage.NewMessage{{From: other, To: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Text: "hi"}})
+		must(t, err)
+	}
+	for i := range 100 {
+		top, err := s.store.AddComments(t.Context(), []storage.NewComment{{Subject: talk, User: commenter(i), Text: fmt.Sprint(i)}})
+		must(t, err)
+		_, err = s.store.AddComments(t.Context(), []storage.NewComment{{Subject: talk, User: commenter(i + 1), Text: "re", ParentID: top[0].Comment.Number}})
+		must(t, err)
+	}
 
 	tests := []struct {
 		name  string
@@ -67,6 +140,40 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 			map[string]int{"Reads": 1, "Interactives": 1},
 		},
 		{
+			"page of subjects with numbers of comments",
+			`query($s: [SubjectInput!]!) { interactives(subjects: $s) { likeCount commentCount } }`,
+			subjects,
+			map[string]int{"Interactives": 1, "CommentCounts": 1},
+		},
+		{
+			"comments with their authors, own likes and replies",
+			`query($n: Int!) { interactive(biz: "video", bizId: "talk") { commentCount comments(first: $n, order: TOP) { changesCursor edges { node {
+				text at author { userId } replyCount replies(first: 2) { edges { node { text author { userId } parent { text } } } }
+				interactive { likeCount liked { reaction } } subject { likeCount } } } } } }`,
+			first,
+			// The subject and the likes of comments are on two levels.
+			map[string]int{"Interactives": 2, "CommentCounts": 1, "ListComments": 2, "CommentsOf": 1},
+		},
+		{
+			"comments with the viewer's likes and follows of their authors",
+			`query($n: Int!) { interactive(biz: "video", bizId: "talk") { comments(first: $n) { edges { node {
+				text replyCount author { userId interactive { followerCount followed { at } } } interactive { likeCount liked { reaction } } } } } } }`,
+			first,
+			map[string]int{"Interactives": 2, "ListComments": 1},
+		},
+		{
+			"conversations with their messages",
+			`query($n: Int!) { conversations(first: $n) { messagesCursor edges { node { unread with { userId } latest { text from { userId } } messages(first: 2) { edges { node { text } } } } } } }`,
+			first,
+			map[string]int{"ListConversations": 1, "ListMessages": 1},
+		},
+		{
+			"friends with their latest messages",
+			`query($n: Int!) { viewer { friends(first: $n) { edges { node { user { userId } latestMessage { text } } } } } }`,
+			first,
+			map[string]int{"Friends": 1, "ConversationsOf": 1},
+		},
+		{
 			"nodes of one type",
 			`query($ids: [ID!]!) { nodes(ids: $ids) { ... on Liked { reaction interactive { likeCount } } } }`,
 			func(n int) []any {
@@ -94,6 +201,37 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a page of subjects shows besides counts and the viewer's states costs two calls
+// more at most, however many subjects it has.
+func TestAFullPageCostsTwoCallsMore(t *testing.T) {
+	s := start(t)
+	var declared []any
+	for i := range 100 {
+		declared = append(declared, of(fmt.Sprint(i), fmt.Sprint("author", i)))
+	}
+	s.declare(t, declared...)
+	calls := func(n int, more string) (sum int) {
+		s.calls.taken()
+		s.ok(t, "alice", `query($s: [SubjectInput!]!) { interactives(subjects: $s) {
+			readCount likeCount dislikeCount collectCount liked { reaction } collected { at } read { times } `+more+` } }`, subjects(n)...)
+		for _, times := range s.calls.taken() {
+			sum += times
+		}
+		return sum
+	}
+	for _, n := range []int{1, 20, 100} {
+		if plain, full := calls(n, ""), calls(n, `followerCount followed { at } commentCount author { userId interactive { followerCount followed { at } } }`); plain != 1 || full > plain+2 {
+			t.Errorf("%d subjects: %d calls, %d with all there is", n, plain, full)
+		}
+	}
+}
+
+var talk = storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "talk"}
+
+func commenter(i int) storage.User {
+	return storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", i%7)}
 }
 
 func subjects(n int) []any {

@@ -12,17 +12,18 @@ import (
 	"ovation/storage"
 )
 
-// cursors writes and reads the cursors of lists. A cursor is a position and a
-// proof that this service made it for that very list, so that a client can
-// neither invent one nor use it elsewhere.
+// cursors encodes and decodes the cursors of lists. A cursor is a position with a MAC
+// over it and the list, so that clients can neither forge one nor use it for another
+// list.
 type cursors struct {
 	macs sync.Pool // of hash.Hash
 }
 
-// macBytes of the HMAC-SHA-256 are kept: 96 bits cannot be guessed online.
+// macBytes is the length of the truncated HMAC-SHA-256: 96 bits cannot be guessed
+// online.
 const macBytes = 12
 
-// maxCursorBytes is longer than any cursor that encode writes.
+// maxCursorBytes exceeds the length of every encoded cursor.
 const maxCursorBytes = 512
 
 var errCursor = &storage.InvalidError{
@@ -34,8 +35,8 @@ func newCursors(key []byte) *cursors {
 	return &cursors{sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
-// encode returns the cursor of a position in a list. The list's name must
-// hold everything that tells it from other lists.
+// encode returns the cursor of a position in a list. The list's name must distinguish
+// it from all other lists.
 func (c *cursors) encode(list string, at storage.Position) string {
 	raw := make([]byte, 0, macBytes+binary.MaxVarintLen64+len(at.Biz)+1+len(at.ID))
 	raw = raw[:macBytes]
@@ -47,8 +48,7 @@ func (c *cursors) encode(list string, at storage.Position) string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// decode returns the position of a cursor that encode wrote for this list, or
-// errCursor.
+// decode returns the position of a cursor of this list, or errCursor.
 func (c *cursors) decode(list, cursor string) (storage.Position, error) {
 	if len(cursor) > maxCursorBytes {
 		return storage.Position{}, errCursor
@@ -69,12 +69,12 @@ func (c *cursors) decode(list, cursor string) (storage.Position, error) {
 	return storage.Position{Version: version, Biz: biz, ID: id}, nil
 }
 
-// sign appends the proof to dst.
+// sign appends the MAC to dst.
 func (c *cursors) sign(dst []byte, list string, payload []byte) []byte {
 	mac, _ := c.macs.Get().(hash.Hash)
 	defer c.macs.Put(mac)
 	mac.Reset()
-	// The length keeps list and payload apart.
+	// The length separates list and payload.
 	mac.Write(binary.AppendUvarint(nil, uint64(len(list))))
 	mac.Write([]byte(list))
 	mac.Write(payload)

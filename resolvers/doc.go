@@ -1,42 +1,49 @@
-// Package resolvers is the GraphQL face of Ovation: resolvers that hold no
-// logic of their own, the one place where errors become codes, node ids and
-// cursors, and NewHandler, which puts them behind HTTP.
+// Package resolvers is the GraphQL API of Ovation: resolvers without logic of their
+// own, the mapping of errors to codes, node ids and cursors, and NewHandler, which
+// serves them over HTTP.
 //
-// Its parts that need no resolver are packages of their own: resolvers/viewer
-// (who is asking), resolvers/plan (what an operation needs), resolvers/limits (what
-// it may cost) and resolvers/transport (GraphQL over HTTP).
+// Parts that need no resolver are packages of their own: resolvers/viewer (the
+// authenticated user), resolvers/plan (what an operation needs), resolvers/limits
+// (what it may cost) and resolvers/transport (GraphQL over HTTP).
 //
-// A field that needs more than a plain value has a line in table.go, and a list
-// one in lists.go. Who may see what is decided in visibility.go.
+// A field that needs more than a plain value has an entry in field_table.go. A list also has a
+// listSpec: those of likes, follows, works, folders and reads are in lists.go, others in
+// the file of their feature (comments.go, messages.go, videos.go). Visibility is decided
+// in visibility.go.
 //
 // # Invariants
 //
-//   - I4 Read your writes: a mutation's payload shows what it did:
-//     TestMutationsAnswerWithWhatTheyDid. An event of a subscription is what a
-//     query would answer the viewer at that moment:
+//   - I4 Read your writes: a mutation's payload includes its effect:
+//     TestMutationsAnswerWithWhatTheyDid. An event of a subscription is what a query
+//     would return to the viewer at that moment:
 //     TestSubscriptionBeginsWithTheSnapshotAndTellsOfChanges, and
 //     TestOwnLikeIsInTheCountWhileItIsQueued of cmd/ovation.
-//   - I5 Never backwards: what a viewer is told next is newer:
+//   - I5 Never backwards: every event for a viewer is newer than the previous one:
 //     TestWhatAViewerIsToldIsNewer.
-//   - I6 Degrade, and say so: what cannot be made durable is UNAVAILABLE:
-//     TestErrorsBecomeCodes. What cannot be read for a subscription is told
-//     once it can: TestSubscriptionTellsWhatCouldNotBeReadOnceItCan,
+//   - I6 Degrade, and say so: a mutation that cannot be made durable is UNAVAILABLE:
+//     TestErrorsBecomeCodes. A subscription delivers subjects that could not be read
+//     as soon as they can be: TestSubscriptionTellsWhatCouldNotBeReadOnceItCan,
 //     TestViewerIsToldWhenNothingIsDoubtedAnyMore.
-//   - I7 Bounded: a request costs a constant number of calls of storage,
-//     whatever its number of subjects: TestConstantNumberOfStorageCalls. So does
-//     what a subscription tells of one moment, and nothing for anonymous
-//     viewers, for whom it is encoded once:
-//     TestSubscriptionReadsWhatChangedTogetherByOneCall,
+//   - I7 Bounded: a request costs a constant number of calls of storage, whatever its
+//     number of subjects: TestConstantNumberOfStorageCalls. Simultaneous events of a
+//     subscription cost one call, and none for anonymous viewers, for whom they are
+//     encoded once: TestSubscriptionReadsWhatChangedTogetherByOneCall,
 //     TestSubscriptionOfAnonymousViewersReadsNothingAndIsEncodedOnce,
-//     TestSlowConnectionIsToldWhatIsTrueByThen. What all subscriptions keep in
-//     memory is bounded: TestSubjectsThatAreWatchedAreBounded,
-//     TestSubscriptionsKeepFewDocuments, TestEventsKeepNoDocument. One that has
-//     ended leaves nothing: TestSubscriptionThatEndsLeavesNothing.
-//   - I8 Walls: nobody sees another tenant's data or another user's private
-//     folders, reads and dislikes: TestWalls…, one for each type.
-//   - Every list and every field of Query is loaded ahead:
+//     TestSlowConnectionIsToldWhatIsTrueByThen. The memory of all subscriptions is
+//     bounded: TestSubjectsThatAreWatchedAreBounded,
+//     TestSubscriptionsKeepFewDocuments, TestEventsKeepNoDocument. A subscription that
+//     has ended leaves nothing behind: TestSubscriptionThatEndsLeavesNothing.
+//   - I8 Walls: no user sees another tenant's data or another user's private
+//     folders, reads and dislikes: TestWalls…, one for each type. Declaring authors
+//     requires a scope: TestOnlyTheScopeDeclares.
+//   - A stream of comments misses nothing, however slow or interrupted it is:
+//     TestCommentsChangedMissesNothing, TestCommentsChangedCatchesUp. The same holds for
+//     messages: TestMessagesMissNothing, TestMessagesCatchUp.
+//   - Revoked sessions are rejected from the next request on, and no password or token
+//     is logged: TestLoggingOutEverywhere, TestAUserRegistersAndLogsIn.
+//   - Every list and every field of Query is prefetched:
 //     TestTheTableIsThatOfTheSchema.
 //
-// It knows the roles of storage and worker and the hub of live, never an
-// adapter.
+// This package knows the roles of storage and worker, the hub of live, and accounts,
+// but no adapter.
 package resolvers

@@ -12,13 +12,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ovation/accounts"
 	"ovation/outage"
 	"ovation/resolvers/rate"
+	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/worker"
 )
 
-// The codes in extensions.code. There are no others.
+// The values of extensions.code.
 const (
 	codeUnauthenticated = "UNAUTHENTICATED"
 	codeNotFound        = "NOT_FOUND"
@@ -42,28 +44,54 @@ func badInput(format string, args ...any) error {
 }
 
 func notFound(what string) error {
-	return &problem{codeNotFound, what + " is not known, or not visible to you"}
+	return &problem{codeNotFound, what + " was not found, or is not visible to you"}
 }
 
 var errUnauthenticated = &problem{
 	codeUnauthenticated,
-	"this needs a viewer: send a token as `Authorization: Bearer …`",
+	"this needs a signed-in user: send a token as `Authorization: Bearer …`",
 }
 
-// at puts the place of a value before an error about it, for example
-// "subjects[3].". Errors about anything but a value stay as they are.
-func at(place string, err error) error {
+var errNoScope = &problem{
+	codeUnauthenticated,
+	"this needs a token whose scope holds " + viewer.WriteSubjects,
+}
+
+// nameTaken is returned for a folder name that its owner already uses. Names are
+// compared case-insensitively.
+func nameTaken(name string) error {
+	message := fmt.Sprintf("You already have a folder named %q", name)
+	if storage.FolderNameKey(name) == storage.FolderNameKey(storage.DefaultFolderName) {
+		message += ", the default folder, which is there even before it holds anything"
+	}
+	return &problem{codeBadUserInput, message}
+}
+
+// atPath prefixes an error about a value with the value's path, such as "subjects[3].".
+// Other errors are returned unchanged.
+func atPath(place string, err error) error {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return &storage.InvalidError{Field: place + invalid.Field, Reason: invalid.Reason}
 	}
 	return err
 }
 
-// codeOf tells what a client is told of an error, and whether its own message
-// is fit for that; if not, the message returned is.
+// inArgument returns an error about a value under the name of its argument.
+func inArgument(argument string, err error) error {
+	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
+		return &storage.InvalidError{Field: argument, Reason: invalid.Reason}
+	}
+	return err
+}
+
+// codeOf returns the code of an error and a message for the client: the error's own
+// message if that is safe to expose.
 func codeOf(err error) (code, message string) {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p.code, p.message
+	}
+	if limited, ok := errors.AsType[*accounts.LimitedError](err); ok {
+		return codeRateLimited, fmt.Sprintf("too many attempts; try again in %d s", rate.Extensions(limited.Wait)["retryAfter"])
 	}
 	switch {
 	case errors.Is(err, storage.ErrInvalid):
@@ -72,32 +100,44 @@ func codeOf(err error) (code, message string) {
 		}
 		return codeBadUserInput, "a value is out of bounds"
 	case errors.Is(err, storage.ErrNotFound):
-		return codeNotFound, "this is not known, or not visible to you"
+		return codeNotFound, "this was not found, or is not visible to you"
 	case errors.Is(err, storage.ErrNameTaken):
-		return codeBadUserInput, "input.name is taken: it is that of another of your folders (the default folder is one, even before it holds anything)"
+		return codeBadUserInput, "You already have a folder of that name"
+	case errors.Is(err, storage.ErrAccountNameTaken):
+		return codeBadUserInput, "input.name is taken"
+	case errors.Is(err, accounts.ErrWrongPassword):
+		return codeBadUserInput, "input.currentPassword is wrong"
+	case errors.Is(err, accounts.ErrWrongCredentials):
+		return codeUnauthenticated, "the name or the password is wrong"
+	case errors.Is(err, accounts.ErrSessionOver):
+		return codeUnauthenticated, "the session has ended: log in again"
+	case errors.Is(err, accounts.ErrNoAccount):
+		return codeNotFound, "this token does not belong to an account of this site"
+	case errors.Is(err, accounts.ErrBusy):
+		return codeRateLimited, "the server is busy with other log-ins; try again"
 	case errors.Is(err, storage.ErrDefaultFolder):
 		return codeBadUserInput, "the default folder cannot be deleted; it can be renamed"
 	case errors.Is(err, storage.ErrTooManyFolders):
-		return codeLimitExceeded, fmt.Sprintf("you have %d folders, which is the most", storage.MaxFolders)
+		return codeLimitExceeded, fmt.Sprintf("you have %d folders, the most a user may have; delete one first", storage.MaxFolders)
 	case errors.Is(err, storage.ErrFolderNotEmpty):
-		return codeUnavailable, "the folder is being filled while it is deleted; try again"
+		return codeUnavailable, "items were added to the folder while it was being deleted; try again"
 	case errors.Is(err, worker.ErrBusy):
-		return codeRateLimited, "many anonymous visitors read at the moment, and this was not recorded; try again"
+		return codeRateLimited, "there are too many anonymous reads at the moment, and this one was not recorded; try again"
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, worker.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return codeUnavailable, "the service cannot do this at the moment, or cannot tell whether it is done; try again"
+		return codeUnavailable, "the service is temporarily unavailable, and a mutation may or may not have been applied; try again"
 	}
 	return codeInternal, ""
 }
 
-// presenter makes the client's view of an error. What is not the client's
-// fault is logged, here and nowhere else: each internal error, for its id, and
-// what is unavailable as an outage.
+// presenter converts an error for the client. Errors that are not the client's fault
+// are logged here and nowhere else: each internal error with an id, and unavailability
+// once per outage.
 func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		presented := graphql.DefaultErrorPresenter(ctx, err)
 		if presented.Extensions["code"] != nil {
-			return presented // made by the layers below, with its code
+			return presented // by a lower layer, with its code
 		}
 		cause := presented.Unwrap()
 		if cause == nil {
@@ -108,7 +148,7 @@ func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenter
 		switch code {
 		case codeInternal:
 			id := uuid.NewString()
-			presented.Message = "something went wrong on our side; the log has it under " + id
+			presented.Message = "internal error; the server's log has it under " + id
 			log.ErrorContext(ctx, "internal error", "id", id, "path", presented.Path.String(), "error", cause)
 		case codeUnavailable:
 			unavailable.Failed("path", presented.Path.String(), "error", cause)
@@ -116,7 +156,11 @@ func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenter
 		// A new map: the error may be shared by the fields of a batch.
 		presented.Extensions = map[string]any{"code": code}
 		if code == codeRateLimited {
-			presented.Extensions = rate.Extensions(time.Second)
+			wait := time.Second
+			if limited, ok := errors.AsType[*accounts.LimitedError](cause); ok {
+				wait = limited.Wait
+			}
+			presented.Extensions = rate.Extensions(wait)
 		}
 		return presented
 	}

@@ -26,7 +26,7 @@ func TestErrorsBecomeCodes(t *testing.T) {
 		{notFound("folderId"), "NOT_FOUND"},
 		{badInput("first is %d", 0), "BAD_USER_INPUT"},
 		{&storage.InvalidError{Field: "biz", Reason: "is bad"}, "BAD_USER_INPUT"},
-		{at("input.", &storage.InvalidError{Field: "biz", Reason: "is bad"}), "BAD_USER_INPUT"},
+		{atPath("input.", &storage.InvalidError{Field: "biz", Reason: "is bad"}), "BAD_USER_INPUT"},
 		{storage.ErrInvalid, "BAD_USER_INPUT"},
 		{storage.ErrNotFound, "NOT_FOUND"},
 		{storage.ErrNameTaken, "BAD_USER_INPUT"},

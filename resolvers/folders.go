@@ -17,10 +17,13 @@ func (r mutationResolver) CreateFolder(ctx context.Context, in graph.CreateFolde
 	folder, err := r.store.CreateFolder(ctx, storage.Folder{
 		Owner: me, Name: in.Name, Description: in.Description, Public: in.Public, Created: storage.Micros(r.now()),
 	})
-	if err != nil {
-		return nil, at("input.", err)
+	if errors.Is(err, storage.ErrNameTaken) {
+		return nil, nameTaken(in.Name)
 	}
-	loaders.From(ctx).Forget()
+	if err != nil {
+		return nil, atPath("input.", err)
+	}
+	loaders.FromContext(ctx).ClearAll()
 	return &graph.FolderPayload{Folder: *folder}, nil
 }
 
@@ -34,10 +37,13 @@ func (r mutationResolver) UpdateFolder(ctx context.Context, in graph.UpdateFolde
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, notFound("input.id")
 	}
-	if err != nil {
-		return nil, at("input.", err)
+	if errors.Is(err, storage.ErrNameTaken) && in.Name != nil {
+		return nil, nameTaken(*in.Name)
 	}
-	loaders.From(ctx).Forget()
+	if err != nil {
+		return nil, atPath("input.", err)
+	}
+	loaders.FromContext(ctx).ClearAll()
 	return &graph.FolderPayload{Folder: *folder}, nil
 }
 
@@ -57,8 +63,8 @@ func (r mutationResolver) DeleteFolder(ctx context.Context, in graph.DeleteFolde
 		return nil, notFound("input.id, or input.moveItemsTo,")
 	}
 	if err != nil {
-		return nil, at("input.", err)
+		return nil, atPath("input.", err)
 	}
-	loaders.From(ctx).Forget()
+	loaders.FromContext(ctx).ClearAll()
 	return &graph.DeleteFolderPayload{DeletedID: in.ID, ItemCount: int64(items)}, nil
 }

@@ -73,9 +73,9 @@ func TestFolderNamesAreBoundedAndUnique(t *testing.T) {
 	s.newFolder(t, "bob", "Trips", false)            // another user's name is free
 	s.newFolder(t, "alice", "À\u00a0voir 👩‍👧", true) // a space that does not break, an emoji of three
 	tests := []struct{ name, message string }{
-		{"trips", "another of your folders"},
-		{"TRIPS", "another of your folders"},
-		{"default", "another of your folders"},
+		{"trips", `You already have a folder named "trips"`},
+		{"TRIPS", `You already have a folder named "TRIPS"`},
+		{"default", `You already have a folder named "default", the default folder, which is there even before`},
 		{"", "must not be empty"},
 		{"  ", "must not begin or end with a space"},
 		{strings.Repeat("ñ", 101), "101 characters"},

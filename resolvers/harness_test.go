@@ -17,8 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"ovation/accounts"
 	"ovation/internal/testing/sqlitetest"
 	"ovation/live"
+	"ovation/media"
 	"ovation/resolvers"
 	"ovation/resolvers/rate"
 	"ovation/resolvers/transport"
@@ -59,7 +61,15 @@ type settings struct {
 	rates         rate.Config
 	streams       transport.StreamOptions
 	recorder      worker.RecorderOptions
+	accounts      bool
+	videos        bool
 }
+
+// withAccounts has the site register users. Hashing passwords costs little.
+func withAccounts(s *settings) { s.accounts = true }
+
+// withVideos has the site publish videos.
+func withVideos(s *settings) { s.videos = true }
 
 // limited limits how much clients may ask.
 func limited(rates rate.Config) option { return func(s *settings) { s.rates = rates } }
@@ -86,7 +96,9 @@ func start(t *testing.T, options ...option) *service {
 	queue := local.NewQueue(local.Options{})
 	registry := prometheus.NewRegistry()
 	hub := live.New(database, live.Options{Logger: logger, Metrics: live.NewMetrics(registry)})
-	told := live.Telling(calls, hub.Changed, hub.ChangedAll)
+	news := live.New(live.CommentVersions(database), live.Options{Logger: logger})
+	mail := live.New(live.MessageVersions(database), live.Options{Logger: logger})
+	told := live.Notifying(calls, hub.Changed, hub.ChangedAll)
 	mirror := local.Mirror{Reader: database}
 	set.recorder.Logger = logger
 	recorder := worker.NewRecorder(queue, mirror, set.recorder)
@@ -97,12 +109,32 @@ func start(t *testing.T, options ...option) *service {
 
 	set.rates.Logger, set.rates.Registry = logger, registry
 	set.streams.Spread, set.streams.Registry = time.Millisecond, registry
-	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
+	trust, own, keySet := viewer.Config{DevHeaders: viewer.LocalDevHeaders}, (*accounts.Service)(nil), http.Handler(nil)
+	if set.accounts {
+		key, err := viewer.NewSiteKey([]byte("the 32 bytes of a seed of a key."))
+		must(t, err)
+		trust.SiteKeys, trust.Sessions, keySet = []viewer.SiteKey{key}, viewer.NewSessions(), viewer.KeySet([]viewer.SiteKey{key})
+		own, err = accounts.New(t.Context(), accounts.Config{
+			Store: calls, Signer: &viewer.Signer{Key: key, TTL: time.Hour}, Sessions: trust.Sessions, Logger: logger,
+			Params: accounts.Params{Memory: 64, Time: 1, Threads: 1}, AttemptsPerAddress: 30,
+		})
+		must(t, err)
+	}
+	auth, err := viewer.New(t.Context(), trust)
 	must(t, err)
+	comments := worker.NewComments(told, worker.CommentsOptions{Changed: news.Changed, Logger: logger})
+	messages := worker.NewMessages(told, worker.MessagesOptions{Changed: mail.Changed, Logger: logger})
+	authors := worker.NewAuthors(told, logger)
 	cfg := resolvers.Config{
-		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, worker.FoldersOptions{}), Live: hub,
+		Comments: comments, CommentNews: news, Authors: authors, Now: time.Now,
+		Accounts: own, KeySet: keySet,
+		Messages: messages, MessageNews: mail,
+		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Live: hub,
 		Auth: auth, Logger: logger, AccessLog: true, Registry: registry, Introspection: set.introspection,
 		Streams: transport.NewStreams(set.streams), Limiter: rate.New(set.rates),
+	}
+	if set.videos {
+		serveVideos(t, &cfg, database)
 	}
 	handler, err := resolvers.NewHandler(t.Context(), cfg)
 	must(t, err)
@@ -111,15 +143,38 @@ func start(t *testing.T, options ...option) *service {
 		must(t, cfg.Streams.Close(context.Background()))
 		server.Close()
 		must(t, recorder.Close(context.Background()))
+		must(t, comments.Close(context.Background()))
+		must(t, messages.Close(context.Background()))
+		must(t, authors.Close(context.Background()))
 		stop()
 		must(t, <-worked)
 		hub.Close()
+		news.Close()
+		mail.Close()
 		must(t, queue.Close())
 		must(t, auth.Close())
+		if own != nil {
+			own.Close()
+		}
 		must(t, database.Close())
 		http.DefaultClient.CloseIdleConnections()
 	})
 	return &service{url: server.URL, store: told, calls: calls, log: log, engine: resolvers.NewExecutor(cfg), ordinary: resolvers.NewOrdinaryExecutor(cfg), hub: hub, registry: registry}
+}
+
+// serveVideos serves videos from a folder.
+func serveVideos(t *testing.T, cfg *resolvers.Config, database storage.Store) {
+	t.Helper()
+	at, err := media.FolderURL(t.TempDir())
+	must(t, err)
+	blobs, err := media.OpenBlobs(t.Context(), at, database)
+	must(t, err)
+	service := media.New(media.Config{Store: cfg.Store, Blobs: blobs, Logger: cfg.Logger})
+	t.Cleanup(func() {
+		service.Close()
+		must(t, blobs.Close())
+	})
+	cfg.Videos, cfg.Uploads, cfg.Files = service, service.Uploads(), media.Files(blobs, cfg.Logger)
 }
 
 // answer is a GraphQL response.
@@ -143,6 +198,18 @@ func (s *service) ask(t *testing.T, user, query string, variables ...any) answer
 // askAs sends an operation. Variables are names and values in turn.
 func (s *service) askAs(t *testing.T, user storage.User, query string, variables ...any) answer {
 	t.Helper()
+	return s.send(t, map[string]string{"X-Ovation-User": user.UserID, "X-Ovation-Tenant": user.Tenant}, query, variables...)
+}
+
+// askBy sends an operation with a bearer token.
+func (s *service) askBy(t *testing.T, token, query string, variables ...any) answer {
+	t.Helper()
+	return s.send(t, map[string]string{"Authorization": "Bearer " + token}, query, variables...)
+}
+
+// send sends an operation with the headers that are not empty.
+func (s *service) send(t *testing.T, headers map[string]string, query string, variables ...any) answer {
+	t.Helper()
 	values := map[string]any{}
 	for i := 0; i < len(variables); i += 2 {
 		values[variables[i].(string)] = variables[i+1]
@@ -152,11 +219,10 @@ func (s *service) askAs(t *testing.T, user storage.User, query string, variables
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", bytes.NewReader(body))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
-	if user.UserID != "" {
-		req.Header.Set("X-Ovation-User", user.UserID)
-	}
-	if user.Tenant != "" {
-		req.Header.Set("X-Ovation-Tenant", user.Tenant)
+	for name, value := range headers {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
 	}
 	res, err := http.DefaultClient.Do(req)
 	must(t, err)
@@ -308,6 +374,71 @@ func (c *counting) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]s
 	return c.Store.Reads(ctx, queries)
 }
 
+func (c *counting) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*storage.Comment, error) {
+	c.count("CommentsOf")
+	return c.Store.CommentsOf(ctx, keys)
+}
+
+func (c *counting) CommentCounts(ctx context.Context, subjects []storage.Subject) ([]storage.CommentCount, error) {
+	c.count("CommentCounts")
+	return c.Store.CommentCounts(ctx, subjects)
+}
+
+func (c *counting) ListComments(ctx context.Context, queries []storage.CommentsQuery) ([]storage.ListPage[storage.Comment], error) {
+	c.count("ListComments")
+	return c.Store.ListComments(ctx, queries)
+}
+
+func (c *counting) Profiles(ctx context.Context, users []storage.User) ([]*storage.Profile, error) {
+	c.count("Profiles")
+	return c.Store.Profiles(ctx, users)
+}
+
+func (c *counting) MessagesOf(ctx context.Context, keys []storage.MessageKey) ([]*storage.DirectMessage, error) {
+	c.count("MessagesOf")
+	return c.Store.MessagesOf(ctx, keys)
+}
+
+func (c *counting) ConversationsOf(ctx context.Context, keys []storage.ConversationKey) ([]*storage.Conversation, error) {
+	c.count("ConversationsOf")
+	return c.Store.ConversationsOf(ctx, keys)
+}
+
+func (c *counting) ListConversations(ctx context.Context, queries []storage.ConversationsQuery) ([]storage.ListPage[storage.Conversation], error) {
+	c.count("ListConversations")
+	return c.Store.ListConversations(ctx, queries)
+}
+
+func (c *counting) ListMessages(ctx context.Context, queries []storage.MessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
+	c.count("ListMessages")
+	return c.Store.ListMessages(ctx, queries)
+}
+
+func (c *counting) Followers(ctx context.Context, queries []storage.FollowersQuery) ([]storage.ListPage[storage.Followed], error) {
+	c.count("Followers")
+	return c.Store.Followers(ctx, queries)
+}
+
+func (c *counting) Following(ctx context.Context, queries []storage.FollowingQuery) ([]storage.ListPage[storage.Followed], error) {
+	c.count("Following")
+	return c.Store.Following(ctx, queries)
+}
+
+func (c *counting) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
+	c.count("Friends")
+	return c.Store.Friends(ctx, queries)
+}
+
+func (c *counting) Works(ctx context.Context, queries []storage.WorksQuery) ([]storage.ListPage[storage.Work], error) {
+	c.count("Works")
+	return c.Store.Works(ctx, queries)
+}
+
+func (c *counting) TotalsOf(ctx context.Context, users []storage.User) ([]storage.UserTotals, error) {
+	c.count("TotalsOf")
+	return c.Store.TotalsOf(ctx, users)
+}
+
 // act persists actions straight away, with versions counting up from the given
 // time, and so prepares many states quickly.
 func (s *service) act(t *testing.T, from time.Time, actions ...storage.Action) {
@@ -322,4 +453,19 @@ func (s *service) act(t *testing.T, from time.Time, actions ...storage.Action) {
 	}
 	_, err := s.store.Persist(t.Context(), []storage.Message{{ID: uuid.NewString(), Actions: actions}}, nil)
 	must(t, err)
+}
+
+func (c *counting) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
+	c.count("VideosOf")
+	return c.Store.VideosOf(ctx, keys)
+}
+
+func (c *counting) Feed(ctx context.Context, queries []storage.FeedQuery) ([]storage.ListPage[storage.Video], error) {
+	c.count("Feed")
+	return c.Store.Feed(ctx, queries)
+}
+
+func (c *counting) UserVideos(ctx context.Context, queries []storage.UserVideosQuery) ([]storage.ListPage[storage.Video], error) {
+	c.count("UserVideos")
+	return c.Store.UserVideos(ctx, queries)
 }

@@ -2,22 +2,25 @@ package resolvers
 
 import (
 	"ovation/loaders"
+	"ovation/resolvers/plan"
 	"ovation/storage"
 )
 
-// listOf is a list of entries T that hangs below an object P and is read by a
-// query Q. Its resolver and what loads ahead of it both start from here.
-type listOf[P any, Q comparable, T any] struct {
-	batch batch[Q, storage.ListPage[T]]
+// listSpec describes a list of entries T below an object P, which a query Q reads. Its
+// resolver and its prefetch both use it.
+type listSpec[P any, Q comparable, T any] struct {
+	batch lookup[Q, storage.ListPage[T]]
 
-	name  func(of *P, biz string) []string   // what tells it from all other lists
-	sees  func(me storage.User, of *P) error // nil: whoever sees the object
+	name  func(of *P, biz string) []string   // identifies the list among all lists
+	sees  func(me storage.User, of *P) error // nil: visible with the object
 	query func(me storage.User, of *P, biz string, page storage.Page) Q
 	place func(*T) storage.Position
+	// node collects what the node of an entry needs; nil: the entry is the node.
+	node func(a *prefetch, field *plan.Field, entry *T)
 }
 
-var likers = listOf[storage.Interactive, storage.LikersQuery, storage.Liked]{
-	batch: batchOf(func(w *loaders.Wants) *[]storage.LikersQuery { return &w.Likers }, (*loaders.Loaders).Likers),
+var likers = listSpec[storage.Interactive, storage.LikersQuery, storage.Liked]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.LikersQuery { return &w.Likers }, (*loaders.Loaders).Likers),
 	name: func(of *storage.Interactive, _ string) []string {
 		return []string{"likers", of.Tenant, of.Biz, of.BizID}
 	},
@@ -30,8 +33,8 @@ var likers = listOf[storage.Interactive, storage.LikersQuery, storage.Liked]{
 	},
 }
 
-var items = listOf[storage.Folder, storage.ItemsQuery, storage.Collected]{
-	batch: batchOf(func(w *loaders.Wants) *[]storage.ItemsQuery { return &w.Items }, (*loaders.Loaders).Items),
+var items = listSpec[storage.Folder, storage.ItemsQuery, storage.Collected]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.ItemsQuery { return &w.Items }, (*loaders.Loaders).Items),
 	name: func(of *storage.Folder, _ string) []string {
 		return []string{"items", of.Owner.Tenant, of.Owner.UserID, of.FolderID}
 	},
@@ -43,9 +46,10 @@ var items = listOf[storage.Folder, storage.ItemsQuery, storage.Collected]{
 	},
 }
 
-var likes = listOf[storage.User, storage.LikesQuery, storage.Liked]{
-	batch: batchOf(func(w *loaders.Wants) *[]storage.LikesQuery { return &w.Likes }, (*loaders.Loaders).Likes),
+var likes = listSpec[storage.User, storage.LikesQuery, storage.Liked]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.LikesQuery { return &w.Likes }, (*loaders.Loaders).Likes),
 	name:  func(of *storage.User, biz string) []string { return []string{"likes", of.Tenant, of.UserID, biz} },
+	sees:  seesUser,
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.LikesQuery {
 		return storage.LikesQuery{User: *of, Biz: biz, Page: page}
 	},
@@ -54,17 +58,85 @@ var likes = listOf[storage.User, storage.LikesQuery, storage.Liked]{
 	},
 }
 
-var folderLists = listOf[storage.User, storage.FoldersQuery, storage.Folder]{
-	batch: batchOf(func(w *loaders.Wants) *[]storage.FoldersQuery { return &w.FolderLists }, (*loaders.Loaders).Folders),
+var followers = listSpec[storage.Interactive, storage.FollowersQuery, storage.Followed]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.FollowersQuery { return &w.Followers }, (*loaders.Loaders).Followers),
+	name: func(of *storage.Interactive, _ string) []string {
+		return []string{"followers", of.Tenant, of.Biz, of.BizID}
+	},
+	sees: seesFollowers,
+	query: func(_ storage.User, of *storage.Interactive, _ string, page storage.Page) storage.FollowersQuery {
+		return storage.FollowersQuery{Subject: of.Subject, Page: page}
+	},
+	place: placeOfFollower,
+}
+
+// userFollowers is the list of followers below the user that is followed.
+var userFollowers = listSpec[storage.User, storage.FollowersQuery, storage.Followed]{
+	batch: followers.batch,
+	name: func(of *storage.User, _ string) []string {
+		return []string{"followers", of.Tenant, storage.BizUser, of.UserID}
+	},
+	sees: seesUser,
+	query: func(_ storage.User, of *storage.User, _ string, page storage.Page) storage.FollowersQuery {
+		return storage.FollowersQuery{Subject: of.Subject(), Page: page}
+	},
+	place: placeOfFollower,
+}
+
+func placeOfFollower(f *storage.Followed) storage.Position {
+	return storage.Position{Version: f.Version, ID: f.User.UserID}
+}
+
+var following = listSpec[storage.User, storage.FollowingQuery, storage.Followed]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.FollowingQuery { return &w.Following }, (*loaders.Loaders).Following),
+	name:  func(of *storage.User, biz string) []string { return []string{"following", of.Tenant, of.UserID, biz} },
+	sees:  seesUser,
+	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.FollowingQuery {
+		return storage.FollowingQuery{User: *of, Biz: biz, Page: page}
+	},
+	place: func(f *storage.Followed) storage.Position {
+		return storage.Position{Version: f.Version, Biz: f.Subject.Biz, ID: f.Subject.BizID}
+	},
+}
+
+var friends = listSpec[storage.User, storage.FriendsQuery, storage.Friend]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.FriendsQuery { return &w.Friends }, (*loaders.Loaders).Friends),
+	name:  func(of *storage.User, _ string) []string { return []string{"friends", of.Tenant, of.UserID} },
+	sees:  seesUser,
+	query: func(_ storage.User, of *storage.User, _ string, page storage.Page) storage.FriendsQuery {
+		return storage.FriendsQuery{User: *of, Page: page}
+	},
+	place: func(f *storage.Friend) storage.Position { return f.Position },
+}
+
+// works lists works as their subjects.
+var works = listSpec[storage.User, storage.WorksQuery, storage.Work]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.WorksQuery { return &w.Works }, (*loaders.Loaders).Works),
+	name:  func(of *storage.User, biz string) []string { return []string{"works", of.Tenant, of.UserID, biz} },
+	sees:  seesUser,
+	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.WorksQuery {
+		return storage.WorksQuery{User: *of, Biz: biz, Page: page}
+	},
+	place: func(w *storage.Work) storage.Position {
+		return storage.Position{Version: w.Since, Biz: w.Subject.Biz, ID: w.Subject.BizID}
+	},
+	node: func(a *prefetch, field *plan.Field, w *storage.Work) {
+		enqueue(a, subjects, w.Subject, func(found *storage.Interactive) { a.visit(field, found) })
+	},
+}
+
+var folderLists = listSpec[storage.User, storage.FoldersQuery, storage.Folder]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.FoldersQuery { return &w.FolderLists }, (*loaders.Loaders).Folders),
 	name:  func(of *storage.User, _ string) []string { return []string{"folders", of.Tenant, of.UserID} },
+	sees:  seesUser,
 	query: func(me storage.User, of *storage.User, _ string, page storage.Page) storage.FoldersQuery {
 		return storage.FoldersQuery{Owner: *of, PublicOnly: publicFoldersOnly(me, of), Page: page}
 	},
 	place: func(f *storage.Folder) storage.Position { return storage.Position{Version: f.Created, ID: f.FolderID} },
 }
 
-var reads = listOf[storage.User, storage.ReadsQuery, storage.Read]{
-	batch: batchOf(func(w *loaders.Wants) *[]storage.ReadsQuery { return &w.Reads }, (*loaders.Loaders).Reads),
+var reads = listSpec[storage.User, storage.ReadsQuery, storage.Read]{
+	batch: lookupOf(func(w *loaders.Keys) *[]storage.ReadsQuery { return &w.Reads }, (*loaders.Loaders).Reads),
 	name:  func(of *storage.User, biz string) []string { return []string{"reads", of.Tenant, of.UserID, biz} },
 	sees:  seesReads,
 	query: func(_ storage.User, of *storage.User, biz string, page storage.Page) storage.ReadsQuery {

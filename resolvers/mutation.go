@@ -8,14 +8,14 @@ import (
 
 	"ovation/graph"
 	"ovation/loaders"
+	"ovation/resolvers/plan"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
-	"ovation/worker"
 )
 
-// The payloads of all actions are the same but for their names.
+// payload is the common form of the payloads of all actions.
 type payload struct {
-	Changed     *bool // nil where it is not known
+	Changed     *bool // nil if unknown
 	Durability  storage.Durability
 	Interactive storage.Interactive
 }
@@ -62,64 +62,97 @@ func (r mutationResolver) Uncollect(ctx context.Context, in graph.UncollectInput
 	return (*graph.UncollectPayload)(p), err
 }
 
-// record makes an action of the viewer durable. Its version is the recorder's
-// matter.
+func (r mutationResolver) Follow(ctx context.Context, in graph.FollowInput) (*graph.FollowPayload, error) {
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindFollow, Following: true})
+	return (*graph.FollowPayload)(p), err
+}
+
+func (r mutationResolver) Unfollow(ctx context.Context, in graph.UnfollowInput) (*graph.UnfollowPayload, error) {
+	p, err := r.record(ctx, in.Biz, in.BizID, storage.Action{Kind: storage.KindFollow})
+	return (*graph.UnfollowPayload)(p), err
+}
+
+// record makes an action of the viewer durable. The recorder assigns its version.
 func (r mutationResolver) record(ctx context.Context, biz, bizID string, action storage.Action) (*payload, error) {
-	me := viewer.From(ctx)
+	me := viewer.FromContext(ctx)
 	if err := mayDo(me, action.Kind); err != nil {
 		return nil, err
 	}
 	subject, err := subjectOf(ctx, biz, bizID)
 	if err != nil {
-		return nil, at("input.", err)
+		return nil, atPath("input.", err)
 	}
 	action.User, action.Subject = me, subject
-	recorded, err := r.recorder.Record(ctx, action)
-	if err != nil {
-		return nil, err
+	op := graphql.GetOperationContext(ctx)
+	p := r.limits.Plan(op)
+	asked := p.Roots(op).At(graphql.GetFieldContext(ctx)).Below().Named("interactive")
+	var seen *storage.Interactive
+	if len(asked) > 0 && !p.Kinds.Has(storage.KindRead) {
+		seen = new(storage.Interactive)
 	}
-	return r.answer(ctx, subject, recorded)
-}
-
-// answer is the payload. The subject is read only where it is asked for.
-func (r mutationResolver) answer(ctx context.Context, subject storage.Subject, recorded worker.Recorded) (*payload, error) {
+	recorded, err := r.recorder.Record(ctx, action, seen)
+	if err != nil {
+		return nil, atPath("input.", err)
+	}
 	out := &payload{Durability: recorded.Durability}
 	if recorded.Known {
 		out.Changed = &recorded.Changed
 	}
-	l := loaders.From(ctx)
-	l.Forget()
-	op := graphql.GetOperationContext(ctx)
-	asked := r.limits.Plan(op).Roots(op).At(graphql.GetFieldContext(ctx)).Below().Named("interactive")
+	l := loaders.FromContext(ctx)
+	l.ClearAll()
 	if len(asked) == 0 {
 		return out, nil
 	}
-	err := l.Fetch(ctx, loaders.Wants{Interactives: []storage.Subject{subject}})
-	if errors.Is(err, storage.ErrUnavailable) { // what was done stands all the same
-		out.Interactive = storage.Interactive{Subject: subject, Freshness: storage.Unavailable}
+	if seen != nil && seen.Freshness != "" {
+		l.Prime(seen)
+	}
+	out.Interactive, err = r.after(ctx, subject, asked)
+	return out, err
+}
+
+// after returns the subject of an action. The action has succeeded even if the subject
+// cannot be read.
+func (r mutationResolver) after(ctx context.Context, subject storage.Subject, asked []*plan.Field) (storage.Interactive, error) {
+	found, err := r.afterAll(ctx, []storage.Subject{subject}, asked)
+	if err != nil {
+		return storage.Interactive{}, err
+	}
+	return *found[0], nil
+}
+
+// afterAll is after for several subjects.
+func (r mutationResolver) afterAll(ctx context.Context, subjects []storage.Subject, asked []*plan.Field) ([]*storage.Interactive, error) {
+	l := loaders.FromContext(ctx)
+	err := l.Fetch(ctx, loaders.Keys{Interactives: subjects})
+	if errors.Is(err, storage.ErrUnavailable) {
+		out := make([]*storage.Interactive, len(subjects))
+		for i, subject := range subjects {
+			out[i] = &storage.Interactive{Subject: subject, Freshness: storage.Unavailable}
+		}
 		return out, nil
 	}
-	found, err := l.Interactive(ctx, subject)
+	found, err := l.Interactives(ctx, subjects)
 	if err != nil {
 		return nil, err
 	}
-	a := r.newAhead(ctx)
+	a := r.newPrefetch(ctx)
 	for _, field := range asked {
-		a.look(field, found)
+		for _, one := range found {
+			a.visit(field, one)
+		}
 	}
 	a.run()
-	out.Interactive = *found
-	return out, nil
+	return found, nil
 }
 
-// ownFolder is the folder id of one of the viewer's folders, or NOT_FOUND.
+// ownFolder returns the folder id of one of the viewer's folders, or NOT_FOUND.
 func ownFolder(ctx context.Context, argument, id string) (string, error) {
 	key, err := ownFolderKey(ctx, argument, id)
 	if err != nil {
 		return "", err
 	}
-	l := loaders.From(ctx)
-	if err := l.Fetch(ctx, loaders.Wants{Folders: []storage.FolderKey{key}}); err != nil {
+	l := loaders.FromContext(ctx)
+	if err := l.Fetch(ctx, loaders.Keys{Folders: []storage.FolderKey{key}}); err != nil {
 		return "", err
 	}
 	found, err := l.Folder(ctx, key)

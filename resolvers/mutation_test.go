@@ -98,7 +98,7 @@ func TestCountsAreOfEveryoneStatesOfTheViewer(t *testing.T) {
 func TestVersionRisesWithEveryChange(t *testing.T) {
 	s := start(t)
 	var last float64
-	for _, mutation := range []string{"like", "dislike", "undislike", "collect", "read", "uncollect", "read"} {
+	for _, mutation := range []string{"like", "dislike", "undislike", "collect", "read", "uncollect", "follow", "read", "unfollow"} {
 		data := s.ok(t, "alice", fmt.Sprintf(`mutation { did: %s(input: {biz: "video", bizId: "1"}) { interactive { version } } }`, mutation))
 		version := dig(t, data, "did", "interactive", "version").(float64)
 		if version <= last {
@@ -118,6 +118,7 @@ func TestAnonymousMayReadAndNothingElse(t *testing.T) {
 		"mutation { like" + subject + "}", "mutation { unlike" + subject + "}",
 		"mutation { dislike" + subject + "}", "mutation { undislike" + subject + "}",
 		"mutation { collect" + subject + "}", "mutation { uncollect" + subject + "}",
+		"mutation { follow" + subject + "}", "mutation { unfollow" + subject + "}",
 		`mutation { createFolder(input: {name: "x"}) { folder { id } } }`,
 		`mutation { updateFolder(input: {id: "x"}) { folder { id } } }`,
 		`mutation { deleteFolder(input: {id: "x"}) { deletedId } }`,

@@ -15,17 +15,17 @@ func (r queryResolver) Node(ctx context.Context, id string) (storage.Node, error
 	if err != nil {
 		return nil, nil //nolint:nilnil,nilerr // null is the answer
 	}
-	return node(ctx, ref)
+	return r.node(ctx, ref)
 }
 
 func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node, error) {
 	if len(ids) > maxNodes {
-		return nil, badInput("ids must be at most %d; there are %d", maxNodes, len(ids))
+		return nil, badInput("ids holds %d entries; at most %d are allowed", len(ids), maxNodes)
 	}
 	nodes := make([]storage.Node, len(ids))
-	for i, id := range ids { // all of it was loaded ahead
+	for i, id := range ids { // all of them are prefetched
 		found, err := r.Node(ctx, id)
-		if err != nil { // of this entry alone
+		if err != nil { // affects this entry only
 			graphql.AddError(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), err)
 			continue
 		}
@@ -34,17 +34,28 @@ func (r queryResolver) Nodes(ctx context.Context, ids []string) ([]storage.Node,
 	return nodes, nil
 }
 
-// node returns what ref names, or nil where that does not exist for the viewer.
-func node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
-	me := viewer.From(ctx)
+// node returns the object of a ref, or nil if it does not exist for the viewer.
+func (r *Root) node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
+	me := viewer.FromContext(ctx)
 	if admitted, err := admits(me, ref); !admitted {
 		return nil, err
 	}
 	switch ref.Type {
 	case storage.NodeInteractive:
-		return loaders.From(ctx).Interactive(ctx, ref.Subject)
+		return loaders.FromContext(ctx).Interactive(ctx, ref.Subject)
 	case storage.NodeUser:
 		return &ref.User, nil
+	case storage.NodeComment:
+		return orNull(visibleComment(ctx, me, ref.Comment))
+	case storage.NodeVideo:
+		if r.videos == nil {
+			return nil, errVideosDisabled
+		}
+		return orNull(loaders.FromContext(ctx).Video(ctx, ref.Video))
+	case storage.NodeMessage:
+		return orNull(loaders.FromContext(ctx).Message(ctx, ref.Message))
+	case storage.NodeConversation:
+		return orNull(loaders.FromContext(ctx).Conversation(ctx, ref.Conversation))
 	case storage.NodeFolder:
 		return orNull(visibleFolder(ctx, me, ref.FolderKey()))
 	default:
@@ -52,10 +63,10 @@ func node(ctx context.Context, ref storage.NodeRef) (storage.Node, error) {
 	}
 }
 
-// visibleState is the reaction, item or read that ref names, nil where there is
-// none that the viewer sees.
+// visibleState returns the reaction, item or read of a ref, or nil if there is none
+// that the viewer sees.
 func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (storage.Node, error) {
-	states, err := loaders.From(ctx).States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
+	states, err := loaders.FromContext(ctx).States(ctx, storage.StateKey{User: ref.User, Subject: ref.Subject})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +75,9 @@ func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (st
 		return states.Liked, nil
 	case ref.Type == storage.NodeRead && sees(me, states.Read):
 		return states.Read, nil
-	case ref.Type == storage.NodeCollected && states.Collected != nil: // as visible as its folder
+	case ref.Type == storage.NodeFollowed && sees(me, states.Followed):
+		return states.Followed, nil
+	case ref.Type == storage.NodeCollected && states.Collected != nil: // visible like its folder
 		folder, err := visibleFolder(ctx, me, states.Collected.FolderKey())
 		if folder != nil {
 			return states.Collected, nil
@@ -74,13 +87,22 @@ func visibleState(ctx context.Context, me storage.User, ref storage.NodeRef) (st
 	return nil, nil //nolint:nilnil // null is the answer
 }
 
-// visibleFolder is a folder, nil where there is none that the viewer sees.
+// visibleFolder returns a folder, or nil if there is none that the viewer sees.
 func visibleFolder(ctx context.Context, me storage.User, key storage.FolderKey) (*storage.Folder, error) {
-	folder, err := loaders.From(ctx).Folder(ctx, key)
+	folder, err := loaders.FromContext(ctx).Folder(ctx, key)
 	if err != nil || !sees(me, folder) {
 		return nil, err
 	}
 	return folder, nil
+}
+
+// visibleComment returns a comment, or nil if there is none that the viewer sees.
+func visibleComment(ctx context.Context, me storage.User, key storage.CommentKey) (*storage.Comment, error) {
+	comment, err := loaders.FromContext(ctx).Comment(ctx, key)
+	if err != nil || !sees(me, comment) {
+		return nil, err
+	}
+	return comment, nil
 }
 
 // orNull keeps a nil pointer from becoming an interface that is not nil.

@@ -144,7 +144,7 @@ func (g *generator) field(of *ast.Definition, depth int) string {
 	var able []*ast.FieldDefinition
 	for _, field := range of.Fields {
 		composite := g.schema.Types[field.Type.Name()].IsCompositeType()
-		if !strings.HasPrefix(field.Name, "__") && (depth > 0 || !composite) && (of.Name != "Mutation" || !strings.HasSuffix(field.Name, "Folder")) {
+		if !strings.HasPrefix(field.Name, "__") && (depth > 0 || !composite) && (of.Name != "Mutation" || isAction(field.Name)) {
 			able = append(able, field)
 		}
 	}
@@ -163,6 +163,16 @@ func (g *generator) field(of *ast.Definition, depth int) string {
 		out += " " + out
 	}
 	return out + " "
+}
+
+// isAction reports whether a field of Mutation is an action on a subject.
+func isAction(name string) bool {
+	for _, other := range []string{"Folder", "Comment", "Message", "Read", "Video"} {
+		if strings.HasSuffix(name, other) {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *generator) arguments(field *ast.FieldDefinition) string {
@@ -196,6 +206,12 @@ func (g *generator) value(argument string) string {
 		return g.pick([]string{"$id", fmt.Sprintf("%q", g.pick(nodeIDs()))})
 	case "ids":
 		return fmt.Sprintf("[%q,%q,%q,$id]", g.pick(nodeIDs()), g.pick(nodeIDs()), g.pick(nodeIDs()))
+	case "order":
+		return g.pick([]string{"", "NEWEST", "OLDEST", "TOP", "null"})
+	case "with":
+		return g.pick([]string{`"alice"`, `"bob"`, `"bob"`, `"carol"`, `""`})
+	case "videoId":
+		return g.pick([]string{`"1"`, `"x"`, `42`})
 	case "userId":
 		return g.pick([]string{`"alice"`, `"bob"`, `""`})
 	}
@@ -228,7 +244,11 @@ func nodeIDs() []string {
 		(&storage.Interactive{Subject: subject}).ID(), alice.ID(), bob.ID(), "nothing",
 		(&storage.Liked{User: alice, Subject: subject}).ID(), (&storage.Liked{User: bob, Subject: subject}).ID(),
 		(&storage.Collected{User: alice, Subject: subject}).ID(), (&storage.Collected{User: bob, Subject: subject}).ID(),
-		(&storage.Read{User: alice, Subject: subject}).ID(),
+		(&storage.Read{User: alice, Subject: subject}).ID(), (&storage.Followed{User: alice, Subject: subject}).ID(),
+		(&storage.Comment{Subject: subject, Number: 42}).ID(),
+		(&storage.Video{Author: alice, Number: 42}).ID(),
+		(&storage.DirectMessage{From: alice, To: bob, Number: 42}).ID(),
+		(&storage.Conversation{Owner: alice, With: bob}).ID(), (&storage.Conversation{Owner: bob, With: alice}).ID(),
 		(&storage.Folder{Owner: alice, FolderID: storage.DefaultFolderID}).ID(),
 	}
 }

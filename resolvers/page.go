@@ -17,17 +17,17 @@ const (
 	maxPage     = 100
 )
 
-// slice is which part of a list is asked for.
-type slice struct {
+// pageArgs are the arguments of a list field.
+type pageArgs struct {
 	biz   *string
 	first *int
 	after *string
 }
 
-// ask returns the query for a part of the list below an object, its page, and the
-// name that cursors of the list are signed with. It asks storage for one entry
-// more than the client did: that one tells whether there is a next page.
-func (l *listOf[P, Q, T]) ask(r *Root, me storage.User, of *P, part slice) (query Q, page storage.Page, name string, err error) {
+// buildQuery returns the query for a page of the list below an object, the page, and
+// the name with which cursors of the list are signed. It asks storage for one entry
+// more than the client did, which tells whether there is a next page.
+func (l *listSpec[P, Q, T]) buildQuery(r *Root, me storage.User, of *P, part pageArgs) (query Q, page storage.Page, name string, err error) {
 	biz, first := "", defaultPage
 	if l.sees != nil {
 		err = l.sees(me, of)
@@ -51,23 +51,27 @@ func (l *listOf[P, Q, T]) ask(r *Root, me storage.User, of *P, part slice) (quer
 	return l.query(me, of, biz, page), page, name, nil
 }
 
-// line is the list's line: its page is wanted, and what the nodes of the page
-// need.
-func (l *listOf[P, Q, T]) line() line {
-	return line{Line: plan.Line{Loads: true}, ahead: func(a *ahead, field *plan.Field, object any) {
+// field is the spec of the list's field: it prefetches the page, and what the nodes of
+// the page need.
+func (l *listSpec[P, Q, T]) field() fieldSpec {
+	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
 		of, is := object.(*P)
 		if !is {
 			return
 		}
-		query, page, _, err := l.ask(a.Root, a.me, of, a.slice(field))
+		query, page, _, err := l.buildQuery(a.Root, a.me, of, a.pageArgs(field))
 		if err != nil {
-			return // the resolver tells
+			return // the resolver reports the error
 		}
-		want(a, l.batch, query, func(found storage.ListPage[T]) {
+		enqueue(a, l.batch, query, func(found storage.ListPage[T]) {
 			for _, edges := range field.Below().Named("edges") {
 				for _, node := range edges.Below().Named("node") {
 					for i := range min(len(found.Entries), page.First-1) {
-						a.look(node, &found.Entries[i])
+						if l.node != nil {
+							l.node(a, node, &found.Entries[i])
+							continue
+						}
+						a.visit(node, &found.Entries[i])
 					}
 				}
 			}
@@ -75,17 +79,31 @@ func (l *listOf[P, Q, T]) line() line {
 	}}
 }
 
-// connect returns a part of the list below an object as edges. A page that
-// storage left short ends where it can be resumed, behind its last entry, and has
-// an end even if it is empty.
-func connect[P any, Q comparable, T, E any](ctx context.Context, r *Root, l *listOf[P, Q, T], of *P, part slice, edge func(cursor string, node T) E) (out []*E, info graph.PageInfo, err error) {
-	query, page, name, err := l.ask(r, viewer.From(ctx), of, part)
-	if err != nil {
-		return nil, info, err
+// edge is an edge type of package graph for entries T.
+type edge[T any] interface {
+	~struct {
+		Cursor string `json:"cursor"`
+		Node   T      `json:"node"`
 	}
-	found, err := l.batch.load(loaders.From(ctx), ctx, query)
+}
+
+// connect returns a page of the list below an object as edges. If storage returned a
+// short page, the page ends where reading can be resumed, after its last entry, and has
+// an end cursor even if it is empty.
+func connect[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root, l *listSpec[P, Q, T], of *P, part pageArgs) (out []*E, info graph.PageInfo, err error) {
+	out, info, _, err = connectVersion[E](ctx, r, l, of, part)
+	return out, info, err
+}
+
+// connectVersion is connect, and returns the version of the page as well.
+func connectVersion[E edge[T], P any, Q comparable, T any](ctx context.Context, r *Root, l *listSpec[P, Q, T], of *P, part pageArgs) (out []*E, info graph.PageInfo, version int64, err error) {
+	query, page, name, err := l.buildQuery(r, viewer.FromContext(ctx), of, part)
 	if err != nil {
-		return nil, info, err
+		return nil, info, 0, err
+	}
+	found, err := l.batch.load(loaders.FromContext(ctx), ctx, query)
+	if err != nil {
+		return nil, info, 0, err
 	}
 	full, short := len(found.Entries) == page.First, found.Resume != storage.Position{}
 	info.HasNextPage, info.HasPreviousPage = full || short, page.After != storage.Position{}
@@ -93,7 +111,7 @@ func connect[P any, Q comparable, T, E any](ctx context.Context, r *Root, l *lis
 	edges, out, cursors := make([]E, len(entries)), make([]*E, len(entries)), make([]string, len(entries))
 	for i := range entries {
 		cursors[i] = r.cursors.encode(name, l.place(&entries[i]))
-		edges[i] = edge(cursors[i], entries[i])
+		edges[i] = E{cursors[i], entries[i]}
 		out[i] = &edges[i]
 	}
 	if n := len(entries); n > 0 {
@@ -103,5 +121,5 @@ func connect[P any, Q comparable, T, E any](ctx context.Context, r *Root, l *lis
 		resume := r.cursors.encode(name, found.Resume)
 		info.EndCursor = &resume
 	}
-	return out, info, nil
+	return out, info, found.Version, nil
 }

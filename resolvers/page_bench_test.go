@@ -21,7 +21,6 @@ import (
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/storage/redis"
-	"ovation/storage/sqlite"
 )
 
 const (
@@ -63,9 +62,9 @@ var pager = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 
 // actedOn is a database in which somebody likes every fourth of some subjects
 // and has every tenth in a folder.
-func actedOn(tb testing.TB) *sqlite.Store {
+func actedOn(tb testing.TB) *sqlitetest.Database {
 	tb.Helper()
-	db := sqlitetest.Open(tb)
+	db := sqlitetest.OpenDatabase(tb)
 	message := storage.Message{ID: "1"}
 	for i := range pageSize {
 		subject := storage.Subject{Tenant: pager.Tenant, Biz: "video", BizID: "subject-" + strconv.Itoa(i)}

@@ -20,22 +20,22 @@ func (r queryResolver) Interactive(ctx context.Context, biz, bizID string) (*sto
 	if err != nil {
 		return nil, err
 	}
-	return loaders.From(ctx).Interactive(ctx, subject)
+	return loaders.FromContext(ctx).Interactive(ctx, subject)
 }
 
 func (r queryResolver) Interactives(ctx context.Context, inputs []*graph.SubjectInput) ([]*storage.Interactive, error) {
 	if len(inputs) > maxSubjects {
-		return nil, badInput("subjects must be at most %d; there are %d", maxSubjects, len(inputs))
+		return nil, badInput("subjects holds %d entries; at most %d are allowed", len(inputs), maxSubjects)
 	}
 	subjects, err := subjectsOf(ctx, inputs)
 	if err != nil {
 		return nil, err
 	}
-	return loaders.From(ctx).Interactives(ctx, subjects)
+	return loaders.FromContext(ctx).Interactives(ctx, subjects)
 }
 
 func (r queryResolver) Viewer(ctx context.Context) (*storage.User, error) {
-	user := viewer.From(ctx)
+	user := viewer.FromContext(ctx)
 	if user.Anonymous() {
 		return nil, nil //nolint:nilnil // null is the answer
 	}
@@ -65,9 +65,9 @@ func (r queryResolver) Folder(ctx context.Context, id string) (*storage.Folder, 
 	return visibleFolder(ctx, me, ref.FolderKey())
 }
 
-// subjectOf is a subject of the viewer's tenant, checked.
+// subjectOf returns a validated subject of the viewer's tenant.
 func subjectOf(ctx context.Context, biz, bizID string) (storage.Subject, error) {
-	subject := storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: biz, BizID: bizID}
+	subject := storage.Subject{Tenant: viewer.FromContext(ctx).Tenant, Biz: biz, BizID: bizID}
 	return subject, subject.Validate()
 }
 
@@ -76,7 +76,7 @@ func subjectsOf(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Su
 	for i, input := range inputs {
 		var err error
 		if subjects[i], err = subjectOf(ctx, input.Biz, input.BizID); err != nil {
-			return nil, at(fmt.Sprintf("subjects[%d].", i), err)
+			return nil, atPath(fmt.Sprintf("subjects[%d].", i), err)
 		}
 	}
 	return subjects, nil

@@ -98,14 +98,14 @@ func TestMoreThanAHundredSubjectsOrIDsAreRefused(t *testing.T) {
 		ids[i] = "x"
 	}
 	const query = `query($s: [SubjectInput!]!) { interactives(subjects: $s) { likeCount } }`
-	if got := s.refused(t, "BAD_USER_INPUT", "", query, "s", subjects); !strings.Contains(got, "at most 100; there are 101") {
+	if got := s.refused(t, "BAD_USER_INPUT", "", query, "s", subjects); !strings.Contains(got, "holds 101 entries; at most 100 are allowed") {
 		t.Errorf("got %q", got)
 	}
 	if got := len(s.ok(t, "", query, "s", subjects[:100])["interactives"].([]any)); got != 100 {
 		t.Errorf("100 subjects gave %d", got)
 	}
 	const nodes = `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`
-	if got := s.refused(t, "BAD_USER_INPUT", "alice", nodes, "ids", ids); !strings.Contains(got, "at most 100; there are 101") {
+	if got := s.refused(t, "BAD_USER_INPUT", "alice", nodes, "ids", ids); !strings.Contains(got, "holds 101 entries; at most 100 are allowed") {
 		t.Errorf("got %q", got)
 	}
 	same(t, s.ok(t, "alice", nodes, "ids", ids[:2])["nodes"], `[null, null]`)

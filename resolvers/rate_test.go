@@ -180,7 +180,7 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 			c.hears(fmt.Sprintf(`{"type":"complete","id":"%d"}`, id))
 			return false
 		}
-		if !strings.HasPrefix(got, fmt.Sprintf(`{"type":"error","id":"%d","payload":[{"message":"this is more than is allowed in a time; try again in `, id)) ||
+		if !strings.HasPrefix(got, fmt.Sprintf(`{"type":"error","id":"%d","payload":[{"message":"rate limit exceeded; try again in `, id)) ||
 			!strings.Contains(got, `"extensions":{"code":"RATE_LIMITED","retryAfter":`) {
 			t.Fatalf("it heard %s", got)
 		}

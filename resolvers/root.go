@@ -4,43 +4,73 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
+	"ovation/accounts"
 	"ovation/graph"
 	"ovation/plain"
 	"ovation/resolvers/limits"
+	"ovation/resolvers/rate"
 	"ovation/storage"
 	"ovation/worker"
 )
 
-// Recorder makes actions durable. *worker.Recorder is one.
+// Recorder makes actions durable. *worker.Recorder implements it.
 type Recorder interface {
-	Record(ctx context.Context, action storage.Action) (worker.Recorded, error)
+	Record(ctx context.Context, action storage.Action, seen *storage.Interactive) (worker.Recorded, error)
 }
 
-// FolderRemover deletes folders with whatever they hold. *worker.Folders is
-// one.
+// FolderRemover deletes folders with their items. *worker.Folders implements it.
 type FolderRemover interface {
 	DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string) (items int, err error)
 }
 
-// Root has a resolver for every type that needs one.
-type Root struct {
-	store    storage.Store
-	recorder Recorder
-	remover  FolderRemover
-	live     Watcher
-	cursors  *cursors
-	now      func() time.Time
-	plain    plain.Schema    // what is not left to the executor
-	lines    map[string]line // by "Type.field"
-	limits   *limits.Limits
-	worked   func() // notes that a request was answered in full
+// Comments adds and changes comments. *worker.Comments implements it.
+type Comments interface {
+	Add(ctx context.Context, comment storage.NewComment) (*storage.Comment, error)
+	Edit(ctx context.Context, change storage.CommentChange, text string) (*storage.Comment, error)
+	Delete(ctx context.Context, change storage.CommentChange) (*storage.Comment, error)
+}
 
-	room room // of subscriptions
+// Authors declares the authors of subjects. *worker.Authors implements it.
+type Authors interface {
+	Declare(ctx context.Context, declared []storage.Action) ([]storage.SubjectCounts, error)
+}
+
+// Messages sends messages and marks them as read. *worker.Messages implements it.
+type Messages interface {
+	Send(ctx context.Context, message storage.NewMessage) (*storage.DirectMessage, error)
+	MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (*storage.Conversation, error)
+}
+
+// Root is the root resolver.
+type Root struct {
+	store      storage.Store
+	recorder   Recorder
+	remover    FolderRemover
+	comments   Comments
+	authors    Authors
+	accounts   *accounts.Service // nil if disabled
+	messages   Messages
+	videos     Videos // nil if disabled
+	live       Watcher
+	news       Watcher // of changed comments
+	mail       Watcher // of new messages
+	limiter    *rate.Limiter
+	flights    singleflight.Group
+	cursors    *cursors
+	now        func() time.Time
+	plain      plain.Schema         // fields that can be encoded directly
+	fieldTable map[string]fieldSpec // by "Type.field"
+	limits     *limits.Limits
+	worked     func() // called for each request that was answered without an outage
+
+	quota quota // of subscriptions
 }
 
 var _ graph.ResolverRoot = (*Root)(nil)
 
-// Each type's resolver is the root itself under another name.
+// The resolver of each type is the Root under another name.
 type (
 	queryResolver        struct{ *Root }
 	mutationResolver     struct{ *Root }
@@ -51,6 +81,11 @@ type (
 	readResolver         struct{ *Root }
 	folderResolver       struct{ *Root }
 	userResolver         struct{ *Root }
+	commentResolver      struct{ *Root }
+	followedResolver     struct{ *Root }
+	friendResolver       struct{ *Root }
+	conversationResolver struct{ *Root }
+	videoResolver        struct{ *Root }
 )
 
 // Query returns the resolver of Query.
@@ -74,8 +109,23 @@ func (r *Root) Collected() graph.CollectedResolver { return collectedResolver{r}
 // Read returns the resolver of Read.
 func (r *Root) Read() graph.ReadResolver { return readResolver{r} }
 
+// Followed returns the resolver of Followed.
+func (r *Root) Followed() graph.FollowedResolver { return followedResolver{r} }
+
 // Folder returns the resolver of Folder.
 func (r *Root) Folder() graph.FolderResolver { return folderResolver{r} }
 
 // User returns the resolver of User.
 func (r *Root) User() graph.UserResolver { return userResolver{r} }
+
+// Friend returns the resolver of Friend.
+func (r *Root) Friend() graph.FriendResolver { return friendResolver{r} }
+
+// Conversation returns the resolver of Conversation.
+func (r *Root) Conversation() graph.ConversationResolver { return conversationResolver{r} }
+
+// Video returns the resolver of Video.
+func (r *Root) Video() graph.VideoResolver { return videoResolver{r} }
+
+// Comment returns the resolver of Comment.
+func (r *Root) Comment() graph.CommentResolver { return commentResolver{r} }

@@ -34,7 +34,7 @@ func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 		"with a default":       {`query Q($s: [SubjectInput!]! = []) { interactives(subjects: $s) { bizId } }`, `{"biz":"video","bizId":"1"}`, `"bizId":"1"`},
 		"the same one twice":   {query, `{"biz":"video","bizId":"1"},{"biz":"video","bizId":"1"}`, `{"bizId":"1","likeCount":1,"liked":{"reaction":"LIKE"}},{"bizId":"1"`},
 		"as many as may be":    {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 99) + `{"biz":"video","bizId":"1"}`, `"likeCount":1`},
-		"too many":             {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 100) + `{"biz":"video","bizId":"1"}`, `subjects must be at most 100; there are 101`},
+		"too many":             {query, strings.Repeat(`{"biz":"video","bizId":"3"},`, 100) + `{"biz":"video","bizId":"1"}`, `subjects holds 101 entries; at most 100 are allowed`},
 		"one that is none":     {query, `{"biz":"video","bizId":"1"},{"biz":"Video","bizId":"2"}`, `subjects[1].biz must be`},
 		"one without an id":    {query, `{"biz":"video","bizId":""}`, `subjects[0].bizId`},
 		"a member too few":     {query, `{"biz":"video"}`, `"message":"the variable $s[0].bizId is missing`},

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"ovation/accounts"
 	"ovation/graph"
 	"ovation/outage"
 	"ovation/resolvers/limits"
@@ -25,56 +26,79 @@ import (
 )
 
 const (
-	// requestTimeout is how long a request, or one response of a subscription,
-	// may be worked on.
+	// requestTimeout bounds the processing of a request, or of one response of a
+	// subscription.
 	requestTimeout = transport.AnswerTimeout
-	// readyTimeout is how long the store may take to say that it is there.
+	// readyTimeout bounds the readiness check of the store.
 	readyTimeout = 2 * time.Second
 )
 
-// Config is what a handler serves from. Store, Recorder, Folders and Auth are
-// needed; the zero value of the others is a good choice.
+// Config configures a handler. Store, Recorder, Folders, Comments, Authors, Messages
+// and Auth are required; the zero value of the other fields is a good choice.
 type Config struct {
 	Store    storage.Store
 	Recorder Recorder
 	Folders  FolderRemover
+	Comments Comments
+	Authors  Authors
+	Messages Messages
 	Auth     *viewer.Authenticator
-	// Live tells of changes. Nil: nothing can be watched.
+	// Accounts registers users and logs them in. Nil: the site has no accounts of its
+	// own.
+	Accounts *accounts.Service
+	// Videos deletes videos, Uploads accepts uploads at POST /media/videos, and Files
+	// serves paths below /media/. Set all three or none; without them the site has no
+	// videos of its own.
+	Videos  Videos
+	Uploads http.Handler
+	Files   http.Handler
+	// Douyin returns the handler of paths below /douyin/, wrapped in the middleware of
+	// /graphql. Nil: these paths are not served.
+	Douyin func(around transport.Config) http.Handler
+	// KeySet is served at /.well-known/jwks.json. Nil: it is not served.
+	KeySet http.Handler
+	// Live delivers changes of counts. Nil: counts cannot be watched.
 	Live Watcher
-	// Streams bound the connections of subscriptions. Whoever made them closes
-	// them. Nil: there are neither WebSockets nor event streams.
+	// CommentNews signals changed comments of subjects; the version of an event is that
+	// of storage.CommentCount. Nil: comments cannot be watched.
+	CommentNews Watcher
+	// MessageNews signals new messages of users, as subjects; the version of an event
+	// is that of storage.MessageReader.LatestMessages. Nil: messages cannot be watched.
+	MessageNews Watcher
+	// Streams limits subscriptions and their connections. The caller closes it. Nil:
+	// WebSockets and event streams are disabled.
 	Streams *transport.Streams
-	// Documents shares persisted queries between nodes. Nil: each has its own.
+	// Documents shares persisted queries between nodes. Nil: each node has its own.
 	Documents persisted.Store
-	// Pages are served at / and below, beside the API. Nil: nothing is.
+	// Pages serves / and all paths that are not part of the API. Nil: there are no
+	// pages.
 	Pages http.Handler
-	// Ready, where it returns an error, takes the service out of a balancer's
-	// rotation while it goes on answering. Nil: it is ready with the store.
+	// Ready returns an error to take the node out of a load balancer's rotation; it
+	// continues to serve. Nil: the node is ready if the store is.
 	Ready func(context.Context) error
-	// Introspection lets clients ask for the schema.
+	// Introspection allows clients to query the schema.
 	Introspection bool
-	// MaxMutationFields is how many root fields a mutation may have; 10 if 0.
+	// MaxMutationFields is the maximum number of root fields of a mutation; 10 if 0.
 	MaxMutationFields int
-	// Limiter limits how much a client may ask. Nil: nothing does.
+	// Limiter limits the rate of requests. Nil: no rate limits.
 	Limiter *rate.Limiter
-	// AllowedOrigins are the origins of web pages that may ask, see
-	// transport.Config.
-	AllowedOrigins []string
-	// Logger takes a line for each fault and each request with an error, and with
-	// AccessLog for every other request; slog.Default() if nil.
+	// Origins decides which web origins may send requests. Nil: only the server's own.
+	Origins *transport.Origins
+	// Logger logs internal errors and requests with errors and, with AccessLog, all
+	// other requests; slog.Default() if nil.
 	Logger    *slog.Logger
 	AccessLog bool
-	// Registry takes the metrics of requests and is what /metrics shows. Nil, or
-	// with MetricsElsewhere: there is no /metrics.
+	// Registry registers the metrics of requests and is served at /metrics. If it is
+	// nil, or with MetricsElsewhere, there is no /metrics.
 	Registry         *prometheus.Registry
 	MetricsElsewhere bool
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 }
 
-// NewHandler returns the service: /graphql, /healthz, /readyz, /metrics and
-// the pages. It asks the store for the key that cursors are signed with, and
-// fails where it does not get it.
+// NewHandler returns the handler of the service: /graphql, /douyin/, /schema.graphqls,
+// video uploads and files, /healthz, /readyz, /metrics, the key set and the pages. It
+// fails if the store does not return the key with which cursors are signed.
 func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	key, err := cfg.Store.Secret(ctx, "cursor")
 	if err != nil {
@@ -85,7 +109,7 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 		cfg.Now = time.Now
 	}
 	mux := http.NewServeMux()
-	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AccessLog: cfg.AccessLog, AllowedOrigins: cfg.AllowedOrigins, Limiter: cfg.Limiter}
+	around := transport.Config{Auth: cfg.Auth, Logger: cfg.Logger, AccessLog: cfg.AccessLog, Origins: cfg.Origins, Limiter: cfg.Limiter}
 	if cfg.Registry != nil {
 		around.Metrics = transport.NewMetrics(cfg.Registry)
 		if !cfg.MetricsElsewhere {
@@ -93,17 +117,48 @@ func NewHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 		}
 	}
 	mux.Handle("/graphql", transport.Handler(service(newRoot(cfg, newCursors(key)), cfg), around))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, nil) })
+	mux.HandleFunc("GET /schema.graphqls", serveSDL(cfg.Introspection))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { Probe(w, nil) })
 	away := outage.New(cfg.Logger, "the store does not answer", "the store answers again")
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { say(w, ready(r.Context(), cfg, away)) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { Probe(w, ready(r.Context(), cfg, away)) })
+	if cfg.KeySet != nil {
+		mux.Handle("GET /.well-known/jwks.json", cfg.KeySet)
+	}
+	if cfg.Uploads != nil {
+		mux.Handle("/media/videos", transport.Handler(uploads(cfg.Uploads), around))
+	}
+	if cfg.Douyin != nil {
+		mux.Handle("/douyin/", cfg.Douyin(around))
+	}
+	if cfg.Files == nil {
+		cfg.Files = transport.Handler(http.HandlerFunc(videosDisabled), around)
+	}
+	mux.Handle("/media/", cfg.Files)
 	if cfg.Pages != nil {
 		mux.Handle("/", cfg.Pages)
 	}
 	return mux, nil
 }
 
-// service is gqlgen's executor with our resolvers and limits, behind our
-// transports.
+// videosDisabled responds on a site without videos.
+func videosDisabled(w http.ResponseWriter, r *http.Request) {
+	transport.WriteError(w, r, http.StatusNotFound, errVideosDisabled.code, errVideosDisabled.message)
+}
+
+// uploads rejects all methods except POST.
+func uploads(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// service returns gqlgen's executor with this package's resolvers and limits, behind
+// the transports.
 func service(root *Root, cfg Config) http.Handler {
 	exec := executor.New(graph.NewExecutableSchema(graph.Config{Resolvers: root}))
 	root.install(exec, cfg)
@@ -115,20 +170,21 @@ func service(root *Root, cfg Config) http.Handler {
 	if cfg.Streams == nil {
 		return transport.Serve(prepared, answers)
 	}
-	return transport.Serve(prepared, transport.WebSocket{Streams: cfg.Streams, AllowedOrigins: cfg.AllowedOrigins}, answers)
+	return transport.Serve(prepared, transport.WebSocket{Streams: cfg.Streams, Origins: cfg.Origins}, answers)
 }
 
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
-		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, live: cfg.Live, cursors: c, now: cfg.Now,
-		room:  room{maxSubjects: maxWatched, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
-		plain: graph.PlainSchema,
-		lines: lines,
+		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, comments: cfg.Comments, authors: cfg.Authors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
+		live: cfg.Live, news: cfg.CommentNews, mail: cfg.MessageNews, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
+		quota:      quota{maxSubjects: maxWatchedSubjects, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
+		plain:      graph.PlainSchema,
+		fieldTable: fieldTable,
 	}
 }
 
-// engine is what executes operations: a *executor.Executor of gqlgen, or a
-// *handler.Server around one.
+// engine executes operations: a *executor.Executor of gqlgen, or a *handler.Server
+// around one.
 type engine interface {
 	limits.Server
 	SetErrorPresenter(present graphql.ErrorPresenterFunc)
@@ -138,15 +194,15 @@ type engine interface {
 	AroundResponses(around graphql.ResponseMiddleware)
 }
 
-// install puts what goes around resolvers into the engine.
+// install adds the error presenter, the middleware and the limits to the engine.
 func (r *Root) install(to engine, cfg Config) {
 	unavailable := outage.New(cfg.Logger, "requests cannot be answered in full", "requests are answered in full again")
 	r.worked = unavailable.Worked
 	to.SetErrorPresenter(presenter(cfg.Logger, unavailable))
 	to.SetRecoverFunc(recovered)
-	to.SetDisableSuggestion(!cfg.Introspection) // it would tell the schema too
+	to.SetDisableSuggestion(!cfg.Introspection) // suggestions would reveal the schema, too
 	r.limits = limits.Install(to, limits.Config{
-		Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields, Table: planTable(r.lines), Fast: r.plain,
+		Introspection: cfg.Introspection, MaxMutationFields: cfg.MaxMutationFields, Table: planTable(r.fieldTable), Fast: r.plain,
 	})
 	to.AroundOperations(r.begin)
 	to.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
@@ -178,8 +234,8 @@ func ready(ctx context.Context, cfg Config, away *outage.Log) error {
 	return nil
 }
 
-// say answers a probe.
-func say(w http.ResponseWriter, err error) {
+// Probe responds to a health check: ok, or the error.
+func Probe(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,26 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 		t.Errorf("a typo is answered by %+v", got)
 	}
 	s.ok(t, "", page)
+}
+
+// Code generators and readers find out by its specification what a scalar is.
+func TestEveryScalarOfItsOwnIsSpecified(t *testing.T) {
+	s := start(t)
+	builtIn := []string{"Boolean", "Float", "ID", "Int", "String"}
+	var specified []string
+	for _, typ := range dig(t, s.ok(t, "", `{ __schema { types { kind name specifiedByURL } } }`), "__schema", "types").([]any) {
+		name := dig(t, typ, "name").(string)
+		if dig(t, typ, "kind") != "SCALAR" || slices.Contains(builtIn, name) {
+			continue
+		}
+		if url, _ := dig(t, typ, "specifiedByURL").(string); !strings.HasPrefix(url, "https://") {
+			t.Errorf("%s is specified by %q", name, url)
+		}
+		specified = append(specified, name)
+	}
+	if slices.Sort(specified); !slices.Equal(specified, []string{"Int64", "Time"}) {
+		t.Errorf("the scalars are %v", specified)
+	}
 }
 
 // TestEveryPartOfTheSchemaIsDescribed by asking for it, as GraphiQL does.

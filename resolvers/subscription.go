@@ -21,60 +21,59 @@ import (
 )
 
 const (
-	// momentTime is how long what was read together for a viewer is told of.
-	// What a slow connection has not taken by then is read again.
-	momentTime = 100 * time.Millisecond
-	// minRetry and maxRetry bound the wait after what is to be told could not
-	// be read.
+	// snapshotTTL is how long a viewer's snapshot is sent. What a slow connection has
+	// not received by then is re-read.
+	snapshotTTL = 100 * time.Millisecond
+	// minRetry and maxRetry bound the wait after a failed read.
 	minRetry = 100 * time.Millisecond
 	maxRetry = 5 * time.Second
-	// freshAgain is how often it is looked whether what was told to a viewer as
-	// less fresh than it is to everybody is fresh again.
-	freshAgain = 10 * time.Second
-	// pendingAgain is how often a subject is read again that was sent with an
-	// action of the viewer that is not counted yet. Where a later action undoes
-	// it before either is persisted, its counts never change.
-	pendingAgain = time.Second
+	// freshnessInterval is how often a subject is re-read whose state was less fresh
+	// for the viewer than for others.
+	freshnessInterval = 10 * time.Second
+	// pendingInterval is how often a subject is re-read that was sent with a pending
+	// action of the viewer. If a later action reverts it before either is persisted,
+	// its counts never change.
+	pendingInterval = time.Second
 )
 
-// Watcher lets subjects be watched. *live.Hub is one.
+// Watcher watches subjects. *live.Hub implements it.
 type Watcher interface {
 	Watch(subjects []storage.Subject) *live.Watcher
 }
 
-// InteractiveChanged begins to watch. What the stream tells is found when its
-// next response is asked for, by subscription.respond. It ends with ctx.
+// InteractiveChanged starts to watch subjects, until ctx ends. Events are determined
+// when the next response is requested, by subscription.respond.
 func (r subscriptionResolver) InteractiveChanged(ctx context.Context, inputs []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
-	subjects, err := watched(ctx, inputs)
+	subjects, err := validateSubjects(ctx, inputs)
 	if err != nil {
 		return nil, err
 	}
 	if r.live == nil {
-		return nil, fmt.Errorf("%w: there is no hub", storage.ErrUnavailable)
+		return nil, fmt.Errorf("%w: live updates are not available", storage.ErrUnavailable)
 	}
 	s := subscriptionOf(ctx)
 	if s == nil {
 		return nil, errors.New("a subscription outside of an operation")
 	}
-	if err := r.room.take(s.keeps, len(subjects)); err != nil {
+	if err := r.quota.acquire(s.footprint, len(subjects)); err != nil {
 		return nil, err
 	}
 	s.watcher, s.out = r.live.Watch(subjects), make(chan *storage.Interactive, 1)
 	s.events = make([]*live.Event, 1)
 	if !s.me.Anonymous() {
-		s.events, s.told = make([]*live.Event, len(subjects)), tellings(subjects)
+		s.events, s.sent = make([]*live.Event, len(subjects)), newSentStates(subjects)
 	}
 	context.AfterFunc(ctx, func() {
 		s.watcher.Close()
-		r.room.give(s.keeps, len(subjects))
+		r.quota.release(s.footprint, len(subjects))
 	})
 	return s.out, nil
 }
 
-// watched are the subjects to watch: 1 to maxSubjects, each once.
-func watched(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subject, error) {
+// validateSubjects returns the subjects to watch: 1 to maxSubjects, without duplicates.
+func validateSubjects(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subject, error) {
 	if len(inputs) == 0 || len(inputs) > maxSubjects {
-		return nil, badInput("subjects must be 1 to %d; there are %d", maxSubjects, len(inputs))
+		return nil, badInput("subjects must hold 1 to %d entries; it holds %d", maxSubjects, len(inputs))
 	}
 	subjects, err := subjectsOf(ctx, inputs)
 	if err != nil {
@@ -90,62 +89,68 @@ func watched(ctx context.Context, inputs []*graph.SubjectInput) ([]storage.Subje
 	return subjects, nil
 }
 
-// subscription is one stream of responses. They are asked for one after
-// another, by one goroutine at a time; between them it has none of its own.
+// subscription is the state of one stream of responses. Responses are requested one
+// after another, by one goroutine at a time; between them the subscription has no
+// goroutine.
 type subscription struct {
 	*Root
 	me   storage.User
 	plan *plan.Plan
-	// shared says that whoever runs the same operation and is nobody, too, is
-	// sent the very same.
-	shared  bool
-	keeps   kept
-	watcher *live.Watcher
-	out     chan *storage.Interactive // what the next response is made of
+	// shared is true if all anonymous subscribers to the same operation receive the
+	// same response.
+	shared    bool
+	footprint footprint
+	watcher   *live.Watcher
+	out       chan *storage.Interactive // passes the value of the next response to the executor
 
-	events []*live.Event // room for what the watcher has
-	// Of a viewer: what was read last and is not told yet, and what was told
-	// last of each subject.
-	moment  []*storage.Interactive
-	at      time.Time
-	loaders *loaders.Loaders
-	told    []telling
-	again   time.Time // when to look at what is doubted; zero: nothing is
+	events []*live.Event // buffer for events of the watcher
+	// For signed-in viewers: what was read last and has not been sent, and what was
+	// sent last of each subject.
+	snapshot  []*storage.Interactive
+	at        time.Time
+	loaders   *loaders.Loaders
+	sent      []sentState
+	recheckAt time.Time // when to re-read stale subjects; zero if there are none
+
+	changes responder // a changeStream; nil for InteractiveChanged
 }
 
-// telling is what a viewer was told last of a subject.
-type telling struct {
+// sentState is what a viewer was sent last of a subject.
+type sentState struct {
 	storage.Interactive
 
-	told  bool // anything at all
-	fresh bool // everybody is told that it is LIVE
-	// counted is what everybody is told, without the viewer's pending actions.
+	sent  bool // anything at all
+	fresh bool // others receive the subject as LIVE
+	// counted are the counts without the viewer's pending actions.
 	counted storage.Counts
+	rewinds int // of the latest event
+	// rewound is true if what was sent may have been lost since, so that versions cannot be compared.
+	rewound bool
 }
 
-// pending reports whether an action of the viewer was told that the counts do not
-// include yet.
-func (one *telling) pending() bool {
-	return one.told && one.counted.Version == one.Version && one.counted != one.Counts
+// pending reports whether the viewer was sent an action that the counts do not include
+// yet.
+func (s *sentState) pending() bool {
+	return s.sent && s.counted.Version == s.Version && s.counted != s.Counts
 }
 
-func tellings(subjects []storage.Subject) []telling {
-	out := make([]telling, len(subjects))
+func newSentStates(subjects []storage.Subject) []sentState {
+	out := make([]sentState, len(subjects))
 	for i := range subjects {
 		out[i].Subject = subjects[i]
 	}
 	return out
 }
 
-// of is what was told of one of the subjects. There are 100 at most, and a map
-// would take the memory of ten.
-func (s *subscription) of(subject storage.Subject) *telling {
-	for i := range s.told {
-		if s.told[i].Subject == subject {
-			return &s.told[i]
+// stateOf returns what was sent of a subject. A linear search suffices for 100
+// subjects; a map would take ten times the memory.
+func (s *subscription) stateOf(subject storage.Subject) *sentState {
+	for i := range s.sent {
+		if s.sent[i].Subject == subject {
+			return &s.sent[i]
 		}
 	}
-	return &telling{} // nobody asked for it
+	return &sentState{} // not subscribed to
 }
 
 type subscriptionKey struct{}
@@ -155,29 +160,32 @@ func subscriptionOf(ctx context.Context) *subscription {
 	return s
 }
 
-// subscribe gives a subscription its state.
+// subscribe creates the state of a subscription.
 func (r *Root) subscribe(ctx context.Context, op *graphql.OperationContext, next graphql.OperationHandler) graphql.ResponseHandler {
-	me := viewer.From(ctx)
+	me := viewer.FromContext(ctx)
 	s := &subscription{Root: r, me: me, plan: r.limits.Plan(op)}
-	s.keeps = kept{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery) + s.plan.Fields}
+	s.footprint = footprint{anonymous: me.Anonymous(), document: op.Doc, text: len(op.RawQuery) + s.plan.Fields}
 	if s.plan.Varies {
-		s.keeps.variables = textIn(op.Variables)
+		s.footprint.variables = textBytes(op.Variables)
 	}
 	s.shared = s.me.Anonymous() && !s.plan.Varies
 	responses := next(context.WithValue(ctx, subscriptionKey{}, s))
-	op.RawQuery, op.Extensions, op.Headers = "", nil, nil // nobody reads them any more
+	op.RawQuery, op.Extensions, op.Headers = "", nil, nil // no longer used
 	if !s.plan.Varies {
-		op.Variables = nil // they were read, and are the most of what is kept
+		op.Variables = nil // they have been read, and take the most memory
 	}
 	return responses
 }
 
-// respond waits until there is something to tell and makes a response of it, or
-// parks. It returns nil when the stream has ended. Data of a response may be
-// shared with others and must not be changed.
+// respond waits for the next event and returns its response, or parks. It returns nil
+// when the stream has ended. The data of a response may be shared with other
+// subscriptions and must not be changed.
 func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	if s.changes != nil {
+		return s.changes.respond(ctx, s, next)
+	}
 	if s.me.Anonymous() {
-		return s.respondToAnyone(ctx, next)
+		return s.respondShared(ctx, next)
 	}
 	one, parked := s.nextOfViewer(ctx)
 	if one == nil {
@@ -185,31 +193,32 @@ func (s *subscription) respond(ctx context.Context, next graphql.ResponseHandler
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return s.make(loaders.With(ctx, s.loaders), next, one)
+	return s.respondWith(loaders.NewContext(ctx, s.loaders), next, one)
 }
 
-// respondToAnyone tells the counts as the hub has them. It is encoded once for
-// all who asked the same.
-func (s *subscription) respondToAnyone(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	event, parked := s.take(ctx)
+// respondShared sends the counts as the hub has them. Subscribers to the same operation
+// share the encoded response.
+func (s *subscription) respondShared(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	event, parked := s.takeEvent(ctx)
 	if event == nil {
 		return parked
 	}
 	made := func() *graphql.Response {
-		return s.make(loaders.With(ctx, loaders.New(s.store, s.me, s.plan.Kinds)), next, &event.Interactive)
+		return s.respondWith(loaders.NewContext(ctx, loaders.New(s.store, s.me, s.plan.Kinds)), next, &event.Interactive)
 	}
 	if !s.shared {
 		return made()
 	}
 	var failed *graphql.Response
-	// A document that nobody uses any more is not kept by what it was encoded for.
+	// A weak pointer, so that cached responses do not keep a document alive that is no
+	// longer used.
 	data := event.Payload(weak.Make(graphql.GetOperationContext(ctx).Operation), func() []byte {
 		made := made()
 		if made == nil || len(made.Errors) > 0 || len(made.Extensions) > 0 {
 			failed = made
 			return nil
 		}
-		return append([]byte(nil), made.Data...) // the executor writes the next one into the same buffer
+		return append([]byte(nil), made.Data...) // the executor reuses its buffer
 	})
 	if data == nil {
 		return failed
@@ -217,20 +226,27 @@ func (s *subscription) respondToAnyone(ctx context.Context, next graphql.Respons
 	return &graphql.Response{Data: data}
 }
 
-// make makes a response, or has the executor make it.
-func (s *subscription) make(ctx context.Context, next graphql.ResponseHandler, one *storage.Interactive) *graphql.Response {
+// respondWith encodes a response, or has the executor do it.
+func (s *subscription) respondWith(ctx context.Context, next graphql.ResponseHandler, one *storage.Interactive) *graphql.Response {
+	return respondTo(ctx, s, next, one, s.out)
+}
+
+// respondTo encodes the response with a value, or has the executor do it, which
+// receives the value from out.
+func respondTo[T any](ctx context.Context, s *subscription, next graphql.ResponseHandler, one *T, out chan<- *T) *graphql.Response {
 	roots := s.plan.Roots(graphql.GetOperationContext(ctx))
-	memory := loaders.With(ctx, loaders.From(ctx).Memory())
-	if data, ok := s.write(memory, s.plan, roots, []any{one}); ok {
+	memory := loaders.NewContext(ctx, loaders.FromContext(ctx).CachedOnly())
+	if data, ok := s.writeData(memory, s.plan, roots, []any{one}); ok {
 		s.worked()
 		return &graphql.Response{Data: data}
 	}
-	s.out <- one // the executor has taken the one before
+	out <- one // does not block: the executor has received the previous one
 	return next(ctx)
 }
 
-// take takes an event, or parks; there is neither when the stream has ended.
-func (s *subscription) take(ctx context.Context) (event *live.Event, parked *graphql.Response) {
+// takeEvent returns an event, or parks. It returns nil and nil when the stream has
+// ended.
+func (s *subscription) takeEvent(ctx context.Context) (event *live.Event, parked *graphql.Response) {
 	for {
 		n, err := s.watcher.Take(s.events[:1])
 		switch {
@@ -240,28 +256,28 @@ func (s *subscription) take(ctx context.Context) (event *live.Event, parked *gra
 			event, s.events[0] = s.events[0], nil
 			return event, nil
 		}
-		if parked = wait(ctx, s.watcher.Await); parked != nil {
+		if parked = parkUntil(ctx, s.watcher.Await); parked != nil {
 			return nil, parked
 		}
 	}
 }
 
-// wait waits until await calls back, unless the transport would rather be told:
-// then parked is the response.
-func wait(ctx context.Context, await func(ready func())) (parked *graphql.Response) {
+// parkUntil waits until await calls back. If the transport supports parking, it returns
+// a response to park instead.
+func parkUntil(ctx context.Context, await func(ready func())) (parked *graphql.Response) {
 	if parked = transport.Park(ctx, await); parked == nil {
 		ready := make(chan struct{})
 		await(func() { close(ready) })
-		<-ready // at the latest when the context has ended
+		<-ready // also called when the context ends
 		return nil
 	}
-	forgetFields(graphql.GetOperationContext(ctx))
+	resetFields(graphql.GetOperationContext(ctx))
 	return parked
 }
 
-// forgetFields has the executor forget which fields each selection has. It finds
-// them again in microseconds; they take 2 KB for ten fields, of each subscription.
-func forgetFields(op *graphql.OperationContext) {
+// resetFields drops the executor's cache of collected fields. Collecting them again
+// takes microseconds, while they take 2 KB per ten fields in each subscription.
+func resetFields(op *graphql.OperationContext) {
 	*op = graphql.OperationContext{
 		Variables: op.Variables, OperationName: op.OperationName, Doc: op.Doc, Operation: op.Operation,
 		DisableIntrospection: op.DisableIntrospection, RecoverFunc: op.RecoverFunc,
@@ -269,115 +285,121 @@ func forgetFields(op *graphql.OperationContext) {
 	}
 }
 
-// nextOfViewer waits for the next thing to tell a viewer, or parks; there is
-// neither when the stream has ended. What has changed at the same moment is read
-// by one call, as a query would read it: so the viewer's own actions and the
-// counts agree.
+// nextOfViewer waits for the next event of a signed-in viewer, or parks; it returns nil
+// and nil when the stream has ended. Subjects that change together are read by one
+// call, as a query would, so that the viewer's own actions and the counts agree.
 func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interactive, parked *graphql.Response) {
 	for {
-		if len(s.moment) == 0 {
-			subjects, parked := s.changed(ctx)
+		if len(s.snapshot) == 0 {
+			subjects, parked := s.nextChanged(ctx)
 			if len(subjects) == 0 || !s.read(ctx, subjects) {
 				return nil, parked
 			}
-		} else if time.Since(s.at) > momentTime {
-			old := make([]storage.Subject, len(s.moment))
-			for i, one := range s.moment {
+		} else if time.Since(s.at) > snapshotTTL {
+			old := make([]storage.Subject, len(s.snapshot))
+			for i, one := range s.snapshot {
 				old[i] = one.Subject
 			}
 			if !s.read(ctx, old) {
 				return nil, nil
 			}
 		}
-		for len(s.moment) > 0 {
-			one := s.moment[0]
-			if s.moment = s.moment[1:]; s.isNews(one) {
-				last := s.of(one.Subject)
-				last.Interactive, last.told = *one, true
+		for len(s.snapshot) > 0 {
+			one := s.snapshot[0]
+			if s.snapshot = s.snapshot[1:]; s.isNew(one) {
+				last := s.stateOf(one.Subject)
+				last.Interactive, last.sent = *one, true
 				return one, nil
 			}
 		}
 	}
 }
 
-// changed waits until there are subjects to read, or parks; there is neither
+// nextChanged waits until there are subjects to read, or parks; it returns nil and nil
 // when the stream has ended.
-func (s *subscription) changed(ctx context.Context) (subjects []storage.Subject, parked *graphql.Response) {
+func (s *subscription) nextChanged(ctx context.Context) (subjects []storage.Subject, parked *graphql.Response) {
 	for {
 		n, err := s.watcher.Take(s.events)
-		switch doubted := s.doubted(); {
+		switch doubted := s.staleSubjects(); {
 		case err != nil:
 			return nil, nil
 		case n > 0:
 			subjects = make([]storage.Subject, n)
 			for i, event := range s.events[:n] {
 				subjects[i], s.events[i] = event.Subject, nil
-				of := s.of(event.Subject)
+				of := s.stateOf(event.Subject)
 				of.fresh, of.counted = event.Freshness == storage.Live, event.Counts
+				of.rewound = of.rewound || of.sent && of.rewinds != event.Rewinds
+				of.rewinds = event.Rewinds
 			}
 			return subjects, nil
 		case len(doubted) == 0:
-			s.again = time.Time{}
-		case !s.again.IsZero() && !time.Now().Before(s.again):
-			s.again = time.Time{}
+			s.recheckAt = time.Time{}
+		case !s.recheckAt.IsZero() && !time.Now().Before(s.recheckAt):
+			s.recheckAt = time.Time{}
 			return doubted, nil
 		default:
-			if again := time.Now().Add(s.lookAgain()); s.again.IsZero() || again.Before(s.again) {
-				s.again = again
+			if again := time.Now().Add(s.recheckDelay()); s.recheckAt.IsZero() || again.Before(s.recheckAt) {
+				s.recheckAt = again
 			}
 		}
-		s.moment, s.loaders = nil, nil
-		if parked = wait(ctx, s.await); parked != nil {
+		s.snapshot, s.loaders = nil, nil
+		if parked = parkUntil(ctx, s.await); parked != nil {
 			return nil, parked
 		}
 	}
 }
 
-// await has ready called when the watcher has something, or it is time to look
-// again at what is doubted.
+// await arranges for ready to be called when the watcher has events, or when stale
+// subjects are to be re-read.
 func (s *subscription) await(ready func()) {
-	if s.again.IsZero() {
+	if s.recheckAt.IsZero() {
 		s.watcher.Await(ready)
 		return
 	}
 	once := sync.OnceFunc(ready)
-	timer := time.AfterFunc(time.Until(s.again), once)
+	timer := time.AfterFunc(time.Until(s.recheckAt), once)
 	s.watcher.Await(func() {
 		timer.Stop()
 		once()
 	})
 }
 
-// doubted are the subjects that everybody is told are LIVE, and the viewer was
-// not: something the viewer did may not be counted. So are those that were told
-// with a pending action of the viewer.
-func (s *subscription) doubted() (subjects []storage.Subject) {
-	for i := range s.told {
-		if one := &s.told[i]; one.told && one.fresh && one.Freshness != storage.Live || one.pending() {
+// staleSubjects returns the subjects that are LIVE for others but were not for the
+// viewer, as an action of the viewer may not be counted yet, and those sent with a
+// pending action of the viewer.
+func (s *subscription) staleSubjects() (subjects []storage.Subject) {
+	for i := range s.sent {
+		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {
 			subjects = append(subjects, one.Subject)
 		}
 	}
 	return subjects
 }
 
-// lookAgain is how long to wait before what is doubted is read again. It is
-// random, to spread load.
-func (s *subscription) lookAgain() time.Duration {
-	again := freshAgain
-	for i := range s.told {
-		if s.told[i].pending() {
-			again = pendingAgain
+// recheckDelay is how long to wait before stale subjects are re-read. It is random, to
+// spread load.
+func (s *subscription) recheckDelay() time.Duration {
+	again := freshnessInterval
+	for i := range s.sent {
+		if s.sent[i].pending() {
+			again = pendingInterval
 			break
 		}
 	}
-	return again - rand.N(again/2) //nolint:gosec // it spreads load, no more
+	return again - rand.N(again/2) //nolint:gosec // only spreads load
 }
 
-// read reads subjects, and what will be asked of them. While that fails it
-// tries again. It returns false when the context has ended.
+// read reads subjects and prefetches what is selected of them. It retries until it
+// succeeds, and returns false when the context has ended.
 func (s *subscription) read(ctx context.Context, subjects []storage.Subject) bool {
+	return retry(ctx, func() error { return s.readOnce(ctx, subjects) })
+}
+
+// retry calls do until it succeeds. It returns false when the context has ended.
+func retry(ctx context.Context, do func() error) bool {
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
-		if s.readOnce(ctx, subjects) == nil {
+		if do() == nil {
 			return true
 		}
 		timer := time.NewTimer(wait)
@@ -394,43 +416,47 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	s.loaders = loaders.New(s.store, s.me, s.plan.Kinds)
-	ctx = loaders.With(ctx, s.loaders)
-	if err := s.loaders.Fetch(ctx, loaders.Wants{Interactives: subjects}); err != nil {
+	ctx = loaders.NewContext(ctx, s.loaders)
+	if err := s.loaders.Fetch(ctx, loaders.Keys{Interactives: subjects}); err != nil {
 		return err
 	}
 	found, err := s.loaders.Interactives(ctx, subjects)
 	if err != nil {
 		return err
 	}
-	s.moment, s.at = found, time.Now()
-	a := s.newAhead(ctx)
+	s.snapshot, s.at = found, time.Now()
+	a := s.newPrefetch(ctx)
 	roots := s.plan.Roots(a.op)
 	for i := range roots.Fields {
 		for _, one := range found {
-			a.look(&roots.Fields[i], one)
+			a.visit(&roots.Fields[i], one)
 		}
 	}
 	a.run()
 	return nil
 }
 
-// isNews reports whether one is something to tell after what was told last. It
-// is nothing where it is the same, or older. Counts that are not known are
-// those that were told.
-func (s *subscription) isNews(one *storage.Interactive) bool {
-	last := s.of(one.Subject)
-	if !last.told {
+// isNew reports whether one must be sent, given what was sent last. It is not if it is
+// equal, or older unless what was sent may have been lost. Unknown counts are replaced
+// by those sent last.
+func (s *subscription) isNew(one *storage.Interactive) bool {
+	last := s.stateOf(one.Subject)
+	if !last.sent {
 		return true
 	}
 	if one.Freshness == storage.Unavailable && last.Freshness != storage.Unavailable {
 		*one = last.Interactive
 		one.Freshness = storage.Stale
+	} else if last.rewound {
+		last.rewound = false
+		return true
 	}
 	if one.Version < last.Version && last.Freshness != storage.Unavailable {
 		return false
 	}
 	return one.Counts != last.Counts || one.Freshness != last.Freshness ||
-		differ(one.Liked, last.Liked) || differ(one.Collected, last.Collected) || differ(one.Read, last.Read)
+		differ(one.Liked, last.Liked) || differ(one.Collected, last.Collected) || differ(one.Read, last.Read) ||
+		differ(one.Followed, last.Followed)
 }
 
 func differ[T comparable](a, b *T) bool {

@@ -42,9 +42,9 @@ func TestWhatAViewerIsToldIsNewer(t *testing.T) {
 		"known, nobody's so far": {is(0, storage.Unavailable, nil), is(0, storage.Live, nil), new(is(0, storage.Live, nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &subscription{told: []telling{{Interactive: test.told, told: true}}}
+			s := &subscription{sent: []sentState{{Interactive: test.told, sent: true}}}
 			got := test.got
-			switch news := s.isNews(&got); {
+			switch news := s.isNew(&got); {
 			case news != (test.want != nil):
 				t.Errorf("it is told: %v", news)
 			case news && got != *test.want:
@@ -60,9 +60,9 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	subject := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "1"}
 	s := &subscription{
-		Root: &Root{store: store}, me: alice, plan: planned(storage.AllKinds), at: time.Now().Add(-momentTime),
-		moment: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
-		told: tellings([]storage.Subject{subject}),
+		Root: &Root{store: store}, me: alice, plan: planned(storage.AllKinds), at: time.Now().Add(-snapshotTTL),
+		snapshot: []*storage.Interactive{{Subject: subject, Freshness: storage.Live}}, loaders: loaders.New(store, alice, storage.AllKinds),
+		sent: newSentStates([]storage.Subject{subject}),
 	}
 	_, err := store.Persist(t.Context(), []storage.Message{{ID: "1", Actions: []storage.Action{
 		{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1},
@@ -122,7 +122,7 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
 		s := &subscription{
 			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
-			told: tellings(subjects), watcher: hub.Watch(subjects),
+			sent: newSentStates(subjects), watcher: hub.Watch(subjects),
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Freshness != storage.Stale {
@@ -131,7 +131,7 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
-		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshAgain {
+		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
 		}
 	})
@@ -165,7 +165,7 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
 		s := &subscription{
 			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
-			told: tellings(subjects), watcher: hub.Watch(subjects),
+			sent: newSentStates(subjects), watcher: hub.Watch(subjects),
 		}
 		ctx := withOperation(t)
 		if got, _ := s.nextOfViewer(ctx); got.Liked == nil || got.LikeCount != 1 {
@@ -174,8 +174,56 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
 		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
-		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingAgain {
+		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
+		}
+	})
+}
+
+// lossy answers viewers with counts that nobody else has been told of yet.
+type lossy struct {
+	table
+
+	version atomic.Int64
+}
+
+func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	out, err := l.table.Interactives(ctx, viewer, subjects, kinds)
+	for i := range out {
+		out[i].Version = 3
+		if !viewer.Anonymous() {
+			out[i].Version = l.version.Load()
+		}
+	}
+	return out, err
+}
+
+// A failover loses commits. A viewer who has seen them receives what is left, also if
+// nobody else has seen them.
+func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &lossy{}
+		store.version.Store(5)
+		hub := live.New(store, live.Options{})
+		defer hub.Close()
+		subjects := []storage.Subject{{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}}
+		s := &subscription{
+			Root: &Root{store: store}, plan: planned(0), me: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, events: make([]*live.Event, 1),
+			sent: newSentStates(subjects), watcher: hub.Watch(subjects),
+		}
+		ctx := withOperation(t)
+		if got, _ := s.nextOfViewer(ctx); got.Version != 5 {
+			t.Errorf("at first it is %+v", got)
+		}
+		store.version.Store(3)
+		time.AfterFunc(time.Minute, hub.Rewound)
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		if got, _ := s.nextOfViewer(ctx); got == nil || got.Version != 3 {
+			t.Errorf("after the rewind it is %+v", got)
+		}
+		time.AfterFunc(time.Minute, s.watcher.Close)
+		if got, _ := s.nextOfViewer(ctx); got != nil {
+			t.Errorf("it is sent twice: %+v", got)
 		}
 	})
 }

@@ -29,7 +29,7 @@ type stream struct {
 // subscribe begins a subscription as the user of the default tenant.
 func (s *service) subscribe(t *testing.T, user, query string, variables map[string]any) *stream {
 	t.Helper()
-	ctx, end := context.WithTimeout(viewer.With(context.Background(), storage.User{Tenant: storage.DefaultTenant, UserID: user}), 2*time.Minute)
+	ctx, end := context.WithTimeout(viewer.NewContext(context.Background(), storage.User{Tenant: storage.DefaultTenant, UserID: user}), 2*time.Minute)
 	t.Cleanup(end)
 	ctx = graphql.StartOperationTrace(ctx)
 	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
@@ -272,10 +272,10 @@ func TestSubscriptionRefusesWhatCannotBeWatched(t *testing.T) {
 		subjects []any
 		want     string
 	}{
-		"none":      {[]any{}, "subjects must be 1 to 100; there are 0"},
-		"101":       {many, "subjects must be 1 to 100; there are 101"},
+		"none":      {[]any{}, "subjects must hold 1 to 100 entries; it holds 0"},
+		"101":       {many, "subjects must hold 1 to 100 entries; it holds 101"},
 		"twice":     {[]any{subject(1), subject(2), subject(1)}, "subjects[2] is the same as subjects[0]; name each once"},
-		"a bad biz": {[]any{subject(1), map[string]any{"biz": "V", "bizId": "1"}}, "subjects[1].biz must be 1 to 32 of a-z, 0-9, _ and -, starting with a letter"},
+		"a bad biz": {[]any{subject(1), map[string]any{"biz": "V", "bizId": "1"}}, "subjects[1].biz must be 1 to 32 characters of a-z, 0-9, _ and -, starting with a letter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.subscribe(t, "alice", query, map[string]any{"s": test.subjects})

@@ -2,7 +2,9 @@ package resolvers
 
 import (
 	"context"
+	"fmt"
 
+	"ovation/loaders"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 )
@@ -10,16 +12,22 @@ import (
 // This file decides who may see what, for resolvers and for what loads ahead of
 // them; everything else asks it.
 //
-//   - Anonymous viewers see subjects and their counts, and may record reads. All
-//     else needs a viewer.
+//   - Anonymous viewers see subjects, their counts and their comments with the
+//     names of the authors of both, and may record reads. All else needs a viewer.
 //   - Nothing of another tenant is visible.
-//   - Likes are public; dislikes and reads are visible to their user only.
+//   - Likes and follows are public; dislikes and reads are visible to their user only.
 //   - A folder is visible to its owner and, where it is public, to others. An
 //     item is as visible as its folder.
+//   - Comments are public. Their author, the author of their subject and moderators
+//     change them.
+//   - Authors, works and totals are public. Who has the scope for it declares authors.
+//   - Videos are public. Their authors and moderators delete them.
+//   - Profiles are public, as names below comments are. Their user changes them.
+//   - A message is visible to its sender and receiver, a conversation to its owner.
 
-// authenticated returns the viewer, or errUnauthenticated for the anonymous.
+// authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
-	me := viewer.From(ctx)
+	me := viewer.FromContext(ctx)
 	return me, signedIn(me)
 }
 
@@ -30,7 +38,8 @@ func signedIn(me storage.User) error {
 	return nil
 }
 
-// mayDo: anonymous viewers may read.
+// mayDo reports whether a viewer may record actions of a kind: anonymous viewers only
+// reads.
 func mayDo(me storage.User, kind storage.Kind) error {
 	if kind == storage.KindRead {
 		return nil
@@ -38,7 +47,7 @@ func mayDo(me storage.User, kind storage.Kind) error {
 	return signedIn(me)
 }
 
-// ownFolderKey is the key of a folder that is the viewer's if it exists.
+// ownFolderKey returns the key of a folder that belongs to the viewer, if it exists.
 func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, error) {
 	me, err := authenticated(ctx)
 	if err != nil {
@@ -51,45 +60,156 @@ func ownFolderKey(ctx context.Context, argument, id string) (storage.FolderKey, 
 	return ref.FolderKey(), nil
 }
 
-// admits reports whether what an id names may be looked up for the viewer. If it
-// is then visible, sees decides.
+// admits reports whether the object of an id may be looked up for the viewer. If it
+// exists, sees decides whether it is visible.
 func admits(me storage.User, ref storage.NodeRef) (bool, error) {
 	if ref.Type == storage.NodeInteractive {
 		return ref.Subject.Tenant == me.Tenant, nil
 	}
+	if ref.Type == storage.NodeVideo {
+		return ref.Video.Tenant == me.Tenant, nil
+	}
+	if ref.Type == storage.NodeComment {
+		return ref.Comment.Tenant == me.Tenant, nil
+	}
 	if err := signedIn(me); err != nil {
 		return false, err
+	}
+	if ref.Type == storage.NodeMessage {
+		return ref.Message.Between(me), nil
+	}
+	if ref.Type == storage.NodeConversation {
+		return ref.Conversation.Owner == me, nil
 	}
 	return ref.User.Tenant == me.Tenant && (ref.Type != storage.NodeRead || ref.User == me), nil
 }
 
-// sees reports whether an object that was looked up is there and visible to the
-// viewer. Of an item ask about its folder.
+// sees reports whether an object exists and is visible to the viewer. For an item,
+// check its folder.
 func sees(me storage.User, object storage.Node) bool {
 	switch of := object.(type) {
 	case *storage.Interactive:
 		return of != nil && of.Tenant == me.Tenant
 	case *storage.Folder:
 		return of != nil && of.VisibleTo(me)
+	case *storage.Comment:
+		return of != nil && of.Subject.Tenant == me.Tenant
+	case *storage.Video:
+		return of != nil && of.Author.Tenant == me.Tenant
+	case *storage.DirectMessage:
+		return of != nil && of.Key().Between(me)
+	case *storage.Conversation:
+		return of != nil && of.Owner == me
 	case *storage.Liked:
 		return of != nil && (of.User == me || of.Reaction == storage.Like)
+	case *storage.Followed:
+		return of != nil
 	case *storage.Read:
 		return of != nil && of.User == me
 	}
 	return false
 }
 
-// seesLikers: who likes a subject is visible to viewers.
+// seesLikers: the likers of a subject are visible to signed-in viewers.
 func seesLikers(me storage.User, _ *storage.Interactive) error { return signedIn(me) }
 
-// seesReads: what a user has read is visible to that user.
+// seesFollowers: the followers of a subject are visible to signed-in viewers.
+func seesFollowers(me storage.User, _ *storage.Interactive) error { return signedIn(me) }
+
+// seesUser: a user's likes, follows, followers, friends, works and folders are visible
+// to signed-in viewers.
+func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
+
+// seesConversations: a user's conversations are visible to that user only.
+func seesConversations(me storage.User, of *storage.User) error {
+	if err := signedIn(me); err != nil || me == *of {
+		return err
+	}
+	return &problem{codeNotFound, "a user's conversations are visible to that user only"}
+}
+
+// seesMessages: the messages of a conversation are visible to its owner only.
+func seesMessages(me storage.User, of *storage.Conversation) error {
+	return seesConversations(me, &of.Owner)
+}
+
+// conversationWith returns the key of the viewer's conversation with the user that an
+// argument names.
+func conversationWith(ctx context.Context, argument, userID string) (storage.ConversationKey, error) {
+	return conversationOf(viewer.FromContext(ctx), argument, userID)
+}
+
+func conversationOf(me storage.User, argument, userID string) (storage.ConversationKey, error) {
+	key := storage.ConversationKey{Owner: me, With: storage.User{Tenant: me.Tenant, UserID: userID}}
+	if err := signedIn(me); err != nil {
+		return key, err
+	}
+	if err := key.Validate(); err != nil {
+		return key, inArgument(argument, err)
+	}
+	return key, nil
+}
+
+// conversationOfFriends returns the viewer's conversation with a friend, whichever of
+// the two is the viewer. It is not visible to anybody else.
+func conversationOfFriends(me storage.User, f *storage.Friend) (key storage.ConversationKey, visible bool) {
+	switch me {
+	case f.Of:
+		return storage.ConversationKey{Owner: me, With: f.User}, true
+	case f.User:
+		return storage.ConversationKey{Owner: me, With: f.Of}, true
+	}
+	return key, false
+}
+
+// moderates reports whether the viewer may change comments of other users.
+func moderates(ctx context.Context) bool { return viewer.HasScope(ctx, viewer.Moderate) }
+
+// ownsSubject reports whether the user that changes a comment is the author of its
+// subject.
+func ownsSubject(ctx context.Context, change storage.CommentChange) (bool, error) {
+	l := loaders.FromContext(ctx)
+	comment, err := l.Comment(ctx, change.Key)
+	if err != nil || !sees(change.By, comment) {
+		return false, err
+	}
+	subject, err := l.Interactive(ctx, comment.Subject)
+	if err == nil && subject.Freshness == storage.Unavailable { // the author is unknown
+		err = fmt.Errorf("look up the author of a subject: %w", storage.ErrUnavailable)
+	}
+	return err == nil && subject.AuthorID != "" && subject.AuthorID == change.By.UserID, err
+}
+
+// mayDeclare returns an error unless the viewer's token has the scope to declare
+// authors.
+func mayDeclare(ctx context.Context) error {
+	_, err := authenticated(ctx)
+	if err == nil && !viewer.HasScope(ctx, viewer.WriteSubjects) {
+		err = errNoScope
+	}
+	return err
+}
+
+// commentKey returns the key of a comment of the viewer's tenant, which may not exist.
+func commentKey(ctx context.Context, argument, id string) (storage.CommentKey, error) {
+	me, err := authenticated(ctx)
+	if err != nil {
+		return storage.CommentKey{}, err
+	}
+	ref, err := storage.ParseNodeID(id)
+	if err != nil || ref.Type != storage.NodeComment || ref.Comment.Tenant != me.Tenant {
+		return storage.CommentKey{}, notFound(argument)
+	}
+	return ref.Comment, nil
+}
+
+// seesReads: a user's reads are visible to that user only.
 func seesReads(me storage.User, of *storage.User) error {
 	if me != *of {
-		return notFound("what somebody else has read")
+		return &problem{codeNotFound, "what a user has read is visible to that user only"}
 	}
 	return nil
 }
 
-// publicFoldersOnly reports whether the viewer sees the public ones of a user's
-// folders only.
+// publicFoldersOnly reports whether the viewer sees only a user's public folders.
 func publicFoldersOnly(me storage.User, of *storage.User) bool { return me != *of }

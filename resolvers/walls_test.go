@@ -17,16 +17,21 @@ func ids(t *testing.T, s *service) map[string]string {
 	data := s.ok(t, "alice", `mutation {
 		like(input: {biz: "video", bizId: "1"}) { interactive { id liked { id } } }
 		dislike(input: {biz: "video", bizId: "2"}) { interactive { liked { id } } }
-		read(input: {biz: "video", bizId: "1"}) { interactive { read { id } } } }`)
+		read(input: {biz: "video", bizId: "1"}) { interactive { read { id } } }
+		follow(input: {biz: "user", bizId: "bob"}) { interactive { followed { id } } } }`)
 	items := s.ok(t, "alice", `{ viewer { id }
 		hidden: interactive(biz: "video", bizId: "hidden") { collected { id } }
 		shown: interactive(biz: "video", bizId: "shown") { collected { id } } }`)
 	text := func(data any, path ...any) string { return dig(t, data, path...).(string) }
 	return map[string]string{
+		"Comment":          text(s.ok(t, "alice", `mutation { addComment(input: {biz: "video", bizId: "1", text: "mine"}) { comment { id } } }`), "addComment", "comment", "id"),
+		"Message":          s.sends(t, "alice", "carol", "for carol"),
+		"Conversation":     text(s.ok(t, "alice", `{ conversation(with: "carol") { id } }`), "conversation", "id"),
 		"Interactive":      text(data, "like", "interactive", "id"),
 		"Liked":            text(data, "like", "interactive", "liked", "id"),
 		"Liked (dislike)":  text(data, "dislike", "interactive", "liked", "id"),
 		"Read":             text(data, "read", "interactive", "read", "id"),
+		"Followed":         text(data, "follow", "interactive", "followed", "id"),
 		"User":             text(items, "viewer", "id"),
 		"Folder (private)": hidden, "Folder (public)": shown,
 		"Collected (private)": text(items, "hidden", "collected", "id"),
@@ -47,9 +52,13 @@ func TestNodesAndTheirWalls(t *testing.T) {
 		anonymous      bool
 	}{
 		{"Interactive", "Interactive", true, true},
+		{"Comment", "Comment", true, true},
+		{"Message", "Message", false, false},
+		{"Conversation", "Conversation", false, false},
 		{"Liked", "Liked", true, false},
 		{"Liked (dislike)", "Liked", false, false},
 		{"Read", "Read", false, false},
+		{"Followed", "Followed", true, false},
 		{"User", "User", true, false},
 		{"Folder (private)", "Folder", false, false},
 		{"Folder (public)", "Folder", true, false},
@@ -109,9 +118,11 @@ func TestNoIDIsNull(t *testing.T) {
 func TestTakenBackStatesAreNull(t *testing.T) {
 	s := start(t)
 	all := ids(t, s)
-	s.ok(t, "alice", `mutation { unlike(input: {biz: "video", bizId: "1"}) { changed } uncollect(input: {biz: "video", bizId: "shown"}) { changed } }`)
+	s.ok(t, "alice", `mutation { unlike(input: {biz: "video", bizId: "1"}) { changed } uncollect(input: {biz: "video", bizId: "shown"}) { changed }
+		unfollow(input: {biz: "user", bizId: "bob"}) { changed } }`)
 	same(t, s.ok(t, "alice", anyNode, "id", all["Liked"]), `{"node":null,"nodes":[null]}`)
 	same(t, s.ok(t, "alice", anyNode, "id", all["Collected (public)"]), `{"node":null,"nodes":[null]}`)
+	same(t, s.ok(t, "alice", anyNode, "id", all["Followed"]), `{"node":null,"nodes":[null]}`)
 }
 
 func TestWallsBetweenTenants(t *testing.T) {
@@ -119,9 +130,10 @@ func TestWallsBetweenTenants(t *testing.T) {
 	ids(t, s)
 	other := storage.User{Tenant: "other", UserID: "alice"}
 	data := s.askAs(t, other, `{ viewer {
-		likes { edges { cursor } } folders { edges { cursor } } reads { edges { cursor } } }
+		likes { edges { cursor } } folders { edges { cursor } } reads { edges { cursor } }
+		following { edges { cursor } } followers { edges { cursor } } friends { edges { cursor } } }
 		interactive(biz: "video", bizId: "1") { readCount likeCount version liked { id } collected { id } read { id } likers { edges { cursor } } } }`)
-	same(t, data.Data, `{"viewer":{"likes":{"edges":[]},"folders":{"edges":[]},"reads":{"edges":[]}},
+	same(t, data.Data, `{"viewer":{"likes":{"edges":[]},"folders":{"edges":[]},"reads":{"edges":[]},"following":{"edges":[]},"followers":{"edges":[]},"friends":{"edges":[]}},
 		"interactive":{"readCount":0,"likeCount":0,"version":0,"liked":null,"collected":null,"read":null,"likers":{"edges":[]}}}`)
 	s.askAs(t, other, `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
 	same(t, s.ok(t, "bob", `{ interactive(biz: "video", bizId: "1") { likeCount } }`), `{"interactive":{"likeCount":1}}`)

@@ -7,23 +7,27 @@ import (
 	"time"
 )
 
-// Kind tells the three things that are remembered of one user on one subject.
+// Kind is a kind of state: four are of one user on one subject, KindAuthor is of a
+// subject alone.
 type Kind uint8
 
-// The kinds of state. Each is written and versioned on its own.
+// The kinds of state. Each is written and versioned on its own. The numbers are
+// stored in queues.
 const (
 	KindReaction   Kind = iota + 1 // like, dislike or none
 	KindCollection                 // a folder or none
 	KindRead                       // how often, first and last
+	KindFollow                     // following or none
+	KindAuthor                     // the author of a subject, or none; never queued
 )
 
 // Kinds is a set of Kind.
 type Kinds uint8
 
-// AllKinds holds every kind.
-const AllKinds = Kinds(1<<KindReaction | 1<<KindCollection | 1<<KindRead)
+// AllKinds is the set of all kinds of state of a user.
+const AllKinds = Kinds(1<<KindReaction | 1<<KindCollection | 1<<KindRead | 1<<KindFollow)
 
-// KindsOf makes a set.
+// KindsOf returns the set of the given kinds.
 func KindsOf(kinds ...Kind) Kinds {
 	var set Kinds
 	for _, k := range kinds {
@@ -35,7 +39,7 @@ func KindsOf(kinds ...Kind) Kinds {
 // Has reports whether k is in the set.
 func (s Kinds) Has(k Kind) bool { return s&(1<<k) != 0 }
 
-// Reaction is what a user thinks of a subject. The numbers are stored.
+// Reaction is a like, a dislike or none. The numbers are stored.
 type Reaction uint8
 
 // The reactions.
@@ -45,22 +49,25 @@ const (
 	Dislike    Reaction = 2
 )
 
-// Durability says where an acknowledged action is.
+// Durability is where an acknowledged action is stored.
 type Durability string
 
-// The two places. Both survive the death of any one process.
+// Both survive the failure of any single process.
 const (
 	Queued    Durability = "QUEUED"    // confirmed by the broker
 	Persisted Durability = "PERSISTED" // in the database
 )
 
-// Action is one thing a user did to one subject. Version orders the actions
-// on one state (the Kind of one user on one subject): the state is what they
-// make of it in that order, whatever the order in which they arrive (see
+// Action is one action of a user on a subject. Version orders the actions
+// on one state (the Kind of one user on one subject): the state is their result
+// in that order, regardless of the order in which they arrive (see
 // Register). It is also the time of the action, in microseconds since 1970, UTC.
 //
-// Reads add up instead: Times of them happened from First to Version. They
-// have no order, and anonymous ones (no UserID) are remembered together.
+// Reads add up instead: there were Times of them from First to Version. They
+// have no order, and anonymous ones (no UserID) are stored together.
+//
+// A declaration (KindAuthor) has no user: it sets the author of the subject as of
+// Version. The latest one wins; of equal versions, the one persisted last.
 type Action struct {
 	User     User
 	Subject  Subject // of the same tenant as User
@@ -68,14 +75,16 @@ type Action struct {
 	Reaction Reaction // KindReaction: the new one, NoReaction clears it
 	// If makes a clear conditional (KindReaction with NoReaction): it removes
 	// this reaction and no other. NoReaction: the clear is unconditional.
-	If       Reaction
-	FolderID string // KindCollection: the new one, empty uncollects
-	Times    int64  // KindRead: how many reads, at least 1
-	First    int64  // KindRead: the time of the first of them
-	Version  int64
+	If        Reaction
+	FolderID  string // KindCollection: the new one, empty uncollects
+	Times     int64  // KindRead: how many reads, at least 1
+	First     int64  // KindRead: the time of the first of them
+	Following bool   // KindFollow: whether the user follows the subject from now on
+	Author    string // KindAuthor: the id of the author, empty if there is none
+	Version   int64
 }
 
-// Validate returns an *InvalidError that says what no store could persist.
+// Validate returns an *InvalidError if no store could persist the action.
 func (a Action) Validate() error {
 	if err := a.User.Validate(); err != nil {
 		return err
@@ -88,14 +97,21 @@ func (a Action) Validate() error {
 		return &InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
 	case a.Version <= 0:
 		return &InvalidError{Field: "version", Reason: "must be above 0"}
-	case a.User.Anonymous() && a.Kind != KindRead:
+	case a.User.Anonymous() && a.Kind != KindRead && a.Kind != KindAuthor:
 		return &InvalidError{Field: "userId", Reason: "must not be empty: anonymous visitors only read"}
 	}
 	if a.Kind != KindReaction && (a.Reaction != NoReaction || a.If != NoReaction) ||
 		a.Kind != KindCollection && a.FolderID != "" ||
-		a.Kind != KindRead && (a.Times != 0 || a.First != 0) {
-		return &InvalidError{Field: "kind", Reason: "must be the one that reaction, folderId, times and first belong to"}
+		a.Kind != KindRead && (a.Times != 0 || a.First != 0) ||
+		a.Kind != KindFollow && a.Following ||
+		a.Kind != KindAuthor && a.Author != "" {
+		return &InvalidError{Field: "kind", Reason: "must be the one that reaction, folderId, times, first, following and author belong to"}
 	}
+	return a.validateKind()
+}
+
+// validateKind checks the fields of the kind.
+func (a Action) validateKind() error {
 	switch a.Kind {
 	case KindReaction:
 		if a.Reaction > Dislike {
@@ -112,6 +128,17 @@ func (a Action) Validate() error {
 		if a.Times < 1 || a.First <= 0 || a.First > a.Version {
 			return &InvalidError{Field: "times", Reason: "must be at least 1, from first to version"}
 		}
+	case KindFollow:
+		if a.Following && a.Subject == a.User.Subject() {
+			return &InvalidError{Field: "bizId", Reason: "must not be the user's own: users cannot follow themselves"}
+		}
+	case KindAuthor:
+		if !a.User.Anonymous() {
+			return &InvalidError{Field: "userId", Reason: "must be empty: a declaration is of no user"}
+		}
+		if a.Author != "" {
+			return validateID("author", a.Author)
+		}
 	default:
 		return &InvalidError{Field: "kind", Reason: fmt.Sprintf("has no value %d", a.Kind)}
 	}
@@ -124,41 +151,46 @@ type StateKey struct {
 	Subject Subject
 }
 
-// Message is a group of actions that is queued and persisted as one. ID makes
-// it unique: a store that has persisted a message skips every other of its ID.
+// Message is a group of actions that is queued and persisted as a unit. A store that
+// has persisted a message skips every other one with the same ID.
 type Message struct {
 	ID      string // 1 to 64 printable characters of ASCII
 	Actions []Action
-	// Forever keeps the ID from ever being forgotten. Without it an ID is
-	// remembered for InboxAge.
+	// Comments are added with the actions. They are imported and never queued.
+	Comments []PastComment
+	// Forever keeps the ID in the inbox forever. Otherwise it is kept for
+	// InboxAge.
 	Forever bool
 	// Published is when the message was first put into a queue, in microseconds
-	// since 1970; 0 where its age does not matter (see Outcome.Expired).
+	// since 1970; 0 if its age does not matter (see Outcome.Expired).
 	Published int64
-	// Barrier makes the message a barrier instead, without actions.
+	// Barrier makes the message a barrier instead, without actions. Only a
+	// mirror.Database records barriers; to any other store it is an empty message.
 	Barrier Barrier
+	// Cover makes the message a job instead, without actions: creating the cover of that
+	// video. To a store it is an empty message.
+	Cover VideoKey
 }
 
-// Barrier is a mark in one partition of a queue. A store that persists it
-// records that the partition has passed Number, if it is the latest: every message
-// that was queued there before is persisted or rejected. The zero Barrier is none.
+// Barrier is a mark in one partition of a queue: once it is persisted, so is
+// every message that was queued there before, unless it was rejected. The zero
+// Barrier is none.
 type Barrier struct {
-	Number     int64 // see Epochs.RaiseBarrier
+	Number     int64 // see mirror.Epochs.RaiseBarrier
 	Partition  int   // from 0 to Partitions-1
 	Partitions int
 }
 
-// InboxAge is how long a store remembers the ids of messages that it has
-// persisted.
+// InboxAge is how long a store keeps the ids of messages that it has persisted.
 const InboxAge = 7 * 24 * time.Hour
 
-// MaxMessageAge is how long after its publication a message with reads is
-// persisted. The hour less than InboxAge is for clocks that differ.
+// MaxMessageAge is how long after its publication a message with reads is still
+// persisted. It is an hour less than InboxAge to allow for clock skew.
 const MaxMessageAge = InboxAge - time.Hour
 
-// MayExpire reports whether a store has to look at the age of the message: its
-// ID may have been forgotten since it was persisted, and its reads would then
-// count again. All other actions are told by their version. now may be off by
+// MayExpire reports whether a store has to check the age of the message: its
+// ID may have been pruned since it was persisted, and its reads would then
+// count again. All other actions are idempotent by their version. now may be off by
 // days.
 func (m Message) MayExpire(now time.Time) bool {
 	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
@@ -178,37 +210,35 @@ func Without(messages []Message, ids []string) []Message {
 const MaxMessageIDBytes = 64
 
 // Validate returns an *InvalidError that says what no store could persist of
-// the message or of one of its actions.
+// the message or of one of its actions or comments.
 func (m Message) Validate() error {
 	unfit := func(r rune) bool { return r <= ' ' || r > '~' }
 	if m.ID == "" || len(m.ID) > MaxMessageIDBytes || strings.ContainsFunc(m.ID, unfit) {
 		return &InvalidError{Field: "message id", Reason: fmt.Sprintf(
 			"must be 1 to %d printable characters of ASCII without a space", MaxMessageIDBytes)}
 	}
-	if b := m.Barrier; b != (Barrier{}) && (b.Number < 1 || b.Partition < 0 || b.Partition >= b.Partitions || len(m.Actions) > 0) {
-		return &InvalidError{Field: "barrier", Reason: "must have a number, one of its partitions and no actions"}
+	if b := m.Barrier; b != (Barrier{}) && (b.Number < 1 || b.Partition < 0 || b.Partition >= b.Partitions || len(m.Actions)+len(m.Comments) > 0) {
+		return &InvalidError{Field: "barrier", Reason: "must have a number, one of its partitions and neither actions nor comments"}
+	}
+	if m.Cover != (VideoKey{}) {
+		if len(m.Actions)+len(m.Comments) > 0 || m.Barrier != (Barrier{}) {
+			return &InvalidError{Field: "cover", Reason: "must be the only thing in its message"}
+		}
+		if err := m.Cover.Validate(); err != nil {
+			return err
+		}
 	}
 	for _, a := range m.Actions {
 		if err := a.Validate(); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// SplitBarriers returns the messages that are barriers, and the others. It does
-// not change the argument, and allocates only if there are any.
-func SplitBarriers(messages []Message) (barriers []Barrier, others []Message) {
-	isBarrier := func(m Message) bool { return m.Barrier != (Barrier{}) }
-	if !slices.ContainsFunc(messages, isBarrier) {
-		return nil, messages
-	}
-	for _, m := range messages {
-		if isBarrier(m) {
-			barriers = append(barriers, m.Barrier)
+	for i := range m.Comments {
+		if _, err := m.Comments[i].Check(); err != nil {
+			return err
 		}
 	}
-	return barriers, slices.DeleteFunc(slices.Clone(messages), isBarrier)
+	return nil
 }
 
 // Micros is t as a version: microseconds since 1970.

@@ -13,12 +13,13 @@ func (a Action) Supersedes(b Action) bool {
 }
 
 // Coalesce returns at most one action per state (user, subject, kind): the
-// one with the highest version, the earlier one of equals; reads are added
-// up. A reaction keeps its conditional clears above that version, too: the
+// one with the highest version, the earlier one of equals, of declarations the
+// later one; reads are added up. A reaction keeps its conditional clears above that version, too: the
 // latest of each reaction, behind the other action. The result is in the order
-// of (kind, tenant, user, biz, bizId), which is the order in which every store
-// takes its row locks. The argument is not changed. It is quickest where the
-// actions are in that order already.
+// of (kind, tenant, user, biz, bizId). Within one kind that is the order in which a
+// store locks the rows of its table; the order of the tables is the store's own (see
+// the documentation of package storage/postgres). The argument is not changed.
+// Coalesce is fastest if the actions are in that order already.
 func Coalesce(actions []Action) []Action {
 	order := make([]int32, len(actions)) // sorted in place of the actions, which are large
 	for i := range order {
@@ -31,7 +32,7 @@ func Coalesce(actions []Action) []Action {
 		return cmp.Or(cmp.Compare(actions[i].If, actions[j].If), cmp.Compare(i, j))
 	})
 	out := make([]Action, 0, len(actions))
-	set := int64(0) // the version of the unconditional action on the state under way
+	set := int64(0) // the version of the unconditional action on the current state
 	for _, i := range order {
 		a := &actions[i]
 		last := len(out) - 1
@@ -47,7 +48,7 @@ func Coalesce(actions []Action) []Action {
 			out[last].Times += a.Times
 			out[last].First = min(out[last].First, a.First)
 			out[last].Version = max(out[last].Version, a.Version)
-		case out[last].Version < a.Version:
+		case out[last].Version < a.Version, a.Kind == KindAuthor && out[last].Version == a.Version:
 			out[last] = *a
 		}
 		if a.If == NoReaction {

@@ -21,7 +21,7 @@ func one(t *rapid.T) storage.Action {
 	a := storage.Action{
 		User:    storage.User{Tenant: tenant, UserID: rapid.SampledFrom([]string{"", "ann", "bea"}).Draw(t, "user")},
 		Subject: storage.Subject{Tenant: tenant, Biz: rapid.SampledFrom([]string{"v", "w"}).Draw(t, "biz"), BizID: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "bizId")},
-		Kind:    storage.Kind(rapid.IntRange(1, 3).Draw(t, "kind")),
+		Kind:    storage.Kind(rapid.IntRange(1, 4).Draw(t, "kind")),
 		Version: rapid.Int64Range(1, 9).Draw(t, "version"),
 	}
 	switch a.Kind {
@@ -33,6 +33,9 @@ func one(t *rapid.T) storage.Action {
 		a.FolderID = rapid.SampledFrom([]string{"", "default", "x"}).Draw(t, "folder")
 	case storage.KindRead:
 		a.Times, a.First = rapid.Int64Range(1, 3).Draw(t, "times"), rapid.Int64Range(1, a.Version).Draw(t, "first")
+	case storage.KindFollow:
+		a.Following = rapid.Bool().Draw(t, "following")
+	case storage.KindAuthor: // TestCoalesceKeepsTheLatestDeclaration
 	}
 	return a
 }
@@ -96,4 +99,22 @@ func inKeyOrder(a, b storage.Action) int {
 		cmp.Compare(a.Subject.Biz, b.Subject.Biz), cmp.Compare(a.Subject.BizID, b.Subject.BizID),
 		cmp.Compare(a.If, b.If),
 	)
+}
+
+// Of declarations of one subject the latest is kept, of equal times the later one,
+// whoever the authors are.
+func TestCoalesceKeepsTheLatestDeclaration(t *testing.T) {
+	declare := func(bizID, author string, version int64) storage.Action {
+		return storage.Action{
+			User: storage.User{Tenant: "a"}, Subject: storage.Subject{Tenant: "a", Biz: "v", BizID: bizID},
+			Kind: storage.KindAuthor, Author: author, Version: version,
+		}
+	}
+	got := storage.Coalesce([]storage.Action{
+		declare("2", "ann", 5), declare("1", "ann", 3), declare("2", "bea", 5), declare("1", "bea", 2), declare("2", "cid", 4), declare("3", "", 1),
+	})
+	want := []storage.Action{declare("1", "ann", 3), declare("2", "bea", 5), declare("3", "", 1)}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 }

@@ -1,37 +1,56 @@
-// Package storage is the centre of Ovation: the words every other package
-// speaks (Subject, Action, Counts, Folder …), the roles a database plays for
-// them (Reader, Lister, Persister, Folders, Verifier) and the errors those
-// roles answer with. It holds no database code; each adapter is a package
-// below this one, and all of them pass the one suite in storage/storagetest.
+// Package storage is the centre of Ovation: the domain types that all
+// other packages share (Subject, Action, Counts, Folder …), the roles of a database (Reader, Lister, Persister, Folders, Comments, Accounts, Messages, Videos, Verifier) and their
+// errors. It contains no database code; each adapter is a package
+// below this one, and all of them pass the conformance suite in storage/storagetest.
 //
 // # Invariants
 //
-// Every Store keeps these, whatever lies behind it. The names are those of
-// the tests in storage/storagetest.
+// Every Store has these properties, whatever the database. The names are those of
+// the cases in storage/storagetest.
 //
 //   - I1 Acknowledged is durable. What Persist has returned without an error
-//     survives the death of the process: PersistedSurvivesReopen.
+//     survives a crash of the process: PersistedSurvivesReopen.
 //   - I2 Counts are exact. Every count equals the state rows it counts, and
-//     Verify finds every one that does not: CountsMatchStates,
-//     VerifyFindsAndRepairs, Model.
-//   - I3 Once. A message has its effect once, however often and in whatever
-//     company it is persisted, and of two actions on one state the one with
+//     Verify finds every difference: CountsMatchStates,
+//     FollowersAreCounted, VerifyFindsAndRepairs, Model. The same holds for the counts of
+//     comments: VerifyRecountsComments, ConcurrentCommentersAgree. for the totals
+//     of users: AuthorsReceiveLikes, TotalsCountWhatUsersDo, ConcurrentAuthorsAgree,
+//     VerifyRecountsTotals. and for the counts of unread messages:
+//     UnreadMessagesAreCounted, VerifyRecountsMessages, ConcurrentSendersAgree,
+//     MessagesModel. A video is published with its author and deleted without one, in one
+//     transaction: PublishedVideosHoldWhatTheySay, DeletedVideosLeaveTheirCounts,
+//     PublicationsAreMarked.
+//   - I3 Once. A message takes effect once, however often and with whatever
+//     other messages it is persisted, and of two actions on one state the one with
 //     the higher version wins: RedeliveredMessageCountsOnce,
-//     LatestVersionWins, Model.
+//     LatestVersionWins, LatestDeclarationIsInForce, Model.
+//     A comment with a request id is added once, and a message sent once:
+//     RepeatedRequestAddsOnce, RepeatedRequestSendsOnce. A video is published once, too:
+//     RepeatedPublicationsPublishOnce. An imported comment of a Message is added once:
+//     PastCommentsAreAddedOnce.
 //   - I4a A clear is conditional. A clear of a like removes a like and nothing
-//     else, a clear of a dislike a dislike, in whatever order actions arrive:
+//     else, a clear of a dislike a dislike, in every order of arrival:
 //     ClearsAreConditional, ReactionsMergeInAnyOrder,
 //     TestRegisterIsWhatActionsMakeInOrderOfVersion.
-//   - I5 Never backwards. The version of a subject's counts rises with every
-//     change and never falls: CountVersionsOnlyRise.
+//   - I5 Never backwards. The version of a subject's counts increases with every
+//     change and never decreases: CountVersionsOnlyRise. A reader that follows the changes of
+//     comments by their versions misses none: CommentChangesMissNothing, CommentsModel,
+//     ConcurrentCommentersAgree. A restored database does not reuse
+//     their versions: VersionsAreNotUsedAgain, and neither are the ids of messages,
+//     videos and accounts: MessageNumbersAreNotUsedAgain, VideoNumbersAreNotUsedAgain,
+//     AccountIDsAreNotUsedAgain. The numbers of a user's messages increase in the order
+//     in which they are committed, so that a reader that follows them misses none:
+//     MessagesAreListed, ConcurrentSendersAgree.
 //   - I7 Bounded. Every method that takes many keys answers them in one call,
-//     in the order asked: AnswersInTheOrderAsked. A list examines a bounded
-//     number of rows for a page: ListsOfOneBizExamineBoundedRows.
-//   - I8 Walls. Nothing of one tenant is seen or changed through another, and
-//     nobody lists the private folders of someone else: TenantsAreWalledOff,
-//     PrivateFoldersAreHidden.
+//     in the requested order: AnswersInTheOrderAsked. A list examines a bounded
+//     number of rows for a page: ListsOfOneBizExamineBoundedRows,
+//     WorksAreNewestFirst, PagesOfFriendsExamineBoundedRows, FeedsAreNewestFirst.
+//   - I8 Walls. Nothing of one tenant is visible to or changeable by another, and
+//     no user lists the private folders of another: TenantsAreWalledOff,
+//     PrivateFoldersAreHidden, CommentsAreWalledOff, AccountsAreWalledOff,
+//     MessagesAreWalledOff, VideosAreWalledOff.
 //
-// I4 (read your writes) and I6 (degrade, and say so) are kept by the packages
+// I4 (read your writes) and I6 (degrade, and say so) are properties of the packages
 // worker and resolvers.
 //
 // This package imports the standard library only.

@@ -105,6 +105,9 @@ func ValidateFolderDescription(text string) error {
 // names that differ only in upper and lower case are the same name.
 func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
+// The joiners that emoji and several scripts are written with.
+const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
+
 // validateText allows printable characters, those in also, and the two
 // joiners that emoji and several scripts are written with.
 func validateText(field, s string, most int, also string) error {
@@ -114,7 +117,6 @@ func validateText(field, s string, most int, also string) error {
 	if n := utf8.RuneCountInString(s); n > most {
 		return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d characters long; at most %d are allowed", n, most)}
 	}
-	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	for _, r := range s {
 		fine := unicode.IsGraphic(r) && r != unicode.ReplacementChar // which broken text is read as
 		if !fine && r != zeroWidthNonJoiner && r != zeroWidthJoiner && !strings.ContainsRune(also, r) {

@@ -8,23 +8,25 @@ type Freshness string
 // How fresh counts are.
 const (
 	Live        Freshness = "LIVE"        // as of now
-	Stale       Freshness = "STALE"       // true once; what changed since is not known
-	Unavailable Freshness = "UNAVAILABLE" // not known: the counts are zeros in place of them
+	Stale       Freshness = "STALE"       // outdated, or possibly without the latest changes
+	Unavailable Freshness = "UNAVAILABLE" // not known: the counts are zeros as placeholders
 )
 
-// Counts is how often what was done to one subject. Version is 0 for a
-// subject nobody has touched and rises with every change of a state behind
-// the counts.
+// Counts are the counts of a subject, and its author. Version is 0 for a subject
+// without actions and increases with every change of a counted state or of the
+// author.
 type Counts struct {
-	ReadCount    int64
-	LikeCount    int64
-	DislikeCount int64
-	CollectCount int64
-	Version      int64
+	ReadCount     int64
+	LikeCount     int64
+	DislikeCount  int64
+	CollectCount  int64
+	FollowerCount int64
+	AuthorID      string // empty if the subject has no author
+	Version       int64
 }
 
-// Interactive is a subject as one viewer sees it. The three states are nil
-// where the viewer is anonymous, did no such thing, or did not ask.
+// Interactive is a subject as one viewer sees it. Each of the four states is nil if
+// the viewer is anonymous, has no such state, or did not select it.
 type Interactive struct {
 	Subject
 	Counts
@@ -32,21 +34,31 @@ type Interactive struct {
 	Liked     *Liked
 	Collected *Collected
 	Read      *Read
+	Followed  *Followed
 }
 
-// States is what one user did to one subject. A nil state is one that is not,
-// except that reaction and collection stay known by their versions: the
-// version of the latest action, 0 where there was none.
+// Author returns the author of the subject, nil if there is none.
+func (i *Interactive) Author() *User {
+	if i.AuthorID == "" {
+		return nil
+	}
+	return &User{i.Tenant, i.AuthorID}
+}
+
+// States are the states of one user on one subject; nil means none. Reaction,
+// collection and follow also have the version of the latest action, 0 if there was
+// none.
 type States struct {
 	Liked             *Liked
 	Collected         *Collected
 	Read              *Read
+	Followed          *Followed
 	Reaction          Register // Liked is its value
 	CollectionVersion int64
+	FollowVersion     int64
 	// CountsVersion is the version that the subject's counts had at the same
-	// moment, for whoever keeps a copy of a database's answer: of States and
-	// Windows of a Database, where there was an action of the kinds asked. It is
-	// 0 otherwise.
+	// moment, in answers of a mirror.Database where there was an action of the
+	// kinds asked. It is 0 otherwise.
 	CountsVersion int64
 }
 
@@ -76,7 +88,28 @@ func (c *Collected) At() time.Time { return Time(c.Version) }
 // FolderKey names the folder it lies in.
 func (c *Collected) FolderKey() FolderKey { return FolderKey{c.User, c.FolderID} }
 
-// Read is how often and when one user read one subject.
+// Followed says that one user follows one subject.
+type Followed struct {
+	User    User
+	Subject Subject
+	Version int64
+}
+
+// At is when the user began to follow the subject.
+func (f *Followed) At() time.Time { return Time(f.Version) }
+
+// Friend is a user who follows another one and is followed back.
+type Friend struct {
+	Of       User // whose friend the user is
+	User     User
+	Version  int64    // of the later of the two follows
+	Position Position // in the list that was searched (FriendsQuery)
+}
+
+// Since is when the two began to follow each other.
+func (f *Friend) Since() time.Time { return Time(f.Version) }
+
+// Read is how often and when a user has read a subject.
 type Read struct {
 	User    User
 	Subject Subject

@@ -2,16 +2,17 @@ package storage
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 )
 
-// Node is whatever can be fetched again by an id.
+// Node is an object that can be fetched by its id.
 type Node interface {
 	// ID is opaque, stable and unique among everything that is stored.
 	ID() string
 }
 
-// NodeType is the first letter of what an id stands for.
+// NodeType is a letter for what an id stands for.
 type NodeType byte
 
 // The types of Node.
@@ -22,16 +23,28 @@ const (
 	NodeRead        NodeType = 'R'
 	NodeFolder      NodeType = 'F'
 	NodeUser        NodeType = 'U'
+	NodeComment     NodeType = 'M'
+	NodeFollowed    NodeType = 'W'
+
+	NodeMessage      NodeType = 'G'
+	NodeConversation NodeType = 'V'
+	NodeVideo        NodeType = 'P'
 )
 
-// NodeRef is what an id names. Which fields are set depends on Type: of an
-// Interactive the subject, of a User the user, of a Folder user and folder id,
-// of all others user and subject.
+// NodeRef is the key of a node. Which fields are set depends on Type: for an Interactive
+// the subject, for a User the user, for a Folder user and folder id, for a Comment the
+// comment, for a Message the message, for a Conversation the conversation, for a Video
+// the video, for all others user and subject.
 type NodeRef struct {
 	Type     NodeType
 	User     User
 	Subject  Subject
 	FolderID string
+	Comment  CommentKey
+	Message  MessageKey
+
+	Conversation ConversationKey
+	Video        VideoKey
 }
 
 // FolderKey is the key of the folder that the id of a Folder names.
@@ -43,17 +56,36 @@ func (i *Interactive) ID() string { return subjectID(i.Subject) }
 // ID of the user.
 func (u User) ID() string { return nodeID(NodeUser, u.Tenant, u.UserID) }
 
-// ID of the reaction, the same whatever the reaction is.
+// ID of the state, whatever the reaction.
 func (l *Liked) ID() string { return stateNodeID(NodeLiked, l.User, l.Subject) }
 
-// ID of the item, the same whatever folder it lies in.
+// ID of the item, whatever its folder.
 func (c *Collected) ID() string { return stateNodeID(NodeCollected, c.User, c.Subject) }
 
-// ID of what was read.
+// ID of the read state.
 func (r *Read) ID() string { return stateNodeID(NodeRead, r.User, r.Subject) }
+
+// ID of the follow.
+func (f *Followed) ID() string { return stateNodeID(NodeFollowed, f.User, f.Subject) }
 
 // ID of the folder.
 func (f *Folder) ID() string { return nodeID(NodeFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID) }
+
+// ID of the comment.
+func (c *Comment) ID() string { return nodeID(NodeComment, c.Subject.Tenant, c.CommentID()) }
+
+// ID of the message.
+func (m *DirectMessage) ID() string {
+	return nodeID(NodeMessage, m.From.Tenant, m.From.UserID, m.To.UserID, strconv.FormatInt(m.Number, 10))
+}
+
+// ID of the conversation.
+func (c *Conversation) ID() string {
+	return nodeID(NodeConversation, c.Owner.Tenant, c.Owner.UserID, c.With.UserID)
+}
+
+// ID of the video.
+func (v *Video) ID() string { return nodeID(NodeVideo, v.Author.Tenant, v.VideoID()) }
 
 // ParseNodeID takes an id apart. Whatever is not an id that an ID method could
 // have made is ErrNotFound.
@@ -72,9 +104,29 @@ func ParseNodeID(id string) (NodeRef, error) {
 		ref.Subject = Subject{parts[0], parts[1], parts[2]}
 	case ref.Type == NodeUser && len(parts) == 2:
 		ref.User = User{parts[0], parts[1]}
+	case ref.Type == NodeComment && len(parts) == 2:
+		id, ok := ParseCommentID(parts[1])
+		if !ok {
+			return NodeRef{}, ErrNotFound
+		}
+		ref.Comment = CommentKey{parts[0], id}
+	case ref.Type == NodeVideo && len(parts) == 2:
+		number, ok := ParseCommentID(parts[1])
+		if !ok {
+			return NodeRef{}, ErrNotFound
+		}
+		ref.Video = VideoKey{parts[0], number}
+	case ref.Type == NodeMessage && len(parts) == 4:
+		number, ok := ParseCommentID(parts[3])
+		if !ok {
+			return NodeRef{}, ErrNotFound
+		}
+		ref.Message = MessageKey{User{parts[0], parts[1]}, User{parts[0], parts[2]}, number}
+	case ref.Type == NodeConversation && len(parts) == 3:
+		ref.Conversation = ConversationKey{User{parts[0], parts[1]}, User{parts[0], parts[2]}}
 	case ref.Type == NodeFolder && len(parts) == 3:
 		ref.User, ref.FolderID = User{parts[0], parts[1]}, parts[2]
-	case len(parts) == 4 && (ref.Type == NodeLiked || ref.Type == NodeCollected || ref.Type == NodeRead):
+	case len(parts) == 4 && (ref.Type == NodeLiked || ref.Type == NodeCollected || ref.Type == NodeRead || ref.Type == NodeFollowed):
 		ref.User, ref.Subject = User{parts[0], parts[1]}, Subject{parts[0], parts[2], parts[3]}
 	default:
 		return NodeRef{}, ErrNotFound
@@ -86,6 +138,18 @@ func ParseNodeID(id string) (NodeRef, error) {
 }
 
 func (r NodeRef) validate() error {
+	if r.Type == NodeComment {
+		return ValidateTenant(r.Comment.Tenant)
+	}
+	if r.Type == NodeVideo {
+		return r.Video.Validate()
+	}
+	if r.Type == NodeMessage {
+		return r.Message.Conversation(r.Message.From).Validate()
+	}
+	if r.Type == NodeConversation {
+		return r.Conversation.Validate()
+	}
 	if r.Type != NodeUser && r.Type != NodeFolder {
 		if err := r.Subject.Validate(); err != nil {
 			return err

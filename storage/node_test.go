@@ -20,7 +20,17 @@ func TestNodeIDsNameWhatTheyWereMadeOf(t *testing.T) {
 		"reaction":   {&storage.Liked{User: user, Subject: subject}, storage.NodeRef{Type: storage.NodeLiked, User: user, Subject: subject}},
 		"collection": {&storage.Collected{User: user, Subject: subject, FolderID: "x"}, storage.NodeRef{Type: storage.NodeCollected, User: user, Subject: subject}},
 		"read":       {&storage.Read{User: user, Subject: subject}, storage.NodeRef{Type: storage.NodeRead, User: user, Subject: subject}},
-		"folder":     {&storage.Folder{Owner: user, FolderID: storage.DefaultFolderID}, storage.NodeRef{Type: storage.NodeFolder, User: user, FolderID: storage.DefaultFolderID}},
+		"comment":    {&storage.Comment{Subject: subject, Number: 42}, storage.NodeRef{Type: storage.NodeComment, Comment: storage.CommentKey{Tenant: "acme", CommentID: 42}}},
+		"follow":     {&storage.Followed{User: user, Subject: subject}, storage.NodeRef{Type: storage.NodeFollowed, User: user, Subject: subject}},
+		"message": {
+			&storage.DirectMessage{From: user, To: storage.User{Tenant: "acme", UserID: "b"}, Number: 42},
+			storage.NodeRef{Type: storage.NodeMessage, Message: storage.MessageKey{From: user, To: storage.User{Tenant: "acme", UserID: "b"}, Number: 42}},
+		},
+		"conversation": {
+			&storage.Conversation{Owner: user, With: storage.User{Tenant: "acme", UserID: "b"}},
+			storage.NodeRef{Type: storage.NodeConversation, Conversation: storage.ConversationKey{Owner: user, With: storage.User{Tenant: "acme", UserID: "b"}}},
+		},
+		"folder": {&storage.Folder{Owner: user, FolderID: storage.DefaultFolderID}, storage.NodeRef{Type: storage.NodeFolder, User: user, FolderID: storage.DefaultFolderID}},
 	}
 	seen := map[string]string{}
 	for name, tt := range tests {
@@ -54,6 +64,8 @@ func FuzzParseNodeID(f *testing.F) {
 	f.Add((&storage.Interactive{Subject: storage.Subject{Tenant: "t", Biz: "video", BizID: "1"}}).ID())
 	f.Add(storage.User{Tenant: "t", UserID: "u"}.ID())
 	f.Add((&storage.Folder{Owner: storage.User{Tenant: "t", UserID: "u"}, FolderID: "default"}).ID())
+	f.Add((&storage.DirectMessage{From: storage.User{Tenant: "t", UserID: "u"}, To: storage.User{Tenant: "t", UserID: "v"}, Number: 1}).ID())
+	f.Add((&storage.Conversation{Owner: storage.User{Tenant: "t", UserID: "u"}, With: storage.User{Tenant: "t", UserID: "v"}}).ID())
 	f.Add((&storage.Liked{User: storage.User{Tenant: "t", UserID: "u"}, Subject: storage.Subject{Tenant: "t", Biz: "b", BizID: "1"}}).ID())
 	f.Fuzz(func(t *testing.T, id string) {
 		ref, err := storage.ParseNodeID(id)
@@ -73,8 +85,16 @@ func FuzzParseNodeID(f *testing.F) {
 			node = &storage.Folder{Owner: ref.User, FolderID: ref.FolderID}
 		case storage.NodeLiked:
 			node = &storage.Liked{User: ref.User, Subject: ref.Subject}
+		case storage.NodeComment:
+			node = &storage.Comment{Subject: storage.Subject{Tenant: ref.Comment.Tenant}, Number: ref.Comment.CommentID}
+		case storage.NodeMessage:
+			node = &storage.DirectMessage{From: ref.Message.From, To: ref.Message.To, Number: ref.Message.Number}
+		case storage.NodeConversation:
+			node = &storage.Conversation{Owner: ref.Conversation.Owner, With: ref.Conversation.With}
 		case storage.NodeCollected:
 			node = &storage.Collected{User: ref.User, Subject: ref.Subject}
+		case storage.NodeFollowed:
+			node = &storage.Followed{User: ref.User, Subject: ref.Subject}
 		case storage.NodeRead:
 			node = &storage.Read{User: ref.User, Subject: ref.Subject}
 		default:

@@ -23,8 +23,7 @@ func (c Clears) Latest() int64 { return max(c[Like-1], c[Dislike-1]) }
 // that does not apply now may still apply to an action that arrives later with
 // a lower version.
 type Register struct {
-	// Value is the reaction. It is NoReaction where nothing was set or a clear
-	// removed it.
+	// Value is the reaction: NoReaction if none was set or a clear has removed it.
 	Value Reaction
 	// Set is the version of the latest unconditional action, 0 if there was none.
 	Set int64
@@ -32,8 +31,7 @@ type Register struct {
 	Clears Clears
 }
 
-// RegisterOf returns what a single action of KindReaction makes of an empty
-// Register.
+// RegisterOf returns the Register that results from a single action of KindReaction.
 func RegisterOf(a *Action) (r Register) {
 	if a.If == NoReaction {
 		return Register{Value: a.Reaction, Set: a.Version}
@@ -67,7 +65,7 @@ func (r Register) Join(other Register) Register {
 // Covers reports whether other holds nothing that r lacks.
 func (r Register) Covers(other Register) bool { return r.Join(other) == r }
 
-// Liked returns the reaction as a state, nil where there is none.
+// Liked returns the reaction as a state, nil if there is none.
 func (r Register) Liked(key StateKey) *Liked {
 	if r.Value == NoReaction {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Store is every role together. An adapter implements all of them; whoever
-// uses one asks for no more roles than it needs. All methods are safe for
-// concurrent use, take many keys at once and answer in the order asked.
+// Store combines all roles. An adapter implements all of them; its users
+// require only the roles they need. All methods are safe for concurrent use,
+// take many keys at once and return results in the order of the keys.
 //
 // Every method may return ErrUnavailable.
 type Store interface {
@@ -15,9 +15,13 @@ type Store interface {
 	Lister
 	Persister
 	Folders
+	Comments
+	Accounts
+	Messages
+	Videos
 	Verifier
-	// Secret returns 32 random bytes that are made when the name is first
-	// asked for and stay the same for every process on this store.
+	// Secret returns 32 random bytes that are generated at the first request
+	// for the name and are the same for every process on this store.
 	Secret(ctx context.Context, name string) ([]byte, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
@@ -26,79 +30,113 @@ type Store interface {
 	Close() error
 }
 
-// Reader looks things up by key.
+// Reader looks up objects by key.
 type Reader interface {
-	// Interactives returns the counts of each subject and, of the kinds asked,
-	// what the viewer did to it. The anonymous viewer did nothing. An unknown
-	// subject has zero counts. Subjects may repeat; all are of the viewer's
-	// tenant, anything else is ErrInvalid.
+	// Interactives returns the counts of each subject and the viewer's states
+	// of the given kinds. The anonymous viewer has no states. An unknown
+	// subject has zero counts. Subjects may repeat. All must be of the viewer's
+	// tenant; otherwise the error is ErrInvalid.
 	Interactives(ctx context.Context, viewer User, subjects []Subject, kinds Kinds) ([]Interactive, error)
-	// States returns what each user did to each subject, of the kinds asked.
-	// A key of two tenants is ErrInvalid.
+	// States returns the states of each user on each subject, of the given
+	// kinds. A key of two tenants is ErrInvalid.
 	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
-	// FoldersOf returns each folder, nil where there is none. A default folder
-	// that is not made yet is returned as it would be made now. Visibility is
-	// the caller's matter.
+	// FoldersOf returns each folder, nil if there is none. A default folder
+	// that does not exist yet is returned as it would be created now. The caller
+	// checks visibility.
 	FoldersOf(ctx context.Context, keys []FolderKey) ([]*Folder, error)
+	// TotalsOf returns the totals of each user; zeros for an unknown one.
+	TotalsOf(ctx context.Context, users []User) ([]UserTotals, error)
 }
 
-// Position is a place in a list: of the entry with this Version (or, for
-// folders, creation time) and these tie-breakers. The zero Position is the
-// place before the first entry.
+// Position is a position in a list: that of the entry with these values of the columns
+// by which the list is sorted. The zero Position is before the first entry.
 type Position struct {
+	// Version is what a list is sorted by first: of likes, follows and items the version
+	// of the state, of friends that of the follow in the list that is searched, of
+	// reads Last, of works Since and of folders Created. Of comments it is the number,
+	// in the order Top the like count; of videos and messages the number, and of
+	// conversations that of the latest message.
 	Version int64
-	Biz     string // lists of subjects only
-	ID      string // the bizId, the user's id or the folder's id
+	// Biz is set in lists of subjects only, and of friends if what the user follows is
+	// searched.
+	Biz string
+	// ID breaks ties: the bizId, the id of the user or of the folder or, of comments in
+	// the order Top, that of the comment. It is empty where Version is unique.
+	ID string
 }
 
-// Page asks for the First entries that follow After.
+// Page selects the First entries that follow After.
 type Page struct {
 	After Position
 	First int // at least 1
 }
 
-// MaxListScan is how many rows a query of a list examines at most for one page,
-// unless First is more. It matters where a filter (Biz) has no index of its own:
+// MaxListScan is the maximum number of rows that a query of a list examines for one
+// page, unless First is larger. It matters if a filter (Biz) has no index of its own:
 // rows that the filter rejects count as well.
 const MaxListScan = 500
 
-// MaxScan is how many rows are examined for this page at most.
+// MaxScan is the maximum number of rows that are examined for this page.
 func (p Page) MaxScan() int { return max(p.First, MaxListScan) }
 
 // ListPage is a page of a list.
 type ListPage[E any] struct {
 	Entries []E
-	// Resume is set where MaxListScan rows were examined before the page was
+	// Resume is set if MaxListScan rows were examined before the page was
 	// full. More entries may follow this position, which need not be that of an
-	// entry. It is zero where the page is full and where the list has ended.
+	// entry. It is zero if the page is full or the list has ended.
 	Resume Position
+	// Version is where a reader continues that follows changes: the page includes every
+	// change up to it. Of a list of the comments or replies of one subject it is
+	// CommentCount.Version, of a list of conversations the number of the owner's latest
+	// message. It is 0 for all other lists; one that spans subjects has no such version.
+	Version int64
 }
 
 // The lists. Each is comparable, so that it can key a batch.
 type (
-	// LikersQuery lists who likes a subject.
+	// LikersQuery lists the likes on a subject.
 	LikersQuery struct {
 		Subject Subject
 		Page
 	}
-	// LikesQuery lists what a user likes, of one biz if it is set.
+	// LikesQuery lists the likes of a user, of one biz if it is set.
 	LikesQuery struct {
 		User User
 		Biz  string
 		Page
 	}
-	// ItemsQuery lists what lies in a folder.
+	// ItemsQuery lists the items of a folder.
 	ItemsQuery struct {
 		Folder FolderKey
 		Page
 	}
-	// FoldersQuery lists a user's folders, the public ones only if asked.
+	// FoldersQuery lists a user's folders, optionally only the public ones.
 	FoldersQuery struct {
 		Owner      User
 		PublicOnly bool
 		Page
 	}
-	// ReadsQuery lists what a user has read, of one biz if it is set.
+	// FollowersQuery lists the followers of a subject.
+	FollowersQuery struct {
+		Subject Subject
+		Page
+	}
+	// FollowingQuery lists the follows of a user, of one biz if it is set.
+	FollowingQuery struct {
+		User User
+		Biz  string
+		Page
+	}
+	// FriendsQuery lists the users whom a user follows and who follow the user
+	// back. The shorter of two lists is searched: what the user follows, or the
+	// user's followers, by the totals of the user. The first page decides; a later one continues in the list
+	// that its position is of, which has a Biz in the former only.
+	FriendsQuery struct {
+		User User
+		Page
+	}
+	// ReadsQuery lists the read history of a user, of one biz if it is set.
 	ReadsQuery struct {
 		User User
 		Biz  string
@@ -108,7 +146,9 @@ type (
 
 // Lister pages through lists. Each method answers many queries in one call.
 // Every list is newest first: by version (folders: by creation, reads: by the
-// last read), then by biz, then by id, all descending. An entry that does not
+// last read, friends: by the follow that is in the list searched, works: by when
+// they became the user's), then by biz,
+// then by id, all descending. An entry that does not
 // change while a list is paged through appears exactly once, whatever else is
 // written in between. The rows that a query examines are bounded (MaxListScan): a page may be
 // short, or empty, and still have a position to resume from. Access rights are
@@ -119,16 +159,21 @@ type Lister interface {
 	Items(ctx context.Context, queries []ItemsQuery) ([]ListPage[Collected], error)
 	ListFolders(ctx context.Context, queries []FoldersQuery) ([]ListPage[Folder], error)
 	Reads(ctx context.Context, queries []ReadsQuery) ([]ListPage[Read], error)
+	Followers(ctx context.Context, queries []FollowersQuery) ([]ListPage[Followed], error)
+	Following(ctx context.Context, queries []FollowingQuery) ([]ListPage[Followed], error)
+	Friends(ctx context.Context, queries []FriendsQuery) ([]ListPage[Friend], error)
+	Works(ctx context.Context, queries []WorksQuery) ([]ListPage[Work], error)
 }
 
-// StateChange is a state that a transaction has really changed.
+// StateChange is a state that a transaction has changed.
 type StateChange struct {
 	User    User
 	Subject Subject
 	Kind    Kind
-	// Of KindReaction and KindCollection: before and after.
-	OldReaction, Reaction Reaction
-	OldFolderID, FolderID string
+	// Of KindReaction, KindCollection and KindFollow: before and after.
+	OldReaction, Reaction   Reaction
+	OldFolderID, FolderID   string
+	OldFollowing, Following bool
 	// Version is that of the latest action that the state includes.
 	Version int64
 	// Register is all that is stored of KindReaction; Reaction is its value,
@@ -142,14 +187,14 @@ func (c *StateChange) Include(r Register) {
 	c.Reaction, c.Version = c.Register.Value, c.Register.Version()
 }
 
-// ChangesOf returns what coalesced actions other than reads ask for, as one
-// change for each state, without what was there before.
+// ChangesOf returns the changes that coalesced actions other than reads and
+// declarations request, one for each state, without the old states.
 func ChangesOf(coalesced []Action) []StateChange {
 	out := make([]StateChange, 0, len(coalesced))
 	for i := range coalesced {
 		a := &coalesced[i]
 		if i == 0 || compareState(&coalesced[i-1], a) != 0 {
-			out = append(out, StateChange{User: a.User, Subject: a.Subject, Kind: a.Kind, FolderID: a.FolderID, Version: a.Version})
+			out = append(out, StateChange{User: a.User, Subject: a.Subject, Kind: a.Kind, FolderID: a.FolderID, Following: a.Following, Version: a.Version})
 		}
 		if a.Kind == KindReaction {
 			out[len(out)-1].Include(RegisterOf(a))
@@ -164,100 +209,180 @@ type SubjectCounts struct {
 	Counts
 }
 
-// Outcome is what one transaction did.
+// Outcome is the result of one transaction.
 type Outcome struct {
-	// Applied has an entry for each state of KindReaction and KindCollection
-	// that an action of a new message was meant for, changed or not: the latest
-	// word on it. They are in the order of Coalesce; the old state of one that
-	// did not change is the present one.
+	// Applied has the latest value of each state that an action of a new message
+	// addressed, whether or not it changed, except those of KindRead and KindAuthor.
+	// Entries are in the order of Coalesce. For an unchanged state, the old value
+	// equals the new one.
 	Applied []StateChange
-	// Counts are the new counts of each subject of which a state changed, and
-	// the present ones of the subjects of skipped messages: whoever persisted
-	// those may have died before anyone was told. They are in the order of
-	// tenant, biz and bizId.
+	// Counts are the new counts of each subject of which a state or the author changed, and
+	// the present ones of the subjects of skipped messages: the process that
+	// persisted those may have died before it published them. They are in the order
+	// of tenant, biz and bizId.
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
-	// Expired are the ids of the messages of which nothing was persisted: they
+	// Expired are the ids of messages that were not persisted: they
 	// were published longer ago than MaxMessageAge, by the store's clock, are not
-	// in the inbox and hold reads. They may have been persisted before.
+	// in the inbox and contain reads. They may have been persisted before.
 	Expired []string
-	// Epoch is the epoch of the mirror in which the transaction commits, 0
-	// while there is none: there is nothing to mark then.
+	// Epoch is the epoch of the mirror in which the transaction of a
+	// mirror.Database commits, 0 while there is none: there is nothing to mark then.
 	Epoch int64
-	// At is when the transaction was about to commit, by the clock of this
+	// At is when that transaction was about to commit, by the clock of this
 	// process. It is zero when Mark is called.
 	At time.Time
 }
 
 // Mark is called within a transaction, when all its rows are written and
 // locked, just before it commits. An error rolls the transaction back. It may
-// be called again with another Outcome when a transaction is tried again.
+// be called again with another Outcome when a transaction is retried.
 type Mark func(ctx context.Context, outcome Outcome) error
 
 // Persister makes actions durable.
 type Persister interface {
 	// Persist applies every message that is not in the inbox and has not expired,
 	// in one transaction: states take the highest version and reactions are merged
-	// as Register says, counts move by what the states really changed, and each
-	// subject with a changed state gets its next count version. A collection into
-	// a folder that was deleted later
-	// goes where the items of that folder went, or nowhere where they were
-	// uncollected, with the version that it has. Into any other folder that is
-	// not there it goes to the user's default folder, which is made if need be.
-	// The same call may be repeated at any time.
+	// by Register, counts and the totals of users change by the actual changes
+	// of states, and each subject with a changed state or author gets its next
+	// count version. A collection into a folder that was deleted later follows the
+	// items of that folder, or is dropped if they were uncollected, and keeps its
+	// version. A collection into any other missing folder goes to the user's default
+	// folder, which is created if necessary. The same call may be repeated at any
+	// time.
 	//
-	// A barrier is recorded as passed, in the same transaction, if it is the
-	// latest that was raised. It does not enter the inbox and is not counted as
-	// skipped.
+	// The comments of a new message are added in the order of their times, after
+	// which their ids follow the order of all comments (see PastComment); one whose
+	// time is ahead of the store's clock gets a current id.
 	//
-	// The actions are valid (Action.Validate); an invalid one is an
+	// Actions and comments are valid (Message.Validate); an invalid one is an
 	// *InvalidError and nothing is persisted. mark may be nil.
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether it was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
-	// Prune forgets the ids of messages that were persisted longer ago than the
-	// age, by the store's clock, except those kept forever, and returns how
-	// many. It also forgets where the items of folders went that were deleted
-	// longer ago.
+	// Prune removes the ids of messages that were persisted longer ago than the
+	// age, by the store's clock, except those kept forever, and returns their
+	// number. It also removes the records of folders that were deleted longer ago.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
-// MaxFolderHops is how many deletions a collection follows, from a folder to the
-// one its items went to, before it goes to the default folder.
+// MaxFolderHops is the number of deletions that a collection follows, from a folder
+// to the one its items were moved to, before it goes to the default folder.
 const MaxFolderHops = 20
 
-// Folders changes folders. All of it is written before it returns.
+// Folders changes folders. Changes are committed before a method returns.
 type Folders interface {
-	// CreateFolder makes a folder (and before it the owner's default one) and
+	// CreateFolder creates a folder (and first the owner's default folder) and
 	// returns it. Owner, Name, Description, Public and Created are taken from
 	// the argument. Errors: ErrInvalid, ErrNameTaken, ErrTooManyFolders.
 	CreateFolder(ctx context.Context, folder Folder) (*Folder, error)
 	// UpdateFolder changes a folder at the given time and returns it. The
-	// default folder is made if need be. Errors: ErrInvalid, ErrNotFound,
+	// default folder is created if necessary. Errors: ErrInvalid, ErrNotFound,
 	// ErrNameTaken.
 	UpdateFolder(ctx context.Context, key FolderKey, change FolderChange, at time.Time) (*Folder, error)
 	// EmptyFolder moves up to limit items of a folder to another folder of the
-	// same owner, or uncollects them where moveTo is empty, in one
-	// transaction as Persist does, each with its version + 1: what its owner
-	// did with it since, and is still on its way, stays newer. It returns how
-	// many items it took; fewer than limit means that the folder is empty. A
-	// default folder that is moved to is made as of the given time. Errors:
+	// same owner, or uncollects them if moveTo is empty, in one
+	// transaction as Persist does, each with its version + 1: later actions of
+	// the owner that are still queued remain newer. It returns the number of items
+	// it took; fewer than limit means that the folder is empty. A
+	// default folder as the target is created as of the given time. Errors:
 	// ErrNotFound for either folder, ErrInvalid if they are the same.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
-	// DeleteFolder removes an empty folder at the given time and remembers
-	// where its items went, as of EmptyFolder: a collection into it that is
-	// older and still on its way then goes there, too. Errors: ErrNotFound for
-	// either folder, ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid where moveTo
+	// DeleteFolder removes an empty folder at the given time and records
+	// where EmptyFolder moved its items: an older collection into it that is
+	// still queued then goes there, too. Errors: ErrNotFound for
+	// either folder, ErrDefaultFolder, ErrFolderNotEmpty, ErrInvalid if moveTo
 	// is the same folder.
 	DeleteFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time) error
 }
 
-// Difference is one stored count that does not equal what it counts.
+// CommentReader looks up comments.
+type CommentReader interface {
+	// CommentsOf returns each comment, nil if none with that key is listed.
+	CommentsOf(ctx context.Context, keys []CommentKey) ([]*Comment, error)
+	// CommentCounts returns the counts of each subject; zeros for an unknown one.
+	CommentCounts(ctx context.Context, subjects []Subject) ([]CommentCount, error)
+	// ListComments pages through listed comments.
+	ListComments(ctx context.Context, queries []CommentsQuery) ([]ListPage[Comment], error)
+	// CommentChanges returns changed comments. A comment that changed twice is returned
+	// once, in its current state.
+	CommentChanges(ctx context.Context, query CommentChangesQuery) ([]Comment, error)
+}
+
+// Comments stores comments. Changes are committed before a method returns, and visible to
+// every later call of any store on the same database.
+type Comments interface {
+	CommentReader
+	// AddComments adds comments in one transaction, in this order, and returns the result
+	// of each: one that cannot be added does not prevent the others. Errors of one:
+	// ErrInvalid, also for a reply to a reply and for a request id that was used for
+	// another comment; ErrNotFound if the comment that it replies to does not exist, is
+	// deleted, or is on another subject.
+	//
+	// Repeating a call without request ids adds the comments again.
+	AddComments(ctx context.Context, comments []NewComment) ([]AddedComment, error)
+	// EditComment changes the text of a comment and returns it. Errors: ErrInvalid;
+	// ErrNotFound if the comment does not exist, is deleted, or the user may not change
+	// it.
+	EditComment(ctx context.Context, change CommentChange, text string) (*Comment, error)
+	// DeleteComment removes text and author of a comment and returns what is left. A
+	// deleted comment disappears from all lists when its last reply is deleted. Errors:
+	// ErrNotFound as for EditComment.
+	DeleteComment(ctx context.Context, change CommentChange) (*Comment, error)
+}
+
+// MessageReader looks messages up. The caller checks whose they are.
+type MessageReader interface {
+	// ConversationsOf returns each conversation, nil if there is no message.
+	ConversationsOf(ctx context.Context, keys []ConversationKey) ([]*Conversation, error)
+	// MessagesOf returns each message, nil if there is none.
+	MessagesOf(ctx context.Context, keys []MessageKey) ([]*DirectMessage, error)
+	// ListConversations pages through conversations. One that gets a message while
+	// it is paged through moves to the front.
+	ListConversations(ctx context.Context, queries []ConversationsQuery) ([]ListPage[Conversation], error)
+	// ListMessages pages through messages.
+	ListMessages(ctx context.Context, queries []MessagesQuery) ([]ListPage[DirectMessage], error)
+	// LatestMessages returns the number of the latest message that each user has
+	// sent or received, 0 if there is none.
+	LatestMessages(ctx context.Context, users []User) ([]int64, error)
+	// MessagesAfter returns the messages that a user has sent and received. Messages that
+	// are not committed yet get higher numbers than all those returned.
+	MessagesAfter(ctx context.Context, query MailboxQuery) ([]DirectMessage, error)
+}
+
+// Messages stores messages. Changes are committed before a method returns, and visible to
+// every later call of any store on the same database.
+type Messages interface {
+	MessageReader
+	// AddMessages adds messages in one transaction, in this order, and returns the
+	// result of each: one that cannot be added does not keep the others from it.
+	// Errors of one: ErrInvalid, also for a request id that was used for something
+	// else.
+	//
+	// Repeating a call without request ids adds the messages again.
+	AddMessages(ctx context.Context, messages []NewMessage) ([]AddedMessage, error)
+	// MarkRead marks the messages up to a number as read and returns the conversation.
+	// The number need not be that of a message; one above the latest stands for the
+	// latest. Read messages stay read. Errors: ErrNotFound if the conversation has no
+	// message.
+	MarkRead(ctx context.Context, key ConversationKey, upTo int64) (*Conversation, error)
+}
+
+// Difference is a stored count that differs from the recount.
 type Difference struct {
 	Subject Subject   // of a subject's count
 	Folder  FolderKey // of a folder's item count
-	// Count is readCount, likeCount, dislikeCount, collectCount or itemCount.
+	User    User      // of a user's total
+	// Conversation is set for unread, the number of unread messages of its owner.
+	Conversation ConversationKey
+	// Count is readCount, likeCount, dislikeCount, collectCount, followerCount,
+	// commentCount, itemCount or unread; of a comment, as a subject, also replyCount,
+	// topCount, the copy of its likeCount that the order Top follows, and listed, which
+	// is 1 where lists include it. It is
+	// commentVersion where the version of a subject's comments is below that of one of
+	// them, which is what was counted. Of a user it is
+	// likes, following, collections, comments, works or likesReceived.
 	// It is "folder" for a folder that does not exist and yet holds items:
 	// none stored, so many counted. Repair moves them to the default folder.
 	Count   string
@@ -265,11 +390,11 @@ type Difference struct {
 	Counted int64
 }
 
-// Verifier recounts.
+// Verifier recounts the stored counts.
 type Verifier interface {
-	// Verify recounts everything as of one moment, reports each difference in
-	// the order of the keys and, with repair, sets the stored count to the
-	// counted one (and the subject's version one higher). It returns how many
-	// counts it compared. An error of report ends it and is returned.
+	// Verify recounts everything in one snapshot, reports each difference in the order of
+	// the keys and, with repair, sets the stored count to the counted one (and increases
+	// the version of the subject by one). It returns how many counts it compared. An
+	// error of report stops it and is returned.
 	Verify(ctx context.Context, repair bool, report func(Difference) error) (int64, error)
 }

@@ -13,7 +13,10 @@ const (
 	MaxIDBytes     = 128 // a content's id or a user's id
 )
 
-// DefaultTenant is the tenant of whoever names none.
+// BizUser is the kind of content that people are: the bizId is the user's id.
+const BizUser = "user"
+
+// DefaultTenant is the tenant of requests that name none.
 const DefaultTenant = "default"
 
 // Subject is anything that can be interacted with. It needs no registration.
@@ -24,13 +27,16 @@ type Subject struct {
 	BizID  string // its id in the owner's system
 }
 
-// User is somebody within a tenant. The zero UserID is the anonymous visitor.
+// User is a user of a tenant. The zero UserID is the anonymous user.
 type User struct {
 	Tenant string
 	UserID string
 }
 
-// Anonymous reports whether nobody is named.
+// Subject returns the user as a subject that others interact with.
+func (u User) Subject() Subject { return Subject{u.Tenant, BizUser, u.UserID} }
+
+// Anonymous reports whether the user is the anonymous one.
 func (u User) Anonymous() bool { return u.UserID == "" }
 
 // Validate returns an *InvalidError that names the first part of s that is
@@ -64,7 +70,7 @@ func ValidateTenant(tenant string) error {
 		return nil
 	}
 	return &InvalidError{Field: "tenant", Reason: fmt.Sprintf(
-		"must be 1 to %d of a-z, 0-9, _ and -, starting with a letter or a digit", MaxTenantBytes)}
+		"must be 1 to %d characters of a-z, 0-9, _ and -, starting with a letter or a digit", MaxTenantBytes)}
 }
 
 // ValidateBiz checks a kind of content: 1 to 32 of a–z, 0–9, "_" and "-",
@@ -74,7 +80,7 @@ func ValidateBiz(biz string) error {
 		return nil
 	}
 	return &InvalidError{Field: "biz", Reason: fmt.Sprintf(
-		"must be 1 to %d of a-z, 0-9, _ and -, starting with a letter", MaxBizBytes)}
+		"must be 1 to %d characters of a-z, 0-9, _ and -, starting with a letter", MaxBizBytes)}
 }
 
 // ValidateUserID checks the id of a user who is not anonymous: 1 to 128 bytes

@@ -84,8 +84,16 @@ func TestActionsOutOfBoundsAreNamed(t *testing.T) {
 		"read no times":           {func(a *storage.Action) { a.Times = 0 }, "times"},
 		"read never":              {func(a *storage.Action) { a.First = 0 }, "times"},
 		"read last before first":  {func(a *storage.Action) { a.First = 6 }, "times"},
-		"of no kind":              {func(a *storage.Action) { a.Kind = 0 }, "kind"},
-		"of an unknown kind":      {func(a *storage.Action) { a.Kind = 4 }, "kind"},
+		"of no kind":              {func(a *storage.Action) { *a = of(0) }, "kind"},
+		"of an unknown kind":      {func(a *storage.Action) { *a = of(99) }, "kind"},
+		"a follow":                {func(a *storage.Action) { *a = of(storage.KindFollow); a.Following = true }, ""},
+		"an unfollow":             {func(a *storage.Action) { *a = of(storage.KindFollow) }, ""},
+		"a follow of a user":      {func(a *storage.Action) { *a = of(storage.KindFollow); a.Following, a.Subject.Biz = true, "user" }, ""},
+		"a follow of oneself":     {func(a *storage.Action) { *a = of(storage.KindFollow); a.Following, a.Subject = true, a.User.Subject() }, "bizId"},
+		"an unfollow of oneself":  {func(a *storage.Action) { *a = of(storage.KindFollow); a.Subject = a.User.Subject() }, ""},
+		"a follow with a folder":  {func(a *storage.Action) { *a = of(storage.KindFollow); a.FolderID = "default" }, "kind"},
+		"a read that follows":     {func(a *storage.Action) { a.Following = true }, "kind"},
+		"a follow of the unknown": {func(a *storage.Action) { a.User.UserID, a.Kind = "", storage.KindFollow }, "userId"},
 		"a dislike":               {func(a *storage.Action) { *a = of(storage.KindReaction); a.Reaction = storage.Dislike }, ""},
 		"an unknown reaction":     {func(a *storage.Action) { *a = of(storage.KindReaction); a.Reaction = 3 }, "reaction"},
 		"a conditional clear":     {func(a *storage.Action) { *a = of(storage.KindReaction); a.If = storage.Dislike }, ""},
@@ -112,6 +120,24 @@ func TestActionsOutOfBoundsAreNamed(t *testing.T) {
 	for _, id := range []string{"", "a b", "é", "a\n", strings.Repeat("x", 65)} {
 		wantField(t, storage.Message{ID: id, Actions: []storage.Action{good}}.Validate(), "message id")
 	}
+}
+
+func TestMessagesOfTwoPurposesAreNamed(t *testing.T) {
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+	alice := storage.User{Tenant: "default", UserID: "alice"}
+	barrier := storage.Message{ID: "1", Barrier: storage.Barrier{Number: 1, Partitions: 1}}
+	cover := storage.Message{ID: "1", Cover: storage.VideoKey{Tenant: "default", Number: 1}}
+	for field, m := range map[string]storage.Message{"barrier": barrier, "cover": cover} {
+		wantField(t, m.Validate(), "")
+		like := m
+		like.Actions = []storage.Action{{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 5}}
+		wantField(t, like.Validate(), field)
+		comment := m
+		comment.Comments = []storage.PastComment{{User: alice, Subject: subject, Text: "x", At: 5}}
+		wantField(t, comment.Validate(), field)
+	}
+	cover.Barrier = barrier.Barrier
+	wantField(t, cover.Validate(), "cover")
 }
 
 func wantField(t *testing.T, err error, field string) {

@@ -1,17 +1,19 @@
-// Package web holds the pages that are built into the binary and serves them:
-// GraphiQL at /, to explore the API with, and at /demo a feed with live counts
-// that frontend developers can copy from. Both work with no internet.
+// Package web embeds and serves the web pages: GraphiQL at /, an example feed with
+// live counts at /demo for frontend developers to copy from, and, in development, a
+// page at /data that shows the stored data. None needs an Internet connection.
 //
-// The pages are written in JavaScript and TypeScript, one folder for each beside
+// The pages are written in JavaScript and TypeScript, each in a folder next to
 // this file, and built by npm into dist (see package.json). A build without npm
-// has the placeholder alone, which says how to get the rest.
+// contains only the placeholder, which explains how to build the pages.
+//
+// # Invariants
 //
 //  1. A page loads from and talks to its own origin only, and runs no inline
 //     script. TestEveryAnswerCarriesTheSecurityHeaders; the checks in a browser
 //     (TestPagesInABrowser in cmd/ovation) fail on anything that breaks it.
-//  2. What may be cached for ever has a hash of its content in its name; a page
-//     is asked for anew each time. TestAnswersWithTheRightFileTypeAndLifetime,
+//  2. Files that may be cached forever have a hash of their content in their name;
+//     pages are revalidated each time. TestAnswersWithTheRightFileTypeAndLifetime,
 //     TestAnUnchangedPageIsNotSentTwice.
 //
-// It imports the standard library only.
+// This package imports the standard library only.
 package web

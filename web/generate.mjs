@@ -1,8 +1,9 @@
-// Writes demo/operations/index.ts, the types of the demo page's operations,
-// from ../schema.graphqls and demo/operations/*.graphql.
+// Writes what is derived from ../schema.graphqls: of each page with operations
+// operations/index.ts, the types of the *.graphql files beside it, and
+// client/src/schema.ts, what caches have to know of the schema.
 //
-//   node generate.mjs           writes it
-//   node generate.mjs --check   exits with 1 where it is not what would be written
+//   node generate.mjs           writes them
+//   node generate.mjs --check   exits with 1 where one is not what would be written
 //
 // It calls graphql-codegen's plugins without its command line, which would
 // bring five times as many packages.
@@ -13,42 +14,69 @@ import * as documentPlugin from '@graphql-codegen/typed-document-node';
 import * as typesPlugin from '@graphql-codegen/typescript-operations';
 import { parse } from 'graphql';
 
-const folder = join(import.meta.dirname, 'demo', 'operations');
-const target = join(folder, 'index.ts');
+const schema = parse(readFileSync(join(import.meta.dirname, '..', 'schema.graphqls'), 'utf8'));
 
-const documents = readdirSync(folder)
-  .filter((name) => name.endsWith('.graphql'))
-  .sort()
-  .map((name) => ({ location: name, document: parse(readFileSync(join(folder, name), 'utf8')) }));
+for (const page of ['demo', 'data']) put(`${page}/operations/index.ts`, await operations(page));
+put('client/src/schema.ts', identities());
 
-const written = await codegen({
-  filename: target,
-  schema: parse(readFileSync(join(import.meta.dirname, '..', 'schema.graphqls'), 'utf8')),
-  documents,
-  pluginMap: { types: typesPlugin, documents: documentPlugin },
-  plugins: [
-    {
-      types: {
-        enumType: 'string-literal',
-        nonOptionalTypename: true,
-        scalars: { ID: 'string', Time: 'string', Int64: 'number' },
-        useTypeImports: true,
+// put writes a file, or compares it.
+function put(name, content) {
+  const target = join(import.meta.dirname, name);
+  const noted = `// Written by npm run generate. Do not edit.\n${content}`;
+  if (!process.argv.includes('--check')) {
+    writeFileSync(target, noted);
+  } else if (readFileSync(target, 'utf8') !== noted) {
+    console.error(`web/${name} is not up to date: run make generate`);
+    process.exitCode = 1;
+  }
+}
+
+// operations returns the types of a page's operations.
+async function operations(page) {
+  const folder = join(import.meta.dirname, page, 'operations');
+  const documents = readdirSync(folder)
+    .filter((name) => name.endsWith('.graphql'))
+    .sort()
+    .map((name) => ({ location: name, document: parse(readFileSync(join(folder, name), 'utf8')) }));
+  const written = await codegen({
+    filename: 'index.ts',
+    schema,
+    documents,
+    pluginMap: { types: typesPlugin, documents: documentPlugin },
+    plugins: [
+      {
+        types: {
+          enumType: 'string-literal',
+          nonOptionalTypename: true,
+          scalars: { ID: 'string', Time: 'string', Int64: 'number' },
+          useTypeImports: true,
+        },
       },
-    },
-    {
-      documents: {
-        documentNodeImport: '@urql/core#TypedDocumentNode',
-        useTypeImports: true,
+      {
+        documents: {
+          documentNodeImport: '@urql/core#TypedDocumentNode',
+          useTypeImports: true,
+        },
       },
-    },
-  ],
-  config: {},
-});
-const content = `// Written by npm run generate. Do not edit.\n${written.replace('/** Internal type. DO NOT USE DIRECTLY. */\n', '')}`;
+    ],
+    config: {},
+  });
+  return written.replace('/** Internal type. DO NOT USE DIRECTLY. */\n', '');
+}
 
-if (!process.argv.includes('--check')) {
-  writeFileSync(target, content);
-} else if (readFileSync(target, 'utf8') !== content) {
-  console.error('web/demo/operations/index.ts is not up to date: run make generate');
-  process.exit(1);
+// identities returns the names of the types of objects that have an id, and of
+// those that have none. Payloads are never cached.
+function identities() {
+  const objects = schema.definitions.filter(({ kind, name }) => kind === 'ObjectTypeDefinition' && !/^(Query|Mutation|Subscription)$|Payload$/.test(name.value));
+  const names = (some) => some.map(({ name }) => `  '${name.value}',\n`).sort().join('');
+  const hasId = ({ fields }) => fields.some(({ name }) => name.value === 'id');
+  return `
+// The types of objects that are identified by their id.
+export const nodes = [
+${names(objects.filter(hasId))}] as const;
+
+// The types of objects that are a part of another one.
+export const embedded = [
+${names(objects.filter((one) => !hasId(one)))}] as const;
+`;
 }

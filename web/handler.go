@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -20,9 +21,22 @@ import (
 // built is replaced by the placeholder.
 var pages = map[string]string{
 	"/":         "graphiql/index.html",
-	"/demo":     "demo/index.html",
+	demoPage:    "demo/index.html",
 	"/licenses": "licenses.md", // of what is bundled with the pages
 }
+
+// demoPage is the path of the page that asks as a named user where the server believes
+// names: Handler marks the page, whose root element then has the attribute.
+const (
+	demoPage       = "/demo"
+	namesAttribute = "data-believes-names"
+)
+
+// dataPage is the path of the page for development alone, and its file.
+const (
+	dataPage = "/data"
+	dataFile = "data/index.html"
+)
 
 const (
 	placeholder = "placeholder.html"
@@ -37,6 +51,7 @@ var policy = strings.Join([]string{
 	"script-src 'self'",
 	"style-src 'self'",
 	"img-src 'self'",
+	"media-src 'self' blob:", // blob: is a file that the user has chosen, before it is uploaded
 	"font-src 'self'",
 	"connect-src 'self'",
 	"base-uri 'none'",
@@ -71,14 +86,23 @@ type file struct {
 	lifetime string // Cache-Control
 }
 
-// Handler serves the pages and their assets from files, which Files returns.
-// It fails where files lacks the placeholder or cannot be read.
+// Options say what the server of the pages does for developers.
+type Options struct {
+	Data  bool // it has the data page
+	Names bool // it believes the names of users, without proof
+}
+
+// Handler serves the pages and their assets from files, which Files returns. It fails
+// where files lacks the placeholder or cannot be read.
 //
-// Only GET and HEAD are answered. Assets may be cached for ever; a page is
-// asked for anew each time. A file is sent compressed where a file of the same
+// Only GET and HEAD are answered. Assets may be cached forever; pages are
+// revalidated each time. A file is sent compressed where a file of the same
 // name with the suffix .gz lies next to it and the client accepts it.
-func Handler(files fs.FS) (http.Handler, error) {
-	h := handler{}
+func Handler(files fs.FS, o Options) (http.Handler, error) {
+	h, pages := handler{}, maps.Clone(pages)
+	if o.Data {
+		pages[dataPage] = dataFile
+	}
 	for _, where := range slices.Sorted(maps.Keys(pages)) {
 		page, err := readFile(files, pages[where])
 		if errors.Is(err, fs.ErrNotExist) {
@@ -88,6 +112,9 @@ func Handler(files fs.FS) (http.Handler, error) {
 			return nil, fmt.Errorf("read the page at %s: %w", where, err)
 		}
 		h[where] = page
+	}
+	if o.Names {
+		h[demoPage] = h[demoPage].marked(namesAttribute)
 	}
 	assets, err := fs.Glob(files, assetsDir+"*")
 	if err != nil {
@@ -115,12 +142,11 @@ func readFile(files fs.FS, name string) (*file, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	sum := sha256.Sum256(content)
 	f := &file{
 		content:  content,
 		gzipped:  gzipped,
 		kind:     contentType(name),
-		etag:     `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		etag:     etagOf(content),
 		lifetime: "no-cache",
 	}
 	if strings.HasPrefix(name, assetsDir) {
@@ -129,28 +155,34 @@ func readFile(files fs.FS, name string) (*file, error) {
 	return f, nil
 }
 
-// contentType does not ask the machine, whose tables may say otherwise, for
-// the kinds that the build makes.
+func etagOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// marked returns a page whose root element has the attribute. It is small, and not sent
+// compressed.
+func (f *file) marked(attribute string) *file {
+	m := *f
+	m.content, m.gzipped = bytes.Replace(f.content, []byte("<html"), []byte("<html "+attribute), 1), nil
+	m.etag = etagOf(m.content)
+	return &m
+}
+
+// kinds are those of the files that the build makes. The machine is not asked for
+// them: its tables may say otherwise.
+var kinds = map[string]string{
+	".html":  "text/html; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".css":   "text/css; charset=utf-8",
+	".md":    "text/plain; charset=utf-8", // browsers offer to save text/markdown
+	".svg":   "image/svg+xml",
+	".woff2": "font/woff2",
+}
+
 func contentType(name string) string {
-	switch ext := path.Ext(name); ext {
-	case ".html":
-		return "text/html; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".md":
-		return "text/plain; charset=utf-8" // browsers offer to save text/markdown
-	case ".svg":
-		return "image/svg+xml"
-	case ".woff2":
-		return "font/woff2"
-	default:
-		if kind := mime.TypeByExtension(ext); kind != "" {
-			return kind
-		}
-		return "application/octet-stream"
-	}
+	ext := path.Ext(name)
+	return cmp.Or(kinds[ext], mime.TypeByExtension(ext), "application/octet-stream")
 }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -167,8 +199,17 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, found := h[r.URL.Path]
+	if page, slash := strings.CutSuffix(r.URL.Path, "/"); !found && slash && h[page] != nil && !strings.HasPrefix(page, "/"+assetsDir) {
+		r.URL.Path = page
+		http.Redirect(w, r, r.URL.String(), http.StatusPermanentRedirect) //nolint:gosec // page is one of ours
+		return
+	}
 	if !found {
-		http.Error(w, "there is no such page; the demo is at /demo, GraphiQL at /, the API at /graphql", http.StatusNotFound)
+		missing := "there is no such page"
+		if strings.TrimSuffix(r.URL.Path, "/") == dataPage {
+			missing = "the data page is part of ovation dev only: it shows what users keep to themselves"
+		}
+		http.Error(w, missing+"; the demo is at /demo, GraphiQL at /, the API at /graphql", http.StatusNotFound)
 		return
 	}
 	f.serve(w, r)
@@ -193,8 +234,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // acceptsGzip reports whether a list such as "br;q=1.0, gzip;q=0.8" allows
-// gzip. Whoever refuses it by a quality of 0 is heard; a wildcard is not
-// enough.
+// gzip. A quality of 0 refuses it; a wildcard does not suffice.
 func acceptsGzip(accept []string) bool {
 	for _, line := range accept {
 		for coding := range strings.SplitSeq(line, ",") {

@@ -18,6 +18,7 @@ func built() fs.FS {
 		"placeholder.html":        "<p>not built</p>",
 		"graphiql/index.html":     "<p>GraphiQL</p>",
 		"demo/index.html":         "<p>Demo</p>",
+		"data/index.html":         "<p>Data</p>",
 		"licenses.md":             "# Licenses",
 		"assets/main-abc.js":      "let long = 'script'",
 		"assets/main-abc.js.gz":   "pretend gzip",
@@ -44,7 +45,7 @@ func filesOf(contents map[string]string) fs.FS {
 
 func newHandler(t *testing.T, files fs.FS) http.Handler {
 	t.Helper()
-	h, err := Handler(files)
+	h, err := Handler(files, Options{Data: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +83,7 @@ func TestAnswersWithTheRightFileTypeAndLifetime(t *testing.T) {
 		{"the head of the page", "HEAD", "/", built(), 200, "text/html; charset=utf-8", asked, ""},
 		{"the placeholder where nothing is built", "GET", "/", notBuilt(), 200, "text/html; charset=utf-8", asked, "<p>not built</p>"},
 		{"the demo", "GET", "/demo", built(), 200, "text/html; charset=utf-8", asked, "<p>Demo</p>"},
+		{"the data page", "GET", "/data", built(), 200, "text/html; charset=utf-8", asked, "<p>Data</p>"},
 		{"the placeholder in place of the demo", "GET", "/demo", notBuilt(), 200, "text/html; charset=utf-8", asked, "<p>not built</p>"},
 		{"the licences", "GET", "/licenses", built(), 200, "text/plain; charset=utf-8", asked, "# Licenses"},
 		{"a script", "GET", "/assets/main-abc.js", built(), 200, "text/javascript; charset=utf-8", forever, "let long = 'script'"},
@@ -134,6 +136,9 @@ func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
 	}
 	for path, loose := range map[string]bool{"/": true, "/demo": false, "/assets/main-abc.js": false, "/nothing": false} {
 		got := ask(h, "GET", path).header.Get("Content-Security-Policy")
+		if !strings.Contains(got, "; media-src 'self' blob:;") {
+			t.Errorf("%s: the policy is %q", path, got)
+		}
 		if !strings.HasPrefix(got, "default-src 'none'; script-src 'self'; style-src 'self'") || strings.Contains(got, "unsafe-inline") != loose {
 			t.Errorf("%s: the policy is %q", path, got)
 		}
@@ -196,8 +201,30 @@ func TestAnUnchangedPageIsNotSentTwice(t *testing.T) {
 	}
 }
 
+// The demo page asks as a named user where the server believes names, and nowhere else.
+func TestDemoPageIsToldWhetherNamesAreBelieved(t *testing.T) {
+	files := filesOf(map[string]string{
+		"placeholder.html": "<p>not built</p>", "demo/index.html": `<!doctype html><html lang="en">`, "demo/index.html.gz": "pretend gzip",
+	})
+	tags := map[string]bool{}
+	for names, want := range map[bool]string{true: `<!doctype html><html data-believes-names lang="en">`, false: "pretend gzip"} {
+		h, err := Handler(files, Options{Names: names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ask(h, "GET", "/demo", "Accept-Encoding", "gzip")
+		if got.body != want {
+			t.Errorf("where names are believed (%v) the page is %q, want %q", names, got.body, want)
+		}
+		tags[got.header.Get("ETag")] = true
+	}
+	if len(tags) != 2 {
+		t.Error("both pages have the same ETag")
+	}
+}
+
 func TestFilesWithoutPlaceholderAreRefused(t *testing.T) {
-	_, err := Handler(fstest.MapFS{})
+	_, err := Handler(fstest.MapFS{}, Options{})
 	if err == nil || !strings.Contains(err.Error(), "read the page at /") {
 		t.Errorf("error %v", err)
 	}
@@ -230,5 +257,32 @@ func TestServesTheBuiltFiles(t *testing.T) {
 func TestBuiltTellsThePageFromThePlaceholder(t *testing.T) {
 	if !Built(built()) || Built(notBuilt()) {
 		t.Errorf("built: %v, not built: %v", Built(built()), Built(notBuilt()))
+	}
+}
+
+func TestTheDataPageIsForDevelopmentOnly(t *testing.T) {
+	h, err := Handler(built(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, status := range map[string]int{"/": 200, "/demo": 200, "/data": 404, "/data/": 404} {
+		got := ask(h, "GET", path)
+		if got.status != status || strings.HasPrefix(path, "/data") != strings.Contains(got.body, "part of ovation dev only") {
+			t.Errorf("%s: %d %q", path, got.status, got.body)
+		}
+	}
+}
+
+func TestAPageIsFoundWithASlashBehindIt(t *testing.T) {
+	h := newHandler(t, built())
+	for path, to := range map[string]string{"/demo/": "/demo", "/demo/?a=1": "/demo?a=1", "/data/": "/data", "/licenses/": "/licenses"} {
+		if got := ask(h, "GET", path); got.status != 308 || got.header.Get("Location") != to {
+			t.Errorf("%s: %d, to %q", path, got.status, got.header.Get("Location"))
+		}
+	}
+	for _, path := range []string{"/nothing/", "//evil.example/", "/assets/main-abc.js/"} {
+		if got := ask(h, "GET", path); got.status != 404 {
+			t.Errorf("%s: %d", path, got.status)
+		}
 	}
 }

@@ -17,7 +17,7 @@ export function viewerHeaders(viewer: Viewer): Record<string, string> {
 }
 
 // viewerParams say the same in the connection_init message of a WebSocket,
-// since browsers send no headers of ours with it.
+// since browsers send no custom headers with it.
 export function viewerParams(viewer: Viewer): Record<string, string> {
   const { token, user } = bare(viewer);
   if (token) return { Authorization: `Bearer ${token}` };

@@ -6,7 +6,7 @@ import { defineConfig } from 'vite';
 const dist = join(import.meta.dirname, 'dist');
 
 // One folder here for each page; it becomes a folder of the same name in dist.
-const pages = ['graphiql', 'demo'];
+const pages = ['graphiql', 'demo', 'data'];
 
 // The files a browser gains from receiving compressed.
 const compressible = /\.(css|html|js|json|md|svg)$/;

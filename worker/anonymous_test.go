@@ -58,7 +58,7 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	var all sync.WaitGroup
 	for range readers {
 		all.Go(func() {
-			_, err := r.Record(ctx, storage.Action{User: nobody, Subject: movie, Kind: storage.KindRead})
+			_, err := r.Record(ctx, storage.Action{User: nobody, Subject: movie, Kind: storage.KindRead}, nil)
 			results <- err
 		})
 	}
@@ -69,7 +69,7 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	}
 	for i, likes := 0, 0; likes < backlog; i++ {
 		if subject := video(strconv.Itoa(i)); worker.PartitionOf(subject, publisher.Partitions()) != taken {
-			if _, err := r.Record(ctx, react(alice, subject, storage.Like)); err != nil {
+			if _, err := r.Record(ctx, react(alice, subject, storage.Like), nil); err != nil {
 				t.Fatalf("a like beside %d reads: %v", room, err)
 			}
 			likes++
@@ -89,7 +89,7 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 		t.Errorf("%d metrics, %v", n, err)
 	}
 	// There is room again.
-	if _, err := r.Record(ctx, storage.Action{User: nobody, Subject: movie, Kind: storage.KindRead}); err != nil {
+	if _, err := r.Record(ctx, storage.Action{User: nobody, Subject: movie, Kind: storage.KindRead}, nil); err != nil {
 		t.Error(err)
 	}
 }

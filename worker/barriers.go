@@ -12,52 +12,52 @@ import (
 )
 
 const (
-	barrierEvery = 200 * time.Millisecond // between two looks
-	barrierAgain = 3 * time.Second        // a barrier that was not passed is published once more
-	barrierLimit = 2 * time.Second        // of publishing it
+	barrierInterval  = 200 * time.Millisecond // at which due is called
+	barrierRepublish = 3 * time.Second        // after which a barrier that has not passed is published again
+	barrierTimeout   = 2 * time.Second        // of publishing it to all partitions
 )
 
-// Barriers publishes a barrier to every partition of the queue whenever the
-// mirror may lack something that is queued. Each goes the way of all messages:
-// once a Worker has persisted it, so is everything that was confirmed before it
-// in its partition. Several processes may do so for one queue.
+// Barriers publishes a barrier to every partition of the queue when the mirror may lack
+// queued actions. A barrier is a message without actions: once a Worker has persisted
+// it, everything that was confirmed before it in its partition is persisted, too.
+// Several processes may do so for one queue.
 type Barriers struct {
 	publisher Publisher
 	due       func() int64
 	failed    *outage.Log
 
-	number int64 // of those that were published last
-	at     time.Time
+	number      int64 // of the barriers published last
+	publishedAt time.Time
 }
 
-// NewBarriers returns a Barriers. due returns the number of the barrier that is to
-// be passed, 0 while there is none. The options' Logger is used.
+// NewBarriers returns a Barriers. due returns the number of the barrier that must pass,
+// or 0 if none is needed. Of the options only Logger is used.
 func NewBarriers(publisher Publisher, due func() int64, opts Options) *Barriers {
 	opts = opts.withDefaults()
 	return &Barriers{
 		publisher: publisher, due: due,
-		failed: outage.New(opts.Logger, "barriers not published; viewers' answers stay STALE", "barriers are published again"),
+		failed: outage.New(opts.Logger, "barriers not published; states of viewers stay STALE", "barriers are published again"),
 	}
 }
 
 // Run publishes until the context ends.
 func (b *Barriers) Run(ctx context.Context) {
-	ticker := time.NewTicker(barrierEvery)
+	ticker := time.NewTicker(barrierInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			b.look(ctx)
+			b.publishIfDue(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// look publishes what is due and was not published lately.
-func (b *Barriers) look(ctx context.Context) {
+// publishIfDue publishes barriers if they are due and were not published recently.
+func (b *Barriers) publishIfDue(ctx context.Context) {
 	number := b.due()
-	if number == 0 || number == b.number && time.Since(b.at) < barrierAgain {
+	if number == 0 || number == b.number && time.Since(b.publishedAt) < barrierRepublish {
 		return
 	}
 	if err := b.publish(ctx, number); err != nil {
@@ -67,11 +67,11 @@ func (b *Barriers) look(ctx context.Context) {
 		return
 	}
 	b.failed.Worked()
-	b.number, b.at = number, time.Now()
+	b.number, b.publishedAt = number, time.Now()
 }
 
 func (b *Barriers) publish(ctx context.Context, number int64) error {
-	ctx, cancel := context.WithTimeout(ctx, barrierLimit)
+	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
 	partitions := b.publisher.Partitions()
 	for partition := range partitions {
@@ -80,7 +80,7 @@ func (b *Barriers) publish(ctx context.Context, number int64) error {
 			Barrier: storage.Barrier{Number: number, Partition: partition, Partitions: partitions},
 		})
 		if err != nil {
-			return fmt.Errorf("publish the barrier of partition %d: %w", partition, err)
+			return fmt.Errorf("publish barrier to partition %d: %w", partition, err)
 		}
 	}
 	return nil

@@ -9,21 +9,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 	"ovation/worker"
 	"ovation/worker/local"
 )
 
 // raise has a store whose barrier no partition has passed.
-func raise(t *testing.T, store *sqlite.Store) (barrier storage.Message) {
+func raise(t *testing.T, store *sqlitetest.Database) (barrier storage.Message) {
 	t.Helper()
 	epoch, err := store.RaiseBarrier(t.Context())
 	must(t, err)
 	return storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: epoch.Barrier, Partitions: 1}}
 }
 
-func drained(t *testing.T, store *sqlite.Store) bool {
+func drained(t *testing.T, store *sqlitetest.Database) bool {
 	t.Helper()
 	epoch, err := store.Epoch(t.Context())
 	must(t, err)
@@ -43,7 +43,7 @@ func publish(q *local.Queue, m storage.Message) <-chan error {
 
 func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
+		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)
 		errs := publishAll(t, queue, 3)
 		passed := publish(queue, barrier)
@@ -64,7 +64,7 @@ func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
 // A worker that stops gives back a message, and still tries what is behind it.
 func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
+		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)
 		first := publish(queue, message(0))
 		second := publish(queue, barrier)
@@ -102,7 +102,7 @@ func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
 // What is redelivered may overtake what was given back before.
 func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
+		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)
 		first := publish(queue, barrier)
 		ctx, leave := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 // A barrier that cannot be persisted is no dead letter: others follow it.
 func TestBarrierThatFailsIsNotRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
+		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)
 		startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error { return errBroken }},
 			local.Mirror{Reader: store}, worker.Options{})
@@ -192,7 +192,7 @@ func (confirming) Publish(context.Context, int, storage.Message) (storage.Durabi
 	return storage.Queued, nil
 }
 
-// A queue that is away has barriers published when it is back.
+// A queue that is unavailable has barriers published when it is back.
 func TestBarriersWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 0

@@ -13,45 +13,48 @@ import (
 	"ovation/storage"
 )
 
-// batcher groups actions into messages. One leaves as soon as there is something
-// to send and none is being published. What arrives meanwhile makes the next of
-// its partition, which leaves when none is being published any more, or when the
-// partition could have sent it for Linger: it publishes MaxInFlight at a time.
+// batcher groups actions into messages, one per partition at a time. A message is sent
+// at once if none is unconfirmed. Actions that arrive meanwhile form the next message
+// of their partition. It is sent when no message is unconfirmed any more, or when the
+// partition has been ready for Linger. A partition has at most MaxInFlight unconfirmed
+// messages.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror
-	settle    func(*storage.Action, error) // see do
+	onOutcome func(*storage.Action, error) // see submit
 	opts      RecorderOptions
-	unshown   *outage.Log
+	applyLog  *outage.Log
 
-	items     sync.Pool     // of *item, that nobody holds any more
-	space     chan struct{} // holds a token for each action accepted and not answered
-	anonymous chan struct{} // the same for actions of anonymous users, which are not in space
-	closing   chan struct{} // closed when no more is accepted
-	drained   chan struct{} // closed when the last batch is answered after that
+	items            sync.Pool     // of *item without an owner
+	backlog          chan struct{} // holds a token for each accepted action without an answer
+	anonymousBacklog chan struct{} // the same for actions of anonymous users, which are not in backlog
+	closing          chan struct{} // closed by close
+	drained          chan struct{} // closed when, after close, the last batch is answered
 
 	mu         sync.Mutex
 	closed     bool
-	sending    int // batches that are not answered
+	sending    int // batches without an answer
 	publishing int // messages, of all lanes
 	lanes      []lane
-	ready      []int // lanes that may send something, in the order in which they could
-	lingering  bool  // a timer runs until the first of them has waited for Linger
+	ready      []int // lanes that may send, in the order in which they became ready
+	lingering  bool  // a timer runs until the first ready lane has waited for Linger
 }
 
-// lane is one partition.
+// lane is the queue of one partition.
 type lane struct {
 	waiting    []*item
 	publishing int       // messages
-	ready      bool      // it is in batcher.ready
-	since      time.Time // it is
+	ready      bool      // is in batcher.ready
+	readySince time.Time // when it was added to batcher.ready
 }
 
-// item is an action whose caller waits for the answer. Once it is answered the
-// batcher does not touch it any more.
+// item is an action whose caller waits for the answer. The batcher does not touch it
+// after answering.
 type item struct {
-	action storage.Action
-	answer chan answer // takes one without blocking
+	action      storage.Action
+	wantSubject bool // whether seen is to be filled
+	seen        storage.Interactive
+	answer      chan answer // has a buffer of 1, so that the batcher never blocks
 }
 
 type answer struct {
@@ -61,28 +64,28 @@ type answer struct {
 
 func newBatcher(publisher Publisher, mirror Mirror, settle func(*storage.Action, error), opts RecorderOptions) *batcher {
 	return &batcher{
-		publisher: publisher,
-		mirror:    mirror,
-		settle:    settle,
-		opts:      opts,
-		unshown:   outage.New(opts.Logger, "confirmed actions are not shown yet", "confirmed actions are shown at once again"),
-		space:     make(chan struct{}, opts.MaxBacklog),
-		anonymous: make(chan struct{}, (opts.MaxBacklog+4)/5),
-		closing:   make(chan struct{}),
-		drained:   make(chan struct{}),
-		lanes:     make([]lane, publisher.Partitions()),
+		publisher:        publisher,
+		mirror:           mirror,
+		onOutcome:        settle,
+		opts:             opts,
+		applyLog:         outage.New(opts.Logger, "confirmed actions not applied to the mirror yet", "confirmed actions are applied to the mirror again"),
+		backlog:          make(chan struct{}, opts.MaxBacklog),
+		anonymousBacklog: make(chan struct{}, (opts.MaxBacklog+4)/5),
+		closing:          make(chan struct{}),
+		drained:          make(chan struct{}),
+		lanes:            make([]lane, publisher.Partitions()),
 	}
 }
 
-// errNotSent is what settle is called with where nothing was published.
+// errNotSent is passed to onOutcome if the action was not published.
 var errNotSent = errors.New("not sent")
 
-// do sends the action and waits for its answer. It has settle called once, when
-// the action is out of its hands, which may be long after it has returned: with
-// nil, errNotSent or the publisher's error.
-func (b *batcher) do(ctx context.Context, a storage.Action) (storage.Durability, error) {
-	if err := b.enter(ctx, a.User.Anonymous()); err != nil {
-		b.settle(&a, errNotSent)
+// submit sends the action and waits for the answer. If seen is not nil, it receives the
+// subject (see Mirror.Apply). onOutcome is called exactly once, possibly long
+// after submit has returned: with nil, errNotSent or the publisher's error.
+func (b *batcher) submit(ctx context.Context, a storage.Action, seen *storage.Interactive) (storage.Durability, error) {
+	if err := b.admit(ctx, a.User.Anonymous()); err != nil {
+		b.onOutcome(&a, errNotSent)
 		return "", err
 	}
 	b.opts.Metrics.backlogActions.Inc()
@@ -90,26 +93,29 @@ func (b *batcher) do(ctx context.Context, a storage.Action) (storage.Durability,
 	if it == nil {
 		it = &item{answer: make(chan answer, 1)}
 	}
-	it.action = a
-	if !b.add(it) { //nolint:contextcheck // what is accepted outlives its caller
-		b.leave(&it.action, errNotSent)
+	it.action, it.wantSubject, it.seen = a, seen != nil, storage.Interactive{}
+	if !b.enqueue(it) { //nolint:contextcheck // accepted actions outlive their caller
+		b.release(&it.action, errNotSent)
 		return "", fmt.Errorf("record: %w", ErrClosed)
 	}
 	select {
 	case got := <-it.answer:
+		if seen != nil {
+			*seen = it.seen
+		}
 		b.items.Put(it)
 		return got.durability, got.err
 	case <-ctx.Done():
-		return "", storage.Ended(ctx, "wait for the confirm")
+		return "", storage.Ended(ctx, "wait for confirmation")
 	}
 }
 
-// enter waits for room in the backlog. Anonymous users do not wait: nothing else
-// bounds how many of them there are.
-func (b *batcher) enter(ctx context.Context, anonymous bool) error {
+// admit waits for room in the backlog. Anonymous users do not wait, because nothing
+// else bounds their number.
+func (b *batcher) admit(ctx context.Context, anonymous bool) error {
 	if anonymous {
 		select {
-		case b.anonymous <- struct{}{}:
+		case b.anonymousBacklog <- struct{}{}:
 			return nil
 		default:
 			b.opts.Metrics.refusals.Inc()
@@ -117,12 +123,12 @@ func (b *batcher) enter(ctx context.Context, anonymous bool) error {
 		}
 	}
 	select {
-	case b.space <- struct{}{}:
+	case b.backlog <- struct{}{}:
 		return nil
 	default:
 	}
 	select {
-	case b.space <- struct{}{}:
+	case b.backlog <- struct{}{}:
 		return nil
 	case <-b.closing:
 		return fmt.Errorf("record: %w", ErrClosed)
@@ -131,8 +137,8 @@ func (b *batcher) enter(ctx context.Context, anonymous bool) error {
 	}
 }
 
-// add puts the item into its lane, or returns false after close.
-func (b *batcher) add(it *item) bool {
+// enqueue adds the item to the lane of its partition, or returns false after close.
+func (b *batcher) enqueue(it *item) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -140,25 +146,25 @@ func (b *batcher) add(it *item) bool {
 	}
 	partition := PartitionOf(it.action.Subject, len(b.lanes))
 	b.lanes[partition].waiting = append(b.lanes[partition].waiting, it)
-	b.queue(partition)
-	b.launch()
+	b.markReady(partition)
+	b.dispatch()
 	return true
 }
 
-// leave gives back what an action holds.
-func (b *batcher) leave(a *storage.Action, err error) {
-	b.settle(a, err)
+// release reports the outcome of an action and frees its place in the backlog.
+func (b *batcher) release(a *storage.Action, err error) {
+	b.onOutcome(a, err)
 	if a.User.Anonymous() {
-		<-b.anonymous
+		<-b.anonymousBacklog
 	} else {
-		<-b.space
+		<-b.backlog
 	}
 	b.opts.Metrics.backlogActions.Dec()
 }
 
-// launch starts what may be sent. The lock is held.
-func (b *batcher) launch() {
-	for len(b.ready) > 0 && (b.publishing == 0 || b.patience() <= 0) {
+// dispatch starts sending from all lanes that may send. The mutex is held.
+func (b *batcher) dispatch() {
+	for len(b.ready) > 0 && (b.publishing == 0 || b.lingerLeft() <= 0) {
 		next := b.ready[0]
 		b.ready = b.ready[1:]
 		l := &b.lanes[next]
@@ -170,62 +176,69 @@ func (b *batcher) launch() {
 		b.publishing++
 		b.sending++
 		go b.send(next, batch) // close waits for it
-		b.queue(next)
+		b.markReady(next)
 	}
 	if len(b.ready) > 0 && !b.lingering {
 		b.lingering = true
-		time.AfterFunc(b.patience(), b.lingered)
+		time.AfterFunc(b.lingerLeft(), b.lingerElapsed)
 	}
 }
 
-// patience is how long the first of the ready lanes will still wait.
-func (b *batcher) patience() time.Duration {
-	return b.opts.Linger - time.Since(b.lanes[b.ready[0]].since)
+// lingerLeft is how long the first ready lane still has to wait.
+func (b *batcher) lingerLeft() time.Duration {
+	return b.opts.Linger - time.Since(b.lanes[b.ready[0]].readySince)
 }
 
-// lingered launches what has waited for long enough.
-func (b *batcher) lingered() {
+// lingerElapsed runs when the timer of Linger fires.
+func (b *batcher) lingerElapsed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lingering = false
-	b.launch()
+	b.dispatch()
 }
 
-// queue has a lane wait for its turn, if it may send anything and does not wait
-// already. The lock is held.
-func (b *batcher) queue(partition int) {
+// markReady appends a lane to ready if it has something to send and may send it. The
+// mutex is held.
+func (b *batcher) markReady(partition int) {
 	l := &b.lanes[partition]
 	if !l.ready && len(l.waiting) > 0 && l.publishing < b.opts.MaxInFlight {
-		l.ready, l.since = true, time.Now()
+		l.ready, l.readySince = true, time.Now()
 		b.ready = append(b.ready, partition)
 	}
 }
 
-// send takes a batch all the way to its answers. It belongs to no caller: each
-// may go away without cutting it short.
+// send publishes a batch and answers its callers. It uses a context of its own: a
+// caller that cancels does not affect the others.
 func (b *batcher) send(partition int, batch []*item) {
 	b.opts.Metrics.recorderSizes.Observe(float64(len(batch)))
 	actions := make([]storage.Action, len(batch))
+	var seen []*storage.Interactive
 	for i, it := range batch {
 		actions[i] = it.action
+		if it.wantSubject {
+			if seen == nil {
+				seen = make([]*storage.Interactive, len(batch))
+			}
+			seen[i] = &it.seen
+		}
 	}
 	durability, err := b.publish(partition, actions)
 
 	b.mu.Lock()
 	b.lanes[partition].publishing--
 	b.publishing--
-	b.queue(partition)
-	b.launch() // the next message need not wait for the showing
+	b.markReady(partition)
+	b.dispatch() // the next message need not wait for apply
 	b.mu.Unlock()
 
 	if err == nil {
-		b.show(actions, durability)
+		b.apply(actions, durability, seen)
 	}
 	for i, it := range batch {
-		b.leave(&actions[i], err)
+		b.release(&actions[i], err)
 		it.answer <- answer{durability, err}
 	}
-	b.done()
+	b.finishBatch()
 }
 
 func (b *batcher) publish(partition int, actions []storage.Action) (storage.Durability, error) {
@@ -242,21 +255,22 @@ func (b *batcher) publish(partition int, actions []storage.Action) (storage.Dura
 	return "", fmt.Errorf("publish batch of %d: %w", len(actions), err)
 }
 
-// show makes the batch visible. The actions are durable already, so that it
-// fails nobody: until a worker has persisted them, readers see the past.
-func (b *batcher) show(actions []storage.Action, where storage.Durability) {
+// apply makes the batch visible. The actions are durable already, so a failure
+// is only logged: readers then see the old state until a worker has persisted the
+// batch.
+func (b *batcher) apply(actions []storage.Action, where storage.Durability, seen []*storage.Interactive) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.PublishTimeout)
 	defer cancel()
-	if err := b.mirror.Show(ctx, actions, where); err != nil {
+	if err := b.mirror.Apply(ctx, actions, where, seen); err != nil {
 		b.opts.Metrics.mirrorFailures.Inc()
-		b.unshown.Failed("actions", len(actions), "error", err)
+		b.applyLog.Failed("actions", len(actions), "error", err)
 		return
 	}
-	b.unshown.Worked()
+	b.applyLog.Worked()
 }
 
-// done counts off a batch and tells close of the last one.
-func (b *batcher) done() {
+// finishBatch decrements the number of batches and signals close after the last.
+func (b *batcher) finishBatch() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sending--
@@ -265,7 +279,7 @@ func (b *batcher) done() {
 	}
 }
 
-// close accepts no more and waits for the last answer.
+// close rejects new actions and waits for the last answer.
 func (b *batcher) close(ctx context.Context) error {
 	b.mu.Lock()
 	if !b.closed {

@@ -232,7 +232,7 @@ func TestFullBacklogHonoursTheContext(t *testing.T) {
 		synctest.Wait()
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := r.Record(impatient, react(user(3), movie, storage.Like)); !errors.Is(err, storage.ErrUnavailable) {
+		if _, err := r.Record(impatient, react(user(3), movie, storage.Like), nil); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("the third with a deadline was answered %v", err)
 		}
 		hungUp, hangUp := context.WithCancel(t.Context())
@@ -279,7 +279,7 @@ func TestCloseSendsTheBacklog(t *testing.T) {
 		if got := <-late; !errors.Is(got.err, worker.ErrClosed) {
 			t.Errorf("what waited for room was answered %v", got.err)
 		}
-		if _, err := r.Record(t.Context(), react(user(98), movie, storage.Like)); !errors.Is(err, worker.ErrClosed) {
+		if _, err := r.Record(t.Context(), react(user(98), movie, storage.Like), nil); !errors.Is(err, worker.ErrClosed) {
 			t.Errorf("Record after Close returned %v", err)
 		}
 		close(held.gate)

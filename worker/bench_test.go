@@ -34,7 +34,7 @@ func BenchmarkRecord(b *testing.B) {
 				all.Go(func() {
 					for i := likes.Add(1); i <= int64(b.N); i = likes.Add(1) {
 						subject := video(strconv.FormatInt(i%1000, 10))
-						if _, err := r.Record(b.Context(), react(user(int(i)), subject, storage.Like)); err != nil {
+						if _, err := r.Record(b.Context(), react(user(int(i)), subject, storage.Like), nil); err != nil {
 							b.Error(err)
 							return
 						}

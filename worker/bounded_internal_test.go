@@ -20,26 +20,26 @@ func like(user int) storage.Action {
 }
 
 func TestTurnsLeaveNothingBehind(t *testing.T) {
-	turns, id := newTurns(), idOf(like(1))
-	if err := turns.take(t.Context(), id); err != nil {
+	turns, id := newKeyedMutex(), idOf(like(1))
+	if err := turns.lock(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := turns.take(gone, id); !errors.Is(err, context.Canceled) {
+	if err := turns.lock(gone, id); !errors.Is(err, context.Canceled) {
 		t.Errorf("a turn that is taken was given: %v", err)
 	}
-	turns.release(id)
-	if len(turns.waiting) != 0 {
-		t.Errorf("%d turns are remembered", len(turns.waiting))
+	turns.unlock(id)
+	if len(turns.locks) != 0 {
+		t.Errorf("%d turns are remembered", len(turns.locks))
 	}
 }
 
 // Whoever gives up while waiting, also just when the turn comes, is passed over.
 func TestTurnsPassOverWhoHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns, id := newTurns(), idOf(like(1))
-		if err := turns.take(t.Context(), id); err != nil {
+		turns, id := newKeyedMutex(), idOf(like(1))
+		if err := turns.lock(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		const callers = 9
@@ -49,9 +49,9 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			hangUp[i] = cancel
 			go func() {
-				if turns.take(ctx, id) == nil {
+				if turns.lock(ctx, id) == nil {
 					order = append(order, i) // its turn is what guards it
-					turns.release(id)
+					turns.unlock(id)
 				}
 			}()
 			synctest.Wait() // so that they come in order
@@ -60,12 +60,12 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 		hangUp[4]()
 		synctest.Wait()
 		hangUp[1]() // and the turn comes: either may be first
-		turns.release(id)
+		turns.unlock(id)
 		hangUp[8]()
 		synctest.Wait()
 		order = slices.DeleteFunc(order, func(i int) bool { return i == 1 || i == 8 })
-		if want := []int{2, 3, 5, 6, 7}; !slices.Equal(order, want) || len(turns.waiting) != 0 {
-			t.Errorf("the turns came to %v, want %v; %d are remembered", order, want, len(turns.waiting))
+		if want := []int{2, 3, 5, 6, 7}; !slices.Equal(order, want) || len(turns.locks) != 0 {
+			t.Errorf("the turns came to %v, want %v; %d are remembered", order, want, len(turns.locks))
 		}
 		for _, cancel := range hangUp {
 			cancel()
@@ -74,20 +74,20 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 }
 
 func TestDoubtsAreBounded(t *testing.T) {
-	d := newDoubts()
-	for i := range maxDoubts + 10 {
+	d := newInDoubt()
+	for i := range maxInDoubt + 10 {
 		d.add(idOf(like(i)), storage.Register{Value: storage.Like, Set: 7})
 	}
-	if len(d.actions) != maxDoubts {
-		t.Errorf("%d states are in doubt, at most %d may be", len(d.actions), maxDoubts)
+	if len(d.actions) != maxInDoubt {
+		t.Errorf("%d states are in doubt, at most %d may be", len(d.actions), maxInDoubt)
 	}
-	last := idOf(like(maxDoubts + 9))
+	last := idOf(like(maxInDoubt + 9))
 	for _, below := range []storage.Register{{Set: 6}, {Set: 6, Clears: storage.Clears{8, 0}}} {
-		if got := d.beyond(last, below); got != 7 {
+		if got := d.resolve(last, below); got != 7 {
 			t.Errorf("beyond %+v the doubt is %d, want 7", below, got)
 		}
 	}
-	if got := d.beyond(last, storage.Register{Set: 7}); got != 0 || len(d.actions) != maxDoubts-1 {
+	if got := d.resolve(last, storage.Register{Set: 7}); got != 0 || len(d.actions) != maxInDoubt-1 {
 		t.Errorf("a doubt that was overtaken is still there: %d", got)
 	}
 }

@@ -1,21 +1,20 @@
-// Package worker is the write path: what happens between a mutation and the
+// Package worker is the write path: everything between a mutation and the
 // database.
 //
 //	mutation → Recorder → batcher → Publisher ~~ queue ~~ Consumer → Worker → storage.Persister
-//	               └────────── Look, Show ── Mirror ── Mark, Publish ───┘
+//	               └────────── Get, Apply ── Mirror ── Mark, Publish ───┘
 //
-// A Recorder looks whether an action changes anything, gives it a version and
-// hands it to the batcher, which publishes what is in flight as one message
-// per partition and replies when the queue has made it durable. A Worker takes
-// messages, persists them many at a time and exactly once, and acknowledges
-// them. Folders deletes folders, part by part. A Fallback is a Publisher that
-// persists by itself while its queue is away.
+// A Recorder checks whether an action changes anything, assigns it a version and
+// passes it to the batcher, which publishes all pending actions as one message per
+// partition and replies when the queue has made it durable. A Worker takes messages,
+// persists them in batches and exactly once, and acknowledges them. Folders deletes
+// folders in parts. A Fallback is a Publisher that persists directly while its queue is
+// unavailable.
 //
-// The queue is a contract (Publisher, Consumer) with one conformance suite,
-// worker/queuetest; worker/local is the one that lives in this process. The
-// Mirror is what all nodes see of states and counts besides the database.
-// With a queue that lives in this process there is nothing to mirror, and
-// local.Mirror does nothing.
+// The queue is a contract (Publisher, Consumer) with a conformance suite,
+// worker/queuetest; worker/local is the implementation within a process. The Mirror is
+// the view of states and counts that all nodes share in addition to the database. A
+// queue within the process needs none, and local.Mirror does nothing.
 //
 // # Invariants
 //
@@ -24,78 +23,91 @@
 //   - Record returns nil only after the queue has confirmed, and a Worker
 //     acknowledges only after the commit: TestAcknowledgedActionIsInTheStore,
 //     TestMarksComeBeforeTheCommitAndTheAckAfterIt.
-//   - An action once accepted is published whatever its caller does, and
-//     before Close returns: TestHangUpStillShowsAndPersists,
-//     TestCloseSendsTheBacklog.
-//   - A Worker that stops finishes what it has in hand and gives back the
-//     rest: TestStopFinishesTheBatchInHand,
-//     TestStopGivesUpABatchThatTakesTooLong, TestStopEndsTheTries.
+//   - An accepted action is published even if its caller cancels, and before Close
+//     returns: TestHangUpStillShowsAndPersists, TestCloseSendsTheBacklog.
+//   - A Worker that stops finishes its current batch and requeues the rest:
+//     TestStopFinishesTheBatchInHand, TestStopGivesUpABatchThatTakesTooLong,
+//     TestStopEndsTheTries.
 //
 // I2 and I3, exact and once:
 //
 //   - An action that changes nothing is not published:
 //     TestNothingIsPublishedWhenNothingChanges.
-//   - Actions on one state take turns, and each is newer than what was seen
-//     before it: TestActionsOnOneStateTakeTurns,
-//     TestVersionRisesAboveWhatWasSeen.
-//   - An action that failed without anyone knowing its fate loses to the next
-//     one on its state, even if it lands after all:
-//     TestActionInDoubtDoesNotOutliveTheNext,
+//   - Actions on one state are serialised, and each is newer than the state seen before
+//     it: TestActionsOnOneStateTakeTurns, TestVersionRisesAboveWhatWasSeen.
+//   - An action of unknown outcome loses to the next one on its state, even if it is
+//     persisted later: TestActionInDoubtDoesNotOutliveTheNext,
 //     TestClearLeavesTheOtherReactionInDoubt.
-//   - A redelivered message counts once: TestRedeliveredMessageCountsOnce. One
-//     that comes again after its id was forgotten is rejected where that cannot
-//     be told: TestRedeliveryAfterPruningCountsOnce.
-//   - What a transaction may have marked that was rolled back is forgotten
-//     before anything of it is persisted: TestAllThatIsRedeliveredIsForgottenFirst,
-//     TestMarksOfAFailedTryAreForgottenBeforeTheNext. So are the marks of a
+//   - A redelivered message counts once: TestRedeliveredMessageCountsOnce. If its id has
+//     been pruned and that cannot be decided, the message is rejected:
+//     TestRedeliveryAfterPruningCountsOnce.
+//   - Marks of a transaction that may have been rolled back are invalidated before any
+//     part of it is persisted: TestAllThatIsRedeliveredIsForgottenFirst,
+//     TestMarksOfAFailedTryAreForgottenBeforeTheNext. The same holds for marks of a
 //     commit that hangs: TestMarksOfACommitThatHangsAreForgotten.
 //   - All together, with failing stores and dying workers:
 //     TestEveryUserEndsWithTheLastAcknowledgedAction.
 //
-// I4 Read your writes: what is confirmed is shown before the reply, nothing
-// else is, and marks are made before the commit: TestReplyComesAfterTheShow,
+// I4 Read your writes: confirmed actions are shown before the reply, nothing else is,
+// and marks are made before the commit: TestReplyComesAfterTheShow,
 // TestHangUpStillShowsAndPersists, TestNothingIsShownThatIsNotConfirmed,
 // TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //
-// I4a A clear is conditional, whatever is known of the state before it, also
-// past the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
+// I4a A clear is conditional, whatever is known of the previous state, and also when it
+// bypasses the queue: TestClearsAreConditional, TestClearPastTheQueueIsConditional.
 //
-// A barrier (Barriers) is passed only once everything that was confirmed before it
+// A barrier (Barriers) passes only when everything that was confirmed before it
 // in its partition is persisted or rejected: TestBarrierIsPassedWithWhatIsBeforeIt,
 // TestBarrierIsNotPassedBehindWhatWasGivenBack, TestRedeliveredBarrierIsNotPassed.
-// It is published until it is passed, and is no dead letter:
+// It is published until it passes, and is never dead-lettered:
 // TestBarriersArePublishedUntilTheyArePassed, TestBarriersWaitForTheQueue,
 // TestBarrierThatFailsIsNotRejected.
 //
 // I6 Degrade, and say so:
 //
-//   - A state that cannot be looked at does not keep an action from the queue,
-//     nor does one that cannot be shown fail it: TestWhatCannotBeKnownIsPublished,
-//     TestFailedShowFailsNobody.
-//   - A queue that is unavailable is bypassed, and for a while not asked:
+//   - An action is published although its state cannot be read, and succeeds although
+//     it cannot be shown: TestWhatCannotBeKnownIsPublished, TestFailedShowFailsNobody.
+//   - A queue that is unavailable is bypassed, and not called for a while:
 //     TestQueueThatIsAwayIsBypassed, TestQueueThatIsAwayIsLeftAlone,
 //     TestNobodyWaitsForAQueueThatIsAway,
 //     TestTrialsAreShort, TestQueueThatComesBackIsUsed.
-//   - What cannot be made durable in time is storage.ErrUnavailable:
+//   - An action that cannot be made durable in time fails with storage.ErrUnavailable:
 //     TestPublishThatTakesTooLongIsUnavailable.
 //   - A Worker waits for a store or a mirror that is unavailable, and a message
-//     that fails for itself holds up no other: TestUnavailableIsTriedAgain,
-//     TestPoisonIsIsolated. Nor does a batch fail for ever for its size:
-//     TestBatchThatTakesTooLongIsHalved. One whose commit hangs is not:
+//     that fails by itself delays no other: TestUnavailableIsTriedAgain,
+//     TestPoisonIsIsolated. A batch cannot fail forever because of its size:
+//     TestBatchThatTakesTooLongIsHalved. A batch whose commit hangs is not halved:
 //     TestBatchWhoseCommitHangsIsNotHalved.
-//   - Partitions are worked on side by side, each in order:
+//   - Partitions are processed concurrently, each in order:
 //     TestPartitionsAreWorkedOnSideBySide.
-//   - Counts that a Worker could not publish are published by whoever has the
-//     message next: TestCountsThatWereNotToldAreToldByTheNext.
+//   - Counts that a Worker could not publish are published by the next one that
+//     processes the message: TestCountsThatWereNotToldAreToldByTheNext.
 //
-// I7 Bounded: a lone action leaves at once, those in flight share messages, and
-// a full backlog makes callers wait no longer than they want:
+// I7 Bounded: a lone action is sent at once, concurrent ones share messages, and
+// callers wait for a full backlog only until their context ends:
 // TestLoneActionLeavesAtOnce, TestActionsInFlightShareAMessage,
 // TestPartitionsTakeTurns, TestPartitionsLinger, TestFullBacklogHonoursTheContext.
 // Anonymous users have a smaller backlog of their own:
 // TestAnonymousReadsLeaveRoomForSignedInLikes.
-// A Worker begins batches at its pace, what comes after a rest at once, and
-// plenty before its time: TestBatchesKeepThePace, TestPlentyIsAheadOfThePace.
+// A Worker begins batches at its pace, without delay after an idle period, and early if
+// the batch is full: TestBatchesKeepThePace, TestPlentyIsAheadOfThePace.
 //
-// This package imports storage and outage and nothing else of this module.
+// Comments bypass the queue: they go straight to the database, and concurrent ones
+// share a transaction (group commit, docs/decisions/0022). A comment that cannot be
+// stored fails alone, as do those on a locked subject, and while the database is
+// unavailable callers fail fast: TestCommentsThatWaitShareATransaction,
+// TestCommentThatCannotBeStoredFailsAlone, TestCommentsOnALockedSubjectFailAlone,
+// TestManyLockedSubjectsDelayOthersForABoundedTime,
+// TestCommentsAreUnavailableWhileTheDatabaseIs, TestCommentWhoseCallerLeavesIsCommitted.
+// Messages work in the same way (docs/decisions/0025):
+// TestMessagesThatWaitShareATransaction, TestMessagesAreUnavailableWhileTheDatabaseIs.
+// Concurrent edits and deletions of comments use at most two connections:
+// TestChangesOfCommentsUseFewConnections.
+//
+// Declarations of authors go straight to the database, too. A stalled one is retried
+// under the same message id: TestDeclarationsAreTriedTwice. A hanging commit blocks
+// neither the caller nor, for longer than its context, Close:
+// TestDeclarationIsGivenUpWhileItsCommitHangs.
+//
+// This package imports storage, outage and breaker and no other package of this module.
 package worker

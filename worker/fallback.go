@@ -13,14 +13,13 @@ import (
 	"ovation/storage"
 )
 
-// FallbackOptions tune a Fallback. The zero value is a good choice.
+// FallbackOptions configure a Fallback. The zero value is a good choice.
 type FallbackOptions struct {
-	// PublishTimeout bounds a try to publish; 1 s if 0.
+	// PublishTimeout bounds one attempt to publish; 1 s if 0.
 	PublishTimeout time.Duration
-	// PersistTimeout bounds a try to persist; 5 s if 0.
+	// PersistTimeout bounds one attempt to persist; 5 s if 0.
 	PersistTimeout time.Duration
-	// Logger reports when calls of the queue or the persister are refused, and when
-	// they are made again; slog.Default() if nil.
+	// Logger logs when a breaker opens and when it closes; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -30,23 +29,24 @@ func (o FallbackOptions) withDefaults() FallbackOptions {
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, time.Second)
 	o.PersistTimeout = cmp.Or(o.PersistTimeout, 5*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	o.Metrics = cmp.Or(o.Metrics, unmeasured)
+	o.Metrics = cmp.Or(o.Metrics, noMetrics)
 	return o
 }
 
 const (
-	trialTimeout = 400 * time.Millisecond // of a call while calls fail
-	trialPause   = time.Second            // between trials while calls are refused
+	trialTimeout = 400 * time.Millisecond // of a call after a failure
+	trialPause   = time.Second            // between trials while the breaker is open
 )
 
-// breaker returns the breaker of the queue or the persister. Where the calls are
-// hasty, they are short once one has failed, and cancelled when it opens.
+// breaker returns the breaker of a dependency. hasty is the timeout of calls after a
+// failure; if it is 0, timeout applies to all calls and an opening breaker does not
+// cancel them.
 func (o FallbackOptions) breaker(part string, timeout, hasty time.Duration) *breaker.Breaker {
 	return breaker.New(breaker.Options{
 		Timeout: timeout, Hasty: hasty, Pause: trialPause, Trial: trialTimeout,
 		Changed: func(err error, outage time.Duration) {
 			if err != nil {
-				o.Logger.Warn("calls fail and are refused for now", "part", part, "error", err)
+				o.Logger.Warn("calls fail and are rejected until a trial succeeds", "part", part, "error", err)
 			} else {
 				o.Logger.Info("calls succeed again", "part", part, "down_ms", outage.Milliseconds())
 			}
@@ -54,10 +54,9 @@ func (o FallbackOptions) breaker(part string, timeout, hasty time.Duration) *bre
 	})
 }
 
-// Fallback is a Publisher that does without its queue while that is
-// unavailable: it persists messages itself. A message of which it is not known
-// whether the queue has it may then arrive twice; it has one id and counts
-// once. It is safe for concurrent use.
+// Fallback is a Publisher that persists messages directly while its queue is
+// unavailable. If the outcome of publishing is unknown, a message may arrive twice; it
+// counts once, because both copies have the same id. It is safe for concurrent use.
 type Fallback struct {
 	Publisher // the queue
 
@@ -68,22 +67,22 @@ type Fallback struct {
 
 	mu      sync.Mutex
 	closed  bool
-	running sync.WaitGroup // of direct persisting
+	running sync.WaitGroup // direct calls of the persister
 }
 
-// NewFallback returns a Fallback to a persister that mirrors by itself what it
-// changes: no worker does it here.
+// NewFallback returns a Fallback. The persister must update the mirror itself, as no
+// worker does so here.
 func NewFallback(queue Publisher, persister storage.Persister, opts FallbackOptions) *Fallback {
 	opts = opts.withDefaults()
 	return &Fallback{
 		Publisher: queue, persister: persister, opts: opts,
 		queue:  opts.breaker("queue", opts.PublishTimeout, trialTimeout),
-		direct: opts.breaker("direct persisting", opts.PersistTimeout, 0),
+		direct: opts.breaker("direct writes", opts.PersistTimeout, 0),
 	}
 }
 
-// Publish returns storage.Queued where the queue has made the message durable
-// and storage.Persisted where the persister has. Errors: those of a Publisher.
+// Publish returns storage.Queued if the queue has made the message durable, and
+// storage.Persisted if the persister has. Errors: those of a Publisher.
 func (f *Fallback) Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error) {
 	var durability storage.Durability
 	err := f.queue.Do(ctx, func(ctx context.Context) (err error) {
@@ -96,7 +95,7 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 	if !errors.Is(err, storage.ErrUnavailable) || ctx.Err() != nil {
 		return "", err
 	}
-	away := err
+	queueErr := err
 	err = f.direct.Do(ctx, func(ctx context.Context) error {
 		return f.persist(ctx, message)
 	})
@@ -105,14 +104,13 @@ func (f *Fallback) Publish(ctx context.Context, partition int, message storage.M
 		f.opts.Metrics.bypasses.Inc()
 		return storage.Persisted, nil
 	case errors.Is(err, storage.ErrUnavailable):
-		return "", fmt.Errorf("persist without the queue: %w (the queue: %w)", err, away)
+		return "", fmt.Errorf("persist without the queue: %w (the queue: %w)", err, queueErr)
 	}
 	return "", fmt.Errorf("persist without the queue: %w: %w", ErrRejected, err)
 }
 
-// persist tries twice, since a single stall of the mirror fails a try. It gives
-// up when the context ends, even where a commit hangs: whether that was done is
-// then not known.
+// persist tries twice, since a single stall of the mirror makes a try fail. It returns
+// when the context ends, even if a commit hangs; the outcome is then unknown.
 func (f *Fallback) persist(ctx context.Context, message storage.Message) error {
 	done := make(chan error, 1)
 	if !f.begin() {
@@ -130,11 +128,11 @@ func (f *Fallback) persist(ctx context.Context, message storage.Message) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: persisting takes too long: %w", storage.ErrUnavailable, ctx.Err())
+		return fmt.Errorf("%w: not persisted in time: %w", storage.ErrUnavailable, ctx.Err())
 	}
 }
 
-// begin counts a try to persist, unless the Fallback is closed.
+// begin registers a direct call, unless the Fallback is closed.
 func (f *Fallback) begin() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,9 +142,8 @@ func (f *Fallback) begin() bool {
 	return !f.closed
 }
 
-// Close has nothing more persisted past the queue, and waits until what was
-// given up has ended, but no longer than twice the PersistTimeout: a commit that
-// hangs ends with the persister. The queue stays open.
+// Close rejects further direct writes and waits for running ones, at most twice the
+// PersistTimeout: a commit that hangs ends with the persister. The queue stays open.
 func (f *Fallback) Close() {
 	f.mu.Lock()
 	f.closed = true

@@ -53,7 +53,7 @@ func TestQueueThatIsAwayIsBypassed(t *testing.T) {
 	}
 }
 
-// A queue is away when it fails for a second and five times, and not when
+// A queue is unavailable when it fails for a second and five times, and not when
 // calls time out together.
 func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -82,14 +82,14 @@ func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
 			publish()
 		}
 		if got := asked.Load(); got != 23 {
-			t.Errorf("while it is not known to be away the queue was asked %d times, want 23", got)
+			t.Errorf("while it is not known to be unavailable the queue was asked %d times, want 23", got)
 		}
 		start := time.Now()
 		for range 100 {
 			publish()
 		}
 		if got, took := asked.Load(), time.Since(start); got != 23 || took != 0 {
-			t.Errorf("while it is away the queue was asked %d times more; it took %v", got-23, took)
+			t.Errorf("while it is unavailable the queue was asked %d times more; it took %v", got-23, took)
 		}
 		time.Sleep(time.Second) // no time at all in a bubble
 		publish()
@@ -263,7 +263,7 @@ func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if took := time.Since(start); i >= 5 && took != 0 {
-				t.Errorf("with both known to be away it took %v", took)
+				t.Errorf("with both known to be unavailable it took %v", took)
 			}
 		}
 	})

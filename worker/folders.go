@@ -11,47 +11,37 @@ import (
 
 const (
 	folderChunk  = 1000 // items of a folder moved in one transaction
-	folderRounds = 10   // tries to find a folder empty while its owner fills it
+	folderRounds = 10   // attempts to find the folder empty while its owner keeps filling it
 )
 
-// FolderStore is what Folders needs of a store.
+// FolderStore is the part of a store that Folders uses.
 type FolderStore interface {
 	storage.Reader
 	storage.Folders
 }
 
-// FoldersOptions tune Folders. The zero value is a good choice.
-type FoldersOptions struct {
-	// Now is the clock; time.Now if nil.
-	Now func() time.Time
-}
-
-// Folders removes folders. Their items may be many, so that they are moved in
-// parts. It is safe for concurrent use.
+// Folders deletes folders. As a folder may hold many items, they are moved in chunks.
+// It is safe for concurrent use.
 type Folders struct {
 	store FolderStore
 	now   func() time.Time
 }
 
-// NewFolders returns a Folders over the store, which mirrors by itself what it
-// changes, where there is a mirror.
-func NewFolders(store FolderStore, opts FoldersOptions) *Folders {
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	return &Folders{store: store, now: opts.Now}
+// NewFolders returns a Folders over a store that updates the mirror, if there is one.
+// now is the clock.
+func NewFolders(store FolderStore, now func() time.Time) *Folders {
+	return &Folders{store: store, now: now}
 }
 
-// DeleteFolder moves what lies in a folder to another one of the same owner,
-// or uncollects it where moveTo is empty, removes the folder and returns how
-// many items it took. When it fails on the way, the folder still holds what
-// was not moved, and the call may be repeated.
+// DeleteFolder moves the items of a folder to another folder of the same owner, or
+// uncollects them if moveTo is empty, deletes the folder and returns the number of
+// items. If it fails midway, the folder still holds the remaining items, and the call
+// may be repeated.
 //
-// Errors, before anything is moved: storage.ErrDefaultFolder;
-// storage.ErrInvalid, field moveItemsTo, where it is the same folder;
-// storage.ErrNotFound for either folder. Later: storage.ErrFolderNotEmpty,
-// where the owner keeps filling the folder; storage.ErrUnavailable; the
-// context's.
+// Errors before anything is moved: storage.ErrDefaultFolder; storage.ErrInvalid, field
+// moveItemsTo, if it is the same folder; storage.ErrNotFound for either folder. Later:
+// storage.ErrFolderNotEmpty if the owner keeps filling the folder;
+// storage.ErrUnavailable; the context's.
 func (f *Folders) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string) (int, error) {
 	if err := f.check(ctx, key, moveTo); err != nil {
 		return 0, err
@@ -78,7 +68,7 @@ func (f *Folders) check(ctx context.Context, key storage.FolderKey, moveTo strin
 	switch moveTo {
 	case "":
 	case key.FolderID:
-		return &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder than the deleted one"}
+		return &storage.InvalidError{Field: "moveItemsTo", Reason: "must differ from the folder to delete"}
 	default:
 		keys = append(keys, storage.FolderKey{Owner: key.Owner, FolderID: moveTo})
 	}
@@ -97,7 +87,7 @@ func (f *Folders) check(ctx context.Context, key storage.FolderKey, moveTo strin
 	return nil
 }
 
-// empty takes everything out of the folder and returns how many items.
+// empty removes all items from the folder and returns their number.
 func (f *Folders) empty(ctx context.Context, key storage.FolderKey, moveTo string) (int, error) {
 	items := 0
 	for {

@@ -70,7 +70,7 @@ func TestDeletedFolderIsEmptiedFirst(t *testing.T) {
 				moveTo = other.FolderID
 			}
 			owner := &busyOwner{store, t, 0}
-			items, err := worker.NewFolders(owner, worker.FoldersOptions{}).DeleteFolder(t.Context(), old, moveTo)
+			items, err := worker.NewFolders(owner, time.Now).DeleteFolder(t.Context(), old, moveTo)
 			if owner.times != -1 {
 				t.Errorf("deleting was tried %d times, want once, when the folder is empty", -owner.times)
 			}
@@ -101,7 +101,7 @@ func TestFolderIsKeptWhereDeletingIsRefused(t *testing.T) {
 	store := openStore(t)
 	key := shelf(t, store, "mine", 2)
 	theirs := storage.FolderKey{Owner: user(1), FolderID: key.FolderID}
-	f := worker.NewFolders(store, worker.FoldersOptions{})
+	f := worker.NewFolders(store, time.Now)
 	for _, c := range []struct {
 		name   string
 		key    storage.FolderKey
@@ -150,7 +150,7 @@ func TestFolderThatFillsUpIsEmptiedAgain(t *testing.T) {
 	}{{3, nil}, {1000, storage.ErrFolderNotEmpty}} {
 		store := openStore(t)
 		key := shelf(t, store, "popular", 1)
-		f := worker.NewFolders(&busyOwner{store, t, c.times}, worker.FoldersOptions{Now: time.Now})
+		f := worker.NewFolders(&busyOwner{store, t, c.times}, time.Now)
 		items, err := f.DeleteFolder(t.Context(), key, storage.DefaultFolderID)
 		if !errors.Is(err, c.want) || (c.want == nil && items != 1+c.times) {
 			t.Errorf("filled %d times: took %d items, %v; want %v", c.times, items, err, c.want)

@@ -7,30 +7,31 @@ import (
 	"ovation/storage"
 )
 
-// hung is how long a commit may take until its marks are forgotten, and then how
-// often. It is well below the time for which the mirror keeps windows from being
-// filled after a mark or a Forget, and calls a marked state not persisted.
-const hung = 4 * time.Second
+// hungCommit is the duration after which a commit counts as hanging, and the interval
+// at which its marks are then invalidated. It is well below the time for which the
+// mirror keeps windows from being filled after a Mark or an Invalidate and reports a
+// marked state as not persisted.
+const hungCommit = 4 * time.Second
 
-// forgetWhileHung forgets the marks of messages again and again while their
-// commit hangs, as it does without a synchronous standby: the mirror would
-// otherwise call persisted what is not, and take what the database held before for
-// what the new counts include. It begins after a while and ends with stop, which
-// waits for it.
-func (h *hand) forgetWhileHung(ctx context.Context, messages []storage.Message) (stop func()) {
+// invalidateWhileHung invalidates the marks of messages repeatedly while their commit
+// hangs, as it does if a synchronous standby is missing. Without this, the mirror would
+// report an uncommitted action as persisted, and take the database's old counts for new
+// ones. It starts after hungCommit. The returned function stops it and waits until it
+// has ended.
+func (l *batchLoop) invalidateWhileHung(ctx context.Context, messages []storage.Message) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	timer := time.AfterFunc(hung, func() {
+	timer := time.AfterFunc(hungCommit, func() {
 		defer close(ended)
 		var actions []storage.Action
 		for i := range messages {
 			actions = append(actions, messages[i].Actions...)
 		}
 		for ctx.Err() == nil {
-			wait := hung
-			if h.mirror.Forget(ctx, actions) != nil {
-				h.opts.Metrics.mirrorFailures.Inc()
-				wait = h.opts.MaxBackoff
+			wait := hungCommit
+			if l.mirror.Invalidate(ctx, actions) != nil {
+				l.opts.Metrics.mirrorFailures.Inc()
+				wait = l.opts.MaxBackoff
 			}
 			sleep(ctx, wait)
 		}

@@ -9,14 +9,27 @@ import (
 	"ovation/storage"
 )
 
-// Use is what a process does of the write path.
-type Use int
+// Role is a set of the parts that a process has in the write path.
+type Role int
 
-// A process may do both.
+// The roles of a process. A process may have both.
 const (
-	Records Use = 1 << iota // takes actions of users
-	Works                   // persists what is queued
+	Records Role = 1 << iota // accepts actions of users
+	Works                    // persists queued messages
 )
+
+// Factories returns factories for the collectors of every process, of recording ones
+// and of working ones. A factory registers nothing if the process lacks its role.
+func (r Role) Factories(reg prometheus.Registerer) (both, records, works promauto.Factory) {
+	both, records, works = promauto.With(reg), promauto.With(nil), promauto.With(nil)
+	if r&Records != 0 {
+		records = both
+	}
+	if r&Works != 0 {
+		works = both
+	}
+	return both, records, works
+}
 
 // Metrics measures the write path.
 type Metrics struct {
@@ -31,21 +44,16 @@ type Metrics struct {
 	mirrorFailures prometheus.Counter
 	bypasses       prometheus.Counter
 	refusals       prometheus.Counter
+	groupSizes     *prometheus.HistogramVec
 }
 
-// unmeasured takes what nobody reads.
-var unmeasured = NewMetrics(nil, 0)
+// noMetrics is used if no Metrics are given; its collectors are not registered.
+var noMetrics = NewMetrics(nil, 0)
 
-// NewMetrics registers the collectors of what a process does. It panics where
+// NewMetrics registers the collectors of a process with the given roles. It panics if
 // they are registered already.
-func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
-	both, records, works := promauto.With(reg), promauto.With(nil), promauto.With(nil)
-	if does&Records != 0 {
-		records = both
-	}
-	if does&Works != 0 {
-		works = both
-	}
+func NewMetrics(reg prometheus.Registerer, roles Role) *Metrics {
+	both, records, works := roles.Factories(reg)
 	counter := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Name: name, Help: help}
 	}
@@ -54,22 +62,24 @@ func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
 	}
 	return &Metrics{
 		recorded: records.NewCounterVec(counter("ovation_actions_total",
-			"Actions of users by kind (reaction, collection, read) and outcome (changed, unchanged, failed)."), []string{"kind", "outcome"}),
+			"Actions of users by kind (reaction, collection, follow, read) and outcome (changed, unchanged, unknown, failed)."), []string{"kind", "outcome"}),
 		backlogActions: records.NewGauge(prometheus.GaugeOpts{
-			Name: "ovation_recorder_backlog_actions", Help: "Actions that are accepted and wait for their confirm.",
+			Name: "ovation_recorder_backlog_actions", Help: "Actions accepted and not yet confirmed.",
 		}),
-		recorderSizes:  records.NewHistogram(sizes("ovation_recorder_batch_actions", "Actions in each published message.")),
+		recorderSizes: records.NewHistogram(sizes("ovation_recorder_batch_actions", "Actions in each published message.")),
+		groupSizes: records.NewHistogramVec(sizes("ovation_group_commit_requests",
+			"Requests that shared each transaction, by what they write (comments, messages)."), []string{"rows"}),
 		workerActions:  works.NewHistogram(sizes("ovation_worker_batch_actions", "Actions in each transaction of the worker.")),
 		workerMessages: works.NewHistogram(sizes("ovation_worker_batch_messages", "Messages in each transaction of the worker.")),
 		persistSeconds: works.NewHistogram(prometheus.HistogramOpts{
-			Name: "ovation_worker_persist_seconds", Help: "Time of each transaction of the worker, the commit included.",
+			Name: "ovation_worker_persist_seconds", Help: "Duration of each transaction of the worker, including the commit.",
 			Buckets: prometheus.ExponentialBuckets(0.0002, 4, 9), // 0.2 ms to 13 s
 		}),
-		retries:        works.NewCounter(counter("ovation_worker_retries_total", "Tries of the worker that were repeated.")),
-		rejections:     works.NewCounter(counter("ovation_worker_rejected_messages_total", "Messages that could not be persisted and were put aside.")),
-		mirrorFailures: both.NewCounter(counter("ovation_mirror_failures_total", "Calls of the mirror that failed.")),
-		refusals:       records.NewCounter(counter("ovation_recorder_refused_actions_total", "Actions of anonymous users refused because too many of them waited for their confirm.")),
-		bypasses:       records.NewCounter(counter("ovation_recorder_bypassed_messages_total", "Messages that were persisted without the queue, which was unavailable.")),
+		retries:        works.NewCounter(counter("ovation_worker_retries_total", "Failed tries of the worker.")),
+		rejections:     works.NewCounter(counter("ovation_worker_rejected_messages_total", "Messages that could not be persisted and were dead-lettered.")),
+		mirrorFailures: both.NewCounter(counter("ovation_mirror_failures_total", "Failed calls of the mirror.")),
+		refusals:       records.NewCounter(counter("ovation_recorder_refused_actions_total", "Actions of anonymous users rejected because too many of them were waiting for confirmation.")),
+		bypasses:       records.NewCounter(counter("ovation_recorder_bypassed_messages_total", "Messages persisted directly because the queue was unavailable.")),
 	}
 }
 
@@ -94,6 +104,9 @@ func kindName(kind storage.Kind) string {
 		return "collection"
 	case storage.KindRead:
 		return "read"
+	case storage.KindFollow:
+		return "follow"
+	case storage.KindAuthor: // goes directly to the database
 	}
 	return "unknown"
 }

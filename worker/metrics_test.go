@@ -49,7 +49,7 @@ func TestWritePathIsMeasured(t *testing.T) {
 	mirror.show = func([]storage.Action) error { return errBroken }
 	record(t, r, collect(alice, movie, storage.DefaultFolderID))
 	record(t, r, storage.Action{User: alice, Subject: movie, Kind: storage.KindRead})
-	if _, err := r.Record(t.Context(), react(alice, movie, 9)); !errors.Is(err, storage.ErrInvalid) {
+	if _, err := r.Record(t.Context(), react(alice, movie, 9), nil); !errors.Is(err, storage.ErrInvalid) {
 		t.Error(err)
 	}
 	if err := stop(); err != nil {

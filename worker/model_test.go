@@ -32,6 +32,7 @@ type plan struct {
 type last struct {
 	reaction storage.Reaction
 	folder   string
+	follows  bool
 	reads    int64
 }
 
@@ -97,7 +98,7 @@ func (p plan) act(t *rapid.T, store *sqlite.Store) map[storage.StateKey]*last {
 
 // step takes one action and remembers it when it is acknowledged.
 func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand) error {
-	a := storage.Action{User: key.User, Subject: key.Subject, Kind: storage.Kind(1 + random.IntN(3))}
+	a := storage.Action{User: key.User, Subject: key.Subject, Kind: storage.Kind(1 + random.IntN(4))}
 	want := *l
 	changed := true
 	switch a.Kind {
@@ -114,10 +115,14 @@ func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand)
 			a.FolderID = storage.DefaultFolderID
 		}
 		want.folder, changed = a.FolderID, a.FolderID != l.folder
+	case storage.KindFollow:
+		a.Following = random.IntN(2) == 0
+		want.follows, changed = a.Following, a.Following != l.follows
 	case storage.KindRead:
 		want.reads++
+	case storage.KindAuthor: // is of no user
 	}
-	got, err := r.Record(context.Background(), a)
+	got, err := r.Record(context.Background(), a, nil)
 	if err != nil {
 		return err
 	}
@@ -181,6 +186,7 @@ func (p plan) check(t *rapid.T, store *sqlite.Store, told map[storage.StateKey]*
 		if s.Collected != nil {
 			got.folder = s.Collected.FolderID
 		}
+		got.follows = s.Followed != nil
 		if s.Read != nil {
 			got.reads = s.Read.Times
 		}
@@ -198,6 +204,9 @@ func (p plan) check(t *rapid.T, store *sqlite.Store, told map[storage.StateKey]*
 		}
 		if l.folder != "" {
 			c.CollectCount++
+		}
+		if l.follows {
+			c.FollowerCount++
 		}
 		want[key.Subject] = c
 	}

@@ -52,7 +52,7 @@ func openServers(b *testing.B) servers {
 	var s servers
 	s.database, err = postgres.Open(b.Context(), postgres.Options{URL: u.String(), Logger: quiet})
 	must(b, err)
-	s.copied, err = redis.Open(b.Context(), redis.Options{URL: at[1], Database: s.database, Prefix: own, Life: 2 * time.Minute, ShownLife: 2 * time.Minute, Logger: quiet})
+	s.copied, err = redis.Open(b.Context(), redis.Options{URL: at[1], Database: s.database, Prefix: own, TTL: 2 * time.Minute, QueuedTTL: 2 * time.Minute, Logger: quiet})
 	must(b, err)
 	b.Cleanup(func() { must(b, s.copied.Close()) })
 	s.queue, err = amqp.Open(b.Context(), amqp.Options{URL: at[2], Prefix: own, Logger: quiet})
@@ -133,7 +133,7 @@ func likeAll(b *testing.B, r *worker.Recorder, clients int, took []time.Duration
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(took); i = int(next.Add(1)) - 1 {
 				began := time.Now()
-				if _, err := r.Record(b.Context(), react(user(i), video(strconv.Itoa(i%10_000)), storage.Like)); err != nil {
+				if _, err := r.Record(b.Context(), react(user(i), video(strconv.Itoa(i%10_000)), storage.Like), nil); err != nil {
 					b.Error(err)
 					return
 				}
@@ -228,6 +228,6 @@ func fillQueue(b *testing.B, s servers, from, n int, show bool) {
 	_, err := s.queue.Publish(b.Context(), from/max(n, 1)%s.queue.Partitions(), m)
 	must(b, err)
 	if show {
-		must(b, s.copied.Show(b.Context(), m.Actions, storage.Queued))
+		must(b, s.copied.Apply(b.Context(), m.Actions, storage.Queued, nil))
 	}
 }

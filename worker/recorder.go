@@ -11,29 +11,28 @@ import (
 	"ovation/storage"
 )
 
-// RecorderOptions tune a Recorder. The zero value is a good choice.
+// RecorderOptions configure a Recorder. The zero value is a good choice.
 type RecorderOptions struct {
-	// MaxBatch is how many actions one message holds at most; 1,000 if 0.
+	// MaxBatch is the maximum number of actions in a message; 1,000 if 0.
 	MaxBatch int
-	// MaxInFlight is how many messages of one partition are published at the
-	// same time; 1 if 0. What arrives meanwhile makes the next message.
+	// MaxInFlight is the maximum number of unconfirmed messages per partition; 1 if 0.
+	// Actions that arrive meanwhile share the next message.
 	MaxInFlight int
-	// Linger is for how long at most a partition that could send a message waits
-	// while those of others are published, and what comes meanwhile shares it; it
-	// does not if 0. Fewer messages are larger, and cost the queue less.
+	// Linger is how long a partition that has actions to send waits at most while
+	// messages of other partitions are unconfirmed. Actions that arrive meanwhile share
+	// its message. Longer waits make fewer and larger messages, which cost the queue
+	// less. If 0, partitions do not wait.
 	Linger time.Duration
-	// MaxBacklog is how many actions may be on their way, from the moment they
-	// are accepted to their answer; 10,000 if 0. Whoever comes then waits. Besides
-	// those, a fifth as many of anonymous users may be on their way; one more is
-	// refused with ErrBusy.
+	// MaxBacklog is the maximum number of actions that are accepted and not answered;
+	// 10,000 if 0. Further calls wait. Anonymous users have a separate backlog of a
+	// fifth of this size; beyond it their actions fail with ErrBusy.
 	MaxBacklog int
-	// PublishTimeout bounds the publishing of a message, and then the showing
-	// of its actions; 10 s if 0.
+	// PublishTimeout bounds the publishing of a message, and then the call of
+	// Mirror.Apply; 10 s if 0.
 	PublishTimeout time.Duration
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// Logger takes what goes wrong without failing a caller; slog.Default() if
-	// nil.
+	// Logger logs failures that are not returned to a caller; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -45,68 +44,72 @@ func (o RecorderOptions) withDefaults() RecorderOptions {
 	o.MaxBacklog = cmp.Or(o.MaxBacklog, 10_000)
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	o.Metrics = cmp.Or(o.Metrics, unmeasured)
+	o.Metrics = cmp.Or(o.Metrics, noMetrics)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return o
 }
 
-// Recorder makes the actions of users durable. It is safe for concurrent use.
+// Recorder makes users' actions durable. It is safe for concurrent use.
 type Recorder struct {
-	mirror  Mirror
-	batcher *batcher
-	turns   *turns
-	doubts  *doubts
-	opts    RecorderOptions
+	mirror     Mirror
+	batcher    *batcher
+	stateLocks *keyedMutex
+	inDoubt    *inDoubt
+	opts       RecorderOptions
 }
 
-// Recorded is what became of an action.
+// Recorded is the result of Record.
 type Recorded struct {
-	// Known is false where the state before was not known (see Mirror.Look). The
-	// action was then published, and Changed says nothing.
+	// Known is false if the previous state was unknown (see Mirror.Get). The action was
+	// then published, and Changed has no meaning.
 	Known bool
-	// Changed is false where the action had nothing to change, and nothing was
-	// published.
+	// Changed is false if the action would not have changed the state, so that nothing
+	// was published.
 	Changed bool
-	// Durability is where the action is or, where nothing changed, the one
-	// that had done it.
+	// Durability is where the action is stored or, if nothing changed, where the
+	// previous action on the state is.
 	Durability storage.Durability
 }
 
-// NewRecorder returns a Recorder that publishes to the publisher and shows in
-// the mirror what is confirmed. Close it to send what is still on its way.
+// NewRecorder returns a Recorder that publishes actions and, once they are confirmed,
+// applies them to the mirror. Close it to send the backlog.
 func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Recorder {
 	opts = opts.withDefaults()
-	r := &Recorder{mirror: mirror, turns: newTurns(), doubts: newDoubts(), opts: opts}
-	r.batcher = newBatcher(publisher, mirror, r.settle, opts)
+	r := &Recorder{mirror: mirror, stateLocks: newKeyedMutex(), inDoubt: newInDoubt(), opts: opts}
+	r.batcher = newBatcher(publisher, mirror, r.finish, opts)
 	return r
 }
 
-// Record returns when the action is durable and shown, or is known to change nothing. It
-// sets the action's Version and, of a read, First; a read without Times is one.
+// Record returns when the action is durable and visible, or is known to change nothing.
+// It sets the action's Version and, for a read, First; a read without Times counts
+// once.
 //
-// Actions on one state (user, subject and kind, reads excepted) take turns, in
-// the order they came: each sees what the one before it did. When the context
-// ends first, Record returns at once, but an action that was accepted is
-// published and shown all the same.
+// Actions on one state (user, subject and kind, except reads) are serialised in the
+// order of arrival: each sees the effect of the previous one. If the context ends
+// first, Record returns at once, but an action that was accepted is still published and
+// applied.
 //
-// Errors: storage.ErrInvalid; storage.ErrUnavailable, where the action may or
-// may not become durable later, also when the context's deadline passes;
-// ErrRejected; ErrBusy, where the user is anonymous and nothing was published;
-// ErrClosed after Close; context.Canceled.
-func (r *Recorder) Record(ctx context.Context, action storage.Action) (Recorded, error) {
-	recorded, err := r.record(ctx, action)
+// If seen is not nil, it receives the subject as the user then sees it, or the zero
+// value if that would take another read.
+//
+// Errors: storage.ErrInvalid; storage.ErrUnavailable, also when the context's deadline
+// passes, in which case the action may or may not become durable later; ErrRejected;
+// ErrBusy, for anonymous users, in which case nothing was published; ErrClosed after
+// Close; context.Canceled.
+func (r *Recorder) Record(ctx context.Context, action storage.Action, seen *storage.Interactive) (Recorded, error) {
+	recorded, err := r.record(ctx, action, seen)
 	r.opts.Metrics.action(action.Kind, recorded, err)
 	return recorded, err
 }
 
-// Close refuses new actions with ErrClosed, publishes and shows every accepted
-// one and returns when that is done, or an error when the context ends first.
-// It may be called twice.
+// Close rejects new actions with ErrClosed, publishes and applies every accepted one,
+// and returns when that is done, or an error if the context ends first. It may be
+// called twice.
 func (r *Recorder) Close(ctx context.Context) error { return r.batcher.close(ctx) }
 
-func (r *Recorder) record(ctx context.Context, action storage.Action) (Recorded, error) {
+func (r *Recorder) record(ctx context.Context, action storage.Action, seen *storage.Interactive) (Recorded, error) {
 	action.Version = storage.Micros(r.opts.Now())
 	if action.Kind == storage.KindRead {
 		action.First, action.Times = action.Version, max(action.Times, 1)
@@ -117,67 +120,68 @@ func (r *Recorder) record(ctx context.Context, action storage.Action) (Recorded,
 	known := true
 	if action.Kind != storage.KindRead {
 		id := idOf(action)
-		if err := r.turns.take(ctx, id); err != nil {
+		if err := r.stateLocks.lock(ctx, id); err != nil {
 			return Recorded{}, err
 		}
-		states, where, err := r.look(ctx, action)
-		seen := registerOf(action, states)
-		doubt := r.doubts.beyond(id, seen)
+		states, where, err := r.readState(ctx, action)
+		before := registerOf(action, states)
+		doubt := r.inDoubt.resolve(id, before)
 		known = where != "" && doubt == 0
 		if err != nil || known && !changes(action, states) {
-			r.turns.release(id)
+			r.stateLocks.unlock(id)
 			return Recorded{Known: true, Durability: where}, err
 		}
-		action.Version = max(storage.Micros(r.opts.Now()), seen.Version()+1, doubt+1)
+		action.Version = max(storage.Micros(r.opts.Now()), before.Version()+1, doubt+1)
 	}
-	durability, err := r.batcher.do(ctx, action)
+	durability, err := r.batcher.submit(ctx, action, seen)
 	if err != nil {
 		return Recorded{}, err
 	}
 	return Recorded{Known: known, Changed: true, Durability: durability}, nil
 }
 
-// settle learns what became of an action: it is confirmed, was not sent or
-// never will be persisted, or its fate is unknown. Then it is the next one's
-// turn.
-func (r *Recorder) settle(a *storage.Action, err error) {
+// finish records the outcome of an action (confirmed; not sent or rejected; or unknown)
+// and releases the lock of its state.
+func (r *Recorder) finish(a *storage.Action, err error) {
 	if a.Kind == storage.KindRead {
 		return
 	}
 	id := idOf(*a)
 	switch {
 	case err == nil:
-		r.doubts.beyond(id, saidBy(a))
+		r.inDoubt.resolve(id, actionRegister(a))
 	case errors.Is(err, errNotSent), errors.Is(err, ErrRejected):
 	default:
-		r.doubts.add(id, saidBy(a))
+		r.inDoubt.add(id, actionRegister(a))
 	}
-	r.turns.release(id)
+	r.stateLocks.unlock(id)
 }
 
-// look returns the state of one user on one subject. What is unavailable is
-// unknown, which does not keep an action from the queue.
-func (r *Recorder) look(ctx context.Context, a storage.Action) (storage.States, storage.Durability, error) {
+// readState returns the state of one user on one subject. If the mirror is unavailable
+// the state is unknown, and the action is published anyway.
+func (r *Recorder) readState(ctx context.Context, a storage.Action) (storage.States, storage.Durability, error) {
 	key := storage.StateKey{User: a.User, Subject: a.Subject}
-	states, known, err := r.mirror.Look(ctx, []storage.StateKey{key}, storage.KindsOf(a.Kind))
+	states, known, err := r.mirror.Get(ctx, []storage.StateKey{key}, storage.KindsOf(a.Kind))
 	switch {
 	case err == nil:
 		return states[0], known, nil
 	case ctx.Err() != nil:
-		return storage.States{}, "", storage.Ended(ctx, "look at the state before")
+		return storage.States{}, "", storage.Ended(ctx, "read the previous state")
 	case errors.Is(err, storage.ErrUnavailable):
 		return storage.States{}, "", nil
 	}
-	return storage.States{}, "", fmt.Errorf("look at the state before: %w", err)
+	return storage.States{}, "", fmt.Errorf("read the previous state: %w", err)
 }
 
-// changes reports whether the action makes the states anything else.
+// changes reports whether the action would change the states.
 func changes(a storage.Action, s storage.States) bool {
 	switch {
 	case a.If != storage.NoReaction:
 		return reactionOf(s) == a.If
 	case a.Kind == storage.KindReaction:
 		return reactionOf(s) != a.Reaction
+	case a.Kind == storage.KindFollow:
+		return (s.Followed != nil) != a.Following
 	}
 	folder := ""
 	if s.Collected != nil {
@@ -193,17 +197,21 @@ func reactionOf(s storage.States) storage.Reaction {
 	return s.Liked.Reaction
 }
 
-// registerOf returns what is known of the state that an action is on. Of a
-// collection the version is enough.
+// registerOf returns the known register of the state that an action changes. For a
+// collection or a follow, the version is enough.
 func registerOf(a storage.Action, s storage.States) storage.Register {
-	if a.Kind == storage.KindReaction {
+	switch a.Kind {
+	case storage.KindReaction:
 		return s.Reaction
+	case storage.KindFollow:
+		return storage.Register{Set: s.FollowVersion}
+	default:
+		return storage.Register{Set: s.CollectionVersion}
 	}
-	return storage.Register{Set: s.CollectionVersion}
 }
 
-// saidBy is registerOf where nothing but the action is known.
-func saidBy(a *storage.Action) storage.Register {
+// actionRegister returns the register that results from the action alone.
+func actionRegister(a *storage.Action) storage.Register {
 	if a.Kind == storage.KindReaction {
 		return storage.RegisterOf(a)
 	}

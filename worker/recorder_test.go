@@ -21,6 +21,7 @@ func TestAcknowledgedActionIsInTheStore(t *testing.T) {
 	for _, a := range []storage.Action{
 		react(alice, movie, storage.Like),
 		collect(alice, movie, storage.DefaultFolderID),
+		follow(alice, movie),
 		{User: alice, Subject: movie, Kind: storage.KindRead},
 		{User: alice, Subject: movie, Kind: storage.KindRead, Times: 4},
 		{User: storage.User{Tenant: alice.Tenant}, Subject: movie, Kind: storage.KindRead},
@@ -31,10 +32,10 @@ func TestAcknowledgedActionIsInTheStore(t *testing.T) {
 	}
 	got := countsOf(t, store, movie)
 	got.Version = 0
-	if want := (storage.Counts{ReadCount: 6, LikeCount: 1, CollectCount: 1}); got != want {
+	if want := (storage.Counts{ReadCount: 6, LikeCount: 1, CollectCount: 1, FollowerCount: 1}); got != want {
 		t.Errorf("the counts are %+v, want %+v", got, want)
 	}
-	if s := statesOf(t, store, alice, movie); s.Liked == nil || s.Collected == nil || s.Read == nil || s.Read.Times != 5 {
+	if s := statesOf(t, store, alice, movie); s.Liked == nil || s.Collected == nil || s.Followed == nil || s.Read == nil || s.Read.Times != 5 {
 		t.Errorf("the states are %+v", s)
 	}
 }
@@ -67,6 +68,11 @@ func TestNothingIsPublishedWhenNothingChanges(t *testing.T) {
 		{"collect into the same folder", collect(alice, movie, storage.DefaultFolderID), false},
 		{"uncollect", collect(alice, movie, ""), true},
 		{"uncollect again", collect(alice, movie, ""), false},
+		{"unfollow what is not followed", unfollow(alice, movie), false},
+		{"follow", follow(alice, movie), true},
+		{"follow again", follow(alice, movie), false},
+		{"unfollow", unfollow(alice, movie), true},
+		{"unfollow again", unfollow(alice, movie), false},
 		{"somebody else's like", react(user(1), movie, storage.Like), true},
 	} {
 		before := len(watched.seen())
@@ -110,7 +116,7 @@ func TestFailingLookIsTold(t *testing.T) {
 	queue := newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, look: func() (storage.Durability, error) { return "", errBroken }}
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
-	if _, err := r.Record(t.Context(), react(alice, movie, storage.Like)); !errors.Is(err, errBroken) {
+	if _, err := r.Record(t.Context(), react(alice, movie, storage.Like), nil); !errors.Is(err, errBroken) {
 		t.Errorf("Record returned %v", err)
 	}
 }
@@ -124,7 +130,7 @@ func TestInvalidActionIsRefused(t *testing.T) {
 		react(alice, storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}, storage.Like),
 		react(alice, movie, 3),
 	} {
-		if _, err := r.Record(t.Context(), a); !errors.Is(err, storage.ErrInvalid) {
+		if _, err := r.Record(t.Context(), a, nil); !errors.Is(err, storage.ErrInvalid) {
 			t.Errorf("%+v was answered %v", a, err)
 		}
 	}
@@ -168,7 +174,7 @@ func TestActionsOnOneStateTakeTurns(t *testing.T) {
 		synctest.Wait()
 		impatient, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
-		if _, err := r.Record(impatient, react(alice, movie, storage.Dislike)); !errors.Is(err, storage.ErrUnavailable) {
+		if _, err := r.Record(impatient, react(alice, movie, storage.Dislike), nil); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("the impatient action was answered %v", err)
 		}
 		hangUp()
@@ -239,7 +245,7 @@ func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
 
 				unknown := func() (storage.Durability, error) { return "", nil }
 				mirror.look = unknown // so that it is published
-				if _, err := r.Record(t.Context(), c.doubtful); !errors.Is(err, storage.ErrUnavailable) {
+				if _, err := r.Record(t.Context(), c.doubtful, nil); !errors.Is(err, storage.ErrUnavailable) {
 					t.Fatalf("it was answered %v", err)
 				}
 				mirror.look = nil
@@ -273,7 +279,7 @@ func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
 		return storage.Persisted, err
 	})
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
-	if _, err := r.Record(t.Context(), react(alice, movie, storage.Dislike)); !errors.Is(err, storage.ErrUnavailable) {
+	if _, err := r.Record(t.Context(), react(alice, movie, storage.Dislike), nil); !errors.Is(err, storage.ErrUnavailable) {
 		t.Fatalf("the dislike was answered %v", err)
 	}
 	for range 2 {
@@ -294,7 +300,7 @@ func TestPublishThatTakesTooLongIsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(t, newQueue(t), local.Mirror{Reader: openStore(t)}, worker.RecorderOptions{})
 		start := time.Now()
-		_, err := r.Record(t.Context(), react(alice, movie, storage.Like))
+		_, err := r.Record(t.Context(), react(alice, movie, storage.Like), nil)
 		if !errors.Is(err, storage.ErrUnavailable) || time.Since(start) != 10*time.Second {
 			t.Errorf("Record returned %v after %v", err, time.Since(start))
 		}
@@ -312,7 +318,7 @@ type answered struct {
 func background(r *worker.Recorder, ctx context.Context, a storage.Action) <-chan answered { //nolint:revive // who, when, what
 	answer := make(chan answered, 1)
 	go func() {
-		recorded, err := r.Record(ctx, a)
+		recorded, err := r.Record(ctx, a, nil)
 		answer <- answered{recorded, err}
 	}()
 	return answer

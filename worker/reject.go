@@ -8,22 +8,23 @@ import (
 	"ovation/storage"
 )
 
-// reject has the queue keep a message that is not persisted, unless the mirror
-// cannot be told.
-func (h *hand) reject(ctx, working context.Context, t task, why error) {
+// reject removes a message's actions from the mirror and dead-letters the message. If
+// the mirror cannot be updated, the message is requeued instead.
+func (l *batchLoop) reject(ctx, working context.Context, t task, why error) {
 	message := t.Message()
-	if h.drop(ctx, working, message) != nil {
-		h.giveBack([]task{t})
+	drop := func() error { return l.mirror.Revert(working, message.Actions) }
+	if l.retryMirror(ctx, "revert rejected actions", drop) != nil {
+		l.requeue([]task{t})
 		return
 	}
-	h.opts.Metrics.rejections.Inc()
-	h.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", why)
-	h.settled("reject", t.Reject(why))
+	l.opts.Metrics.rejections.Inc()
+	l.opts.Logger.Error("message rejected", "message", message.ID, "actions", len(message.Actions), "error", why)
+	l.noteSettled("reject", t.Reject(why))
 }
 
-// rejectExpired rejects those of a batch that have expired and returns the
+// rejectExpired rejects the messages of a batch that have expired and returns the
 // others.
-func (h *hand) rejectExpired(ctx, working context.Context, batch []task, expired []string) []task {
+func (l *batchLoop) rejectExpired(ctx, working context.Context, batch []task, expired []string) []task {
 	if len(expired) == 0 {
 		return batch
 	}
@@ -34,8 +35,8 @@ func (h *hand) rejectExpired(ctx, working context.Context, batch []task, expired
 	rest := make([]task, 0, len(batch))
 	for _, t := range batch {
 		if message := t.Message(); is[message.ID] {
-			h.reject(ctx, working, t, fmt.Errorf("it was published at %s, more than %v ago: the id of a persisted message is "+
-				"remembered for %v, so its reads may have been counted already; ovation dead replay --force counts them",
+			l.reject(ctx, working, t, fmt.Errorf("the message was published at %s, more than %v ago; ids of persisted messages are "+
+				"kept for %v, so its reads may have been counted already; run ovation dead replay --force to count them",
 				storage.Time(message.Published).Format(time.RFC3339), storage.MaxMessageAge, storage.InboxAge))
 		} else {
 			rest = append(rest, t)

@@ -76,7 +76,7 @@ type tap struct {
 
 	partitions int           // those of the publisher if 0
 	gate       chan struct{} // nothing passes before it is closed, if it is set
-	takes      time.Duration // to pass
+	takes      time.Duration // to pass; set in a synctest bubble only, where it is fake time
 
 	mu       sync.Mutex
 	messages []storage.Message
@@ -99,7 +99,13 @@ func (p *tap) Publish(ctx context.Context, partition int, m storage.Message) (st
 		p.now--
 		p.mu.Unlock()
 	}()
-	time.Sleep(p.takes)
+	if p.takes > 0 {
+		select {
+		case <-time.After(p.takes):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
 	if p.gate != nil {
 		select {
 		case <-p.gate:
@@ -158,23 +164,23 @@ type spy struct {
 	publish func(storage.Outcome) error
 }
 
-func (s *spy) Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
-	states, known, err := s.Mirror.Look(ctx, keys, kinds)
+func (s *spy) Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
+	states, known, err := s.Mirror.Get(ctx, keys, kinds)
 	if s.look != nil {
 		known, err = s.look()
 	}
 	return states, known, err
 }
 
-func (s *spy) Show(_ context.Context, actions []storage.Action, _ storage.Durability) error {
+func (s *spy) Apply(_ context.Context, actions []storage.Action, _ storage.Durability, _ []*storage.Interactive) error {
 	return call(s.show, actions)
 }
 
-func (s *spy) Forget(_ context.Context, actions []storage.Action) error {
+func (s *spy) Invalidate(_ context.Context, actions []storage.Action) error {
 	return call(s.forget, actions)
 }
 
-func (s *spy) Drop(_ context.Context, actions []storage.Action) error { return call(s.drop, actions) }
+func (s *spy) Revert(_ context.Context, actions []storage.Action) error { return call(s.drop, actions) }
 
 func (s *spy) Mark(_ context.Context, outcome storage.Outcome) error { return call(s.mark, outcome) }
 
@@ -211,6 +217,14 @@ func unreact(u storage.User, s storage.Subject, r storage.Reaction) storage.Acti
 	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, If: r}
 }
 
+func follow(u storage.User, s storage.Subject) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Following: true}
+}
+
+func unfollow(u storage.User, s storage.Subject) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow}
+}
+
 func collect(u storage.User, s storage.Subject, folder string) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder}
 }
@@ -218,7 +232,7 @@ func collect(u storage.User, s storage.Subject, folder string) storage.Action {
 // record wants the action to be recorded.
 func record(tb testing.TB, r *worker.Recorder, a storage.Action) worker.Recorded {
 	tb.Helper()
-	recorded, err := r.Record(tb.Context(), a)
+	recorded, err := r.Record(tb.Context(), a, nil)
 	if err != nil {
 		tb.Fatalf("record %+v: %v", a, err)
 	}

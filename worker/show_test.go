@@ -58,7 +58,7 @@ func TestFailedShowsAreLoggedAsOneOutage(t *testing.T) {
 		record(t, r, react(user(i), movie, storage.Like))
 	}
 	most := 1 + int(time.Since(began)/(10*time.Second))
-	if n := strings.Count(log.String(), "not shown yet"); n < 1 || n > most {
+	if n := strings.Count(log.String(), "not applied to the mirror yet"); n < 1 || n > most {
 		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
 	}
 }
@@ -73,7 +73,7 @@ func TestNothingIsShownThatIsNotConfirmed(t *testing.T) {
 		return errBroken
 	}}, mirror, worker.Options{MaxTries: 1})
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
-	_, err := r.Record(t.Context(), react(alice, movie, storage.Like))
+	_, err := r.Record(t.Context(), react(alice, movie, storage.Like), nil)
 	if !errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) {
 		t.Errorf("Record returned %v, want ErrRejected with the reason", err)
 	}

@@ -14,27 +14,26 @@ import (
 	"ovation/storage"
 )
 
-// Options tune a Worker. The zero value is a good choice.
+// Options configure a Worker. The zero value is a good choice.
 type Options struct {
-	// MaxActions ends the gathering of a batch: no further message is taken
-	// once it holds as many; 5,000 if 0. One message is always taken whole.
+	// MaxActions is the number of actions at which a batch is full; 5,000 if 0. A
+	// message is never split, so a batch may hold more.
 	MaxActions int
-	// Pace is the least time from the beginning of a batch to that of the next
-	// one in the same hand. What comes meanwhile shares the next one; what comes
-	// to a worker that has rested for so long is begun at once. With 0 a batch
-	// takes what is there.
+	// Pace is the minimum time between the starts of two batches of one batch loop.
+	// Messages that arrive in between share the next batch; after an idle period of
+	// this length a batch starts at once. If 0, a batch holds the messages that are
+	// available when it starts.
 	Pace time.Duration
-	// Concurrency is how many batches are worked on at the same time, each of
-	// partitions of its own; 1 if 0. More than the queue has partitions are no
-	// use.
+	// Concurrency is the number of batches processed at the same time, each from its
+	// own partitions; 1 if 0. Values above the number of partitions have no effect.
 	Concurrency int
-	// MaxTries is how often a single message is tried before it is rejected;
-	// 3 if 0. Tries that find the store unavailable do not count.
+	// MaxTries is how often a single message is tried before it is rejected; 3 if 0.
+	// Tries that fail because the store is unavailable do not count.
 	MaxTries int
-	// MinBackoff and MaxBackoff bound the wait between two tries, which doubles
-	// each time and is spread by half; 50 ms and 2 s if 0.
+	// MinBackoff and MaxBackoff bound the wait between two tries, which doubles each
+	// time, with a jitter of 50 %; 50 ms and 2 s if 0.
 	MinBackoff, MaxBackoff time.Duration
-	// Logger takes what goes wrong; slog.Default() if nil.
+	// Logger logs failures; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -47,35 +46,35 @@ func (o Options) withDefaults() Options {
 	o.MinBackoff = cmp.Or(o.MinBackoff, 50*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	o.Metrics = cmp.Or(o.Metrics, unmeasured)
+	o.Metrics = cmp.Or(o.Metrics, noMetrics)
 	return o
 }
 
-// finishTimeout is how long the batch in hand may take once the context of Run has
+// finishTimeout is how long the current batch may take after the context of Run has
 // ended.
 const finishTimeout = 10 * time.Second
 
-// pruneEvery is the time between two prunings of the inbox.
+// pruneEvery is the interval at which the inbox is pruned.
 const pruneEvery = time.Hour
 
-// Worker takes messages out of the queue and makes them durable.
+// Worker takes messages from the queue and persists them.
 type Worker struct {
 	consumer  Consumer
 	persister storage.Persister
 	mirror    Mirror
 	opts      Options
-	hands     []*hand
-	unsettled *outage.Log
-	halved    *outage.Log
+	loops     []*batchLoop
+	settleLog *outage.Log
+	splitLog  *outage.Log
 }
 
-// hand holds one batch after another, all of partitions of its own.
-type hand struct {
+// batchLoop processes one batch after another, all from its own partitions.
+type batchLoop struct {
 	*Worker
 
 	deliveries <-chan Delivery
-	began      time.Time // the last batch
-	gaveBack   bool      // something, since Run began
+	started    time.Time // of the last batch
+	requeued   bool      // whether this loop has requeued any message since Run began
 	failing    atomic.Pointer[error]
 }
 
@@ -84,27 +83,27 @@ func New(consumer Consumer, persister storage.Persister, mirror Mirror, opts Opt
 	opts = opts.withDefaults()
 	w := &Worker{
 		consumer: consumer, persister: persister, mirror: mirror, opts: opts,
-		unsettled: outage.New(opts.Logger, "deliveries not settled; they will come again", "deliveries are settled again"),
-		halved:    outage.New(opts.Logger, "what cannot be persisted together is tried in halves", "batches are persisted as they come again"),
+		settleLog: outage.New(opts.Logger, "deliveries not settled; the queue will redeliver them", "settling deliveries succeeds again"),
+		splitLog:  outage.New(opts.Logger, "batch not persisted; it is split in halves", "batches are persisted without splitting again"),
 	}
 	for range opts.Concurrency {
-		w.hands = append(w.hands, &hand{Worker: w})
+		w.loops = append(w.loops, &batchLoop{Worker: w})
 	}
 	return w
 }
 
-// Run persists messages until the context ends; it then finishes the batch in
-// hand, gives back what it had not begun and returns nil. Where the queue goes
-// away before, Run returns an error and may be called again.
+// Run persists messages until the context ends; it then finishes the current batch,
+// requeues all other messages and returns nil. If the queue is lost before that, Run
+// returns an error and may be called again.
 //
-// A panic of the store or the mirror is not caught: what it leaves behind is
-// unknown. The queue delivers again whatever Run had in hand.
+// A panic of the store or the mirror is not recovered, because their state is unknown
+// after it. The queue redelivers all messages that Run has not settled.
 func (w *Worker) Run(ctx context.Context) error {
-	// Two contexts outlive the given one: that of the consumer, so that the
-	// batch in hand can still be settled, and that of the work on it.
+	// Two contexts outlive ctx: that of the consumer, so that the current batch can
+	// still be settled, and that of the work on this batch.
 	consuming, stopConsuming := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopConsuming()
-	working, stopWorking := outlive(ctx, finishTimeout)
+	working, stopWorking := WithGrace(ctx, finishTimeout)
 	defer stopWorking()
 	pruning, stopPruning := context.WithCancel(ctx)
 	var pruner sync.WaitGroup
@@ -116,59 +115,60 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("consume: %w", err)
 	}
 	pruner.Go(func() { w.prune(pruning) })
-	for _, h := range w.hands {
-		h.gaveBack = false
+	for _, h := range w.loops {
+		h.requeued = false
 	}
 	dealing, stopDealing := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	defer others.Wait()
 	defer stopDealing()
-	w.share(dealing, &others, deliveries)
-	for _, h := range w.hands[1:] {
+	w.distribute(dealing, &others, deliveries)
+	for _, h := range w.loops[1:] {
 		others.Go(func() { h.run(ctx, working) })
 	}
-	w.hands[0].run(ctx, working)
+	w.loops[0].run(ctx, working)
 	others.Wait()
 	if ctx.Err() == nil {
-		return fmt.Errorf("consume: the queue went away: %w", ErrClosed)
+		return fmt.Errorf("consume: the queue is closed or its connection is lost: %w", ErrClosed)
 	}
 	stopConsuming()
-	for range deliveries { // the queue takes back what was not begun
+	for range deliveries { // the queue takes back the messages that no loop has started
 	}
 	return nil
 }
 
-// handRoom is how many deliveries wait for a hand, until those for others have to
-// wait too. It is more than queues give before one is settled.
-const handRoom = 1 << 17
+// loopBuffer is how many deliveries can wait for one loop before deliveries to the
+// other loops are delayed, too. It is more than a queue delivers before the first is
+// settled.
+const loopBuffer = 1 << 17
 
-// share gives each hand the deliveries of its partitions, until the context ends
-// or the queue goes away. What none has begun by then comes again.
-func (w *Worker) share(ctx context.Context, running *sync.WaitGroup, deliveries <-chan Delivery) {
-	if len(w.hands) == 1 {
-		w.hands[0].deliveries = deliveries
+// distribute passes each delivery to the loop of its partition, until the context ends
+// or the queue is lost. Deliveries that no loop has started by then are redelivered.
+func (w *Worker) distribute(ctx context.Context, running *sync.WaitGroup, deliveries <-chan Delivery) {
+	if len(w.loops) == 1 {
+		w.loops[0].deliveries = deliveries
 		return
 	}
-	to := make([]chan Delivery, len(w.hands))
+	to := make([]chan Delivery, len(w.loops))
 	for i := range to {
-		to[i] = make(chan Delivery, handRoom)
-		w.hands[i].deliveries = to[i]
+		to[i] = make(chan Delivery, loopBuffer)
+		w.loops[i].deliveries = to[i]
 	}
 	running.Go(func() {
-		for d, open := next(ctx, deliveries, nil, true); open; d, open = next(ctx, deliveries, nil, true) {
+		for d, open := receive(ctx, deliveries, nil, true); open; d, open = receive(ctx, deliveries, nil, true) {
 			select {
 			case to[d.Partition()%len(to)] <- d:
 			case <-ctx.Done():
 			}
 		}
 		for _, waiting := range to {
-			abandon(waiting)
+			drainAndClose(waiting)
 		}
 	})
 }
 
-// abandon closes a channel after what lies in it is gone.
-func abandon(waiting chan Delivery) {
+// drainAndClose discards buffered deliveries and closes the channel.
+func drainAndClose(waiting chan Delivery) {
 	for {
 		select {
 		case <-waiting:
@@ -179,15 +179,16 @@ func abandon(waiting chan Delivery) {
 	}
 }
 
-// run works until the context ends or nothing more comes.
-func (h *hand) run(ctx, working context.Context) {
-	for batch := h.gather(ctx); len(batch) > 0; batch = h.gather(ctx) {
-		h.workAll(ctx, working, batch)
+// run processes batches until the context ends or the channel of deliveries is closed.
+func (l *batchLoop) run(ctx, working context.Context) {
+	for batch := l.nextBatch(ctx); len(batch) > 0; batch = l.nextBatch(ctx) {
+		l.processAll(ctx, working, batch)
 	}
 }
 
-// outlive returns a context that ends some time after another one has ended.
-func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+// WithGrace returns a context that ends the given time after ctx has ended. It keeps
+// the values of ctx.
+func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(by, cancel)
@@ -196,28 +197,30 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	return longer, cancel
 }
 
-// task is a delivery. It is doubtful where a transaction may have marked its
-// actions and then been rolled back, here or elsewhere.
+// task is a delivery. mayBeMarked is true if a transaction, in this process or another,
+// may have marked its actions and then been rolled back.
 type task struct {
 	Delivery
-	doubtful bool
+	mayBeMarked bool
 }
 
-// redeliveryQuiet is how long nothing comes after the last redelivered message
-// of what another worker had in hand.
+// redeliveryQuiet is the pause after which no further redelivered messages of another
+// worker's batch are expected.
 const redeliveryQuiet = 100 * time.Millisecond
 
-// plenty is how many messages are a batch before the Pace allows one.
-const plenty = 100
+// fullBatch is the number of messages that start a batch without waiting for Pace.
+const fullBatch = 100
 
-// gather waits for a first delivery and, where there are not plenty, until the
-// Pace allows a batch, and takes what is there then, up to MaxActions. Once a
-// message is redelivered it takes all that comes until no more such ones do:
-// what the other worker had marked together must be forgotten before any of it
-// is persisted. The queue bounds how much that is. It returns none when the
-// context has ended or the queue is gone.
-func (h *hand) gather(ctx context.Context) []task {
-	deliveries := h.deliveries
+// nextBatch waits for a first delivery and then takes the deliveries that are
+// available, up to MaxActions. If these are fewer than fullBatch, it waits as Pace
+// demands and takes what has arrived since.
+// If one of them is redelivered, nextBatch goes on until no more redelivered messages
+// arrive: marks that another worker made in one transaction must all be invalidated
+// before any of its messages is persisted. The prefetch limit of the queue bounds their
+// number.
+// It returns an empty batch when the context has ended or the queue is lost.
+func (l *batchLoop) nextBatch(ctx context.Context) []task {
+	deliveries := l.deliveries
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -229,43 +232,43 @@ func (h *hand) gather(ctx context.Context) []task {
 		redelivered = redelivered || d.Redelivered()
 	}
 	takeWhatIsThere := func() {
-		for !redelivered && actions < h.opts.MaxActions {
-			d, open := next(ctx, deliveries, nil, false)
+		for !redelivered && actions < l.opts.MaxActions {
+			d, open := receive(ctx, deliveries, nil, false)
 			if !open {
 				return
 			}
 			take(d)
 		}
 	}
-	d, open := next(ctx, deliveries, nil, true)
+	d, open := receive(ctx, deliveries, nil, true)
 	if !open {
 		return nil
 	}
 	take(d)
 	takeWhatIsThere()
-	if len(batch) < plenty && !redelivered {
-		sleep(ctx, h.opts.Pace-time.Since(h.began))
+	if len(batch) < fullBatch && !redelivered {
+		sleep(ctx, l.opts.Pace-time.Since(l.started))
 		takeWhatIsThere()
 	}
-	h.began = time.Now()
+	l.started = time.Now()
 	quiet := time.NewTimer(redeliveryQuiet)
 	defer quiet.Stop()
 	for redelivered {
-		d, open := next(ctx, deliveries, quiet.C, true)
+		d, open := receive(ctx, deliveries, quiet.C, true)
 		if !open {
 			break
 		}
 		take(d)
-		if d.Redelivered() { // new ones never end
+		if d.Redelivered() { // new messages may never stop arriving
 			quiet.Reset(redeliveryQuiet)
 		}
 	}
 	return batch
 }
 
-// next returns a delivery that is there, or comes before the time has passed
-// where it may wait.
-func next(ctx context.Context, deliveries <-chan Delivery, passed <-chan time.Time, wait bool) (Delivery, bool) {
+// receive returns the next delivery. If wait is false it returns immediately; otherwise
+// it waits until timeout fires or the context ends.
+func receive(ctx context.Context, deliveries <-chan Delivery, timeout <-chan time.Time, wait bool) (Delivery, bool) {
 	if !wait {
 		select {
 		case d, open := <-deliveries:
@@ -277,18 +280,18 @@ func next(ctx context.Context, deliveries <-chan Delivery, passed <-chan time.Ti
 	select {
 	case d, open := <-deliveries:
 		return d, open
-	case <-passed:
+	case <-timeout:
 	case <-ctx.Done():
 	}
 	return nil, false
 }
 
-// sleep waits for some time or until the context ends.
-func sleep(ctx context.Context, some time.Duration) {
-	if some <= 0 {
+// sleep waits for the given time or until the context ends.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
 		return
 	}
-	timer := time.NewTimer(some)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -296,52 +299,52 @@ func sleep(ctx context.Context, some time.Duration) {
 	}
 }
 
-// errStopped ends the tries of a batch when the worker is stopping.
+// errStopped ends the tries of a batch while the worker stops.
 var errStopped = errors.New("the worker is stopping")
 
-// workAll settles a batch, in parts of MaxActions, after all that is doubtful
-// in it is forgotten. When the context ends in between, it gives back the rest.
-func (h *hand) workAll(ctx, working context.Context, batch []task) {
-	stopped := h.forgetAll(ctx, working, batch) != nil
+// processAll invalidates all marks that may be wrong, then persists and settles the
+// batch in parts of MaxActions. When the context ends, it requeues the remaining parts.
+func (l *batchLoop) processAll(ctx, working context.Context, batch []task) {
+	stopped := l.invalidateAll(ctx, working, batch) != nil
 	for len(batch) > 0 {
 		n := 1
-		for actions := len(batch[0].Message().Actions); n < len(batch) && actions < h.opts.MaxActions; n++ {
+		for actions := len(batch[0].Message().Actions); n < len(batch) && actions < l.opts.MaxActions; n++ {
 			actions += len(batch[n].Message().Actions)
 		}
 		if stopped {
-			h.giveBack(batch[:n])
+			l.requeue(batch[:n])
 		} else {
-			h.work(ctx, working, batch[:n])
+			l.process(ctx, working, batch[:n])
 		}
 		batch = batch[n:]
 		stopped = stopped || ctx.Err() != nil
 	}
 }
 
-// work persists a batch and settles each of its deliveries. What cannot be
-// persisted together, or not in time, is tried in halves, so that a message which
-// fails for itself is found and rejected and holds up no other.
-func (h *hand) work(ctx, working context.Context, batch []task) {
-	outcome, err := h.persist(ctx, working, batch)
+// process persists a batch and settles each of its deliveries. If the batch as a whole
+// fails or takes too long, it is split in halves, so that a message that can never be
+// persisted is isolated and rejected without delaying the others.
+func (l *batchLoop) process(ctx, working context.Context, batch []task) {
+	outcome, err := l.persist(ctx, working, batch)
 	switch {
-	case err == nil && h.publish(ctx, working, outcome) == nil:
-		h.halved.Worked()
-		h.ack(h.rejectExpired(ctx, working, batch, outcome.Expired))
-	case err == nil: // persisted, but not told: whoever gets it again will tell
-		h.giveBack(batch)
+	case err == nil && l.publish(ctx, working, outcome) == nil:
+		l.splitLog.Worked()
+		l.ack(l.rejectExpired(ctx, working, batch, outcome.Expired))
+	case err == nil: // persisted but not published: the next worker publishes the counts
+		l.requeue(batch)
 	case errors.Is(err, errStopped):
-		h.giveBack(batch)
+		l.requeue(batch)
 	case len(batch) > 1:
-		h.opts.Metrics.retries.Inc()
-		h.halved.Failed("messages", len(batch), "error", err)
+		l.opts.Metrics.retries.Inc()
+		l.splitLog.Failed("messages", len(batch), "error", err)
 		half := len(batch) / 2
-		h.work(ctx, working, batch[:half])
-		h.work(ctx, working, batch[half:])
-	case batch[0].isBarrier(): // others follow it
-		h.opts.Logger.Error("barrier not passed", "barrier", batch[0].Message().Barrier.Number, "error", err)
-		h.ack(batch)
+		l.process(ctx, working, batch[:half])
+		l.process(ctx, working, batch[half:])
+	case batch[0].isBarrier(): // it is acknowledged: the barrier is published again
+		l.opts.Logger.Error("barrier not passed", "barrier", batch[0].Message().Barrier.Number, "error", err)
+		l.ack(batch)
 	default:
-		h.reject(ctx, working, batch[0], err)
+		l.reject(ctx, working, batch[0], err)
 	}
 }
 
@@ -349,44 +352,44 @@ func (w *Worker) ack(batch []task) {
 	if len(batch) == 0 {
 		return
 	}
-	if first, can := batch[0].Delivery.(Together); can {
+	if first, can := batch[0].Delivery.(BatchAcker); can {
 		deliveries := make([]Delivery, len(batch))
 		for i := range batch {
 			deliveries[i] = batch[i].Delivery
 		}
-		w.settled("ack", first.AckAll(deliveries))
+		w.noteSettled("ack", first.AckAll(deliveries))
 		return
 	}
 	for _, t := range batch {
-		w.settled("ack", t.Ack())
+		w.noteSettled("ack", t.Ack())
 	}
 }
 
-func (h *hand) giveBack(batch []task) {
-	h.gaveBack = true
+func (l *batchLoop) requeue(batch []task) {
+	l.requeued = true
 	for _, t := range batch {
-		h.settled("requeue", t.Requeue())
+		l.noteSettled("requeue", t.Requeue())
 	}
 }
 
-// settled notes where a delivery could not be settled. It then comes again,
-// and whatever of it is persisted is skipped.
-func (w *Worker) settled(how string, err error) {
+// noteSettled logs a delivery that could not be settled. It will be redelivered, and
+// what is already persisted is skipped then.
+func (w *Worker) noteSettled(how string, err error) {
 	if err != nil {
-		w.unsettled.Failed("how", how, "error", err)
+		w.settleLog.Failed("how", how, "error", err)
 		return
 	}
-	w.unsettled.Worked()
+	w.settleLog.Worked()
 }
 
-// prune forgets old message ids, at once and every hour until the context
+// prune deletes old message ids, immediately and then every hour until the context
 // ends.
 func (w *Worker) prune(ctx context.Context) {
 	ticker := time.NewTicker(pruneEvery)
 	defer ticker.Stop()
 	for {
 		if _, err := w.persister.Prune(ctx, storage.InboxAge); err != nil && ctx.Err() == nil {
-			w.opts.Logger.Warn("inbox not pruned; tried again in an hour", "error", err)
+			w.opts.Logger.Warn("inbox not pruned; retrying in an hour", "error", err)
 		}
 		select {
 		case <-ticker.C:

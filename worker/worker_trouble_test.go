@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/worker"
@@ -213,7 +214,7 @@ func TestAllThatIsRedeliveredIsForgottenFirst(t *testing.T) {
 		synctest.Wait()
 
 		var steps []string
-		startWorker(t, slow{queue}, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
+		startWorker(t, splitAfter{queue}, &hooks{Persister: store, before: func(_ context.Context, messages []storage.Message) error {
 			steps = append(steps, "persist "+strconv.Itoa(len(messages)))
 			return nil
 		}}, &spy{
@@ -230,10 +231,10 @@ func TestAllThatIsRedeliveredIsForgottenFirst(t *testing.T) {
 	})
 }
 
-// slow is a consumer that is given a message every 50 ms.
-type slow struct{ worker.Consumer }
+// splitAfter is a consumer that is given a message every 50 ms.
+type splitAfter struct{ worker.Consumer }
 
-func (s slow) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+func (s splitAfter) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := s.Consumer.Consume(ctx)
 	if err != nil {
 		return nil, err
@@ -322,7 +323,7 @@ func TestLastingOutageIsLoggedTwice(t *testing.T) {
 			t.Error(err)
 		}
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		if len(lines) != 2 || !strings.Contains(lines[0], errBroken.Error()) || !strings.Contains(lines[1], "goes on") {
+		if len(lines) != 2 || !strings.Contains(lines[0], errBroken.Error()) || !strings.Contains(lines[1], "worker recovered") {
 			t.Errorf("the log is %q", lines)
 		}
 	})
@@ -399,7 +400,7 @@ func TestMarksOfACommitThatHangsAreForgotten(t *testing.T) {
 
 func TestBatchThatTakesTooLongIsHalved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, queue := openStore(t), newQueue(t)
+		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		errs := publishAll(t, queue, 8)
 		var got sizes
 		startWorker(t, queue, &hooks{Persister: store, before: got.note},

@@ -11,7 +11,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// liking notes a like and counts it. Returns 1, or 0 for what is liked already.
+// liking records and counts a like. It returns 1, or 0 if the subject was liked
+// already.
 var liking = rueidis.NewLuaScript(`
 local was = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if was:find('l', 1, true) then return 0 end
@@ -24,7 +25,7 @@ var (
 	unchanged = []byte(`{"changed":false}`)
 )
 
-// like has a user like a subject.
+// like answers a request of a user to like a subject.
 func (s *server) like(ctx context.Context, w http.ResponseWriter, a asked) {
 	user, ids := a.user, a.ids
 	changed, err := liking.Exec(ctx, s.redis, []string{s.statesKey(user), s.countsKey(ids[0])}, ids[:1]).AsBool()

@@ -18,7 +18,7 @@ const (
 	callTime   = 5 * time.Second // for Redis; nothing else would answer
 )
 
-// server answers for the two requests.
+// server answers the two requests.
 type server struct {
 	redis rueidis.Client
 	keys  string // what they begin with
@@ -27,19 +27,19 @@ type server struct {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// countsKey is the hash of a subject, of the fields r, l and c; statesKey is that of
-// a user, of which each field is a subject and l, c, lc or cl.
+// countsKey is the hash of a subject, with the fields r, l and c; statesKey is that of
+// a user, with a field for each subject, which is l, c, lc or cl.
 func (s *server) countsKey(id string) string   { return s.keys + "s:" + id }
 func (s *server) statesKey(user string) string { return s.keys + "u:" + user }
 
-// asked is a request that was read. The buffer is for the reply.
+// asked is a parsed request. The buffer is for the reply.
 type asked struct {
 	user   string
 	ids    []string
 	buffer *bytes.Buffer
 }
 
-// handle reads a request before it is answered.
+// handle parses a request and passes it to answer.
 func handle(answer func(context.Context, http.ResponseWriter, asked)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
@@ -55,7 +55,7 @@ func handle(answer func(context.Context, http.ResponseWriter, asked)) http.Handl
 	}
 }
 
-// page answers with the counts of subjects and what the viewer did.
+// page answers with the counts of subjects and the viewer's states.
 func (s *server) page(ctx context.Context, w http.ResponseWriter, a asked) {
 	user, ids, buffer := a.user, a.ids, a.buffer
 	commands := make([]rueidis.CacheableTTL, len(ids))
@@ -81,10 +81,12 @@ func (s *server) page(ctx context.Context, w http.ResponseWriter, a asked) {
 		}
 		body = append(body, `{"id":"`...)
 		body = append(body, ids[i]...)
-		body = appendText(body, `","reads":`, &of[0])
-		body = appendText(body, `,"likes":`, &of[1])
-		body = appendText(body, `,"collections":`, &of[2])
-		body = appendText(body, `,"own":"`, &states[i])
+		body, err = appendTexts(body,
+			text{`","reads":`, &of[0]}, text{`,"likes":`, &of[1]}, text{`,"collections":`, &of[2]}, text{`,"own":"`, &states[i]})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
 		body = append(body, `"}`...)
 	}
 	body = append(body, `]}`...)
@@ -92,11 +94,22 @@ func (s *server) page(ctx context.Context, w http.ResponseWriter, a asked) {
 	_, _ = buffer.Write(body) // so that what has grown goes back to the pool
 }
 
-// appendText copies a text as it came from Redis, nothing for nil.
-func appendText(to []byte, name string, value *rueidis.RedisMessage) []byte {
-	to = append(to, name...)
-	text, _ := value.ToString()
-	return append(to, text...)
+// text is a value from Redis and what precedes it in a response.
+type text struct {
+	name  string
+	value *rueidis.RedisMessage
+}
+
+// appendTexts copies values as received from Redis, nothing for nil.
+func appendTexts(to []byte, texts ...text) ([]byte, error) {
+	for _, t := range texts {
+		value, err := t.value.ToString()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			return to, err
+		}
+		to = append(append(to, t.name...), value...)
+	}
+	return to, nil
 }
 
 // read reads a request: the user, and the ids of subjects.

@@ -16,7 +16,7 @@ const (
 	batchTime = 5 * time.Millisecond // for it to fill
 )
 
-// persisting writes likes, each once, and counts those that are new.
+// persisting inserts likes, each once, and counts the new ones.
 const persisting = `
 WITH new AS (
 	INSERT INTO floor_likes (user_id, biz_id) SELECT * FROM unnest($1::text[], $2::text[])
@@ -25,8 +25,8 @@ WITH new AS (
 INSERT INTO floor_counts (biz_id, likes) SELECT biz_id, count(*) FROM new GROUP BY biz_id ORDER BY biz_id
 ON CONFLICT (biz_id) DO UPDATE SET likes = floor_counts.likes + excluded.likes`
 
-// work persists the likes of the queue until the context ends. What it returns
-// waits for that, and tells what went wrong.
+// work persists the likes of the queue until the context ends. The returned function
+// waits for that and returns the error, if any.
 func work(ctx context.Context, channel *amqp091.Channel, queue, database string) (wait func() error, err error) {
 	c, err := pgx.Connect(ctx, database)
 	if err != nil {

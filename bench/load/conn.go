@@ -35,8 +35,8 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Do sends a whole request and returns the reply, whose body is good until the
-// next call. After an error the connection is of no use.
+// Do sends a whole request and returns the reply, whose body is valid until the next
+// call. After an error the connection is unusable.
 func (c *Conn) Do(request []byte) (status int, body []byte, err error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, nil, fmt.Errorf("send: %w", err)
@@ -105,7 +105,7 @@ func valueOf(line []byte, name string) ([]byte, bool) {
 	return bytes.TrimSpace(line[len(name):]), true
 }
 
-// take reads n bytes behind those that are there.
+// take appends the next n bytes to those in to.
 func (c *Conn) take(to []byte, n int) ([]byte, error) {
 	have := len(to)
 	if n > maxBody-have {
@@ -119,7 +119,7 @@ func (c *Conn) take(to []byte, n int) ([]byte, error) {
 	return to, err
 }
 
-// chunks reads a body that comes in chunks.
+// chunks reads a chunked body.
 func (c *Conn) chunks() error {
 	c.body = c.body[:0]
 	for {
@@ -140,11 +140,11 @@ func (c *Conn) chunks() error {
 	}
 }
 
-// within ends what the connection does at a time.
+// within sets the deadline of reads and writes.
 func (c *Conn) within(deadline time.Time) { _ = c.conn.SetDeadline(deadline) }
 
-// Post writes a request that posts JSON as the bearer of a token, anonymous if
-// that is empty, behind what is in buf.
+// Post appends to buf a request that posts JSON with a bearer token, or anonymously if
+// token is empty.
 func Post(buf []byte, host, path, token string, body []byte) []byte {
 	buf = append(buf, "POST "...)
 	buf = append(buf, path...)

@@ -11,17 +11,17 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Client is who sends requests over one connection. Its methods are called in
-// turns, by one goroutine.
+// Client makes the requests of one connection and checks the replies. Its methods are
+// called alternately, by one goroutine.
 type Client interface {
 	// Next appends the next request to buf. It returns nil when there is none.
 	Next(buf []byte) []byte
-	// Done judges the reply to it. The body is good until Done returns. It is
-	// not called where the connection has failed.
+	// Done checks the reply to the request. The body is valid until Done returns. Done
+	// is not called if the connection has failed.
 	Done(status int, body []byte) error
 }
 
-// Result is what came of a load.
+// Result is the result of a load.
 type Result struct {
 	Requests int64 // that were answered
 	Errors   int64 // replies that were wrong, and connections that failed
@@ -31,10 +31,10 @@ type Result struct {
 	Latency *hdrhistogram.Histogram
 }
 
-// Rate is how many replies came a second.
+// Rate returns the number of replies per second.
 func (r *Result) Rate() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
 
-// Quantile is the time within which so much of 100 was answered.
+// Quantile returns the time within which the given percentage of requests was answered.
 func (r *Result) Quantile(percent float64) time.Duration {
 	return time.Duration(r.Latency.ValueAtQuantile(percent)) * time.Microsecond
 }
@@ -45,9 +45,9 @@ const (
 	patience   = 15 * time.Second // for a reply, after the end
 )
 
-// Closed has each client send its next request when the last one is answered,
-// for as long as is said or until no client has any more. Errors: where a
-// connection cannot be made, the context's.
+// Closed has each client send its next request when the last one is answered, for the
+// given time or until no client has any left. Errors: if a connection cannot be made;
+// the context's.
 func Closed(ctx context.Context, address string, clients []Client, during time.Duration) (*Result, error) {
 	r := newRun(address, during)
 	return r.all(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
@@ -63,10 +63,10 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 	}, nil)
 }
 
-// Open has requests sent at random times, so many a second on average, whatever
-// becomes of those before: the next client that is free sends each. Its time
-// counts from when it was due. Errors: those of Closed; where clients have no
-// more requests.
+// Open sends requests at random times, perSecond on average, regardless of the earlier
+// ones: each is sent by the next client that is free. Latency is measured from the time
+// at which a request was due. Errors: those of Closed; if a client runs out of
+// requests.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
 	r := newRun(address, during)
 	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that nobody waits to put one in
@@ -119,8 +119,8 @@ func newRun(address string, during time.Duration) *run {
 	return r
 }
 
-// all connects, then runs every client and, beside them, lead. Errors that are
-// pointed to are looked at in the end.
+// all connects, then runs every client and, concurrently, lead. The errors that late
+// points to are read at the end.
 func (r *run) all(
 	ctx context.Context, clients []Client, client func(context.Context, Client, *Conn), lead func(context.Context) error, late ...*error,
 ) (*Result, error) {
@@ -166,8 +166,8 @@ func (r *run) all(
 	return &r.result, err
 }
 
-// exchange sends a request that was due at a time. It returns false where the
-// connection is gone.
+// exchange sends a request that was due at the given time. It returns false if the
+// connection has failed.
 func (r *run) exchange(c Client, conn *Conn, request []byte, due time.Time) bool {
 	status, body, err := conn.Do(request)
 	took := min(time.Since(due), maxLatency)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client sends so many requests, forever if 0.
+// client sends limit requests, or requests without end if limit is 0.
 type client struct {
 	request []byte
 	limit   int
@@ -49,7 +49,7 @@ func (c *client) Done(status int, body []byte) error {
 	return c.judge(status, body)
 }
 
-// serve starts a server and returns where, and clients of it.
+// serve starts a server and returns its address and n clients.
 func serve(t *testing.T, n int, handler http.HandlerFunc) (string, []load.Client, []*client) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -131,8 +131,8 @@ func TestOpenCountsWaitingFromWhenARequestWasDue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of about 200 requests 100 fall due while the server stands still. Who
-	// measures from the sending sees two of them wait.
+	// Of about 200 requests, 100 fall due while the server is stalled. Measured from
+	// when they are sent, only two of them wait.
 	if waited := result.Quantile(75); waited < stall/4 {
 		t.Errorf("a quarter of the requests waited %v and longer, want %v at least", waited, stall/4)
 	}

@@ -14,24 +14,23 @@ import (
 )
 
 // Watch is one subscription over a WebSocket of its own that speaks
-// graphql-transport-ws. It takes little memory, so that a process can
-// have many. It belongs to one goroutine; Close may be called by any.
+// graphql-transport-ws. It uses little memory, so that a process can have many. It
+// belongs to one goroutine; Close may be called by any.
 type Watch struct {
 	conn net.Conn
 	in   *bufio.Reader
 	text []byte
 }
 
-// The opcodes of frames, with the bit that says that they are whole.
+// The opcodes of frames, with the bit of a final fragment set.
 const (
 	frameText = 0x81
 	framePing = 0x89
 	framePong = 0x8a
 )
 
-// Subscribe connects to HOST:PORT, says who watches by the payload of
-// connection_init, and begins to watch by that of a subscribe message: objects
-// in JSON, of up to 64 KB.
+// Subscribe connects to HOST:PORT and subscribes. who is the payload of
+// connection_init, payload that of the subscribe message: JSON objects of up to 64 KB.
 func Subscribe(ctx context.Context, address string, who, payload []byte) (_ *Watch, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -61,7 +60,7 @@ func (w *Watch) begin(address string, who, payload []byte) error {
 	return w.send(frameText, fmt.Appendf(nil, `{"type":"subscribe","id":"1","payload":%s}`, payload))
 }
 
-// upgrade makes a WebSocket of the connection.
+// upgrade upgrades the connection to a WebSocket.
 func (w *Watch) upgrade(host string) error {
 	_, err := fmt.Fprintf(w.conn, "GET /graphql HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n", host)
@@ -81,8 +80,8 @@ func (w *Watch) upgrade(host string) error {
 	return nil
 }
 
-// Next waits for the next response, which is good until the next call. It answers
-// pings meanwhile. Errors: where the connection or the subscription has ended.
+// Next waits for the next response, which is valid until the next call. It answers
+// pings meanwhile. Errors: if the connection or the subscription has ended.
 func (w *Watch) Next() ([]byte, error) {
 	const before, after = `{"type":"next","id":"1","payload":`, `}`
 	for {
@@ -102,10 +101,10 @@ func (w *Watch) Next() ([]byte, error) {
 	}
 }
 
-// Close cuts the connection.
+// Close closes the connection.
 func (w *Watch) Close() error { return w.conn.Close() }
 
-// frame reads a frame of the server.
+// frame reads a frame from the server.
 func (w *Watch) frame() (opcode byte, text []byte, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(w.in, head[:2]); err != nil {
@@ -137,7 +136,7 @@ func (w *Watch) frame() (opcode byte, text []byte, err error) {
 	return opcode, w.text, nil
 }
 
-// send writes a frame of a client, masked by zeros.
+// send writes a client's frame, masked with zeros.
 func (w *Watch) send(opcode byte, text []byte) error {
 	const masked = 0x80
 	frame := []byte{opcode, masked | byte(len(text))}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 
 	"ovation/resolvers"
 	"ovation/resolvers/transport"
 	"ovation/resolvers/viewer"
+	"ovation/storage"
 	"ovation/web"
 )
 
@@ -19,20 +21,23 @@ type logFlag struct {
 
 // apiFlags are those of every command that serves the API.
 type apiFlags struct {
-	logFlag    `embed:""`
-	limitFlags `embed:""`
+	logFlag      `embed:""`
+	limitFlags   `embed:""`
+	accountFlags `embed:""`
+	videoFlags   `embed:""`
+	douyinFlags  `embed:""`
 
 	Addr           address  `default:"127.0.0.1:8080"                                                  help:"Address to listen on; port 0 is any free one." variable:"OVATION_ADDR"`
 	MetricsAddr    address  `help:"Address that serves /metrics, and nothing else; if empty, --addr serves it too." variable:"OVATION_METRICS_ADDR"`
-	JWKS           string   `help:"File or URL of a key set that verifies RS256 and ES256 tokens."     name:"jwks"                                          variable:"OVATION_JWKS"`
-	Issuer         string   `help:"What the iss claim of a token must be; anything if empty."          variable:"OVATION_ISSUER"`
-	Audience       string   `help:"What the aud claim of a token must hold; required with --jwks, where any accepts the tokens of other applications too." variable:"OVATION_AUDIENCE"`
-	AllowedOrigins []origin `help:"Other web sites that may call the API, comma-separated; * is all."  variable:"OVATION_ALLOWED_ORIGINS"`
+	JWKS           string   `help:"File or URL of a key set that verifies RS256, ES256 and EdDSA tokens."     name:"jwks"                                          variable:"OVATION_JWKS"`
+	Issuer         string   `help:"The iss claim that tokens must have; any if empty."          variable:"OVATION_ISSUER"`
+	Audience       string   `help:"The aud claim that tokens must have; required with --jwks. The word any accepts every token, also those issued for other applications." variable:"OVATION_AUDIENCE"`
+	AllowedOrigins []origin `help:"Other web sites whose pages may call the API, comma-separated; * is all. Pages of this machine may call ovation dev anyway."  variable:"OVATION_ALLOWED_ORIGINS"`
 
 	MaxStreams        int `default:"20000" help:"WebSockets and event streams that may be open." type:"streams" variable:"OVATION_MAX_STREAMS"`
-	MaxStreamsPerUser int `default:"50" help:"How many of them a signed-in user may have." type:"streams" variable:"OVATION_MAX_STREAMS_PER_USER"`
+	MaxStreamsPerUser int `default:"50" help:"WebSockets and event streams that one signed-in user may have open." type:"streams" variable:"OVATION_MAX_STREAMS_PER_USER"`
 	MaxSubscriptions  int `default:"50000" help:"Subscriptions that may be open." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS"`
-	MaxPerSocket      int `default:"100" help:"Operations that may go on at the same time on one WebSocket, subscriptions included." type:"streams" variable:"OVATION_MAX_PER_SOCKET"`
+	MaxPerSocket      int `default:"100" help:"Operations, subscriptions included, that may run at the same time on one WebSocket." type:"streams" variable:"OVATION_MAX_PER_SOCKET"`
 }
 
 // api is the API, with the pages for people.
@@ -48,31 +53,57 @@ type api struct {
 // tokens of other applications too.
 func (f apiFlags) checkTokens() error {
 	if f.JWKS != "" && f.Audience == "" {
-		return usage("--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE: what the aud claim of a token must hold, or the word any, " +
+		return usage("--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE: the aud claim that tokens must have, or the word any, " +
 			"which also accepts the tokens that the same keys sign for other applications")
 	}
 	return nil
 }
 
-// newAPI returns the API for those whose tokens the key signed.
-func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHeaders, cfg resolvers.Config) (*api, error) {
+// development is what the API does for frontend developers on this machine.
+type development struct {
+	headers viewer.DevHeaders
+	survey  storage.Surveyor // what the data page shows
+}
+
+// newAPI returns the API for those whose tokens the secret signed, with accounts and
+// videos of the site's own if they are on. dev is nil where it serves others than developers.
+func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, dev *development, videos *videoSite, cfg resolvers.Config) (_ *api, err error) {
+	var ends []func()
+	out := &api{close: func() {
+		for _, end := range slices.Backward(ends) {
+			end()
+		}
+	}}
+	defer func() {
+		if err != nil {
+			out.close()
+		}
+	}()
+	headers := viewer.RefuseDevHeaders
+	if dev != nil {
+		headers = dev.headers
+	}
+	var own account
+	if accountsOn {
+		if own, err = f.openAccounts(ctx, secret, cfg); err != nil {
+			return nil, err
+		}
+		ends = append(ends, own.close)
+	}
 	auth, err := viewer.New(ctx, viewer.Config{
-		Secret: key, JWKS: f.JWKS, Issuer: f.Issuer, Audience: f.Audience, DevHeaders: headers, Logger: cfg.Logger,
+		Secret: secret, SiteKeys: own.keys, Sessions: own.sessions, JWKS: f.JWKS, Issuer: f.Issuer, Audience: f.Audience,
+		DevHeaders: headers, Logger: cfg.Logger,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set up tokens by --jwks or OVATION_JWKS: %w", err) // the secret is checked by now
+		return nil, fmt.Errorf("--jwks or OVATION_JWKS: %w", err) // the secret is checked by now
 	}
-	out := &api{close: func() { _ = auth.Close() }} // nothing of it outlives the process
+	ends = append(ends, func() { _ = auth.Close() }) // nothing of it outlives the process
 	if f.MetricsAddr != "" {
 		var stop func()
 		if out.metrics, stop, err = serveMetrics(ctx, f.MetricsAddr, cfg.Registry, cfg.Logger); err != nil {
-			out.close()
 			return nil, err
 		}
-		out.close = func() {
-			stop()
-			_ = auth.Close()
-		}
+		ends = append(ends, stop)
 		cfg.MetricsElsewhere = true
 	}
 	out.streams = transport.NewStreams(transport.StreamOptions{
@@ -81,17 +112,28 @@ func (f apiFlags) newAPI(ctx context.Context, key []byte, headers viewer.DevHead
 		AnonymousPercent: f.AnonymousPercent,
 		MaxSubscriptions: f.MaxSubscriptions, MaxPerSocket: f.MaxPerSocket, Registry: cfg.Registry,
 	})
-	cfg.Auth, cfg.Streams = auth, out.streams
+	cfg.Auth, cfg.Streams, cfg.Accounts, cfg.KeySet = auth, out.streams, own.service, own.keySet
 	cfg.MaxMutationFields, cfg.Limiter = f.MaxMutationFields, f.limiter(cfg.Logger, cfg.Registry)
-	for _, o := range f.AllowedOrigins {
-		cfg.AllowedOrigins = append(cfg.AllowedOrigins, string(o))
+	cfg.Origins = transport.NewOrigins(transport.OriginOptions{Allowed: f.allowed(), Development: dev != nil, Logger: cfg.Logger})
+	videos.install(&cfg)
+	f.install(&cfg, videos)
+	if cfg.Pages, err = web.Handler(web.Files(), web.Options{Data: dev != nil, Names: headers != viewer.RefuseDevHeaders}); err != nil {
+		return nil, err
 	}
-	if cfg.Pages, err = web.Handler(web.Files()); err == nil {
-		out.Handler, err = resolvers.NewHandler(ctx, cfg)
+	if dev != nil {
+		cfg.Pages = withData(cfg.Pages, dev.survey, auth, cfg)
 	}
-	if err != nil {
-		out.close()
+	if out.Handler, err = resolvers.NewHandler(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// allowed are the origins whose pages may call the API.
+func (f apiFlags) allowed() []string {
+	allowed := make([]string, len(f.AllowedOrigins))
+	for i, o := range f.AllowedOrigins {
+		allowed[i] = string(o)
+	}
+	return allowed
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -50,18 +51,18 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  Ovation %s\n\n", number)
-	for _, line := range [][2]string{
+	writeRows(&b, [][2]string{
 		{"Demo", demo},
 		{"GraphiQL", page},
+		{"Data page", c.dataPage(url, pageBuilt)},
 		{"GraphQL", url + "/graphql"},
+		{"Schema", url + "/schema.graphqls"},
 		{"Metrics", "http://" + reachable(metrics) + "/metrics"},
 		{"Health", url + "/healthz, " + url + "/readyz"},
 		{"Store", "SQLite, " + filepath.Join(folder, databaseFile)},
 		{"Queue", "in this process"},
 		{"Data", folder},
-	} {
-		fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
-	}
+	})
 	writeToken(&b, token, c.dataFlag, c.JWTSecret != "")
 	as := "-H 'X-Ovation-User: " + demoViewer + "'"
 	switch c.devHeaders() {
@@ -80,14 +81,40 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 	sayf(to, "%s\n", b.String())
 }
 
+// dataPage says where people see what is stored, or what that needs.
+func (c *devCommand) dataPage(url string, built bool) string {
+	switch {
+	case !built:
+		return "not built"
+	case c.devHeaders() == viewer.RefuseDevHeaders:
+		return "needs --dev-headers, on a loopback address: it shows what users keep to themselves"
+	}
+	return url + "/data"
+}
+
+func writeRows(b *strings.Builder, rows [][2]string) {
+	for _, row := range rows {
+		fmt.Fprintf(b, "  %-9s %s\n", row[0], row[1])
+	}
+}
+
 // writeToken shows a token, and how to make others: with the secret in the
 // folder, or the one that was given.
 func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
-	makes := "ovation token --data '" + strings.ReplaceAll(data.path(), "'", `'\''`) + "' --user USER"
+	makes := commandName() + " token --data '" + strings.ReplaceAll(data.path(), "'", `'\''`) + "' --user USER"
 	if given {
-		makes = "ovation token --user USER, with the same OVATION_JWT_SECRET,"
+		makes = commandName() + " token --user USER, with the same OVATION_JWT_SECRET,"
 	}
-	fmt.Fprintf(b, "\n  A token for the user %s, good for 24 hours. %s makes others.\n\n  %s\n", demoViewer, makes, token)
+	fmt.Fprintf(b, "\n  A token for the user %s, valid for 24 hours. %s makes others.\n\n  %s\n", demoViewer, makes, token)
+}
+
+// commandName is the program as it was called, for examples to paste: ovation where it
+// is installed, bin/ovation in a checkout.
+func commandName() string {
+	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "ovation" {
+		return shellWord(os.Args[0])
+	}
+	return "ovation"
 }
 
 // writeExamples shows what to try, with a header that says as whom.

@@ -18,15 +18,22 @@ func TestLongPagesInABrowser(t *testing.T) {
 	needsBrowser(t)
 	data := t.TempDir()
 	s := serveBinary(t, data, "--demo")
+	token := call(t, environment(), "token", "--user=alice", "--data="+data)
+	token.wants(t, 0)
+	alice := strings.TrimSpace(token.stdout)
+	stop := func() { s.stop().wants(t, 0) }
+	start := func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) }
 	t.Run("GraphiQL", func(t *testing.T) {
-		inBrowser{script: "graphiql.mjs", url: s.url}.check(t)
+		inBrowser{script: "graphiql.mjs", url: s.url, tokens: alice}.check(t)
+	})
+	t.Run("data page", func(t *testing.T) {
+		inBrowser{script: "data.mjs", url: s.url}.check(t)
+	})
+	t.Run("own pages", func(t *testing.T) {
+		inBrowser{script: "origins.mjs", url: s.url, tokens: alice, stop: stop, start: start}.check(t)
 	})
 	t.Run("demo", func(t *testing.T) {
-		inBrowser{
-			script: "demo.mjs", url: s.url,
-			stop:  func() { s.stop().wants(t, 0) },
-			start: func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
-		}.check(t)
+		inBrowser{script: "demo.mjs", url: s.url, stop: stop, start: start}.check(t)
 	})
 }
 
@@ -49,6 +56,47 @@ func TestLongDemoInABrowserOverServices(t *testing.T) {
 	n.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
+// The story of two people with accounts, from registering to a chat about a clip that one
+// of them has published, with covers and without.
+func TestLongStoryInABrowser(t *testing.T) {
+	needsBrowser(t)
+	for _, environ := range [][]string{{}, {"PATH=" + os.Getenv("PATH")}} {
+		covers := coversIn(environ)
+		t.Run(covers, func(t *testing.T) {
+			s := serveBinaryIn(t, environ, t.TempDir(), "--demo")
+			story(t, s.url, covers)
+			s.stop().wants(t, 0)
+		})
+	}
+}
+
+// The same where every part is a process of its own: the clip is uploaded to one node or
+// the other, and a worker makes its cover.
+func TestLongStoryInABrowserOverServices(t *testing.T) {
+	needsBrowser(t)
+	n := emptySite(t)
+	n.variables["PATH"] = os.Getenv("PATH")
+	s := n.startStack(t, t.TempDir())
+	story(t, s.url, coversIn([]string{"PATH=" + os.Getenv("PATH")}))
+	s.stop().wants(t, 0)
+	n.run(t, "verify").wants(t, 0, "0 differences; ")
+}
+
+// coversIn is what a server in that environment has for covers.
+func coversIn(environ []string) string {
+	if _, err := exec.LookPath("ffmpeg"); err != nil || len(environ) == 0 {
+		return "generated"
+	}
+	return "made"
+}
+
+func story(t *testing.T, url, covers string) {
+	t.Helper()
+	clip := filepath.Join(t.TempDir(), "clip.mp4")
+	must(t, os.WriteFile(clip, still(0.6), 0o600))
+	inBrowser{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
+}
+
 // needsBrowser is needs for a test that looks at pages.
 func needsBrowser(t *testing.T) {
 	t.Helper()
@@ -59,6 +107,7 @@ func needsBrowser(t *testing.T) {
 type inBrowser struct {
 	script, url string
 	tokens      string // where users need some
+	environ     []string
 	stop, start func() // the server, where the script asks for a restart
 }
 
@@ -66,7 +115,7 @@ type inBrowser struct {
 func (b inBrowser) check(t *testing.T) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "node", filepath.Join("../../web/check", b.script), b.url, t.ArtifactDir())
-	command.Env = append(os.Environ(), "OVATION_CHECK_TOKENS="+b.tokens)
+	command.Env = append(append(os.Environ(), b.environ...), "OVATION_CHECK_TOKENS="+b.tokens)
 	stdin, err := command.StdinPipe()
 	must(t, err)
 	stdout, err := command.StdoutPipe()

@@ -14,28 +14,34 @@ import (
 	"ovation/worker/amqp"
 )
 
-// deadCommand looks after the messages that could not be persisted.
+// deadCommand inspects and repairs messages that could not be persisted.
 type deadCommand struct {
-	List   deadListCommand   `cmd:"" help:"List the oldest messages put aside, with the reason."`
-	Show   deadShowCommand   `cmd:"" help:"Show a message and what it says."`
-	Replay deadReplayCommand `cmd:"" help:"Queue a message once more, or all of them."`
-	Drop   deadDropCommand   `cmd:"" help:"Remove a message for good; its actions are lost."`
+	List   deadListCommand   `cmd:"" help:"List dead letters, the oldest first, with the reason."`
+	Show   deadShowCommand   `cmd:"" example:"ovation dead show ID, with an ID that ovation dead list prints" help:"Show a dead letter and its actions."`
+	Replay deadReplayCommand `cmd:"" help:"Queue a dead letter again, or all of them."`
+	Drop   deadDropCommand   `cmd:"" example:"ovation dead drop ID, with an ID that ovation dead list prints" help:"Delete a dead letter; its actions are lost."`
 }
 
-// deadFlags are those of all its commands.
+// deadFlags are the flags of all its commands.
 type deadFlags struct {
 	queueFlags `embed:""`
 	prefixFlag `embed:""`
+
+	Covers bool `help:"Dead letters of jobs for covers of videos, instead of actions." variable:"OVATION_DEAD_COVERS"`
 }
 
-// with opens the queue of messages put aside for as long as use takes.
-func (f deadFlags) with(ctx context.Context, use func(*amqp.Dead) error) (err error) {
+// with opens the dead-letter queue for the duration of use.
+func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) (err error) {
 	if f.RabbitMQURL == "" {
-		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL. ovation dev puts no message aside.")
+		return usage("ovation dead needs the queue: set OVATION_RABBITMQ_URL, for example %s. ovation dev has no dead letters.", exampleOf["OVATION_RABBITMQ_URL"])
 	}
-	dead, err := amqp.OpenDead(ctx, f.options(f.Prefix, quietly))
+	options := f.options(f.Prefix, quietly)
+	if f.Covers {
+		options = coverOptions(options)
+	}
+	dead, err := amqp.OpenDeadLetters(ctx, options)
 	if err != nil {
-		return blame(blameQueue, err)
+		return withFlag(queueFlagNames, err)
 	}
 	defer func() { err = errors.Join(err, dead.Close()) }()
 	return use(dead)
@@ -48,55 +54,55 @@ type deadListCommand struct {
 	Limit int `default:"100" help:"How many to list at most." variable:"OVATION_DEAD_LIMIT"`
 }
 
-// Run prints a line for each message.
+// Run prints one line per message.
 func (c *deadListCommand) Run(p *program) error {
 	if c.Limit < 1 {
 		return usage("--limit is %d; write 1 or more", c.Limit)
 	}
-	return c.with(p.ctx, func(dead *amqp.Dead) error {
+	return c.with(p.ctx, func(dead *amqp.DeadLetters) error {
 		letters, err := dead.List(p.ctx, c.Limit+1)
 		if err != nil {
 			return err
 		}
 		if len(letters) == 0 {
-			sayf(p.stdout, "No message is put aside: the workers could persist everything.\n")
+			sayf(p.stdout, "There are no dead letters: the workers could persist everything.\n")
 			return nil
 		}
 		more := len(letters) > c.Limit
 		letters = letters[:min(len(letters), c.Limit)]
 		table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-		sayf(table, "ID\tPUT ASIDE\tQUEUE\tACTIONS\tREASON\n")
+		sayf(table, "ID\tSINCE\tQUEUE\tACTIONS\tREASON\n")
 		for i := range letters {
 			l := &letters[i]
-			sayf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, l.At.UTC().Format(time.RFC3339), plain(l.Queue), actionsOf(l), short(l.Reason))
+			sayf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, l.At.UTC().Format(time.RFC3339), printable(l.Queue), actionsOf(l), shortened(l.Reason))
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
 		if more {
-			sayf(p.stdout, "There are more; --limit shows them.\n")
+			sayf(p.stdout, "There are more; a higher --limit lists them.\n")
 		}
 		return nil
 	})
 }
 
-// plain is a text without what a terminal would obey.
-func plain(s string) string {
+// printable removes control characters, which a terminal would interpret.
+func printable(s string) string {
 	quoted := strconv.Quote(s)
 	return quoted[1 : len(quoted)-1]
 }
 
-// short is the beginning of a reason, which dead show tells in full.
-func short(reason string) string {
+// shortened returns the beginning of a reason; dead show prints all of it.
+func shortened(reason string) string {
 	const most = 100
 	if runes := []rune(reason); len(runes) > most {
 		reason = string(runes[:most]) + "…"
 	}
-	return plain(reason)
+	return printable(reason)
 }
 
-// actionsOf is how many actions a message holds, as far as it can be read.
-func actionsOf(l *amqp.Letter) string {
+// actionsOf describes how many actions a message has, if it can be decoded.
+func actionsOf(l *amqp.DeadLetter) string {
 	if l.Unreadable != nil {
 		return "unreadable"
 	}
@@ -107,15 +113,15 @@ func actionsOf(l *amqp.Letter) string {
 type deadShowCommand struct {
 	deadFlags `embed:""`
 
-	ID string `arg:"" help:"The message's id, as listed."`
+	ID string `arg:"" help:"The id of the dead letter, as listed."`
 }
 
-// Run prints all that is known of the message.
+// Run prints the message.
 func (c *deadShowCommand) Run(p *program) error {
-	return c.with(p.ctx, func(dead *amqp.Dead) error {
+	return c.with(p.ctx, func(dead *amqp.DeadLetters) error {
 		l, err := dead.Show(p.ctx, c.ID)
 		if errors.Is(err, storage.ErrNotFound) {
-			return noLetter(c.ID)
+			return errNoDeadLetter(c.ID)
 		}
 		if err != nil {
 			return err
@@ -125,27 +131,30 @@ func (c *deadShowCommand) Run(p *program) error {
 	})
 }
 
-func noLetter(id string) error {
-	return fmt.Errorf("no message %s is put aside; ovation dead list shows which are", id)
+func errNoDeadLetter(id string) error {
+	return fmt.Errorf("there is no dead letter %s; ovation dead list prints their ids", id)
 }
 
-// show prints a message, whose strings may come from anywhere.
-func show(to io.Writer, l *amqp.Letter) {
-	sayf(to, "id         %s\nput aside  %s\nqueue      %s\nreason     %s\nbytes      %d\n",
-		l.ID, l.At.UTC().Format(time.RFC3339), plain(l.Queue), plain(l.Reason), len(l.Body))
+// show prints a message, whose strings are not trusted.
+func show(to io.Writer, l *amqp.DeadLetter) {
+	sayf(to, "id         %s\nsince      %s\nqueue      %s\nreason     %s\nbytes      %d\n",
+		l.ID, l.At.UTC().Format(time.RFC3339), printable(l.Queue), printable(l.Reason), len(l.Body))
 	if l.Unreadable != nil {
 		sayf(to, "unreadable %q\n%q\n", l.Unreadable.Error(), l.Body)
 		return
 	}
 	sayf(to, "published  %s\n", l.Published.UTC().Format(time.RFC3339))
+	if job := l.Message.Cover; job != (storage.VideoKey{}) {
+		sayf(to, "tenant %q: cover of video %d\n", job.Tenant, job.Number)
+	}
 	for _, a := range l.Message.Actions {
 		sayf(to, "%s  tenant %q, user %q, %s %q: %s\n", storage.Time(a.Version).Format(time.RFC3339Nano),
-			a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, done(&a))
+			a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, describeAction(&a))
 	}
 }
 
-// done says what an action does.
-func done(a *storage.Action) string {
+// describeAction describes an action.
+func describeAction(a *storage.Action) string {
 	switch {
 	case a.Kind == storage.KindRead:
 		return fmt.Sprintf("read %d times", a.Times)
@@ -153,6 +162,10 @@ func done(a *storage.Action) string {
 		return "uncollect"
 	case a.Kind == storage.KindCollection:
 		return fmt.Sprintf("collect into folder %q", a.FolderID)
+	case a.Kind == storage.KindFollow && a.Following:
+		return "follow"
+	case a.Kind == storage.KindFollow:
+		return "unfollow"
 	case a.Reaction == storage.Like:
 		return "like"
 	case a.Reaction == storage.Dislike:
@@ -169,36 +182,36 @@ func done(a *storage.Action) string {
 type deadReplayCommand struct {
 	deadFlags `embed:""`
 
-	ID string `arg:""                   help:"The message's id, as listed." optional:""`
-	// Without variables: one that was forgotten would do this to the next message.
-	All   bool `help:"All of them."`
-	Force bool `help:"Also those with reads that are so old that they may count twice."`
+	ID string `arg:""                   help:"The id of the dead letter, as listed." optional:""`
+	// Not settable by variables: a forgotten one would apply to the next message.
+	All   bool `help:"Replay all of them."`
+	Force bool `help:"Replay also those that are older than the ids of persisted messages are kept; their reads may count twice."`
 }
 
-// Run queues messages once more.
+// Run queues messages again.
 func (c *deadReplayCommand) Run(p *program) error {
 	if (c.ID == "") != c.All {
-		return usage("name one message, or write --all")
+		return usage("name one dead letter, or write --all; ovation dead list prints their ids")
 	}
-	return c.with(p.ctx, func(dead *amqp.Dead) error {
-		n, err := dead.Replay(p.ctx, c.Force, func(l amqp.Letter) bool { return c.All || l.ID == c.ID })
+	return c.with(p.ctx, func(dead *amqp.DeadLetters) error {
+		n, err := dead.Replay(p.ctx, c.Force, func(l amqp.DeadLetter) bool { return c.All || l.ID == c.ID })
 		if err == nil && !c.All && n == (amqp.Replayed{}) {
-			return noLetter(c.ID)
+			return errNoDeadLetter(c.ID)
 		}
-		sayf(p.stdout, "%s replayed\n", messages(n.Queued))
+		sayf(p.stdout, "%s replayed\n", countMessages(n.Queued))
 		if n.Unreadable > 0 {
-			err = errors.Join(err, fmt.Errorf("%s cannot be read and stay; ovation dead show tells of them", messages(n.Unreadable)))
+			err = errors.Join(err, fmt.Errorf("%s cannot be decoded and stay; ovation dead show prints them", countMessages(n.Unreadable)))
 		}
-		if n.Old > 0 {
-			err = errors.Join(err, fmt.Errorf("%s with reads are older than the memory of what was persisted, %d days, and stay: "+
-				"were they persisted before, their reads would count twice; --force replays them", messages(n.Old), storage.InboxAge/(24*time.Hour)))
+		if n.Expired > 0 {
+			err = errors.Join(err, fmt.Errorf("%s with reads are older than %d days, for which the ids of persisted messages are kept, and stay: "+
+				"if they were persisted before, their reads would count twice; --force replays them", countMessages(n.Expired), storage.InboxAge/(24*time.Hour)))
 		}
 		return err
 	})
 }
 
-// messages is a number of them.
-func messages(n int) string {
+// countMessages returns a number of messages as text.
+func countMessages(n int) string {
 	if n == 1 {
 		return "1 message"
 	}
@@ -211,10 +224,10 @@ type deadDropCommand struct {
 	postgresFlag `embed:""`
 	redisFlag    `embed:""`
 
-	ID string `arg:"" help:"The message's id, as listed."`
+	ID string `arg:"" help:"The id of the dead letter, as listed."`
 }
 
-// Run removes the message, and what its users still see of it.
+// Run removes the message, and reverts what its users still see of it.
 func (c *deadDropCommand) Run(p *program) (err error) {
 	mirror, err := c.openMirror(p)
 	if err != nil {
@@ -223,9 +236,9 @@ func (c *deadDropCommand) Run(p *program) (err error) {
 	if mirror != nil {
 		defer func() { err = errors.Join(err, mirror.Close()) }()
 	}
-	return c.with(p.ctx, func(dead *amqp.Dead) error {
+	return c.with(p.ctx, func(dead *amqp.DeadLetters) error {
 		var actions []storage.Action
-		dropped, err := dead.Drop(p.ctx, func(l amqp.Letter) bool {
+		dropped, err := dead.Drop(p.ctx, func(l amqp.DeadLetter) bool {
 			if l.ID != c.ID {
 				return false
 			}
@@ -233,21 +246,20 @@ func (c *deadDropCommand) Run(p *program) (err error) {
 			return true
 		})
 		if err == nil && dropped == 0 {
-			return noLetter(c.ID)
+			return errNoDeadLetter(c.ID)
 		}
-		sayf(p.stdout, "%s dropped\n", messages(dropped))
+		sayf(p.stdout, "%s dropped\n", countMessages(dropped))
 		switch {
 		case mirror != nil:
-			err = errors.Join(err, mirror.Drop(p.ctx, actions))
+			err = errors.Join(err, mirror.Revert(p.ctx, actions))
 		case len(actions) > 0:
-			sayf(p.stdout, "Its users may see it as done for up to a week: set OVATION_POSTGRES_URL and OVATION_REDIS_URL to have it taken back at once.\n")
+			sayf(p.stdout, "Its users may see its actions as done for up to a week; with OVATION_POSTGRES_URL and OVATION_REDIS_URL set they are reverted at once.\n")
 		}
 		return err
 	})
 }
 
-// openMirror opens what shows users what they did, nil where it is not said
-// where that is.
+// openMirror opens Redis and the database, or returns nil if they are not configured.
 func (c *deadDropCommand) openMirror(p *program) (*redis.Store, error) {
 	if c.PostgresURL == "" || c.RedisURL == "" {
 		return nil, nil //nolint:nilnil // it is not needed

@@ -11,27 +11,37 @@ import (
 	"ovation/storage"
 )
 
-// The demo: users who read, liked and collected in the last 30 days. The same
-// seed makes the same people do the same things.
+// The demo: users who read, liked, collected, followed and commented in the last 30
+// days, what they write to each other, and whose the subjects are. The same seed makes the
+// same people do the same things. Clips come on top, see addDemoClips.
 const (
 	demoUsers    = 200
 	demoVideos   = 20
 	demoArticles = 100
 	demoReads    = 4000
 	demoDays     = 30
+	demoAuthors  = 40 // among the first of whom the authors of all subjects are
+	demoFriends  = 16 // among the first of whom those with names have their friends
 	demoSeed     = 20
 )
 
+// demoNames are the names of the first users.
+var demoNames = []string{demoViewer, "bob", "carol"}
+
 // The ids of the messages that hold the demo, by which it is known to be there.
 const (
-	demoActionsID = "demo-actions-1"
-	demoFoldersID = "demo-folders-1"
+	demoActionsID  = "demo-actions-1"
+	demoFoldersID  = "demo-folders-1"
+	demoFollowsID  = "demo-follows-1"
+	demoCommentsID = "demo-comments-1"
+	demoAuthorsID  = "demo-authors-1"
+	demoMessagesID = "demo-messages-1"
 )
 
 // addDemo fills an empty store with the demo data, as of now. A store that
 // holds anything else is left alone. It may be called any number of times.
 func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
-	seen, err := store.Seen(ctx, []string{demoActionsID, demoFoldersID})
+	seen, err := store.Seen(ctx, []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID})
 	if err != nil {
 		return fmt.Errorf("look for demo data: %w", err)
 	}
@@ -45,10 +55,11 @@ func addDemo(ctx context.Context, store storage.Store, now time.Time) error {
 		}
 	}
 	d := newDemo(now)
-	for i, step := range []func(context.Context, storage.Store) (storage.Message, error){d.actions, d.folders} {
+	for i, step := range []func(context.Context, storage.Store) (storage.Message, error){d.actions, d.folders, d.follows, d.comments, d.authors, d.messages} {
 		if seen[i] {
 			continue
 		}
+		d.begin(uint64(i) + 1)
 		message, err := step(ctx, store)
 		if err != nil {
 			return fmt.Errorf("add demo data: %w", err)
@@ -70,8 +81,8 @@ type demo struct {
 }
 
 func newDemo(now time.Time) *demo {
-	random := rand.New(rand.NewPCG(demoSeed, demoSeed)) //nolint:gosec // it is meant to be the same each time
-	d := &demo{random: random, now: now}
+	d := &demo{now: now}
+	d.begin(0)
 	for i := range demoVideos + demoArticles {
 		s := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: strconv.Itoa(i + 1)}
 		if i >= demoVideos {
@@ -81,18 +92,23 @@ func newDemo(now time.Time) *demo {
 	}
 	// Videos and articles mixed, but the first video stays the most popular.
 	rest := d.subjects[1:]
-	random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
-	d.popular = rand.NewZipf(random, 1.2, 4, uint64(len(d.subjects)-1))
-	d.active = rand.NewZipf(random, 1.1, 12, demoUsers-1)
+	d.random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 	return d
 }
 
-// user is the n-th one, from 0. The first three have names.
+// begin gives each step a generator of its own. What a step draws does not depend on
+// whether an earlier, interrupted start made those before it.
+func (d *demo) begin(step uint64) {
+	d.random = rand.New(rand.NewPCG(demoSeed, step)) //nolint:gosec // it is meant to be the same each time
+	d.popular = rand.NewZipf(d.random, 1.2, 4, demoVideos+demoArticles-1)
+	d.active = rand.NewZipf(d.random, 1.1, 12, demoUsers-1)
+}
+
+// user is the n-th one, from 0. The first have names.
 func (d *demo) user(n int) storage.User {
-	names := []string{demoViewer, "bob", "carol"}
 	u := storage.User{Tenant: storage.DefaultTenant}
-	if n < len(names) {
-		u.UserID = names[n]
+	if n < len(demoNames) {
+		u.UserID = demoNames[n]
 	} else {
 		u.UserID = "user-" + strconv.Itoa(n+1)
 	}
@@ -157,6 +173,46 @@ func (d *demo) folders(ctx context.Context, store storage.Store) (storage.Messag
 				FolderID: folder.FolderID, Version: storage.Micros(d.now.Add(-time.Duration(n) * time.Hour)),
 			})
 		}
+	}
+	return m, nil
+}
+
+// follows has users follow each other, the most active ones most often. Those with
+// names have friends.
+func (d *demo) follows(context.Context, storage.Store) (storage.Message, error) {
+	m := storage.Message{ID: demoFollowsID, Forever: true}
+	follow := func(user, other int) {
+		if user == other {
+			return
+		}
+		at := d.now.Add(-time.Duration(d.random.Int64N(int64(demoDays * 24 * time.Hour))))
+		m.Actions = append(m.Actions, storage.Action{
+			User: d.user(user), Subject: d.user(other).Subject(), Kind: storage.KindFollow, Following: true, Version: storage.Micros(at),
+		})
+	}
+	for n := range demoUsers {
+		for range d.random.IntN(12) {
+			follow(n, int(d.active.Uint64()))
+		}
+	}
+	for n := range demoNames {
+		for other := n + 1; other < demoFriends; other += 1 + d.random.IntN(3) {
+			follow(n, other)
+			follow(other, n)
+		}
+	}
+	return m, nil
+}
+
+// authors says whose the subjects are.
+func (d *demo) authors(context.Context, storage.Store) (storage.Message, error) {
+	m := storage.Message{ID: demoAuthorsID, Forever: true}
+	for i, subject := range d.subjects {
+		at := d.now.Add(-time.Duration(demoDays*24+d.random.IntN(demoDays*24)) * time.Hour)
+		m.Actions = append(m.Actions, storage.Action{
+			User: storage.User{Tenant: subject.Tenant}, Subject: subject, Kind: storage.KindAuthor, Author: d.user((i*7 + 1) % demoAuthors).UserID,
+			Version: storage.Micros(at),
+		})
 	}
 	return m, nil
 }

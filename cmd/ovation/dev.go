@@ -28,12 +28,14 @@ type devCommand struct {
 	Demo               bool   `help:"Fill an empty database with demo data; turns on --dev-headers on a loopback address."   variable:"OVATION_DEMO"`
 	JWTSecret          secret `help:"Secret that verifies HS256 tokens; if empty, one is kept in the data folder." name:"jwt-secret"                         variable:"OVATION_JWT_SECRET"`
 	AccessLog          bool   `default:"true" help:"Log every request; those with an error are logged anyway." negatable:"" variable:"OVATION_ACCESS_LOG"`
-	Introspection      bool   `default:"true"                                                                      help:"Answer questions about the schema." negatable:""                       variable:"OVATION_INTROSPECTION"`
+	Introspection      bool   `default:"true"                                                                      help:"Answer introspection queries." negatable:""                       variable:"OVATION_INTROSPECTION"`
+	Accounts           bool   `default:"true" help:"Register users and log them in." negatable:"" variable:"OVATION_ACCOUNTS"`
+	Videos             bool   `default:"true" help:"Publish videos; their files are in the data folder unless --blob-url names another place." negatable:"" variable:"OVATION_VIDEOS"`
 	DevHeaders         bool   `help:"Accept X-Ovation-User from this machine, without proof; --demo does too."      variable:"OVATION_DEV_HEADERS"`
 	InsecureDevHeaders bool   `help:"Accept X-Ovation-User even where other machines can connect."                 variable:"OVATION_INSECURE_DEV_HEADERS"`
 }
 
-// Run serves until it is told to stop.
+// Run serves until it is stopped.
 func (c *devCommand) Run(p *program) (err error) {
 	if name := firstSet(p.getenv, distributed...); name != "" {
 		return usage("%s is set, but ovation dev keeps everything in its data folder: unset it, or use ovation serve", name)
@@ -55,13 +57,13 @@ func (c *devCommand) Run(p *program) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // it is closed already where serving began
-	store, err := c.open(p.ctx, true)
+	store, err := c.openSQLite(p.ctx, true)
 	if err != nil {
 		return err
 	}
 	if c.Demo {
 		if err := addDemo(p.ctx, store, time.Now()); err != nil {
-			return errors.Join(err, store.Close())
+			return errors.Join(unlessStopped(p.ctx, err), store.Close())
 		}
 	}
 	registry := newRegistry()
@@ -71,22 +73,34 @@ func (c *devCommand) Run(p *program) (err error) {
 		defer cancel()
 		err = errors.Join(err, behind.stop(ctx))
 	}()
-	return c.serve(p, listener, behind, registry, log)
+	return c.serve(p, listener, behind, store, registry, log)
 }
 
-// serve puts the API before the backends.
-func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, registry *prometheus.Registry, log *slog.Logger) error {
+// serve serves the API with the backends.
+func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, survey storage.Surveyor, registry *prometheus.Registry, log *slog.Logger) (err error) {
 	key := []byte(c.JWTSecret)
 	if len(key) == 0 {
-		var err error
 		if key, err = c.keepSecret(); err != nil {
 			return err
 		}
 	}
-	served, err := c.newAPI(p.ctx, key, c.devHeaders(), resolvers.Config{
-		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Live: behind.live, Logger: log,
+	cfg := resolvers.Config{
+		Store: behind.store, Recorder: behind.recorder, Folders: behind.folders, Comments: behind.comments, Messages: behind.messages,
+		Authors: behind.authors,
+		Live:    behind.live, CommentNews: behind.news, MessageNews: behind.mail, Logger: log,
 		Ready: behind.ready, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
-	})
+	}
+	videos, err := c.startVideos(p.ctx, behind.store, log, registry)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, videos.close()) }()
+	if c.Demo {
+		if err := addDemoClips(p.ctx, behind.store, videos.service, time.Now()); err != nil {
+			return unlessStopped(p.ctx, err)
+		}
+	}
+	served, err := c.newAPI(p.ctx, key, c.Accounts, &development{c.devHeaders(), survey}, videos, cfg)
 	if err != nil {
 		return err
 	}
@@ -98,6 +112,17 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	}
 	c.banner(p.stdout, listener.Addr(), served.metrics, token, web.Built(web.Files()))
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
+}
+
+// unlessStopped returns an error of adding demo data, or nil if the server was told to
+// stop meanwhile: the next start completes the data.
+func unlessStopped(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
+	}
 }
 
 // devHeaders returns how X-Ovation-User is treated: it is accepted only if a flag
@@ -113,12 +138,12 @@ func (c *devCommand) devHeaders() viewer.DevHeaders {
 	return viewer.RefuseDevHeaders
 }
 
-// addrFlag is how messages name the address of the API, or of a worker.
+// addrFlag is the name of the address flag in messages.
 const addrFlag = "--addr or OVATION_ADDR"
 
 const stopTimeout = 15 * time.Second
 
-// listen takes the port of an address that flag names.
+// listen listens on an address that flag names.
 func listen(ctx context.Context, addr address, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
 	if err == nil {
@@ -134,8 +159,8 @@ func listen(ctx context.Context, addr address, flag string) (net.Listener, error
 	return nil, fmt.Errorf("listen: %w; %s", err, advice)
 }
 
-// serveHTTP serves until the context ends or the backends fail, then lets the
-// requests under way finish and tells those who watch to connect elsewhere.
+// serveHTTP serves until the context ends or the backends fail, then lets running
+// requests finish and tells subscribers to connect elsewhere.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, streams *transport.Streams, failed <-chan struct{}, log *slog.Logger) error {
 	server := newServer(handler, log)
 	served := make(chan error, 1)
@@ -163,7 +188,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	return err
 }
 
-// newServer returns a server that bounds what clients may take.
+// newServer returns a server with timeouts and limits.
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           handler,

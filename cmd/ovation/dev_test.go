@@ -23,7 +23,7 @@ import (
 
 func TestBannersExamplesWork(t *testing.T) {
 	t.Parallel()
-	s := serve(t, t.TempDir(), "--demo")
+	s := serve(t, emptyData(t), "--demo")
 	example := regexp.MustCompile(`curl -s (\S+) -H '([^:]+): ([^']+)' -H '([^:]+): ([^']+)' -d '([^']+)'`)
 	found := example.FindAllStringSubmatch(s.banner, -1)
 	if len(found) != len(examples) {
@@ -55,7 +55,7 @@ func TestBannersExamplesWork(t *testing.T) {
 
 func TestMetricsHaveAListenerOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := serve(t, t.TempDir(), "--metrics-addr=127.0.0.1:0")
+	s := serve(t, emptyData(t), "--metrics-addr=127.0.0.1:0")
 	found := regexp.MustCompile(`Metrics +(http://\S+)/metrics`).FindStringSubmatch(s.banner)
 	if found == nil || found[1] == s.url {
 		t.Fatalf("the banner does not tell of it:\n%s", s.banner)
@@ -115,7 +115,7 @@ func TestTokenFitsTheRunningServer(t *testing.T) {
 	}
 
 	own := strings.Repeat("s", 32)
-	s = serve(t, t.TempDir(), "--jwt-secret="+own, "--issuer=me", "--audience=you")
+	s = serve(t, emptyData(t), "--jwt-secret="+own, "--issuer=me", "--audience=you")
 	variables := environment("OVATION_JWT_SECRET", own, "OVATION_TOKEN_USER", "carol", "OVATION_ISSUER", "me", "OVATION_AUDIENCE", "you")
 	got = call(t, variables, "token")
 	got.wants(t, 0)
@@ -178,13 +178,13 @@ func TestRestartKeepsData(t *testing.T) {
 func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	s := serve(t, data, "--demo")
+	s := serve(t, data, "--demo", "--no-videos")
 	before := s.likes(t, "1")
 	if before < 20 {
 		t.Errorf("the most popular video has %d likes", before)
 	}
 	s.stop()
-	s = serve(t, data, "--demo")
+	s = serve(t, data, "--demo", "--no-videos")
 	if got := s.likes(t, "1"); got != before {
 		t.Errorf("%d likes became %d by a second start", before, got)
 	}
@@ -205,7 +205,7 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 	s = serve(t, data)
 	s.like(t, "alice", "2")
 	s.stop()
-	s = serve(t, data, "--demo")
+	s = serve(t, data, "--demo", "--no-videos")
 	if got := s.likes(t, "1"); got != 0 {
 		t.Errorf("demo data was added to a store in use")
 	}
@@ -213,7 +213,7 @@ func TestDemoIsAddedOnceToAnEmptyStoreOnly(t *testing.T) {
 
 func TestKeySetThatIsNotThere(t *testing.T) {
 	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir(), "--jwks=/nope", "--audience=any").
-		wants(t, 1, "--jwks or OVATION_JWKS", "/nope", "no such file")
+		wants(t, 1, `--jwks or OVATION_JWKS: there is no file "/nope"`)
 }
 
 func TestKeySetNeedsAnAudience(t *testing.T) {
@@ -224,7 +224,7 @@ func TestKeySetNeedsAnAudience(t *testing.T) {
 		pairs = append(pairs, url, "scheme://host")
 	}
 	call(t, environment(pairs...), "serve").wants(t, exitUsage, "needs --audience or OVATION_AUDIENCE")
-	s := serveBare(t, t.TempDir(), "--audience=any") // and what the banner shows fits
+	s := serveBare(t, emptyData(t), "--audience=any") // and what the banner shows fits
 	token := regexp.MustCompile(`(?m)^  (ey\S+)$`).FindStringSubmatch(s.banner)
 	if user := s.viewer(t, token[1]); user != demoViewer {
 		t.Errorf("the token is of %q", user)
@@ -333,7 +333,7 @@ func TestTheBannerTellsOfDevHeaders(t *testing.T) {
 	const ask = `{ viewer { userId } }`
 	var got struct{ Viewer *struct{ UserID string } }
 	for _, flags := range [][]string{nil, {"--addr=0.0.0.0:0", "--demo"}} {
-		s := serveBare(t, t.TempDir(), flags...)
+		s := serveBare(t, emptyData(t), append(flags, "--no-videos")...)
 		if !strings.Contains(s.banner, "Authorization: Bearer ey") || strings.Contains(s.banner, "X-Ovation-User: ") || strings.Contains(s.banner, "WARNING") {
 			t.Errorf("%v: the examples are not by token:\n%s", flags, s.banner)
 		}
@@ -342,7 +342,7 @@ func TestTheBannerTellsOfDevHeaders(t *testing.T) {
 		}
 	}
 	for _, flags := range [][]string{{"--dev-headers"}, {"--demo"}, {"--addr=0.0.0.0:0", "--insecure-dev-headers"}} {
-		s := serveBare(t, t.TempDir(), flags...)
+		s := serveBare(t, emptyData(t), append(flags, "--no-videos")...)
 		if !strings.Contains(s.banner, "WARNING: every") {
 			t.Errorf("%v: the banner does not warn:\n%s", flags, s.banner)
 		}
@@ -371,7 +371,7 @@ func TestAReverseProxyImpersonatesNobody(t *testing.T) {
 		return fmt.Sprint(err)
 	}
 	for _, flag := range []string{"", "--dev-headers", "--demo"} {
-		s := serveBare(t, t.TempDir(), strings.Fields(flag)...)
+		s := serveBare(t, emptyData(t), append(strings.Fields(flag), "--no-videos")...)
 		at, err := url.Parse(s.url)
 		must(t, err)
 		said := ask(s, func(r *httputil.ProxyRequest) {

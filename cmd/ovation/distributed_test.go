@@ -61,7 +61,7 @@ func (s *site) environ() (environ []string) {
 func emptySite(tb testing.TB) *site {
 	tb.Helper()
 	s := &site{prefix: "test-" + strings.ToLower(rand.Text()[:12]), variables: map[string]string{"OVATION_JWT_SECRET": testSecret, "OVATION_DRAIN": "0s"}}
-	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET"} {
+	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET", "OVATION_MESSAGES_PER_USER"} {
 		s.variables[limit] = "0" // few users, all from one address, ask as fast as they can
 	}
 	for _, name := range distributed {
@@ -102,7 +102,10 @@ func (s *site) clean(tb testing.TB) {
 	s.sql(tb, fmt.Sprintf("DROP SCHEMA %q CASCADE", s.prefix))
 	s.forget(tb)
 	s.withQueues(tb, func(channel *amqp091.Channel) error {
-		names := []string{"dead", "partitions", "open", "publishers", "workers"}
+		names := []string{"dead", "partitions", "open", "publishers", "workers", "covers"}
+		for _, name := range names[:5] {
+			names = append(names, "covers."+name)
+		}
 		for partition := range mostPartitions {
 			names = append(names, strconv.Itoa(partition))
 		}
@@ -262,15 +265,17 @@ func (s *site) stored(t *testing.T) map[string]map[string]clicked {
 	must(t, err)
 	defer c.Close(context.Background())
 	rows, err := c.Query(t.Context(), `
-		SELECT user_id, biz_id, coalesce(r.state, 0) = 1, coalesce(c.state, '') <> ''
-		FROM user_reaction r FULL JOIN user_collection c USING (tenant, user_id, biz, biz_id)`)
+		SELECT user_id, biz_id, coalesce(r.state, 0) = 1, coalesce(c.state, '') <> '', coalesce(f.state, 0) = 1
+		FROM user_reaction r
+		FULL JOIN user_collection c USING (tenant, user_id, biz, biz_id)
+		FULL JOIN user_follow f USING (tenant, user_id, biz, biz_id)`)
 	must(t, err)
 	defer rows.Close()
 	out := map[string]map[string]clicked{}
 	for rows.Next() {
 		var user, subject string
 		var did clicked
-		must(t, rows.Scan(&user, &subject, &did.liked, &did.collected))
+		must(t, rows.Scan(&user, &subject, &did.liked, &did.collected, &did.followed))
 		if out[user] == nil {
 			out[user] = map[string]clicked{}
 		}
@@ -301,18 +306,21 @@ func (s *site) settled(t *testing.T, users []*clicker, nodes ...*server) {
 		for _, c := range users {
 			must(t, c.check(node))
 		}
+		checkSaid(t, node, users)
 		s.showsTheCounts(t, node)
 	}
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
 // showsTheCounts waits until a node shows the counts that the database has.
 func (s *site) showsTheCounts(t *testing.T, node *server) {
 	t.Helper()
-	var likes, collections int
+	var likes, collections, follows int
 	for _, subjects := range s.stored(t) {
 		for _, did := range subjects {
 			likes += count(did.liked)
 			collections += count(did.collected)
+			follows += count(did.followed)
 		}
 	}
 	var query strings.Builder
@@ -320,18 +328,19 @@ func (s *site) showsTheCounts(t *testing.T, node *server) {
 	for i := range loadSubjects {
 		fmt.Fprintf(&query, `{biz: "video", bizId: "%d"} `, i)
 	}
-	query.WriteString(`]) { likeCount collectCount } }`)
+	query.WriteString(`]) { likeCount collectCount followerCount } }`)
 	eventually(t, "the node shows the counts of the database", func() bool {
 		var got struct {
-			Interactives []struct{ LikeCount, CollectCount int }
+			Interactives []struct{ LikeCount, CollectCount, FollowerCount int }
 		}
 		must(t, node.graphQL("", query.String(), &got))
-		gotLikes, gotCollections := 0, 0
+		gotLikes, gotCollections, gotFollows := 0, 0, 0
 		for _, i := range got.Interactives {
 			gotLikes += i.LikeCount
 			gotCollections += i.CollectCount
+			gotFollows += i.FollowerCount
 		}
-		return gotLikes == likes && gotCollections == collections
+		return gotLikes == likes && gotCollections == collections && gotFollows == follows
 	})
 }
 

@@ -14,10 +14,18 @@ func TestFigureLikesAreSeenByOthersSoon(t *testing.T) { seenByOthers(t, 2000, 10
 
 func TestFigureLiveLikesAreSeenSoon(t *testing.T) { liveOnOtherNodes(t, 1000, 150*time.Millisecond) }
 
+func TestFigureMessagesAreSeenSoon(t *testing.T) { messagesOnOtherNodes(t, 1000, 150*time.Millisecond) }
+
+func TestFigureLogOutReachesEveryNodeSoon(t *testing.T) { logOutReaches(t, 20, time.Second) }
+
 func TestFigureLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 1000, 1000, 20*time.Second) }
 
 func TestFigureSubscribersAreCheapAndToldSoon(t *testing.T) {
 	cheapSubscribers(t, 10_000, 20, 250*time.Millisecond)
+}
+
+func TestFigureCommentsAreRefusedSoonWithoutTheDatabase(t *testing.T) {
+	databaseAway(t, 500*time.Millisecond)
 }
 
 func TestFigureLikesAreQuickWhileTheQueueIsAway(t *testing.T) { queueAway(t, 500*time.Millisecond) }

@@ -35,7 +35,7 @@ type dataFlag struct {
 // file is the path of a file in the folder.
 func (d dataFlag) file(name string) string { return filepath.Join(d.Data, name) }
 
-// make makes the folder where it is missing.
+// make creates the folder if it is missing.
 func (d dataFlag) make() error {
 	if err := os.MkdirAll(d.Data, 0o700); err != nil {
 		return fmt.Errorf("the data folder %s cannot be made: %w; %s", d.Data, err, chooseFolder)
@@ -43,8 +43,8 @@ func (d dataFlag) make() error {
 	return nil
 }
 
-// lock takes one of the folder's locks, or fails at once where another process
-// has it. The system gives it back when this process ends, however it ends.
+// lock acquires one of the folder's locks, or fails at once if another process holds
+// it. The system releases it when this process ends, in whatever way.
 func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	if err := d.make(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (d dataFlag) lock(name, use string) (unlock func() error, err error) {
 	return file.Close, nil
 }
 
-// locked reports whether a process has one of the folder's locks.
+// locked reports whether a process holds one of the folder's locks.
 func (d dataFlag) locked(name string) bool {
 	file, err := os.Open(d.file(name))
 	if err != nil {
@@ -82,8 +82,16 @@ func (d dataFlag) path() string {
 	return path
 }
 
-// open opens the database. With create it is made where it is missing.
+// open opens the database. With create it is created if it is missing.
 func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) {
+	store, err := d.openSQLite(ctx, create)
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+func (d dataFlag) openSQLite(ctx context.Context, create bool) (*sqlite.Store, error) {
 	path := d.file(databaseFile)
 	if !create {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -104,8 +112,8 @@ func (d dataFlag) open(ctx context.Context, create bool) (storage.Store, error) 
 	return nil, fmt.Errorf("%w; if the file is not Ovation's, move it away or %s", err, chooseFolder)
 }
 
-// readSecret returns the secret kept in the folder. It is an fs.ErrNotExist
-// where there is none.
+// readSecret returns the secret kept in the folder. It returns fs.ErrNotExist if there
+// is none.
 func (d dataFlag) readSecret() ([]byte, error) {
 	path := d.file(secretFile)
 	text, err := os.ReadFile(path)
@@ -120,8 +128,8 @@ func (d dataFlag) readSecret() ([]byte, error) {
 	return secret, nil
 }
 
-// keepSecret returns the secret kept in the folder, and makes it first where
-// there is none.
+// keepSecret returns the secret kept in the folder, and creates it first if there is
+// none.
 func (d dataFlag) keepSecret() ([]byte, error) {
 	secret, err := d.readSecret()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +138,7 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 	random := make([]byte, viewer.MinSecretBytes)
 	_, _ = rand.Read(random) // it never fails
 	secret = []byte(base64.RawURLEncoding.EncodeToString(random))
-	// Renamed into place, so that nobody reads half of it.
+	// Renamed into place, so that no process reads a partial file.
 	part := d.file(secretFile + ".new")
 	if err := writeNew(part, append(secret, '\n')); errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("keep the secret for tokens: %s exists already; if no other process is starting on this data folder, it is left over or was planted: remove it", part)
@@ -143,8 +151,8 @@ func (d dataFlag) keepSecret() ([]byte, error) {
 	return secret, nil
 }
 
-// writeNew writes a file that its owner alone may read. It follows no link and
-// writes to no existing file, whose owner could read it: that is an fs.ErrExist.
+// writeNew writes a file that only its owner may read. It follows no link and writes to
+// no existing file, whose owner could read it, but returns fs.ErrExist.
 func writeNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"ovation/internal/testing/sqlitetest"
 )
 
 // binary is the built command.
@@ -46,7 +48,9 @@ func buildAndTest(m *testing.M) int {
 	}
 	code := m.Run()
 	client.CloseIdleConnections()
-	if err := goleak.Find(); err != nil && code == 0 {
+	// The client of Redis looks once more at a cluster it was refused by, a second later,
+	// and nothing stops it.
+	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1")); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -145,6 +149,12 @@ func (w *watch) String() string {
 	return w.text.String()
 }
 
+// emptyData is a data folder with an empty database, as a first start leaves it.
+func emptyData(tb testing.TB) string {
+	tb.Helper()
+	return filepath.Dir(sqlitetest.NewFile(tb))
+}
+
 // serve runs ovation dev in this process, on a free port, with development
 // headers.
 func serve(tb testing.TB, data string, flags ...string) *server {
@@ -173,9 +183,15 @@ func serveBare(tb testing.TB, data string, flags ...string) *server {
 // serveBinary runs ovation dev in a process of its own.
 func serveBinary(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
+	return serveBinaryIn(tb, []string{}, data, flags...)
+}
+
+// serveBinaryIn is serveBinary with an environment.
+func serveBinaryIn(tb testing.TB, environ []string, data string, flags ...string) *server {
+	tb.Helper()
 	stdout, stderr := newWatch(), newWatch()
 	command := exec.Command(binary, append([]string{"dev", "--addr=127.0.0.1:0", "--data=" + data, "--dev-headers", "--log-level=warn"}, flags...)...)
-	command.Env = []string{}
+	command.Env = environ
 	command.Stdout, command.Stderr = stdout, stderr
 	must(tb, command.Start())
 	over := make(chan struct{})

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// healthCommand asks a node how it is. It is there for images that hold no
-// other program to ask with.
+// healthCommand checks the health of a node. It exists for images without other
+// programs.
 type healthCommand struct {
 	URL  string  `arg:""                   help:"Where the node is: http://host:port; if empty, at --addr on this machine." optional:""`
 	Addr address `default:"127.0.0.1:8080" help:"Address that the node listens on."                                        variable:"OVATION_ADDR"`
-	Live bool    `help:"Ask only whether it runs (/healthz), not whether it wants requests (/readyz)."                     variable:"OVATION_HEALTH_LIVE"`
+	Live bool    `help:"Check whether the node runs (/healthz), not whether it is ready for requests (/readyz)."                     variable:"OVATION_HEALTH_LIVE"`
 }
 
-// healthTimeout is after how long without an answer a node is not well.
+// healthTimeout is the time after which a node without an answer counts as unhealthy.
 const healthTimeout = 5 * time.Second
 
-// Run prints what the node says in one line, and fails unless it is well.
+// Run prints the node's answer in one line, and fails unless the node is healthy.
 func (c *healthCommand) Run(p *program) error {
 	at, err := c.at()
 	if err != nil {
@@ -35,8 +35,7 @@ func (c *healthCommand) Run(p *program) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	// No proxy stands between a node and who looks after it, and no answer but
-	// its own counts.
+	// Without a proxy, which might answer in the node's place.
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -51,7 +50,10 @@ func (c *healthCommand) Run(p *program) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
-	raw, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, 200))
+	if err != nil {
+		return fmt.Errorf("%s answers %s, and then breaks off: %w", at, answer.Status, err)
+	}
 	says := strings.Join(strings.Fields(string(raw)), " ")
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s: %s", at, answer.Status, says)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestHealthAsksANode(t *testing.T) {
-	s := serve(t, t.TempDir())
+	s := serve(t, emptyData(t))
 	host := strings.TrimPrefix(s.url, "http://")
 	_, port, err := net.SplitHostPort(host)
 	must(t, err)

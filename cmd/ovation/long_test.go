@@ -31,6 +31,8 @@ func TestLongRollingRestart(t *testing.T) {
 	pressure{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
 }
 
+func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) { goForwardsOnly(t, 250) }
+
 func TestLongOwnActions(t *testing.T) { ownActions(t, 100_000) }
 
 func TestLongLiveCountsOutliveRedis(t *testing.T) { liveOverRestarts(t, 16, 5) }

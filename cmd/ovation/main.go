@@ -1,8 +1,3 @@
-// Command ovation is the interaction backend of a content app in one binary:
-// it serves the API, imports what users did elsewhere, checks what is stored
-// and makes tokens for development.
-//
-// This package is the only one that knows which adapters there are.
 package main
 
 import (
@@ -12,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"slices"
 	"syscall"
 	"time"
@@ -20,15 +14,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The codes the program ends with; 0 where all went well.
+// Exit codes other than 0 for success.
 const (
 	exitFailed  = 1 // or verify found differences
 	exitUsage   = 2 // wrong flags or variables
 	exitBadRows = 3 // imported, except for bad rows
 )
 
-// exitError ends the program with a code other than exitFailed. With no err
-// everything has been said already.
+// exitError ends the program with a code other than exitFailed. If err is nil,
+// the failure has been reported already.
 type exitError struct {
 	code int
 	err  error
@@ -47,10 +41,10 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// sayf prints. Whoever has closed the other end does not want to hear more.
+// sayf prints. Errors are ignored: on a closed pipe nobody reads the output.
 func sayf(to io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }
 
-// program is what a command has of the world.
+// program is the environment of a command.
 type program struct {
 	ctx    context.Context // that of the whole program
 	getenv func(string) string
@@ -60,37 +54,39 @@ type program struct {
 	now    func() time.Time
 }
 
-// commandLine is all there is to say on the command line.
+// commandLine lists all commands.
 type commandLine struct {
 	Dev        devCommand        `cmd:"" help:"Serve the API from this one process, with a database file and no other service."`
 	Serve      serveCommand      `cmd:"" help:"Serve the API from one of several nodes, over Postgres, Redis and RabbitMQ."`
 	Work       workCommand       `cmd:"" help:"Persist what the API nodes have queued."`
-	Stack      stackCommand      `cmd:"" help:"Run two API nodes and two workers behind one address on this machine, for tries."`
+	Stack      stackCommand      `cmd:"" help:"Run two API nodes and two workers behind one address on this machine, to try it out."`
 	Migrate    migrateCommand    `cmd:"" help:"Bring the tables in Postgres up to this release."`
-	Partitions partitionsCommand `cmd:"" help:"Change the number of partitions of the queue."`
-	Dead       deadCommand       `cmd:"" help:"Look after messages that could not be persisted."`
-	Import     importCommand     `cmd:"" help:"Import what users did elsewhere from a CSV or NDJSON file."`
+	Partitions partitionsCommand `cmd:"" example:"ovation partitions 8" help:"Change the number of partitions of the queue."`
+	Dead       deadCommand       `cmd:"" help:"List, show, replay or drop dead letters: messages that could not be persisted."`
+	Import     importCommand     `cmd:"" example:"ovation import --biz video --time-unit s events.csv" help:"Import user actions from a CSV or NDJSON file."`
 	Verify     verifyCommand     `cmd:"" help:"Recount everything and print each count that is wrong."`
-	Health     healthCommand     `cmd:"" help:"Ask a node whether it is ready; the exit code tells."`
-	Token      tokenCommand      `cmd:"" help:"Print a token for a user, for development."`
+	Health     healthCommand     `cmd:"" help:"Check whether a node is ready; exits with 0 if it is."`
+	Token      tokenCommand      `cmd:"" example:"ovation token --user alice" help:"Print a token for a user, for development."`
+	Schema     schemaCommand     `cmd:"" help:"Print the GraphQL schema, for code generators."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 
 	ShowVersion versionFlag `help:"Print the version." name:"version"`
 }
 
 func main() {
-	gatherSleeps(os.Args)
+	setTimerSlack(os.Args)
+	delayCollections(os.Args)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
 		signals = append(signals, syscall.SIGHUP) // the terminal was closed
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	// Whoever signals twice does not want to wait: the second one kills.
+	// The second signal kills the process.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the program. It returns its exit code.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return (&program{ctx, getenv, stdin, stdout, stderr, time.Now}).run(args)
 }
@@ -101,7 +97,7 @@ func (p *program) run(args []string) int {
 	helped := false
 	parser, err := kong.New(&line,
 		kong.Name("ovation"),
-		kong.Description("Who read, liked, disliked and collected what: one GraphQL API for any kind of content."),
+		kong.Description("Who read, liked, disliked, collected and followed what: one GraphQL API for any kind of content."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(func(int) { helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
@@ -121,7 +117,8 @@ func (p *program) run(args []string) int {
 		return 0
 	}
 	if err != nil {
-		sayf(p.stderr, "ovation: %s\nSee ovation --help, and --help behind a command for its flags.\n", missingValue(err.Error()))
+		message, command := explain(err, parser.Model)
+		sayf(p.stderr, "ovation: %s\nSee %s --help.\n", message, command)
 		return exitUsage
 	}
 	err = command.Run(p)
@@ -136,16 +133,4 @@ func (p *program) run(args []string) int {
 		sayf(p.stderr, "ovation: %v\n", err)
 	}
 	return exit.code
-}
-
-var (
-	nothing = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)`)
-	another = regexp.MustCompile(`expected \w+ value but got ("[^"]*") \([^)]*\)`)
-)
-
-// missingValue has the parser's message about a flag without its value in words
-// for people.
-func missingValue(message string) string {
-	message = nothing.ReplaceAllLiteralString(message, "a value is missing")
-	return another.ReplaceAllString(message, "a value is missing before $1")
 }

@@ -29,7 +29,7 @@ func serveMetrics(ctx context.Context, on address, registry *prometheus.Registry
 		}
 	}()
 	return listener.Addr(), func() {
-		_ = server.Close() // nobody waits for the last scrape
+		_ = server.Close() // does not wait for a running scrape
 		<-ended
 	}, nil
 }

@@ -54,7 +54,7 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 		t.Errorf("an epoch began while the workers are still in the old Redis: %d after %d", epoch, begun)
 	}
 	waiting := moved.startAt(t, 0, "work")
-	waiting.unready(t, "belongs to this database", "prefix")
+	waiting.unready(t, "this database is mirrored in another Redis", "prefix")
 	like(nodes[0])
 	counted()
 	for _, old := range workers {

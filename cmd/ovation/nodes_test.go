@@ -119,6 +119,7 @@ func (p pressure) killedNode(t *testing.T) {
 	s := newSite(t)
 	a, b := s.start(t, "serve"), s.start(t, "serve")
 	s.start(t, "work")
+	p.doomed = true // on a busy machine, some come to the dead node late
 	users, clicks, errs := p.press(a.kill, a, b)
 	if len(errs) != len(users) {
 		t.Errorf("%d of %d users saw the node die", len(errs), len(users))
@@ -137,6 +138,7 @@ type proxy struct {
 	to       string
 	listener net.Listener
 	wait     sync.WaitGroup
+	gate     sync.RWMutex // locked while nothing passes
 
 	mu   sync.Mutex
 	down bool
@@ -171,7 +173,7 @@ func (p *proxy) accept() {
 		}
 		for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
 			p.wait.Go(func() {
-				_, _ = io.Copy(pair[0], pair[1]) // one of them is closed
+				_, _ = io.Copy(pair[0], gated{pair[1], p}) // one of them is closed
 				_, _ = pair[0].Close(), pair[1].Close()
 			})
 		}
@@ -187,6 +189,43 @@ func (p *proxy) admit(in, out net.Conn) bool {
 	}
 	p.open[in], p.open[out] = true, true
 	return true
+}
+
+// gated is what a server or a client says, while the proxy passes it on.
+type gated struct {
+	io.Reader
+
+	by *proxy
+}
+
+func (g gated) Read(into []byte) (int, error) {
+	n, err := g.Reader.Read(into)
+	g.by.gate.RLock()
+	defer g.by.gate.RUnlock()
+	return n, err
+}
+
+// hang has the proxy pass nothing on, and accept connections all the same, until
+// the function that it returns is called.
+func (p *proxy) hang(t *testing.T) (goOn func()) {
+	t.Helper()
+	p.gate.Lock()
+	goOn = sync.OnceFunc(p.gate.Unlock)
+	t.Cleanup(goOn)
+	return goOn
+}
+
+// cut returns the same site for processes whose connections to a service pass the
+// proxy.
+func (s *site) cut(t *testing.T, variable string) (*site, *proxy) {
+	t.Helper()
+	other, between := *s, (*proxy)(nil)
+	other.variables = maps.Clone(s.variables)
+	other.variables[variable] = s.changed(t, variable, func(u *url.URL) {
+		between = newProxy(t, u.Host)
+		u.Host = between.listener.Addr().String()
+	})
+	return &other, between
 }
 
 // set takes the server away, with all connections to it, or brings it back.
@@ -210,12 +249,7 @@ func queueAway(t *testing.T, bound time.Duration) {
 	t.Helper()
 	s := newSite(t)
 	s.start(t, "work")
-	var to string
-	through := *s
-	through.variables = maps.Clone(s.variables)
-	s.changed(t, "OVATION_RABBITMQ_URL", func(u *url.URL) { to = u.Host })
-	between := newProxy(t, to)
-	through.variables["OVATION_RABBITMQ_URL"] = s.changed(t, "OVATION_RABBITMQ_URL", func(u *url.URL) { u.Host = between.listener.Addr().String() })
+	through, between := s.cut(t, "OVATION_RABBITMQ_URL")
 	a, b := through.start(t, "serve"), through.start(t, "serve")
 	users := 0
 	like := func() (durability string, took time.Duration) {

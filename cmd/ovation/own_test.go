@@ -17,12 +17,15 @@ const (
 	ownSubjects   = 6  // that nobody but the viewer acts on
 	allSubjects   = 12 // others act on the rest as well
 	longestUnseen = 10 * time.Second
-	shown         = `bizId version freshness readCount likeCount dislikeCount collectCount liked { reaction } collected { folder { id } }`
+	shown         = `bizId version freshness readCount likeCount dislikeCount collectCount followerCount liked { reaction } collected { folder { id } } followed { at }`
 	shownWithRead = shown + ` read { times }`
 )
 
 // deed is what the viewer did to a subject, reads excepted.
-type deed struct{ reaction, folder string }
+type deed struct {
+	reaction, folder string
+	following        bool
+}
 
 // reply is what the API says of a subject.
 type reply struct {
@@ -32,15 +35,16 @@ type reply struct {
 	counted
 	Liked     *struct{ Reaction string }
 	Collected *struct{ Folder struct{ ID string } }
+	Followed  *struct{ At string }
 	Read      *struct{ Times int }
 }
 
 // counted are the counts of a subject.
-type counted struct{ ReadCount, LikeCount, DislikeCount, CollectCount int }
+type counted struct{ ReadCount, LikeCount, DislikeCount, CollectCount, FollowerCount int }
 
 // own is the viewer's part of them.
 func (d deed) own() counted {
-	return counted{0, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != "")}
+	return counted{0, count(d.reaction == "LIKE"), count(d.reaction == "DISLIKE"), count(d.folder != ""), count(d.following)}
 }
 
 // done is what a reply says the viewer did.
@@ -51,49 +55,8 @@ func (r reply) done() (d deed) {
 	if r.Collected != nil {
 		d.folder = r.Collected.Folder.ID
 	}
+	d.following = r.Followed != nil
 	return d
-}
-
-// others are the users besides the viewer. Each of them does one thing once, so
-// that their counts only rise. The viewer's reads are counted with theirs: they
-// too show only once they are persisted.
-type others struct {
-	mu    sync.Mutex
-	began [allSubjects]counted
-	acked [allSubjects][3][]time.Time // of likes, of collections and of reads
-}
-
-// act has a new user like, collect or read one of the shared subjects.
-func (o *others) act(node *server, user string, random *rand.Rand) error {
-	subject, kind := ownSubjects+random.IntN(allSubjects-ownSubjects), random.IntN(3)
-	o.mu.Lock()
-	o.began[subject].LikeCount += count(kind == 0)
-	o.began[subject].CollectCount += count(kind == 1)
-	o.began[subject].ReadCount += count(kind == 2)
-	o.mu.Unlock()
-	mutation := []string{"like", "collect", "read"}[kind]
-	err := node.graphQL(user, fmt.Sprintf(`mutation { %s(input: {biz: "video", bizId: "%d"}) { changed } }`, mutation, subject), nil)
-	o.mu.Lock()
-	o.acked[subject][kind] = append(o.acked[subject][kind], time.Now())
-	o.mu.Unlock()
-	return err
-}
-
-// bounds are the counts of the others that a reply to a request of this moment
-// may show at least, and that one received now may show at most.
-func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return counted{
-		LikeCount: seen(o.acked[subject][0], asked), CollectCount: seen(o.acked[subject][1], asked), ReadCount: seen(o.acked[subject][2], asked),
-	}, o.began[subject]
-}
-
-// seen is how much of what was acknowledged at these times every reply to a
-// request of this moment must show.
-func seen(acked []time.Time, asked time.Time) int {
-	n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
-	return n
 }
 
 // loner is a viewer who does one thing after the other, each on the next node,
@@ -106,6 +69,7 @@ type loner struct {
 	step    int
 	known   [allSubjects]deed
 	reads   [allSubjects][]time.Time        // when the viewer's were acknowledged
+	remarks [allSubjects][]remark           // the viewer's comments
 	newest  map[*server]*[allSubjects]int64 // versions
 	at      [allSubjects]map[int64]witness  // by version
 	notLive []time.Time                     // when such replies came
@@ -122,7 +86,11 @@ type witness struct {
 func (v *loner) do() error {
 	v.step++
 	node := v.nodes[v.step%len(v.nodes)]
-	switch subject := v.random.IntN(allSubjects); v.random.IntN(10) {
+	switch subject := v.random.IntN(allSubjects); v.random.IntN(12) {
+	case 10:
+		return v.comment(node, subject)
+	case 11:
+		return v.talk(node, subject)
 	case 0:
 		return v.see(node, 0, allSubjects)
 	case 1, 2, 3:
@@ -169,7 +137,7 @@ func (v *loner) fields() string {
 func (v *loner) mutate(node *server, subject int) error {
 	next, folder := v.known[subject], ""
 	var mutation string
-	switch v.random.IntN(9) {
+	switch v.random.IntN(12) {
 	case 0, 1:
 		mutation, next.reaction = "like", "LIKE"
 	case 2:
@@ -187,6 +155,10 @@ func (v *loner) mutate(node *server, subject int) error {
 		folder = fmt.Sprintf(`, folderId: %q`, next.folder)
 	case 6:
 		mutation, next.folder = "uncollect", ""
+	case 7, 8:
+		mutation, next.following = "follow", true
+	case 9:
+		mutation, next.following = "unfollow", false
 	default:
 		mutation = "read"
 		v.others.mu.Lock()
@@ -252,7 +224,7 @@ func (v *loner) check(node *server, asked time.Time, subject int, got *reply) er
 
 	own := v.known[subject].own()
 	least, most := v.others.bounds(subject, asked)
-	rest := counted{got.ReadCount - own.ReadCount, got.LikeCount - own.LikeCount, got.DislikeCount - own.DislikeCount, got.CollectCount - own.CollectCount}
+	rest := counted{got.ReadCount - own.ReadCount, got.LikeCount - own.LikeCount, got.DislikeCount - own.DislikeCount, got.CollectCount - own.CollectCount, got.FollowerCount - own.FollowerCount}
 	if rest.DislikeCount != 0 || !rest.atLeast(least) || !most.atLeast(rest) {
 		return wrong("counts that the others cannot have", [3]counted{least, rest, most})
 	}
@@ -266,7 +238,8 @@ func (v *loner) check(node *server, asked time.Time, subject int, got *reply) er
 }
 
 func (c counted) atLeast(least counted) bool {
-	return c.ReadCount >= least.ReadCount && c.LikeCount >= least.LikeCount && c.DislikeCount >= least.DislikeCount && c.CollectCount >= least.CollectCount
+	return c.ReadCount >= least.ReadCount && c.LikeCount >= least.LikeCount && c.DislikeCount >= least.DislikeCount && c.CollectCount >= least.CollectCount &&
+		c.FollowerCount >= least.FollowerCount
 }
 
 // rises checks that no version has fewer of the others than one before it.
@@ -313,8 +286,8 @@ func newLoner(t *testing.T, seed uint64, nodes ...*server) *loner {
 // have the viewer's own actions in it, once: those to subjects of the viewer's
 // own are known exactly; of the others the counts must lie between what was
 // acknowledged long ago and what has begun, must rise, and must be the same
-// whenever the version is.
-func TestOwnActionsAreInEveryReply(t *testing.T) { ownActions(t, 3_000) }
+// whenever the version is. Comments are in every reply at once, also those of others.
+func TestOwnActionsAreInEveryReply(t *testing.T) { ownActions(t, 1_000) }
 
 // ownActions takes n steps with LIVE replies. Others say so and promise nothing: a
 // node that is late to poll does not answer LIVE, but only where the machine or a
@@ -382,13 +355,20 @@ func ownActions(t *testing.T, n int) {
 func (v *loner) all(t *testing.T, node *server) bool {
 	t.Helper()
 	for subject := range allSubjects {
-		var got struct{ Interactive reply }
-		must(t, node.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { %s } }`, subject, shown), &got))
+		var got struct {
+			Interactive struct {
+				reply
+
+				CommentCount int
+			}
+		}
+		must(t, node.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { commentCount %s } }`, subject, shown), &got))
 		want := v.known[subject].own()
 		want.LikeCount += v.others.began[subject].LikeCount
 		want.CollectCount += v.others.began[subject].CollectCount
 		want.ReadCount += v.others.began[subject].ReadCount
-		if got.Interactive.counted != want {
+		want.FollowerCount += v.others.began[subject].FollowerCount
+		if got.Interactive.counted != want || got.Interactive.CommentCount != len(v.remarks[subject])+v.others.said[subject].began {
 			return false
 		}
 	}

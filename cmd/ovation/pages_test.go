@@ -4,14 +4,25 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
+
+	"ovation/internal/testing/seed"
 )
 
-// What the demo page keeps from flickering, without a browser.
-func TestDemoPageGoesForwardsOnly(t *testing.T) {
+// What @ovation/client promises, and what the demo page adds to it, without a browser.
+func TestPackageAndDemoPageGoForwardsOnly(t *testing.T) {
+	t.Parallel()
+	goForwardsOnly(t, 5)
+}
+
+// goForwardsOnly runs the tests of the pages, with so many random walks in each.
+func goForwardsOnly(t *testing.T, walks int) {
+	t.Helper()
 	needs(t)
 	command := exec.CommandContext(t.Context(), "npm", "run", "--silent", "test")
 	command.Dir = "../../web"
+	command.Env = append(os.Environ(), "SEED="+strconv.FormatUint(seed.Of(t)%1_000_000, 10), "RUNS="+strconv.Itoa(walks))
 	said, err := command.CombinedOutput()
 	t.Logf("%s", said)
 	if err != nil {

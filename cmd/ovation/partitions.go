@@ -17,14 +17,14 @@ type partitionsCommand struct {
 	prefixFlag   `embed:""`
 	logFlag      `embed:""`
 
-	Count int `arg:"" help:"How many partitions there shall be, 1 to 256." type:"partitions"`
+	Count int `arg:"" help:"The new number of partitions, 1 to 256." type:"partitions"`
 }
 
-// Help is the end of the command's help.
+// Help stands between the command's summary and its flags.
 func (*partitionsCommand) Help() string {
-	return `It may run while nodes and workers do. It shuts them out of the queue, persists what is queued and opens the queue to those with the new number. Nodes then persist straight to Postgres until they are started again: start the workers again with the new OVATION_PARTITIONS, then the nodes, one after the other. Dead letters stay.
+	return `It may run while nodes and workers do. It closes the queue to them, persists what is queued and opens the queue to processes with the new number. Nodes then persist straight to Postgres until they are restarted: restart the workers with the new OVATION_PARTITIONS, then the nodes, one after the other. Dead letters stay.
 
-Where it fails, the old number holds. Where it is killed, run it again: until then nobody can use the queue, and nodes persist straight to Postgres.`
+If it fails, the old number stays in force. If it is killed, run it again: until then the queue stays closed, and nodes persist straight to Postgres.`
 }
 
 // Run changes the number and prints what to do next.
@@ -34,7 +34,7 @@ func (c *partitionsCommand) Run(p *program) (err error) {
 		postgresFlag: c.postgresFlag, redisFlag: c.redisFlag, prefixFlag: c.prefixFlag,
 		queueFlags: queueFlags{queueFlag: c.queueFlag, Partitions: c.Count},
 	}
-	_, copied, err := flags.openCopied(p, "partitions", redis.Options{Logger: log, RedisTimeout: bulkTimeout})
+	_, copied, err := flags.openMirrored(p, "partitions", redis.Options{Logger: log, RedisTimeout: bulkTimeout})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *partitionsCommand) Run(p *program) (err error) {
 		return worker.New(queue, copied, copied, worker.Options{MaxActions: maxActions, Logger: log}).Run(ctx)
 	})
 	if err != nil {
-		return blame(blameQueue, err)
+		return withFlag(queueFlagNames, err)
 	}
 	if changed.From == c.Count {
 		sayf(p.stdout, "There are %d partitions already.\n", c.Count)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"ovation/balance"
+	"ovation/cmd/ovation/internal/balance"
 )
 
 // fleet is two nodes behind a balancer, and two workers.
@@ -54,7 +54,7 @@ func (f *fleet) startNode(t *testing.T, i int) {
 func (f *fleet) repartition(t *testing.T, from, to int) {
 	t.Helper()
 	f.site.run(t, "partitions", strconv.Itoa(to)).wants(t, 0, fmt.Sprintf("There are %d partitions now", to))
-	f.site.run(t, "work", "--addr=127.0.0.1:0").wants(t, exitFailed, fmt.Sprintf("use %d, or change it by ovation partitions %d", to, from))
+	f.site.run(t, "work", "--addr=127.0.0.1:0").wants(t, exitFailed, fmt.Sprintf("use %d, or change the number with ovation partitions %d", to, from))
 	f.site.variables["OVATION_PARTITIONS"] = strconv.Itoa(to)
 	for i := range f.workers {
 		stopped(t, "work", f.workers[i])

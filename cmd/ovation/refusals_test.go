@@ -98,7 +98,7 @@ func TestServicesThatCannotBeUsedAreNamed(t *testing.T) {
 		{"wrong password of Postgres", "OVATION_POSTGRES_URL", wrong, exitFailed, []string{"check the user and the password"}},
 		{"Postgres away", "OVATION_POSTGRES_URL", nowhere, exitFailed, []string{"127.0.0.1:1", "refused"}},
 		{"no URL of Postgres", "OVATION_POSTGRES_URL", scheme("mysql"), exitUsage, []string{"postgres://USER"}},
-		{"no Postgres", "OVATION_POSTGRES_URL", to("OVATION_RABBITMQ_URL"), exitFailed, []string{"see that a PostgreSQL server runs there"}},
+		{"no Postgres", "OVATION_POSTGRES_URL", to("OVATION_RABBITMQ_URL"), exitFailed, []string{"check that a PostgreSQL server runs there"}},
 		{"no such database", "OVATION_POSTGRES_URL", path("/nowhere"), exitFailed, []string{`database "nowhere" does not exist`, "createdb"}},
 		{"Postgres without TLS", "OVATION_POSTGRES_URL", func(u *url.URL) { u.RawQuery = "sslmode=require" }, exitFailed, []string{"server refused TLS connection", "sslmode"}},
 		{"wrong password of Redis", "OVATION_REDIS_URL", func(u *url.URL) { u.User = url.UserPassword("default", password) }, exitFailed, []string{"WRONGPASS"}},
@@ -155,13 +155,6 @@ func TestDatabaseThatIsNotMigratedSaysSo(t *testing.T) {
 	s.run(t, "verify").wants(t, 0, "Nothing was compared: there are no counts in the database", "Nothing was compared: there are no counts and states in Redis under the prefix")
 }
 
-func TestOtherNumberOfPartitionsIsRefused(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.start(t, "work")
-	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=8").wants(t, exitFailed, "another number of partitions")
-}
-
 func TestImportedRowsAreShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -196,7 +189,7 @@ func TestVerifyComparesRedisWithTheDatabase(t *testing.T) {
 	eventually(t, "Redis has what the database has", func() bool { return s.run(t, "verify").code == 0 })
 
 	// Both the counts and the state are made wrong, as if Redis had missed them.
-	s.sql(t, "UPDATE user_reaction SET state = 2; UPDATE interactive SET like_count = 0, dislike_count = 1")
+	s.sql(t, "UPDATE user_reaction SET state = 2; UPDATE interactive SET like_count = 0, dislike_count = 1; UPDATE user_totals SET likes = 0")
 	within := fmt.Sprintf("%s:%d", s.prefix, s.number(t, "SELECT epoch FROM mirror"))
 	wrong := []string{`Redis, key "` + within + `:c:{default:video:movie}": holds `, `Redis, key "` + within + `:w:{default:u:alice}:video", field "`}
 	found := s.run(t, "verify")
@@ -236,46 +229,42 @@ func (s *site) putAside(t *testing.T, reason string, ids ...string) {
 func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.run(t, "dead", "list").wants(t, exitFailed, "this broker has no queue "+s.prefix+".dead")
+	s.run(t, "dead", "list").wants(t, exitFailed, "the broker has no queue "+s.prefix+".dead")
 	s.putAside(t, "the disk burns") // nothing yet
-	s.run(t, "dead", "list").wants(t, 0, "No message is put aside")
+	s.run(t, "dead", "list").wants(t, 0, "There are no dead letters")
 	s.putAside(t, "the disk burns", "one", "two", "three")
 	s.run(t, "dead", "list").wants(t, 0, "one", "two", "three", "  the disk burns", s.prefix+".0")
 	s.run(t, "dead", "list", "--limit=2").wants(t, 0, "one", "two", "There are more")
 	s.run(t, "dead", "show", "two").wants(t, 0, "the disk burns", `tenant "default", user "alice", video "movie": like`)
 	for _, args := range []string{"show four", "replay four", "drop four"} {
-		s.run(t, append([]string{"dead"}, strings.Fields(args)...)...).wants(t, exitFailed, "no message four is put aside")
+		s.run(t, append([]string{"dead"}, strings.Fields(args)...)...).wants(t, exitFailed, "there is no dead letter four")
 	}
 	alone := *s
 	alone.variables = maps.Clone(s.variables)
 	delete(alone.variables, "OVATION_REDIS_URL")
-	alone.run(t, "dead", "drop", "three").wants(t, 0, "1 message dropped", "set OVATION_POSTGRES_URL and OVATION_REDIS_URL")
+	alone.run(t, "dead", "drop", "three").wants(t, 0, "1 message dropped", "with OVATION_POSTGRES_URL and OVATION_REDIS_URL set")
 	s.putAside(t, "the disk burns", "three")
 	s.run(t, "dead", "drop", "two").wants(t, 0, "1 message dropped")
-	s.run(t, "dead", "show", "two").wants(t, exitFailed, "no message two")
+	s.run(t, "dead", "show", "two").wants(t, exitFailed, "there is no dead letter two")
 
 	s.start(t, "work")
+	s.run(t, "work", "--addr=127.0.0.1:0", "--partitions=8").wants(t, exitFailed, "the queues do not have 8 partitions")
 	s.run(t, "dead", "replay", "one").wants(t, 0, "1 message replayed")
 	eventually(t, "the replayed like is counted", func() bool { return s.likes(t) == 1 })
 	s.run(t, "dead", "replay", "--all").wants(t, 0, "1 message replayed")
-	s.run(t, "dead", "list").wants(t, 0, "No message is put aside")
-}
+	s.run(t, "dead", "list").wants(t, 0, "There are no dead letters")
 
-func TestMessageThatCannotBeReadIsPutAside(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.start(t, "work")
-	s.withQueues(t, func(channel *amqp091.Channel) error {
+	s.withQueues(t, func(channel *amqp091.Channel) error { // which the worker cannot decode
 		return channel.PublishWithContext(t.Context(), "", s.prefix+".3", true, false, amqp091.Publishing{MessageId: "strange", Body: []byte("\xffnonsense")})
 	})
 	eventually(t, "it is put aside", func() bool { return strings.Contains(s.run(t, "dead", "list").stdout, "strange") })
 	s.run(t, "dead", "show", "strange").wants(t, 0, "unreadable", "nonsense")
-	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be read and stay")
+	s.run(t, "dead", "replay", "--all").wants(t, exitFailed, "0 messages replayed", "1 message cannot be decoded and stay")
 	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
 }
 
 // unsteady is a queue of which the worker is given nothing: it goes away after
-// the first and the fifth try to consume, and is away at those in between.
+// the first and the fifth try to consume, and is unavailable at those in between.
 type unsteady struct{ tries int }
 
 func (u *unsteady) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
@@ -296,7 +285,7 @@ func TestEachLossOfTheQueueIsLoggedOnce(t *testing.T) {
 	must(t, err)
 	defer store.Close()
 	said := newWatch()
-	consumer := &watched{Consumer: &unsteady{}, log: slog.New(slog.NewTextHandler(said, nil))}
+	consumer := &watchedConsumer{Consumer: &unsteady{}, log: slog.New(slog.NewTextHandler(said, nil))}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -314,7 +303,7 @@ func TestPacedPersisterTakesItsTime(t *testing.T) {
 	store, err := dataFlag{t.TempDir()}.open(t.Context(), true)
 	must(t, err)
 	defer store.Close()
-	p := &paced{Persister: store, perSecond: 20}
+	p := &rateLimited{Persister: store, perSecond: 20}
 	began := time.Now()
 	for _, id := range []string{"1", "2", "3", "4", "5"} { // the first four are paid for by those behind
 		_, err := p.Persist(t.Context(), []storage.Message{messageOf(id)}, nil)

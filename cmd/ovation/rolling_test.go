@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ovation/balance"
+	"ovation/cmd/ovation/internal/balance"
 )
 
 // TestRollingRestartLosesNoRequest replaces every node and every worker, one

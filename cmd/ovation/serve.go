@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,10 +15,10 @@ import (
 
 	"ovation/live"
 	"ovation/resolvers"
-	"ovation/resolvers/viewer"
+	"ovation/storage"
 	"ovation/storage/metered"
+	"ovation/storage/redis"
 	"ovation/worker"
-	"ovation/worker/amqp"
 )
 
 // serveCommand serves the API from one of several nodes.
@@ -28,16 +29,18 @@ type serveCommand struct {
 
 	JWTSecret     secret `help:"Secret that verifies HS256 tokens." name:"jwt-secret"                                                            variable:"OVATION_JWT_SECRET"`
 	AccessLog     bool   `help:"Log every request; those with an error are logged anyway." negatable:"" variable:"OVATION_ACCESS_LOG"`
-	Introspection bool   `help:"Answer questions about the schema." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
-	Drain         pause  `default:"5s"                              help:"How long to go on after /readyz says that this node is stopping." variable:"OVATION_DRAIN"`
+	Introspection bool   `help:"Answer introspection queries." negatable:""                                                                 variable:"OVATION_INTROSPECTION"`
+	Accounts      bool   `help:"Register users and log them in, on a site without users of its own." negatable:"" variable:"OVATION_ACCOUNTS"`
+	Videos        bool   `help:"Publish videos; needs --blob-url, here and at ovation work." negatable:"" variable:"OVATION_VIDEOS"`
+	Drain         pause  `default:"5s"                              help:"How long to go on serving after /readyz reports that this node is stopping." variable:"OVATION_DRAIN"`
 }
 
-// linger is how long a node lets likes wait for others while RabbitMQ has yet to
-// confirm a message: a few times what a confirm takes. Where a message hangs, it
-// is what those of other partitions lose.
+// linger is how long a node waits for further likes while RabbitMQ has yet to confirm a
+// message: a few times the duration of a confirm. If a message hangs, it is the delay
+// of the other partitions.
 const linger = 4 * time.Millisecond
 
-// Run serves until it is told to stop.
+// Run serves until it is stopped.
 func (c *serveCommand) Run(p *program) (err error) {
 	if err := c.complete("serve"); err != nil {
 		return err
@@ -45,20 +48,23 @@ func (c *serveCommand) Run(p *program) (err error) {
 	if err := refuseDevOnly(p.getenv); err != nil {
 		return err
 	}
-	if c.JWTSecret == "" && c.JWKS == "" {
-		return usage("ovation serve needs to know whose tokens to believe: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS")
+	if c.JWTSecret == "" && c.JWKS == "" && !c.Accounts {
+		return usage("ovation serve needs to know whose tokens to believe: set OVATION_JWT_SECRET (openssl rand -base64 32 makes one) or OVATION_JWKS, or turn on OVATION_ACCOUNTS")
 	}
 	if err := c.checkTokens(); err != nil {
 		return err
 	}
-	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, amqp.Publishes)
+	if c.Videos && c.BlobURL == "" {
+		return usage("ovation serve --videos needs a place for files: set OVATION_BLOB_URL to s3://bucket?region=REGION, or to file:///folder where all nodes and workers share one")
+	}
+	behind, err := c.begin(p, "serve", c.Addr, c.LogLevel, worker.Records)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, behind.close()) }()
 	log, registry, listener := behind.log, behind.registry, behind.listener
 
-	registry.MustRegister(behind.copied.Unshown())
+	registry.MustRegister(behind.copied.PendingStates())
 	metrics := worker.NewMetrics(registry, worker.Records)
 	queue := worker.NewFallback(behind.queue, behind.copied, worker.FallbackOptions{Logger: log, Metrics: metrics})
 	defer queue.Close()
@@ -75,10 +81,21 @@ func (c *serveCommand) Run(p *program) (err error) {
 	store := metered.New(behind.copied, registry)
 	hub := live.New(behind.copied, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
 	defer hub.Close()
-	behind.copied.OnChange(hub.Changed, hub.ChangedAll)
+	behind.copied.OnChange(hub.Changed, hub.ChangedAll, hub.Rewound)
+	news, stopNews := startEventHub(p.ctx, behind.copied, redis.Comments, live.New(live.CommentVersions(behind.copied), live.Options{Logger: log}))
+	defer stopNews()
+	comments := worker.NewComments(store, worker.CommentsOptions{Changed: news.changed, Logger: log, Metrics: metrics})
+	defer func() { err = errors.Join(err, drain(p.ctx, comments.Close)) }()
+	mail, stopMail := startEventHub(p.ctx, behind.copied, redis.Messages, live.New(live.MessageVersions(behind.copied), mailOptions(log)))
+	defer stopMail()
+	messages := worker.NewMessages(store, worker.MessagesOptions{Changed: mail.changed, Logger: log, Metrics: metrics})
+	defer func() { err = errors.Join(err, drain(p.ctx, messages.Close)) }()
+	authors := worker.NewAuthors(store, log)
+	defer func() { err = errors.Join(err, drain(p.ctx, authors.Close)) }()
 	cfg := resolvers.Config{
-		Store: store, Recorder: recorder, Live: hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
-		Folders: worker.NewFolders(store, worker.FoldersOptions{Now: behind.copied.Now}),
+		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors,
+		Live: hub, CommentNews: news.hub, MessageNews: mail.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
+		Folders: worker.NewFolders(store, behind.copied.Now),
 		Now:     behind.copied.Now, Documents: behind.copied,
 		Ready: func(ctx context.Context) error {
 			if err := c.tooFar(behind.copied.ClockSkew()); err != nil {
@@ -88,12 +105,17 @@ func (c *serveCommand) Run(p *program) (err error) {
 			case p.ctx.Err() != nil:
 				return errStopping
 			case behind.queue.Up(), behind.copied.Ping(ctx) == nil:
-				return nil // something can be done for somebody
+				return nil // some mutations or queries still work
 			}
 			return errors.New("neither Redis nor Postgres nor RabbitMQ answers")
 		},
 	}
-	served, err := c.newAPI(p.ctx, []byte(c.JWTSecret), viewer.RefuseDevHeaders, cfg)
+	videos, err := c.startVideos(p, behind, store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, videos.close()) }()
+	served, err := c.newAPI(p.ctx, []byte(c.JWTSecret), c.Accounts, nil, videos, cfg)
 	if err != nil {
 		return err
 	}
@@ -106,14 +128,50 @@ func (c *serveCommand) Run(p *program) (err error) {
 	defer context.AfterFunc(p.ctx, func() {
 		log.Info("not ready any more; stopping after the drain", "drain_ms", time.Duration(c.Drain).Milliseconds())
 	})()
-	serving, stop := draining(p.ctx, time.Duration(c.Drain))
+	serving, stop := worker.WithGrace(p.ctx, time.Duration(c.Drain)) // lets load balancers notice that this node is not ready
 	defer stop()
-	return serveHTTP(serving, listener, goodbye(p.ctx, served), served.streams, nil, log)
+	return serveHTTP(serving, listener, closeWhenStopping(p.ctx, served), served.streams, nil, log)
+}
+
+// eventHub is a hub over data of the database alone, and a bus between the hubs of all
+// nodes.
+type eventHub struct {
+	hub *live.Hub
+	bus interface {
+		Notify(subjects []storage.Subject)
+	}
+}
+
+// startEventHub starts the hub of a topic. Call stop when nothing changes any more.
+func startEventHub(ctx context.Context, copied *redis.Store, topic string, hub *live.Hub) (n eventHub, stop func()) {
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	bus := copied.NewBus(topic)
+	n = eventHub{hub, bus}
+	var run sync.WaitGroup
+	run.Go(func() { bus.Run(running, n.hub.Changed) })
+	return n, func() {
+		end()
+		run.Wait()
+		n.hub.Close()
+	}
+}
+
+// changed notifies the subscribers of every node.
+func (n eventHub) changed(subjects []storage.Subject) {
+	n.hub.Changed(subjects)
+	n.bus.Notify(subjects)
+}
+
+// drain calls the Close of something with requests in progress.
+func drain(ctx context.Context, closing func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return closing(ctx)
 }
 
 var errStopping = errors.New("this node is stopping")
 
-// newRegistry has the metrics of the process itself.
+// newRegistry returns a registry with the metrics of the process itself.
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	number, commit := built()
@@ -125,20 +183,9 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// draining returns a context that ends some time after another one: long
-// enough for a balancer to learn that this node is not ready any more.
-func draining(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(by, cancel)
-		context.AfterFunc(longer, func() { timer.Stop() })
-	})
-	return longer, cancel
-}
-
-// goodbye has clients give up their connections once ctx has ended, so that
-// none sends a request over one that is being closed.
-func goodbye(ctx context.Context, next http.Handler) http.Handler {
+// closeWhenStopping makes clients close their connections once ctx has ended, so that
+// none sends a request over a connection that is being closed.
+func closeWhenStopping(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {
 			w.Header().Set("Connection", "close")
@@ -147,5 +194,5 @@ func goodbye(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// quietly is a logger of nothing.
+// quietly is a logger that discards everything.
 var quietly = slog.New(slog.DiscardHandler)

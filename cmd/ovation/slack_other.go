@@ -2,5 +2,5 @@
 
 package main
 
-// gatherSleeps has nothing to do where there is no timer slack to set.
-func gatherSleeps([]string) {}
+// setTimerSlack has nothing to do where there is no timer slack to set.
+func setTimerSlack([]string) {}

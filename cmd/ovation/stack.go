@@ -11,14 +11,16 @@ import (
 	"sync"
 	"time"
 
-	"ovation/balance"
+	"ovation/cmd/ovation/internal/balance"
+	"ovation/media"
 	"ovation/resolvers/viewer"
 	"ovation/storage"
 	"ovation/web"
+	"ovation/worker"
 )
 
-// stackCommand runs a whole site on this machine, each part a process of its
-// own, for tries of what a single process cannot show.
+// stackCommand runs a whole site on this machine, with each part in its own process, to
+// try what a single process cannot show.
 type stackCommand struct {
 	dataFlag      `embed:""`
 	servicesFlags `embed:""`
@@ -32,10 +34,10 @@ const (
 	stackLock    = "stack.lock"
 	stackLogs    = "stack" // folder in the data folder
 	startTimeout = time.Minute
-	stackDrain   = 10 * balance.ProbeEvery // the balancer has noticed by then
+	stackDrain   = 10 * balance.ProbeEvery // by then the balancer has noticed
 )
 
-// Run runs the site until it is told to stop or a part of it ends.
+// Run runs the site until it is stopped or one of its processes ends.
 func (c *stackCommand) Run(p *program) (err error) {
 	if err := c.complete("stack"); err != nil {
 		return err
@@ -65,7 +67,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 
 	balancer := balance.New(log)
 	defer balancer.Close()
-	ctx, end := context.WithCancelCause(p.ctx) // ends with the first part that does
+	ctx, end := context.WithCancelCause(p.ctx) // ends when the first process does
 	defer end(nil)
 	s := &stack{end: end}
 	defer func() { err = errors.Join(err, s.stop()) }()
@@ -82,7 +84,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 		<-ctx.Done()
 		s.stopNodes() // the address stays until they have finished
 	})
-	err = serveHTTP(serving, listener, s.withoutMetrics(balancer), nil, nil, log)
+	err = serveHTTP(serving, listener, uploadsOutlive(s.withoutMetrics(balancer)), nil, nil, log)
 	end(nil) // where serving has failed by itself
 	nodes.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -91,7 +93,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 	return err
 }
 
-// prepare makes the tables and, where they are empty, the demo data.
+// prepare migrates the tables and adds demo data if they are empty.
 func (c *stackCommand) prepare(p *program) error {
 	migrate := migrateCommand{c.postgresFlag}
 	if err := migrate.Run(p); err != nil {
@@ -101,17 +103,47 @@ func (c *stackCommand) prepare(p *program) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(addDemo(p.ctx, store, time.Now()), store.Close())
+	err = addDemo(p.ctx, store, time.Now())
+	if err == nil {
+		err = c.prepareClips(p.ctx, store)
+	}
+	return errors.Join(err, store.Close())
+}
+
+// prepareClips adds the clips of the demo. The workers make their covers: at once, or when
+// they are due if the queue is unavailable now, which the parts that need it report.
+func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store) (err error) {
+	folder, err := media.FolderURL(c.file(mediaFolder))
+	if err != nil {
+		return err
+	}
+	var covers worker.Publisher
+	queue, unavailable := c.openCovers(ctx, quietly)
+	if unavailable == nil {
+		covers = queue
+		defer func() { err = errors.Join(err, queue.Close()) }()
+	}
+	videos, err := videoFlags{blobFlag: blobFlag{BlobURL: folder}}.openVideos(ctx, store, covers, quietly, newRegistry())
+	if err != nil {
+		return err
+	}
+	err = addDemoClips(ctx, store, videos.service, time.Now())
+	videos.service.Flush()
+	return errors.Join(err, videos.close())
 }
 
 // start starts all parts and waits until the nodes are ready.
 func (c *stackCommand) start(ctx context.Context, s *stack, balancer *balance.Balancer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the nodes are not ready after %v; the logs in %s may tell why", startTimeout, c.file(stackLogs)))
 	defer cancel()
+	blobs, err := media.FolderURL(c.file(mediaFolder))
+	if err != nil {
+		return err
+	}
 	variables := []string{
 		"OVATION_POSTGRES_URL=" + c.PostgresURL, "OVATION_REDIS_URL=" + c.RedisURL, "OVATION_RABBITMQ_URL=" + c.RabbitMQURL,
 		"OVATION_PREFIX=" + c.Prefix, fmt.Sprintf("OVATION_PARTITIONS=%d", c.Partitions),
-		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=",
+		"OVATION_JWT_SECRET=" + string(c.JWTSecret), "OVATION_JWKS=", "OVATION_ISSUER=", "OVATION_AUDIENCE=", "OVATION_ACCOUNTS=true", "OVATION_VIDEOS=true", "OVATION_BLOB_URL=" + blobs,
 		"OVATION_INTROSPECTION=true", "OVATION_ADDR=127.0.0.1:0", "OVATION_METRICS_ADDR=", "OVATION_LOG_LEVEL=" + c.LogLevel.String(),
 		"OVATION_DRAIN=" + stackDrain.String(), "OVATION_TRUSTED_PROXIES=127.0.0.0/8,::1", // the balancer
 	}
@@ -174,9 +206,7 @@ func (c *stackCommand) banner(p *program, s *stack, at string, given bool) error
 	rows = append(rows,
 		[2]string{"Data", "in Postgres; the secret for tokens in " + c.path()},
 		[2]string{"Logs", filepath.Join(c.path(), stackLogs)})
-	for _, row := range rows {
-		fmt.Fprintf(&b, "  %-9s %s\n", row[0], row[1])
-	}
+	writeRows(&b, rows)
 	writeToken(&b, token, c.dataFlag, given)
 	writeExamples(&b, at, "-H 'Authorization: Bearer "+token+"'")
 	sayf(p.stdout, "%s\n  Ctrl-C stops everything.\n\n", b.String())

@@ -17,29 +17,29 @@ import (
 	"syscall"
 )
 
-// stack is the processes of a site.
+// stack is the set of processes of a site.
 type stack struct {
-	parts []*part
-	end   context.CancelCauseFunc // called when one of them ends unasked
+	parts []*childProcess
+	end   context.CancelCauseFunc // called when a process ends without being asked to
 }
 
-// part is one process.
-type part struct {
+// childProcess is one process.
+type childProcess struct {
 	name, log string
-	from      int64  // where in the log this run begins
+	from      int64  // where this run begins in the log
 	url       string // where it listens
 	command   *exec.Cmd
-	announced chan string // takes its url
+	announced chan string // receives its URL
 	asked     atomic.Bool // to stop
 	ended     chan struct{}
-	err       error // why it did not stop well; read it after ended
+	err       error // why it failed; read it after ended
 }
 
 // serves reports whether the process is an API node.
-func (p *part) serves() bool { return strings.HasPrefix(p.name, "serve") }
+func (p *childProcess) serves() bool { return strings.HasPrefix(p.name, "serve") }
 
-// start starts a process: the command that its name begins with, in a process
-// group of its own, so that a Ctrl-C reaches it in its turn only.
+// start starts a process: the command that its name begins with, in a process group of
+// its own, so that a Ctrl-C does not reach it directly.
 func (s *stack) start(name, log string, variables []string) error {
 	file, from, err := openLog(log)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *stack) start(name, log string, variables []string) error {
 		return errors.Join(fmt.Errorf("find this program: %w", err), file.Close())
 	}
 	verb, _, _ := strings.Cut(name, "-")
-	p := &part{name: name, log: log, from: from, announced: make(chan string, 1), ended: make(chan struct{})}
-	// No context: it is asked to stop before it is killed.
+	p := &childProcess{name: name, log: log, from: from, announced: make(chan string, 1), ended: make(chan struct{})}
+	// Without a context: it is asked to stop before it is killed.
 	p.command = exec.Command(self, verb) //nolint:gosec,noctx // it is this program
 	p.command.Env = append(os.Environ(), variables...)
 	p.command.Stderr = file
@@ -71,7 +71,7 @@ func (s *stack) start(name, log string, variables []string) error {
 var announcement = regexp.MustCompile(`http://[^/\s]+`)
 
 // watch waits for the end of a process.
-func (s *stack) watch(p *part, stdout io.Reader, log *os.File) {
+func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	defer close(p.ended)
 	lines := bufio.NewReader(stdout)
 	line, _ := lines.ReadString('\n') // where it ends early, its end tells
@@ -82,52 +82,45 @@ func (s *stack) watch(p *part, stdout io.Reader, log *os.File) {
 	err := errors.Join(p.command.Wait(), log.Close())
 	switch {
 	case !p.asked.Load():
-		s.end(fmt.Errorf("%s has ended by itself: %v; %s", p.name, p.command.ProcessState, p.lastWords()))
+		s.end(fmt.Errorf("%s has ended by itself: %v; %s", p.name, p.command.ProcessState, p.logTail()))
 	case err != nil && !terminated(p.command.ProcessState):
-		p.err = fmt.Errorf("%s did not stop well: %w; %s", p.name, err, p.lastWords())
+		p.err = fmt.Errorf("%s did not stop well: %w; %s", p.name, err, p.logTail())
 	}
 }
 
-// terminated reports whether a process was asked to stop before it had begun
-// to listen for that.
+// terminated reports whether a process was asked to stop before it handled signals.
 func terminated(state *os.ProcessState) bool {
 	status, is := state.Sys().(syscall.WaitStatus)
 	return is && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-// maxLog is how many bytes of log are added to. What is longer when a stack
-// starts is put aside, in place of what was there.
+// maxLog is the size up to which a log is appended to. A longer one is renamed when a
+// stack starts, and replaces the previous renamed log.
 const maxLog = 16 << 20
 
-// openLog opens a log to add to, and returns how long it is.
+// openLog opens a log for appending, and returns its size.
 func openLog(path string) (file *os.File, size int64, err error) {
-	if old, err := os.Stat(path); err == nil && old.Size() > maxLog {
+	if old, err := os.Stat(path); err == nil {
+		size = old.Size()
+	}
+	if size > maxLog {
+		size = 0
 		if err := os.Rename(path, path+".old"); err != nil {
 			return nil, 0, err
 		}
 	}
 	file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, 0, err
-	}
-	size, err = file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, size, nil
+	return file, size, err
 }
 
-// lastWords are the last lines that the process logged.
-func (p *part) lastWords() string {
+// logTail returns the last lines that the process logged.
+func (p *childProcess) logTail() string {
 	const most, mostBytes = 10, 8 << 10
-	var text []byte // none where it cannot be read; its name is told too
-	if file, err := os.Open(p.log); err == nil {
-		end, _ := file.Seek(0, io.SeekEnd)
-		from := max(p.from, end-mostBytes)
-		text, _ = io.ReadAll(io.NewSectionReader(file, from, end-from))
-		_ = file.Close()
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return fmt.Sprintf("its log cannot be read: %v", err)
 	}
-	text = bytes.TrimSpace(text)
+	text = bytes.TrimSpace(text[min(max(int(p.from), len(text)-mostBytes), len(text)):])
 	if len(text) == 0 {
 		return fmt.Sprintf("its log %s says nothing of it", p.log)
 	}
@@ -136,7 +129,8 @@ func (p *part) lastWords() string {
 	return fmt.Sprintf("its log %s ends:\n  %s", p.log, strings.Join(lines, "\n  "))
 }
 
-// withoutMetrics refuses to give the metrics of whichever node has its turn.
+// withoutMetrics hides the metrics of the nodes, of which the balancer would serve
+// those of an arbitrary one.
 func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	var says strings.Builder
 	says.WriteString("Each part has metrics of its own, and this address has none:\n")
@@ -152,9 +146,9 @@ func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	})
 }
 
-// stopNodes has the API nodes finish what they have begun.
+// stopNodes lets the API nodes finish their requests.
 func (s *stack) stopNodes() {
-	var nodes []*part
+	var nodes []*childProcess
 	for _, p := range s.parts {
 		if p.serves() {
 			nodes = append(nodes, p)
@@ -163,8 +157,8 @@ func (s *stack) stopNodes() {
 	stop(nodes)
 }
 
-// stop stops what still runs: nodes, then workers. It returns what did not stop
-// well.
+// stop stops the remaining processes: nodes, then workers. It returns the errors of
+// those that did not stop cleanly.
 func (s *stack) stop() error {
 	s.stopNodes()
 	stop(s.parts)
@@ -175,9 +169,9 @@ func (s *stack) stop() error {
 	return err
 }
 
-// stop asks processes to stop and waits for them. A second signal to this
-// process, or a long time, kills them.
-func stop(parts []*part) {
+// stop asks processes to stop and waits for them. They are killed on a second signal to
+// this process, or after a long time.
+func stop(parts []*childProcess) {
 	patient, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 	defer cancel()
 	patient, unhook := signal.NotifyContext(patient, os.Interrupt, syscall.SIGTERM)

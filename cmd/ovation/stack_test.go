@@ -122,7 +122,7 @@ func TestTokensOfAStackNeedNoSecret(t *testing.T) {
 	delete(s.variables, "OVATION_JWT_SECRET")
 	data := t.TempDir()
 	mint := func() ended { return s.run(t, "token", "--user=bob", "--data="+data) }
-	mint().wants(t, exitUsage, "whose secret is to be in OVATION_JWT_SECRET")
+	mint().wants(t, exitUsage, "set OVATION_JWT_SECRET to the secret of its nodes")
 	n := s.startStack(t, data)
 	if how := "ovation token --data '" + data + "' --user USER makes others"; !strings.Contains(n.banner, how) {
 		t.Errorf("the banner does not say %q:\n%s", how, n.banner)
@@ -140,18 +140,18 @@ func TestTokensOfAStackNeedNoSecret(t *testing.T) {
 
 func TestLogsOfAStackAreAddedTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "work-1.log")
-	write := func(line string) *part {
+	write := func(line string) *childProcess {
 		file, from, err := openLog(path)
 		must(t, err)
 		_, err = file.WriteString(line)
 		must(t, errors.Join(err, file.Close()))
-		return &part{log: path, from: from}
+		return &childProcess{log: path, from: from}
 	}
 	write("first\n")
-	if says := write("").lastWords(); !strings.HasSuffix(says, "says nothing of it") {
+	if says := write("").logTail(); !strings.HasSuffix(says, "says nothing of it") {
 		t.Errorf("it ends with the words of the run before: %s", says)
 	}
-	if says := write("second\nthird\n").lastWords(); !strings.HasSuffix(says, "ends:\n  second\n  third") {
+	if says := write("second\nthird\n").logTail(); !strings.HasSuffix(says, "ends:\n  second\n  third") {
 		t.Errorf("it ends with %s", says)
 	}
 	must(t, os.Truncate(path, maxLog+1))

@@ -14,12 +14,25 @@ import (
 type tokenCommand struct {
 	dataFlag `embed:""`
 
-	User      string        `help:"The user's id." placeholder:"USER" required:"" type:"user" variable:"OVATION_TOKEN_USER"`
-	Tenant    string        `default:"default" help:"The user's tenant." type:"tenant" variable:"OVATION_TOKEN_TENANT"`
-	TTL       time.Duration `default:"24h"                                                     help:"How long the token is good." name:"ttl"                      variable:"OVATION_TOKEN_TTL"`
-	Issuer    string        `help:"Its iss claim; none if empty."                              variable:"OVATION_ISSUER"`
-	Audience  string        `help:"Its aud claim; none if empty."                              variable:"OVATION_AUDIENCE"`
-	JWTSecret secret        `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  variable:"OVATION_JWT_SECRET"`
+	User      string   `help:"The user's id." placeholder:"USER" required:"" type:"user" variable:"OVATION_TOKEN_USER"`
+	Tenant    string   `default:"default" help:"The user's tenant." type:"tenant" variable:"OVATION_TOKEN_TENANT"`
+	TTL       lifetime `default:"24h"                                                     help:"How long the token is valid, for example 30m." name:"ttl"                      variable:"OVATION_TOKEN_TTL"`
+	Issuer    string   `help:"Its iss claim; none if empty."                              variable:"OVATION_ISSUER"`
+	Audience  string   `help:"Its aud claim; none if empty."                              variable:"OVATION_AUDIENCE"`
+	Scope     string   `help:"Its scope claim: moderate, subjects:write, or both, separated by a space; none if empty." variable:"OVATION_TOKEN_SCOPE"`
+	JWTSecret secret   `help:"Secret to sign with; if empty, the one in the data folder." name:"jwt-secret"                  variable:"OVATION_JWT_SECRET"`
+}
+
+// Help stands between the command's summary and its flags.
+func (*tokenCommand) Help() string {
+	return `For ovation dev and ovation stack the secret is found in their data folder; for ovation serve set OVATION_JWT_SECRET to the secret of its nodes. Send the token in the header Authorization, and on a WebSocket in the payload of connection_init:
+
+  curl http://127.0.0.1:8080/graphql -H 'Content-Type: application/json' \
+    -H "Authorization: Bearer $(ovation token --user alice)" -d '{"query": "{ viewer { userId } }"}'
+
+With the scope moderate a user edits and deletes the comments of others; with subjects:write a service declares the authors of subjects.
+
+Tokens that a key set (--jwks) verifies are issued by its owner, an identity provider, and not by this command.`
 }
 
 // Run prints the token.
@@ -28,22 +41,22 @@ func (c *tokenCommand) Run(p *program) error {
 	if len(key) == 0 {
 		// ovation stack, too, keeps its secret in the data folder.
 		if name := firstSet(p.getenv, distributed...); name != "" && !c.locked(stackLock) {
-			return usage("%s is set, so the token is for ovation serve, whose secret is to be in OVATION_JWT_SECRET; "+
-				"the one in the data folder %s is that of ovation dev, and ovation stack does not run on it", name, c.Data)
+			return usage("%s is set, so this is a token for ovation serve: set OVATION_JWT_SECRET to the secret of its nodes. "+
+				"The secret in the data folder %s is that of ovation dev, and ovation stack does not run on it", name, c.Data)
 		}
 		var err error
 		key, err = c.readSecret()
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no secret to sign with: start ovation dev or ovation stack, which keep one in the data folder %s, or set OVATION_JWT_SECRET", c.Data)
+			return fmt.Errorf("there is no secret to sign with: start ovation dev or ovation stack, which keep one in the data folder %s; name their folder by --data if it is another; or set OVATION_JWT_SECRET", c.Data)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	token, err := viewer.Sign(key, storage.User{Tenant: c.Tenant, UserID: c.User}, c.TTL,
-		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience))
+	token, err := viewer.Sign(key, storage.User{Tenant: c.Tenant, UserID: c.User}, time.Duration(c.TTL),
+		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience), viewer.Scope(c.Scope))
 	if err != nil {
-		return usage("--ttl or OVATION_TOKEN_TTL: %w", err) // everything else is checked by now
+		return usage("%w", err) // every flag is checked by now
 	}
 	sayf(p.stdout, "%s\n", token)
 	return nil

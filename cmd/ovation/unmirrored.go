@@ -2,17 +2,18 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"ovation/storage"
 	"ovation/storage/postgres"
 )
 
-// unmirrored writes to a database without telling Redis. It may do so only while
-// Redis is not used: otherwise its nodes would go on showing what was before, as
-// live, until their copies expire.
+// unmirrored writes to a database without updating Redis. That is allowed only while
+// Redis is not used: otherwise its nodes would go on returning the old data, as live,
+// until their copies expire.
 type unmirrored struct{ *postgres.Store }
 
-// errMirrorOpen is wrong use: a URL is missing.
+// errMirrorOpen is a usage error: a URL is missing.
 var errMirrorOpen = usage("the nodes of this database answer from Redis, which has to learn of every change: " +
 	"set OVATION_REDIS_URL, and OVATION_PREFIX where theirs is not \"ovation\"")
 
@@ -25,7 +26,7 @@ func (s unmirrored) check(ctx context.Context) error {
 	return err
 }
 
-// refuse keeps a transaction from being committed that Redis has to learn of.
+// refuse makes a transaction fail that Redis would have to be updated for.
 func refuse(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		switch {
@@ -41,6 +42,23 @@ func refuse(mark storage.Mark) storage.Mark {
 // Persist persists while Redis is not used.
 func (s unmirrored) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	return s.Store.Persist(ctx, messages, refuse(mark))
+}
+
+// EmptyFolder empties a folder while Redis is not used.
+func (s unmirrored) EmptyFolder(
+	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
+) (int, storage.Outcome, error) {
+	return s.Store.EmptyFolder(ctx, key, moveTo, at, limit, refuse(mark))
+}
+
+// PublishVideo publishes a video while Redis is not used.
+func (s unmirrored) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
+	return s.Store.PublishVideo(ctx, video, refuse(mark))
+}
+
+// DeleteVideo deletes a video while Redis is not used.
+func (s unmirrored) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (*storage.Video, storage.Outcome, error) {
+	return s.Store.DeleteVideo(ctx, deletion, refuse(mark))
 }
 
 // Verify repairs while Redis is not used. Where its use begins meanwhile, that

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -54,6 +55,19 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// A build without a tag has the number of the first version in the changelog.
+func TestVersionIsThatOfTheChangelog(t *testing.T) {
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	must(t, err)
+	first := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+)`).FindSubmatch(text)
+	if first == nil {
+		t.Fatal("CHANGELOG.md lists no version")
+	}
+	if want := string(first[1]); strings.TrimSuffix(version, "-dev") != want {
+		t.Errorf("version is %s; the first version of CHANGELOG.md is %s", version, want)
+	}
+}
+
 func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile("empty.json", nil, 0o600))
@@ -82,17 +96,17 @@ func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
 		{"OVATION_POSTGRES_URL=postgres://x", "dev", []string{"OVATION_POSTGRES_URL is set", "data folder: unset it, or use ovation serve"}},
 		{"OVATION_PARTITIONS=0", "serve", []string{"--partitions: from the variable OVATION_PARTITIONS", `"0" is not a number from 1 to 256`}},
 		{"", "dead list --partitions=257", []string{"--partitions", `"257" is not a number from 1 to 256`}},
-		{"OVATION_PREFIX=a{b", "verify", []string{"--prefix: from the variable OVATION_PREFIX", `"a{b" is no prefix`}},
+		{"OVATION_PREFIX=a{b", "verify", []string{"--prefix: from the variable OVATION_PREFIX", `"a{b" is not a prefix`}},
 		{"", "serve --drain=-1s", []string{"--drain", `"-1s" is not a duration`}},
 		{"OVATION_MAX_ACTIONS_PER_SECOND=many", "work", []string{"from the variable OVATION_MAX_ACTIONS_PER_SECOND", `"many" is not a number`}},
 		{"OVATION_REDIS_URL=redis://x", "import x.csv", []string{"OVATION_REDIS_URL is set"}},
 		{"OVATION_RABBITMQ_URL=amqp://x", "verify", []string{"OVATION_RABBITMQ_URL is set"}},
-		{"OVATION_POSTGRES_URL=postgres://x", "token --user a", []string{"OVATION_POSTGRES_URL is set", "to be in OVATION_JWT_SECRET"}},
+		{"OVATION_POSTGRES_URL=postgres://x", "token --user a", []string{"OVATION_POSTGRES_URL is set", "set OVATION_JWT_SECRET to the secret of its nodes"}},
 		{"", "token", []string{"--user"}},
 		{"", "token --user=", []string{"--user", "must not be empty"}},
 		{"", "token --user a --tenant=", []string{"--tenant", "tenant must be"}},
 		{"", "dev --data=", []string{"--data", "it must name a folder"}},
-		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --ttl 1ms", []string{"--ttl or OVATION_TOKEN_TTL", "at least a second"}},
+		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --ttl 1ms", []string{"--ttl", `"1ms" is not a duration of at least a second`}},
 		{"OVATION_JWT_SECRET=0123456789012345678901234567890123", "token --user a --tenant A", []string{"tenant must be"}},
 		{"", "token --user a --ttl day", []string{"--ttl", "day"}},
 		{"", "import", []string{"<file>"}},
@@ -105,9 +119,11 @@ func TestWrongUseSaysWhatIsWrongAndWhereItCameFrom(t *testing.T) {
 		{"", "import --biz VIDEO x.csv", []string{"--biz: biz must be"}},
 		{"", "import --biz video --biz-column b x.csv", []string{"--biz", "OVATION_IMPORT_BIZ_COLUMN", "exclude each other"}},
 		{"", "import --events VIEW=look x.csv", []string{"--events or OVATION_IMPORT_EVENTS", `"VIEW" is mapped to "look"`}},
-		{"", "import --all look x.csv", []string{"--all", `"look" is none of clear, collect`}},
+		{"", "import --all look x.csv", []string{"--all", `"look" is none of author, clear, collect`}},
+		{"", "import --subjects --all read x.csv", []string{"--subjects or OVATION_IMPORT_SUBJECTS, and --map, --all"}},
 		{"", "import --all read --event type x.csv", []string{"--all or OVATION_IMPORT_ALL, and --event, --events"}},
-		{"OVATION_IMPORT_DELIMITER=::", "import x.csv", []string{"from the variable OVATION_IMPORT_DELIMITER", `"::" is no delimiter`}},
+		{"OVATION_IMPORT_DELIMITER=::", "import x.csv", []string{"from the variable OVATION_IMPORT_DELIMITER", `"::" is not a delimiter`}},
+		{"OVATION_IMPORT_PLACEHOLDER=\a", "import x.csv", []string{"from the variable OVATION_IMPORT_PLACEHOLDER", "placeholder must be text"}},
 		{"", "import --tenant A x.csv", []string{"--tenant", "must be"}},
 		{"OVATION_IMPORT_TENANT=A", "import x.csv", []string{"from the variable OVATION_IMPORT_TENANT", "must be"}},
 		{"", "import --format xml x.csv", []string{"--format", `"xml" is none of csv, ndjson`}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ovation/accounts"
 	"ovation/importer"
 	"ovation/resolvers/limits"
 	"ovation/resolvers/transport"
@@ -23,8 +25,8 @@ import (
 	"ovation/storage"
 )
 
-// variables gives each flag that is not on the command line the value of the
-// variable its tag names. An empty variable is none.
+// variables gives each flag that is not on the command line the value of its
+// environment variable. An empty variable counts as unset.
 func variables(getenv func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		name := flag.Tag.Get("variable")
@@ -35,11 +37,11 @@ func variables(getenv func(string) string) kong.Resolver {
 		if value == "" {
 			return nil, nil
 		}
-		// Tried here, so that the message can say where the value came from.
+		// Parsed here, so that the message can name the variable.
 		trial := reflect.New(flag.Target.Type()).Elem()
 		if err := flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), trial); err != nil {
 			if inner := errors.Unwrap(err); inner != nil {
-				err = inner // the flag is named around this
+				err = inner // the message names the flag already
 			}
 			return nil, fmt.Errorf("from the variable %s: %w", name, err)
 		}
@@ -47,7 +49,7 @@ func variables(getenv func(string) string) kong.Resolver {
 	})
 }
 
-// helpWithVariable ends the help text of a flag with its variable.
+// helpWithVariable appends the variable to the help text of a flag.
 func helpWithVariable(value *kong.Value) string {
 	if name := value.Tag.Get("variable"); name != "" {
 		return value.Help + " $" + name
@@ -55,10 +57,17 @@ func helpWithVariable(value *kong.Value) string {
 	return value.Help
 }
 
-// distributed are the variables of the way to run that has services.
+// distributed lists the variables of the distributed mode.
 var distributed = []string{"OVATION_POSTGRES_URL", "OVATION_REDIS_URL", "OVATION_RABBITMQ_URL"}
 
-// firstSet is the first of the variables that is set, if any.
+// exampleOf holds example values.
+var exampleOf = map[string]string{ //nolint:gosec // no real password
+	"OVATION_POSTGRES_URL": "postgres://user:password@host:5432/ovation",
+	"OVATION_REDIS_URL":    "redis://default:password@host:6379",
+	"OVATION_RABBITMQ_URL": "amqp://user:password@host:5672/",
+}
+
+// firstSet returns the first of the variables that is set, or "".
 func firstSet(getenv func(string) string, names ...string) string {
 	for _, name := range names {
 		if getenv(name) != "" {
@@ -68,8 +77,8 @@ func firstSet(getenv func(string) string, names ...string) string {
 	return ""
 }
 
-// refuseDevOnly refuses what would make no difference to ovation serve, and is
-// dangerous to believe in.
+// refuseDevOnly rejects variables that ovation serve ignores and that are dangerous to
+// rely on.
 func refuseDevOnly(getenv func(string) string) error {
 	for _, name := range []string{"OVATION_DEV_HEADERS", "OVATION_INSECURE_DEV_HEADERS", "OVATION_DEMO"} {
 		if value := getenv(name); value != "" {
@@ -84,14 +93,14 @@ func refuseDevOnly(getenv func(string) string) error {
 // address is a host and a port to listen on.
 type address string
 
-// UnmarshalText refuses what cannot be listened on.
+// UnmarshalText rejects what cannot be listened on.
 func (a *address) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return fmt.Errorf("%q is not an address: write host:port, for example 127.0.0.1:8080, or 127.0.0.1:0 for any free port", text)
+		return fmt.Errorf("%q is not an address: write host:port with a port from 0 to 65535, for example 127.0.0.1:8080; port 0 is any free one", text)
 	}
 	*a = address(text)
 	return nil
@@ -107,11 +116,13 @@ func (a address) loopback() bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// origin is a web site, as browsers name it, or * for all.
+// origin is a web origin, or * for all.
 type origin string
 
-// UnmarshalText refuses what no browser sends.
+// UnmarshalText rejects what no browser sends. Space around the entries of a list is
+// ignored.
 func (o *origin) UnmarshalText(text []byte) error {
+	text = bytes.TrimSpace(text)
 	if err := transport.CheckOrigin(string(text)); err != nil {
 		return err
 	}
@@ -119,10 +130,10 @@ func (o *origin) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// secret is what tokens are signed with. It is never printed.
+// secret signs tokens. It is never printed.
 type secret string
 
-// UnmarshalText refuses what is easily guessed.
+// UnmarshalText rejects secrets that are easily guessed.
 func (s *secret) UnmarshalText(text []byte) error {
 	if len(text) < viewer.MinSecretBytes {
 		return fmt.Errorf("the secret is %d bytes long; at least %d are needed (openssl rand -base64 32 makes one)", len(text), viewer.MinSecretBytes)
@@ -131,10 +142,10 @@ func (s *secret) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// level is how much is logged.
+// level is the minimum level of log messages.
 type level struct{ slog.Level }
 
-// UnmarshalText refuses unknown levels.
+// UnmarshalText rejects unknown levels.
 func (l *level) UnmarshalText(text []byte) error {
 	switch name := strings.ToLower(string(text)); name {
 	case "debug", "info", "warn", "error":
@@ -145,7 +156,7 @@ func (l *level) UnmarshalText(text []byte) error {
 
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// mappers read the flags whose tag "type" names one.
+// mappers parse the flags whose tag "type" names one.
 func mappers() kong.Option {
 	all := map[string]kong.Mapper{
 		"partitions": number(1, 256),           // more is too much for RabbitMQ
@@ -153,7 +164,9 @@ func mappers() kong.Option {
 		"streams":    number(1, 10_000_000),    // and subscriptions
 		"rate":       number(0, math.MaxInt32), // actions a second
 		"units":      number(0, 10_000_000),    // cost a second
+		"key":        number(1, math.MaxInt32), // of accounts
 		"percentage": number(1, 100),
+		"mebibytes":  number(1, 1024), // at the slowest rate of an upload less than a day, see media.Janitor
 		"fields":     number(1, limits.MaxFields),
 		"biz":        text(storage.ValidateBiz),
 		"tenant":     text(storage.ValidateTenant),
@@ -165,15 +178,31 @@ func mappers() kong.Option {
 			_, err := importer.ParseDelimiter(s)
 			return err
 		}),
+		"comment": text(func(s string) error {
+			_, err := storage.CleanText("placeholder", s, storage.MaxCommentRunes)
+			return err
+		}),
 		"prefix": text(func(s string) error {
 			if !prefixes.MatchString(s) {
-				return fmt.Errorf("%q is no prefix: write 1 to 64 letters, digits and any of . _ -", s)
+				return fmt.Errorf("%q is not a prefix: write 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -", s)
 			}
+			return nil
+		}),
+		"tokenttl": kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+			var value string
+			if err := ctx.Scan.PopValueInto("value", &value); err != nil {
+				return err
+			}
+			ttl, err := time.ParseDuration(value)
+			if err != nil || ttl < time.Minute || ttl > accounts.MaxSession {
+				return fmt.Errorf("%q is not a duration from 1m to %v", value, accounts.MaxSession)
+			}
+			target.SetInt(int64(ttl))
 			return nil
 		}),
 		"folder": text(func(s string) error {
 			if s == "" {
-				return errors.New("it must name a folder; . is the present one")
+				return errors.New("it must name a folder; . is the current one")
 			}
 			return nil
 		}),
@@ -188,7 +217,7 @@ func mappers() kong.Option {
 	})
 }
 
-// text reads what the check accepts.
+// text accepts a text that passes the check.
 func text(check func(string) error) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string
@@ -209,7 +238,7 @@ func oneOf(known []string) kong.Mapper {
 	})
 }
 
-// number reads a number within bounds.
+// number accepts a number within bounds.
 func number(least, most int) kong.Mapper {
 	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var value string
@@ -228,12 +257,25 @@ func number(least, most int) kong.Mapper {
 // pause is how long to wait.
 type pause time.Duration
 
-// UnmarshalText refuses what lies in the past.
+// UnmarshalText rejects negative durations.
 func (d *pause) UnmarshalText(text []byte) error {
 	length, err := time.ParseDuration(string(text))
 	if err != nil || length < 0 {
-		return fmt.Errorf("%q is not a duration: write for example 500ms, 10s or 1m", text)
+		return fmt.Errorf("%q is not a duration of 0 or more: write for example 500ms, 10s or 1m", text)
 	}
 	*d = pause(length)
+	return nil
+}
+
+// lifetime is how long a token is valid.
+type lifetime time.Duration
+
+// UnmarshalText rejects invalid lifetimes.
+func (d *lifetime) UnmarshalText(text []byte) error {
+	length, err := time.ParseDuration(string(text))
+	if err != nil || length < time.Second {
+		return fmt.Errorf("%q is not a duration of at least a second: write for example 30m or 24h", text)
+	}
+	*d = lifetime(length)
 	return nil
 }

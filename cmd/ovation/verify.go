@@ -13,10 +13,10 @@ import (
 type verifyCommand struct {
 	storeFlags `embed:""`
 
-	Repair bool `help:"Set each wrong count to what was counted, and drop what is wrong in Redis." variable:"OVATION_REPAIR"`
+	Repair bool `help:"Correct each wrong count, and delete what is wrong in Redis." variable:"OVATION_REPAIR"`
 }
 
-// Help is the end of the command's help.
+// Help stands between the command's summary and its flags.
 func (*verifyCommand) Help() string {
 	return `Without --repair it only reads; a server may go on beside it. With --repair a data folder is counted once more, while nobody else can write, if something is wrong in it: stop the server, or expect its writes to wait as long, and those that cannot wait to fail.
 
@@ -45,7 +45,7 @@ func (c *verifyCommand) Run(p *program) (err error) {
 	}
 	if copied, is := store.(*redis.Store); is {
 		stale, err := c.count(p, "differences in Redis", "counts and states", fmt.Sprintf("Redis under the prefix %q (--prefix)", c.Prefix), func(found func(string) error) (int64, error) {
-			return copied.Compare(p.ctx, c.Repair, func(s redis.Stale) error { return found(describeStale(s)) })
+			return copied.Compare(p.ctx, c.Repair, func(s redis.Mismatch) error { return found(describeStale(s)) })
 		})
 		if err != nil {
 			return err
@@ -55,14 +55,13 @@ func (c *verifyCommand) Run(p *program) (err error) {
 		sayf(p.stdout, "What Redis shows was not compared: set OVATION_REDIS_URL.\n")
 	}
 	if wrong && !c.Repair {
-		sayf(p.stdout, "ovation verify --repair sets them right.\n")
+		sayf(p.stdout, "ovation verify --repair corrects them.\n")
 		return &exitError{code: exitFailed}
 	}
 	return nil
 }
 
-// count prints what is found and a summary, or that there is nothing, and
-// reports whether anything was found.
+// count prints each difference and a summary, and reports whether there were any.
 func (c *verifyCommand) count(p *program, differences, things, place string, compare func(found func(string) error) (int64, error)) (bool, error) {
 	start, n := time.Now(), 0
 	compared, err := compare(func(line string) error {
@@ -85,9 +84,9 @@ func (c *verifyCommand) count(p *program, differences, things, place string, com
 	return n > 0, nil
 }
 
-// describeStale says what is wrong in Redis, in one line. Keys and fields are
-// made of ids, which may be anything.
-func describeStale(s redis.Stale) string {
+// describeStale describes a difference in Redis in one line. Keys and fields consist of
+// ids, which may be anything.
+func describeStale(s redis.Mismatch) string {
 	of := fmt.Sprintf("Redis, key %q", s.Key)
 	if s.Field != "" {
 		of += fmt.Sprintf(", field %q", s.Field)
@@ -95,10 +94,15 @@ func describeStale(s redis.Stale) string {
 	return fmt.Sprintf("%s: holds %q, the database %q", of, s.Redis, s.Database)
 }
 
-// describe says what is wrong, in one line.
+// describe describes a difference in one line.
 func describe(d storage.Difference) string {
 	of := fmt.Sprintf("tenant %s, %s %q", d.Subject.Tenant, d.Subject.Biz, d.Subject.BizID)
-	if d.Subject == (storage.Subject{}) {
+	switch {
+	case d.User != storage.User{}:
+		of = fmt.Sprintf("tenant %s, totals of user %q", d.User.Tenant, d.User.UserID)
+	case d.Conversation != storage.ConversationKey{}:
+		of = fmt.Sprintf("tenant %s, messages of %q to %q", d.Conversation.Owner.Tenant, d.Conversation.With.UserID, d.Conversation.Owner.UserID)
+	case d.Subject == storage.Subject{}:
 		of = fmt.Sprintf("tenant %s, folder %q of user %q", d.Folder.Owner.Tenant, d.Folder.FolderID, d.Folder.Owner.UserID)
 	}
 	if d.Count == "folder" {

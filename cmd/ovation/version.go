@@ -9,19 +9,20 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version is set when a release is linked.
-var version = ""
+// version is the next release, the first in CHANGELOG.md. Builds of a tagged commit
+// replace it (-X main.version).
+var version = "0.1.0-dev"
 
-// versionCommand prints what this program was built from.
+// versionCommand prints the version and the commit that this program was built from.
 type versionCommand struct{}
 
 // Run prints the version, the commit and the Go release.
 func (versionCommand) Run(p *program) error { return printVersion(p.stdout) }
 
-// versionFlag does the same, whatever else is on the command line.
+// versionFlag does the same, regardless of other arguments.
 type versionFlag bool
 
-// BeforeReset is called by the parser where the flag is given.
+// BeforeReset is called by the parser if the flag is given.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
 	if err := printVersion(app.Stdout); err != nil {
 		return err
@@ -36,16 +37,10 @@ func printVersion(to io.Writer) error {
 	return err
 }
 
-// built returns the version and the commit, as far as they are known.
+// built returns the version, and the commit if it is known.
 func built() (number, commit string) {
 	number, commit = version, "unknown"
 	info, known := debug.ReadBuildInfo()
-	if number == "" {
-		number = "devel"
-		if known && info.Main.Version != "" && info.Main.Version != "(devel)" {
-			number = info.Main.Version
-		}
-	}
 	if !known {
 		return number, commit
 	}

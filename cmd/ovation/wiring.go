@@ -22,7 +22,12 @@ type backends struct {
 	store    storage.Store
 	recorder *worker.Recorder
 	folders  *worker.Folders
+	comments *worker.Comments
+	authors  *worker.Authors
+	messages *worker.Messages
 	live     *live.Hub
+	news     *live.Hub // of comments
+	mail     *live.Hub // of messages
 
 	worker     *worker.Worker
 	queue      *local.Queue
@@ -35,7 +40,9 @@ type backends struct {
 // queue live in this process. It takes the store over; stop closes it.
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
 	hub := live.New(store, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
-	store = live.Telling(metered.New(store, registry), hub.Changed, hub.ChangedAll)
+	news := live.New(live.CommentVersions(store), live.Options{Logger: log})
+	mail := live.New(live.MessageVersions(store), mailOptions(log))
+	store = live.Notifying(metered.New(store, registry), hub.Changed, hub.ChangedAll)
 	metrics := worker.NewMetrics(registry, worker.Records|worker.Works)
 	queue := local.NewQueue(local.Options{})
 	mirror := local.Mirror{Reader: store}
@@ -49,8 +56,13 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	b := &backends{
 		store:      store,
 		recorder:   worker.NewRecorder(queue, mirror, worker.RecorderOptions{Logger: log, Metrics: metrics}),
-		folders:    worker.NewFolders(store, worker.FoldersOptions{}),
+		folders:    worker.NewFolders(store, time.Now),
+		comments:   worker.NewComments(store, worker.CommentsOptions{Changed: news.Changed, Logger: log, Metrics: metrics}),
+		authors:    worker.NewAuthors(store, log),
+		messages:   worker.NewMessages(store, worker.MessagesOptions{Changed: mail.Changed, Logger: log, Metrics: metrics}),
 		live:       hub,
+		news:       news,
+		mail:       mail,
 		worker:     w,
 		queue:      queue,
 		stopWorker: stop,
@@ -61,6 +73,12 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 		b.failed = w.Run(ctx)
 	}()
 	return b
+}
+
+// mailOptions are those of a hub of messages. Unlike counts, messages do not stand for
+// each other, and few are of one user: they wait for less.
+func mailOptions(log *slog.Logger) live.Options {
+	return live.Options{Gap: 10 * time.Millisecond, Logger: log}
 }
 
 // ready returns an error while nothing can be written, for example because the
@@ -79,12 +97,14 @@ func (b *backends) ready(ctx context.Context) error {
 // their way are finished, the worker stops, the store closes. It is called when
 // no request is left.
 func (b *backends) stop(ctx context.Context) error {
-	flushed := b.recorder.Close(ctx)
+	flushed := errors.Join(b.recorder.Close(ctx), b.comments.Close(ctx), b.messages.Close(ctx), b.authors.Close(ctx))
 	if flushed != nil {
 		flushed = fmt.Errorf("finish the actions on their way: %w", flushed)
 	}
 	b.stopWorker()
 	<-b.stopped
 	b.live.Close()
+	b.news.Close()
+	b.mail.Close()
 	return errors.Join(flushed, b.failed, b.queue.Close(), b.store.Close())
 }

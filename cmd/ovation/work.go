@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -13,13 +12,14 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
 
+	"ovation/resolvers"
 	"ovation/storage"
 	"ovation/storage/metered"
 	"ovation/storage/postgres"
 	"ovation/storage/redis"
 	"ovation/worker"
-	"ovation/worker/amqp"
 )
 
 // workCommand persists what the API nodes have queued.
@@ -27,10 +27,11 @@ type workCommand struct {
 	servicesFlags `embed:""`
 	clockFlag     `embed:""`
 	logFlag       `embed:""`
+	blobFlag      `embed:""`
 
 	Addr                address `default:"127.0.0.1:8081" help:"Address of /healthz, /readyz and /metrics; port 0 is any free one." variable:"OVATION_ADDR"`
-	Concurrency         int     `default:"2" help:"How many batches are persisted at the same time, each of partitions of its own." type:"batches" variable:"OVATION_CONCURRENCY"`
-	MaxActionsPerSecond int     `default:"0" help:"How many actions a second go to the database; 0 is no bound." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
+	Concurrency         int     `default:"2" help:"Batches persisted at the same time, 1 to 8, each from its own partitions." type:"batches" variable:"OVATION_CONCURRENCY"`
+	MaxActionsPerSecond int     `default:"0" help:"Actions a second written to the database at most; 0 is no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
 // pace is how often a hand of the worker begins a batch at most while likes come
@@ -47,14 +48,14 @@ func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
 	}
-	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, amqp.Consumes)
+	behind, err := c.begin(p, "work", c.Addr, c.LogLevel, worker.Works)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, behind.close()) }()
 	log, registry, listener := behind.log, behind.registry, behind.listener
 
-	consumer := &watched{Consumer: behind.queue, log: log}
+	consumer := &watchedConsumer{Consumer: behind.queue, log: log}
 	store := metered.New(behind.database, registry)
 	options := worker.Options{
 		Concurrency: c.Concurrency, Pace: pace, MaxActions: maxActions,
@@ -62,21 +63,26 @@ func (c *workCommand) Run(p *program) (err error) {
 	}
 	var persister storage.Persister = store
 	if c.MaxActionsPerSecond > 0 {
-		persister = &paced{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
+		persister = &rateLimited{Persister: store, perSecond: float64(c.MaxActionsPerSecond)}
 		options.MaxActions = min(5000, c.MaxActionsPerSecond)
 	}
 	working := worker.New(consumer, persister, behind.copied, options)
 
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { probe(w, nil) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { resolvers.Probe(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		err := cmp.Or(c.tooFar(behind.copied.ClockSkew()), behind.copied.Stranger())
+		err := cmp.Or(c.tooFar(behind.copied.ClockSkew()), behind.copied.Foreign())
 		if err == nil {
 			err = c.ready(r.Context(), p, consumer, behind.database, working)
 		}
-		probe(w, err)
+		resolvers.Probe(w, err)
 	})
+	stopVideos, err := c.startVideos(p, behind, store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopVideos()) }()
 	serving, stop := context.WithCancel(context.WithoutCancel(p.ctx))
 	defer stop()
 	number, _ := built()
@@ -88,14 +94,14 @@ func (c *workCommand) Run(p *program) (err error) {
 	defer cancel()
 	running.Go(func() {
 		defer stop()
-		supervise(ctx, working, consumer, behind.copied.Stranger)
+		supervise(ctx, working, consumer, behind.copied.Foreign)
 	})
 	running.Go(func() { worker.NewBarriers(behind.queue, behind.copied.Barrier, options).Run(ctx) })
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
 
 // ready reports whether messages are taken and can be persisted.
-func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, store *postgres.Store, w *worker.Worker) error {
+func (c *workCommand) ready(ctx context.Context, p *program, consumer *watchedConsumer, store *postgres.Store, w *worker.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	switch {
@@ -113,31 +119,21 @@ func (c *workCommand) ready(ctx context.Context, p *program, consumer *watched, 
 	return nil
 }
 
-// probe answers a probe.
-func probe(w http.ResponseWriter, err error) {
-	w.Header().Set("Cache-Control", "no-store")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	_, _ = fmt.Fprintln(w, "ok")
-}
-
 // supervise has the worker run until ctx ends, again whenever it has lost the
 // queue, and while the mirror is the database's. The log is told of each loss
 // once.
-func supervise(ctx context.Context, w *worker.Worker, consumer *watched, stranger func() error) {
+func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer, stranger func() error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
 	for {
-		err := whileOurs(ctx, stranger, w.Run)
+		err := whileOwner(ctx, stranger, w.Run)
 		if consumer.consumes.Swap(false) {
 			wait.Reset()
 		}
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, redis.ErrStranger) && !consumer.lost.Swap(true) {
+		if !errors.Is(err, redis.ErrForeignMirror) && !consumer.lost.Swap(true) {
 			consumer.log.Warn("the worker has lost the queue; trying on", "error", err)
 		}
 		select {
@@ -148,42 +144,35 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watched, strange
 	}
 }
 
-// whileOurs calls run with a context that ends when the mirror is another one
+// whileOwner calls run, which ends with its context, and ends that when the mirror is another one
 // than the database's: what this process persisted could not be marked, and its
 // messages would wait for it. The error is then that of stranger, which is
-// redis.Store.Stranger.
-func whileOurs(ctx context.Context, stranger func() error, run func(context.Context) error) error {
+// redis.Store.Foreign.
+func whileOwner(ctx context.Context, stranger func() error, run func(context.Context) error) error {
 	if err := stranger(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	watching.Go(func() {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return run(ctx) })
+	group.Go(func() error {
 		tick := time.NewTicker(time.Second / 4)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
-				return
+				return nil
 			}
 			if err := stranger(); err != nil {
-				cancel(err)
+				return err
 			}
 		}
 	})
-	err := run(ctx)
-	if cause := context.Cause(ctx); errors.Is(cause, redis.ErrStranger) {
-		err = cause
-	}
-	cancel(nil)
-	return err
+	return group.Wait()
 }
 
-// watched is a consumer that knows whether it is given messages.
-type watched struct {
+// watchedConsumer is a consumer that knows whether it is given messages.
+type watchedConsumer struct {
 	worker.Consumer
 
 	log      *slog.Logger
@@ -192,7 +181,7 @@ type watched struct {
 }
 
 // Consume notes that there is a queue.
-func (c *watched) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
+func (c *watchedConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := c.Consumer.Consume(ctx)
 	c.consumes.Store(err == nil)
 	if err == nil && c.lost.Swap(false) {
@@ -201,9 +190,9 @@ func (c *watched) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	return deliveries, err
 }
 
-// paced persists so many actions a second at most, evenly. It is for one
+// rateLimited persists so many actions a second at most, evenly. It is for one
 // worker, which persists one batch at a time.
-type paced struct {
+type rateLimited struct {
 	storage.Persister
 
 	perSecond float64
@@ -212,7 +201,7 @@ type paced struct {
 }
 
 // Persist waits for its time first.
-func (p *paced) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+func (p *rateLimited) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	actions := 0
 	for i := range messages {
 		actions += len(messages[i].Actions)
@@ -228,7 +217,7 @@ func (p *paced) Persist(ctx context.Context, messages []storage.Message, mark st
 }
 
 // reserve takes the next time that is free, and returns how long that is ahead.
-func (p *paced) reserve(actions int) time.Duration {
+func (p *rateLimited) reserve(actions int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

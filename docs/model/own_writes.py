@@ -4,8 +4,10 @@
 Users act on a few subjects through nodes, by the queue or past it. Every arrow between node, queue, worker, database and
 Redis is a step of its own, taken in random order. Processes die or go on when they were replaced, keys are evicted, parts
 lose sight of Redis or of the database, Redis loses its data, epochs end and begin. A second is SECOND steps. Every LIVE
-reply must show the viewer's own acknowledged state, counts that include it once, and no older counts than before; at rest,
+reply, also that of a mutation, must show the viewer's own acknowledged state, counts that include it once, and no older counts than before; at rest,
 database, Redis and acknowledgements agree. Without faults no reply may be STALE.
+
+A state stands for any: a collection and a follow are states that no conditional clear concerns.
 
 Reads of subjects move the counts without a state; at rest every acknowledged one is counted once.
 
@@ -36,6 +38,7 @@ from stores import NEVER, NONE, READ, Database, Redis, merge, said
 
 RULES = {  # each can be switched off
     "counts_first": "counts are read before states",
+    "show_counts_first": "and before a show that tells its state",
     "mark_first": "marks come before the commit",
     "leases": "a fill without its lease is dropped",
     "guard": "nobody fills while a transaction may commit",
@@ -135,7 +138,7 @@ class World:
         self.behind = {}                              # epoch -> when the database went back behind it
         keys = [(u, s) for u in self.users for s in self.subjects]
         self.reads_begun, self.reads_acked = {k: set() for k in keys}, {k: set() for k in keys}
-        self.found, self.stale, self.live, self.done = [], 0, 0, 0
+        self.found, self.stale, self.live, self.told, self.done = [], 0, 0, 0, 0
 
     def on(self, rule):
         return rule not in self.off
@@ -421,6 +424,8 @@ class World:
                 if x:
                     if (x[0] != v or x[2] != state) and x[3] is not None:
                         self.flag("rest: entry", u, s, x, v)
+                    if w.loaded and x[0] < v:
+                        self.flag("rest: older entry", u, s, x, v)
                     if x[3] is not None and included(x[3], self.db.counts[s]) not in (None, state):
                         self.flag("rest: history", u, s, x, state, self.db.counts[s])
 
@@ -434,7 +439,7 @@ def batch(profile, seeds, off=(), steps=6000):
         for f in world.run():
             kinds[f[0]] += 1
             example = example or (seed, f)
-        counted.update(steps=world.now, calls=world.done, live=world.live, stale=world.stale)
+        counted.update(steps=world.now, calls=world.done, live=world.live, stale=world.stale, told=world.told)
     return kinds, example, counted
 
 

@@ -404,7 +404,7 @@ class Node(Part):
         w = self.w
         self.claim()
         self.local, self.stale, self.floors = {}, {}, {}
-        self.unshown, self.doubtful = {}, {}
+        self.unshown, self.doubtful, self.telling = {}, {}, None
         self.replied, self.began = {s: 0 for s in w.subjects}, -NEVER
         for key, node in w.excused.items():
             if node is self:
@@ -419,13 +419,18 @@ class Node(Part):
             s = w.rnd.choice(list(self.stale))
             self.local.pop(s, None)
             del self.stale[s]
+        elif self.telling:  # the database did not have it a moment ago
+            e, key, register = self.telling
+            self.telling = None
+            if self.shows() and e == self.number and self.call(self.redis.show, e, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
+                self.shown(key, register)
         elif self.unshown and w.on("retry"):
             key = w.rnd.choice(list(self.unshown))
             register = self.unshown[key]
             if self.up("database") and w.db.has(*key, register):
                 self.shown(key, register)
-            elif self.shows() and self.call(self.redis.show, self.number, [(0,) + key + (register, 0)])[0] and self.shown_to_all():
-                self.shown(key, register)
+            else:
+                self.telling = self.number, key, register
 
     def rewind(self):
         super().rewind()
@@ -443,7 +448,8 @@ class Node(Part):
         return self.sure() or not self.w.on("show_sure")
 
     def shown(self, key, register):
-        self.unshown.pop(key, None)
+        if key in self.unshown and merge(self.w, register, self.unshown[key])[1]:
+            del self.unshown[key]
         for x in [x for x, node in self.w.excused.items() if x[:2] == key and node is self]:
             if merge(self.w, register, self.w.word(*x))[1]:
                 del self.w.excused[x]  # and what it has come in place of
@@ -458,7 +464,7 @@ class Node(Part):
 
     def raise_floor(self, s, version):
         have = self.floors.get(s, (0, 0))
-        if version >= have[0]:
+        if version >= have[0] or self.w.now > have[1]:
             self.floors[s] = (version, self.w.now + self.w.FLOOR)
 
     def counts(self, e, asked, cached):
@@ -696,8 +702,18 @@ class Node(Part):
     def show(self, e, m):
         w, (_, u, s, state, v) = self.w, m.action
         e = self.number
+        tells = self.shows() and not self.doubts() and (u, s) not in self.unshown
+        upto, before, c = (w.required(u, s, self), len(w.acks[u, s])), self.replied[s], None
+        if tells and w.on("show_counts_first"):
+            c = self.past(e, s)[1]
+            yield
+            tells, e = e == self.number, self.number
         rewound = self.rewound() and self.up("redis")
         ok = self.shows() and self.call(self.redis.show, e, [m.action])[0]
+        x = self.redis.peek(e, u, s) if ok and tells else None
+        if x and not w.on("show_counts_first"):
+            yield
+            c = self.past(e, s)[1]
         if ok and w.now - self.learned <= w.VALID and w.on("show_both"):  # who has not learned yet looks there
             ok = self.call(self.redis.show, self.before, [m.action])[0]
         if self.closing() and w.on("show_closed"):
@@ -711,7 +727,22 @@ class Node(Part):
                 w.flag("shown before a barrier", u, s, v, e, w.db.number)
         else:
             w.ack(u, s, v, self)  # cut off from one of them
+        if x and c and self.sure() and e == self.number and not w.lately(w.tainted, e):
+            self.told(u, s, v, x, c, upto, before, w.lately(w.behind, e))
         yield
+
+    def told(self, u, s, v, x, c, upto, before, behind):
+        """What a mutation answers: the counts that were read before it was shown, and the state that the script returned."""
+        w, share = self.w, included(x[3], c, self.w.on("marked"))
+        if share is None:
+            return
+        w.told += 1
+        if x[0] < v:
+            w.flag("own action", u, s, x, v)
+        if behind:
+            self.check_since(u, s, x, upto)
+        else:
+            self.check(u, s, x, c, c[0] + x[2] - share, upto, before)
 
     def direct(self, subjects, actions):
         """Persists without the queue: forget under the locks, commit, publish."""

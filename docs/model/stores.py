@@ -261,6 +261,12 @@ class Redis:
             w.lease = lease = w.lease or token
         return out, missing, lease
 
+    def peek(self, e, u, s):
+        """The entry of a window that is loaded, None where the database has to be asked."""
+        w = self.window(e, u)
+        x = w and w.loaded and (w.entries.get(s) or (NONE if w.full else None))
+        return x if x and x[2].known else None
+
     def fill(self, e, u, lease, rows):
         """rows: subject -> (Register, counts version), of all that the user ever touched."""
         w = self.window(e, u)

@@ -1,10 +1,10 @@
-// Package livetest is the suite of live counts: what a live.Hub does over each
-// way to run. A test of one calls
+// Package livetest is the conformance suite of live counts, for a live.Hub over each
+// deployment. The test of a deployment calls
 //
 //	livetest.Run(t, func(t *testing.T) livetest.Site { … })
 //
-// Each case gets an empty site. The cases have the names that the documentation
-// of package live gives.
+// Each case gets an empty site. The documentation of package live names the cases that
+// prove its invariants.
 //
 // This package imports packages live and storage and nothing else of this
 // module.
@@ -25,14 +25,14 @@ import (
 	"ovation/storage"
 )
 
-// Site is an empty way to run, made for one case.
+// Site is an empty deployment, made for one case.
 type Site struct {
-	// Hub is told of every change by what is tested.
+	// Hub receives a signal of every change from the deployment under test.
 	Hub *live.Hub
-	// Reader is what the hub's process reads by.
+	// Reader is the store as the hub's process reads it.
 	Reader storage.Reader
-	// Persist makes a message durable as a worker does, in this process or as
-	// another one would, and returns when everybody may know of it.
+	// Persist makes a message durable as a worker does, in this process or as another
+	// one would, and returns when every process can read it.
 	Persist func(message storage.Message) error
 }
 
@@ -55,7 +55,7 @@ func Run(t *testing.T, newSite func(t *testing.T) Site) {
 	}
 }
 
-// patience is how long anything may take at most on a busy machine.
+// patience bounds every wait, for a busy machine.
 const patience = 2 * time.Minute
 
 type world struct {
@@ -93,7 +93,7 @@ func (w *world) tryRead(subjects ...storage.Subject) error {
 	return w.Persist(message)
 }
 
-// watch begins to watch until the case ends.
+// watch watches subjects until the case ends.
 func (w *world) watch(subjects ...storage.Subject) *watch {
 	w.Helper()
 	watcher := w.Hub.Watch(subjects)
@@ -137,7 +137,7 @@ func (w *watch) want(n int) []*live.Event {
 	return events
 }
 
-// until takes events until the subject was read so often.
+// until takes events until the subject has the given number of reads.
 func (w *watch) until(subject storage.Subject, reads int64) error {
 	for w.last[subject].ReadCount != reads {
 		if got := w.last[subject].ReadCount; got > reads {
@@ -150,7 +150,7 @@ func (w *watch) until(subject storage.Subject, reads int64) error {
 	return nil
 }
 
-// nothing fails the case if there is anything to take.
+// nothing fails the case if an event is available.
 func (w *watch) nothing() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -182,8 +182,8 @@ func snapshotIsEverySubjectOnce(w *world) {
 	}
 }
 
-// snapshotIsNotOlderThanAQuery watches a subject that others watch as it
-// changes: what a query has answered before, the snapshot must not be behind.
+// snapshotIsNotOlderThanAQuery watches a subject that is already watched and changes:
+// the snapshot must not be older than the reply of an earlier query.
 func snapshotIsNotOlderThanAQuery(w *world) {
 	a := video("a")
 	w.watch(a)
@@ -199,8 +199,8 @@ func snapshotIsNotOlderThanAQuery(w *world) {
 	}
 }
 
-// noChangeIsLostAndNoneGoesBack begins to watch at any moment while things
-// change, and ends with the last change each time.
+// noChangeIsLostAndNoneGoesBack starts watchers at various moments while counts are
+// changing; each of them must end up with the last change.
 func noChangeIsLostAndNoneGoesBack(w *world) {
 	const changes, watchers = 300, 60
 	subjects := []storage.Subject{video("a"), video("b"), video("c")}
@@ -380,7 +380,7 @@ func closedWatchersLeaveNothing(w *world) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns the number of bytes in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -1,11 +1,11 @@
 package limits
 
 import (
-	"container/list"
 	"context"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"ovation/resolvers/plan"
@@ -20,20 +20,18 @@ const (
 	maxCacheBytes   = 1 << 20 // of text; a field of a plan counts as one, too
 )
 
-// cache keeps the documents that were used last. It is the query cache of the
-// server, which puts into it what is valid.
+// cache is an LRU cache of documents. It is the query cache of the server, which adds
+// valid documents.
 type cache struct {
-	entries, bytes int // the bounds
+	size int // maximum sum of the entries' sizes
 
 	mu    sync.Mutex
-	known map[string]*list.Element // by text; of *cached
+	known *simplelru.LRU[string, *cached] // by text
 	of    map[*ast.QueryDocument]*cached
-	order *list.List // the one used last in front
-	held  int        // the sum of the sizes
+	held  int // the sum of the entries' sizes
 }
 
 type cached struct {
-	text     string
 	size     int // bytes of text, and fields of plans
 	document *ast.QueryDocument
 	// executed is how the executor began to execute an operation of the
@@ -44,11 +42,13 @@ type cached struct {
 
 var _ graphql.Cache[*ast.QueryDocument] = (*cache)(nil)
 
-func newCache(entries, bytes int) *cache {
-	return &cache{
-		entries: entries, bytes: bytes,
-		known: map[string]*list.Element{}, of: map[*ast.QueryDocument]*cached{}, order: list.New(),
-	}
+func newCache(entries, size int) *cache {
+	c := &cache{size: size, of: map[*ast.QueryDocument]*cached{}}
+	c.known, _ = simplelru.NewLRU(entries, func(_ string, dropped *cached) { // it fails for a size below 1 alone
+		delete(c.of, dropped.document)
+		c.held -= dropped.size
+	})
+	return c
 }
 
 // Get returns the document of a text, if it is known.
@@ -57,50 +57,45 @@ func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
 	return document, known
 }
 
-// get also returns how its execution began before, nil where it has not.
+// get is like Get, but also returns the operation context of an earlier execution, or
+// nil.
 func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	element, known := c.known[text]
+	entry, known := c.known.Get(text)
 	if !known {
 		return nil, nil, false
 	}
-	c.order.MoveToFront(element)
-	entry := element.Value.(*cached) //nolint:forcetypeassert // the list holds nothing else
 	return entry.document, entry.executed, true
 }
 
-// Add keeps a document and drops those used longest ago where the bounds ask
-// for it.
+// Add adds a document and evicts the least recently used ones beyond the limits.
 func (c *cache) Add(_ context.Context, text string, document *ast.QueryDocument) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.known[text]; known {
+	if c.known.Contains(text) {
 		return
 	}
-	entry := &cached{text: text, document: document}
-	c.known[text], c.of[document] = c.order.PushFront(entry), entry
+	entry := &cached{document: document}
+	c.of[document] = entry
+	c.known.Add(text, entry)
 	c.grow(entry, len(text))
 }
 
-// grow makes an entry larger. It needs the lock.
+// grow adds to the size of an entry. The mutex is held.
 func (c *cache) grow(entry *cached, by int) {
 	entry.size += by
-	c.held += by
-	for len(c.known) > c.entries || c.held > c.bytes {
-		last := c.order.Remove(c.order.Back()).(*cached) //nolint:forcetypeassert // the list holds nothing else
-		delete(c.known, last.text)
-		delete(c.of, last.document)
-		c.held -= last.size
+	for c.held += by; c.held > c.size; {
+		c.known.RemoveOldest()
 	}
 }
 
-// execute notes how the execution of a document began, if it is kept.
+// execute records how the execution of a document began, if it is cached.
 func (c *cache) execute(operation *graphql.OperationContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if entry := c.of[operation.Doc]; entry != nil && entry.executed == nil {
-		entry.executed = &graphql.OperationContext{ // and nothing of the request
+		entry.executed = &graphql.OperationContext{ // without anything of the request
 			RecoverFunc: operation.RecoverFunc, ResolverMiddleware: operation.ResolverMiddleware,
 			RootResolverMiddleware: operation.RootResolverMiddleware,
 		}

@@ -27,11 +27,11 @@ func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
 			}
 		}
 		held := 0
-		for text := range c.known {
+		for _, text := range c.known.Keys() {
 			held += len(text)
 		}
-		if len(c.known) != len(want) || c.order.Len() != len(want) || c.held != held {
-			t.Errorf("%s: %d entries, %d in order, %d of %d bytes", what, len(c.known), c.order.Len(), c.held, held)
+		if c.known.Len() != len(want) || len(c.of) != len(want) || c.held != held {
+			t.Errorf("%s: %d entries, %d by document, %d of %d bytes", what, c.known.Len(), len(c.of), c.held, held)
 		}
 	}
 	add("a", "b", "c", "a")
@@ -55,8 +55,8 @@ func TestTheCacheCountsTheFieldsOfPlans(t *testing.T) {
 			c.plan(operation, func(*ast.OperationDefinition) *plan.Plan { return &plan.Plan{Fields: 40} })
 		}
 	}
-	if len(c.known) != 2 || c.held != 2*(1+40) || len(c.of) != 2 || c.order.Len() != 2 {
-		t.Errorf("%d documents, %d held", len(c.known), c.held)
+	if c.known.Len() != 2 || c.held != 2*(1+40) || len(c.of) != 2 {
+		t.Errorf("%d documents, %d held", c.known.Len(), c.held)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestTheCacheIsSafeForManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := len(s.limits.cache.known); n != 20 {
+	if n := s.limits.cache.known.Len(); n != 20 {
 		t.Errorf("%d documents", n)
 	}
 }
@@ -87,7 +87,7 @@ func TestWhatIsRefusedIsNotCached(t *testing.T) {
 			}
 		}
 	}
-	if n := len(s.limits.cache.known); n != 0 {
+	if n := s.limits.cache.known.Len(); n != 0 {
 		t.Errorf("%d documents", n)
 	}
 	for range 2 { // the cost is that of the variables, so it is looked at each time

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -41,7 +42,7 @@ const (
 	maxSubscriptionCost = 5_000
 	// maxIntrospectionCost is for what lies below __schema and __type. The
 	// usual introspection query costs less than half of it.
-	maxIntrospectionCost = 100_000
+	maxIntrospectionCost = 150_000
 )
 
 // DefaultMaxMutationFields is enough for a client that sends what a user did
@@ -53,28 +54,27 @@ const (
 	codeLimitExceeded = "LIMIT_EXCEEDED"
 )
 
-// Config says what is allowed.
+// Config configures the limits.
 type Config struct {
-	// Introspection lets clients ask for the schema.
+	// Introspection allows clients to query the schema.
 	Introspection bool
-	// MaxCost is how many fields an answer may hold. 0: DefaultMaxCost.
+	// MaxCost is the maximum cost of an operation; DefaultMaxCost if 0.
 	MaxCost int
 	// MaxMutationFields is how many root fields a mutation may have, fragments
 	// filled in. 0: DefaultMaxMutationFields.
 	MaxMutationFields int
-	// Table and Fast are what plans are made by, see plan.NewPlanner.
+	// Table and Fast are passed to plan.NewPlanner.
 	Table plan.Table
 	Fast  plain.Schema
 }
 
-// Limits is the extension. Its cache holds the documents that have passed, so
-// that a document that comes again is neither looked at, parsed nor validated
-// again.
+// Limits is an extension of gqlgen. Its cache holds valid documents, so that a document
+// that is sent again is neither checked, parsed nor validated again.
 type Limits struct {
 	cfg     Config
 	schema  *ast.Schema
 	planner *plan.Planner
-	same    map[string]bool // types of which values need no coercion
+	same    map[string]bool // types whose values need no coercion
 	cache   *cache
 }
 
@@ -84,8 +84,7 @@ var _ interface {
 	graphql.OperationContextMutator
 } = (*Limits)(nil)
 
-// Server is what can be limited: a *handler.Server or an *executor.Executor
-// of gqlgen.
+// Server can be limited: a *handler.Server or an *executor.Executor of gqlgen.
 type Server interface {
 	Use(extension graphql.HandlerExtension)
 	SetQueryCache(cache graphql.Cache[*ast.QueryDocument])
@@ -94,12 +93,8 @@ type Server interface {
 
 // Install puts the limits and their cache of documents into a server.
 func Install(server Server, cfg Config) *Limits {
-	if cfg.MaxCost == 0 {
-		cfg.MaxCost = DefaultMaxCost
-	}
-	if cfg.MaxMutationFields == 0 {
-		cfg.MaxMutationFields = DefaultMaxMutationFields
-	}
+	cfg.MaxCost = cmp.Or(cfg.MaxCost, DefaultMaxCost)
+	cfg.MaxMutationFields = cmp.Or(cfg.MaxMutationFields, DefaultMaxMutationFields)
 	l := &Limits{cfg: cfg, cache: newCache(maxCacheEntries, maxCacheBytes)}
 	server.Use(l)
 	server.SetQueryCache(l.cache)
@@ -107,18 +102,18 @@ func Install(server Server, cfg Config) *Limits {
 	return l
 }
 
-// ExtensionName is Limits.
+// ExtensionName returns "Limits".
 func (l *Limits) ExtensionName() string { return "Limits" }
 
-// Validate takes the schema.
+// Validate stores the schema.
 func (l *Limits) Validate(schema graphql.ExecutableSchema) error {
 	l.schema = schema.Schema()
-	l.planner, l.same = plan.NewPlanner(l.schema, l.cfg.Table, l.cfg.Fast), typesAsTheyAre(l.schema)
+	l.planner, l.same = plan.NewPlanner(l.schema, l.cfg.Table, l.cfg.Fast), typesWithoutCoercion(l.schema)
 	return nil
 }
 
-// MutateOperationParameters refuses documents and variables. It changes
-// nothing.
+// MutateOperationParameters rejects documents and variables beyond the limits. It
+// changes nothing.
 func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql.RawParams) *gqlerror.Error {
 	if n := len(request.Query); n > MaxQueryBytes {
 		return exceeded("the query is %d bytes long; at most %d are allowed", n, MaxQueryBytes)
@@ -133,7 +128,7 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 		}
 		var err error
 		if document, err = parser.ParseQuery(&ast.Source{Input: request.Query}); err != nil {
-			return nil //nolint:nilerr // the server parses it next and tells what is wrong
+			return nil //nolint:nilerr // the server parses it next and reports the error
 		}
 		if err := l.checkShape(document); err != nil {
 			return err
@@ -143,17 +138,17 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 	switch {
 	case operation != nil:
 	case len(document.Operations) == 0:
-		return nil // the server tells
+		return nil // the server reports it
 	case request.OperationName == "":
-		return badInput("the document has %d operations; say by operationName which one to execute", len(document.Operations))
+		return badInput("the document has %d operations; name the one to execute by operationName", len(document.Operations))
 	default:
 		return badInput("the document has no operation %.40q", request.OperationName)
 	}
 	return l.checkVariables(operation, request.Variables)
 }
 
-// MutateOperationContext refuses what costs too much, and has the client pay for
-// what does not.
+// MutateOperationContext rejects operations that cost too much, and charges the client
+// for others.
 func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.OperationContext) *gqlerror.Error {
 	price, err := l.check(operation)
 	if err != nil {
@@ -162,9 +157,9 @@ func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.
 	return pay(ctx, price)
 }
 
-// pay takes the price of an operation from whoever asks for it.
+// pay charges the client for an operation.
 func pay(ctx context.Context, price int) *gqlerror.Error {
-	if wait := rate.From(ctx).Take(price); wait > 0 {
+	if wait := rate.FromContext(ctx).Take(price); wait > 0 {
 		return rate.Error(wait)
 	}
 	return nil
@@ -174,7 +169,7 @@ func pay(ctx context.Context, price int) *gqlerror.Error {
 // nothing of it is looked up.
 const introspectionDiscount = 10
 
-// check refuses what costs too much, and returns the price of what does not.
+// check rejects operations that cost too much, and returns the price of others.
 func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0
@@ -197,7 +192,7 @@ func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqler
 	case introspection > maxIntrospectionCost:
 		return 0, exceeded("the introspection costs %d: its answer can hold about that many fields; at most %d are allowed", introspection, maxIntrospectionCost)
 	case operation.Operation.Operation == ast.Subscription && len(planned.Roots(operation).Fields) != 1:
-		return 0, badInput("a subscription must have one field that is not left out; for several, begin several subscriptions")
+		return 0, badInput("a subscription must select one field, not counting those that @skip or @include leave out; open one subscription for each")
 	}
 	return data + introspection/introspectionDiscount + actions*rate.PerAction, nil
 }

@@ -26,7 +26,7 @@ type service struct {
 
 func newService(tb testing.TB, cfg Config) *service {
 	tb.Helper()
-	cfg.Table, cfg.Fast = plan.Table{"Folder.name": {Weight: 1}, "Folder.description": {Weight: 19}}, graph.PlainSchema
+	cfg.Table, cfg.Fast = plan.Table{"Folder.name": {Weight: 1}, "Folder.description": {Weight: 19}, "User.friends": {Scans: true}}, graph.PlainSchema
 	s := &service{Executor: executor.New(graph.NewExecutableSchema(graph.Config{}))}
 	s.limits = Install(s.Executor, cfg)
 	return s
@@ -156,9 +156,9 @@ func TestWhatIsNeverRight(t *testing.T) {
 		"type turned off":          {false, "", `{viewer{id}...A}fragment A on Query{__type(name:"User"){name}}`, "", "introspection is turned off"},
 		"include of null":          {true, "", "query($a:Boolean=true){viewer@include(if:$a){id}}", `{"a":null}`, "must be true or false"},
 		"skip of null":             {true, "", "query($a:Boolean=true){viewer{...@skip(if:$a){id}}}", `{"a":null}`, "must be true or false"},
-		"which operation":          {true, "", "query A{viewer{id}}query B{viewer{id}}", "", "has 2 operations; say by operationName"},
-		"two subscriptions":        {true, "", "subscription{a:" + watch + "{id}b:" + watch + "{id}}", "", "a subscription must have one field"},
-		"a subscription, skipped":  {true, "", "subscription{" + watch + "@skip(if:true){id}}", "", "a subscription must have one field"},
+		"which operation":          {true, "", "query A{viewer{id}}query B{viewer{id}}", "", "has 2 operations; name the one to execute by operationName"},
+		"two subscriptions":        {true, "", "subscription{a:" + watch + "{id}b:" + watch + "{id}}", "", "a subscription must select one field"},
+		"a subscription, skipped":  {true, "", "subscription{" + watch + "@skip(if:true){id}}", "", "a subscription must select one field"},
 		"no such operation":        {true, "C", "query A{viewer{id}}query B{viewer{id}}", "", `has no operation "C"`},
 	}
 	for name, test := range tests {
@@ -237,6 +237,11 @@ func TestCostIsHowMuchCanBeAnswered(t *testing.T) {
 		"a subscription":        {"subscription($s:[SubjectInput!]!){interactiveChanged(subjects:$s){id likers(first:2){edges{cursor}}}}", few, 1 + 3*(1+(1+2)+1+2)},
 		"a list of one biz":     {`{viewer{likes(biz:"video",first:2){edges{cursor}}}}`, "", 1 + (1 + storage.MaxListScan) + 1 + 2},
 		"of a biz that is null": {`{viewer{likes(biz:null,first:2){edges{cursor}}}}`, "", 1 + (1 + 2) + 1 + 2},
+		"of a biz by default":   {`{viewer{following(first:2){edges{cursor}}}}`, "", 1 + (1 + storage.MaxListScan) + 1 + 2},
+		"of a biz, not by it":   {`{viewer{following(biz:null,first:2){edges{cursor}}}}`, "", 1 + (1 + 2) + 1 + 2},
+		"of a biz not given":    {`query($b:String){viewer{following(biz:$b,first:2){edges{cursor}}}}`, "", 1 + (1 + storage.MaxListScan) + 1 + 2},
+		"of a biz given null":   {`query($b:String){viewer{following(biz:$b,first:2){edges{cursor}}}}`, `{"b":null}`, 1 + (1 + 2) + 1 + 2},
+		"a list that scans":     {`{viewer{friends(first:2){edges{cursor}}}}`, "", 1 + (1 + storage.MaxListScan) + 1 + 2},
 		"the example":           {"query($s:[SubjectInput!]!){interactives(subjects:$s){likeCount likers(first:20){edges{node{user{userId}}}}}}", manySubjects, 8301},
 		"introspection":         {"{viewer{id}__schema{queryType{name}}}", "", 3},
 	}

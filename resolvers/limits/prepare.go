@@ -13,14 +13,13 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// Executor goes around an executor, so that a document which has been executed
-// before, with variables that are what they must be, is ready for execution
-// without the executor's looking at it again.
+// Executor wraps an executor, so that a document that has been executed before, with
+// valid variables, is ready for execution without being processed again.
 func (l *Limits) Executor(exec graphql.GraphExecutor) graphql.GraphExecutor {
 	return preparing{exec, l}
 }
 
-// preparing is an executor that leaves to another whatever is new or amiss.
+// preparing is an executor that passes everything new or invalid to another.
 type preparing struct {
 	graphql.GraphExecutor
 
@@ -37,7 +36,7 @@ func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.R
 		return operation, nil
 	}
 	if _, known := e.limits.cache.Get(ctx, params.Query); !known {
-		rate.From(ctx).Charge(len(params.Query)) // to parse and to validate it
+		rate.FromContext(ctx).Charge(len(params.Query)) // for parsing and validation
 	}
 	rows.Unfold(params.Variables)
 	operation, errs := e.GraphExecutor.CreateOperationContext(ctx, params)
@@ -47,8 +46,8 @@ func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.R
 	return operation, errs
 }
 
-// prepare returns what the executor would make of a request, and its price, or
-// nil where the executor has to look itself.
+// prepare returns the operation context that the executor would create for a request,
+// and its price, or nil if the executor has to create it.
 func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, int) {
 	document, executed, _ := l.cache.get(params.Query)
 	if executed == nil {
@@ -77,8 +76,7 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graph
 
 // coerce returns the variables as the executor would make them, but for rows. It
 // returns false where it has to do that itself: they are not of their types, or
-// of types that are not known here. It changes nothing of values, and may return
-// them.
+// of types that are not known here. It changes nothing of values.
 func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]any) (map[string]any, bool) {
 	if len(operation.VariableDefinitions) == 0 {
 		return map[string]any{}, true
@@ -86,39 +84,31 @@ func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]an
 	if l.checkVariables(operation, values) != nil {
 		return nil, false
 	}
-	same := len(values) == len(operation.VariableDefinitions)
-	for _, variable := range operation.VariableDefinitions {
-		value, given := values[variable.Variable]
-		isInt := variable.Type.NamedType == "Int" && value != nil
-		if !given && variable.DefaultValue != nil || given && !isInt && !l.asItIs(variable.Type, value) {
-			return nil, false
-		}
-		same = same && given && !isInt
-	}
-	if same {
-		return values, true
-	}
 	out := make(map[string]any, len(operation.VariableDefinitions))
 	for _, variable := range operation.VariableDefinitions {
 		value, given := values[variable.Variable]
-		if !given {
+		switch {
+		case !given && variable.DefaultValue != nil:
+			return nil, false
+		case !given:
 			continue
-		}
-		if variable.Type.NamedType == "Int" && value != nil {
+		case variable.Type.NamedType == "Int" && value != nil:
 			number, isNumber := value.(json.Number)
 			n, err := number.Int64()
 			if !isNumber || err != nil {
 				return nil, false
 			}
 			value = n
+		case !l.needsNoCoercion(variable.Type, value):
+			return nil, false
 		}
 		out[variable.Variable] = value
 	}
 	return out, true
 }
 
-// asItIs reports whether a value, which is of its type, stays what it is.
-func (l *Limits) asItIs(typ *ast.Type, value any) bool {
+// needsNoCoercion reports whether coercion would leave a value of its type unchanged.
+func (l *Limits) needsNoCoercion(typ *ast.Type, value any) bool {
 	switch value.(type) {
 	case nil, *rows.Rows:
 		return true
@@ -130,10 +120,10 @@ func (l *Limits) asItIs(typ *ast.Type, value any) bool {
 	return isList && typ.Elem.Elem == nil && l.same[typ.Elem.NamedType]
 }
 
-// typesAsTheyAre are the types of which a value from JSON is not changed by
+// typesWithoutCoercion are the types of which a value from JSON is not changed by
 // coercion: those where neither a number is converted nor a list put around a
 // single value.
-func typesAsTheyAre(schema *ast.Schema) map[string]bool {
+func typesWithoutCoercion(schema *ast.Schema) map[string]bool {
 	same := map[string]bool{"String": true, "ID": true, "Boolean": true}
 	for name, definition := range schema.Types {
 		if definition.Kind == ast.Enum {
@@ -144,7 +134,7 @@ func typesAsTheyAre(schema *ast.Schema) map[string]bool {
 		if definition.Kind != ast.InputObject {
 			continue
 		}
-		flat := true // input objects within input objects are left to the executor
+		flat := true // nested input objects are left to the executor
 		for _, field := range definition.Fields {
 			of := schema.Types[field.Type.NamedType]
 			flat = flat && of != nil && of.Kind != ast.InputObject && same[field.Type.NamedType]

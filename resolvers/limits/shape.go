@@ -38,7 +38,7 @@ func checkTokens(text string) *gqlerror.Error {
 	return nil
 }
 
-// shape is how large a selection is with its fragments filled in.
+// shape is the size of a selection with its fragments expanded.
 type shape struct {
 	fields  int // and fragments
 	aliases int
@@ -47,7 +47,8 @@ type shape struct {
 	depth, introspection, total int
 }
 
-// tooMany is where sums stop growing: fragments that double pass any number.
+// tooMany is the value at which sums are capped: nested fragments can exceed any
+// number.
 const tooMany = 1 << 30
 
 func (s *shape) add(o shape) {
@@ -58,8 +59,8 @@ func (s *shape) add(o shape) {
 	s.total = max(s.total, o.total)
 }
 
-// shaper measures a document. Each fragment is measured once, so that the
-// time is that of the text, whatever it expands to.
+// shaper measures a document. Each fragment is measured once, so that the time is
+// proportional to the text, whatever it expands to.
 type shaper struct {
 	introspects bool // allowed to
 	fragments   map[string]*ast.FragmentDefinition
@@ -184,7 +185,7 @@ func (m *shaper) fragment(name string) shape {
 	}
 	fragment := m.fragments[name]
 	if fragment == nil {
-		return shape{} // validation tells
+		return shape{} // validation reports it
 	}
 	if m.under[name] {
 		m.fail(badInput("the fragment %.40q contains itself", name))

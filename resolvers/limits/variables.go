@@ -13,14 +13,14 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// wrong is what is wrong with a variable, and where in it. The place is put
-// together on the way out, so that what is right costs nothing.
-type wrong struct {
+// valueError is the error of a variable, and its path. The path is put together on the
+// way out, so that valid values cost nothing.
+type valueError struct {
 	place string // for example [3].biz
 	what  string
 }
 
-func (w *wrong) in(place string) *wrong {
+func (w *valueError) in(place string) *valueError {
 	w.place = place + w.place
 	return w
 }
@@ -31,7 +31,7 @@ func (w *wrong) in(place string) *wrong {
 func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
 	for _, variable := range operation.VariableDefinitions {
 		value, given := values[variable.Variable]
-		var found *wrong
+		var found *valueError
 		switch {
 		case variable.Type == nil || l.schema.Types[variable.Type.Name()] == nil:
 		case given:
@@ -46,10 +46,10 @@ func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[s
 	return nil
 }
 
-func (l *Limits) checkValue(typ *ast.Type, value any) *wrong {
+func (l *Limits) checkValue(typ *ast.Type, value any) *valueError {
 	if value == nil {
 		if typ.NonNull {
-			return amiss("of type "+typ.String(), value)
+			return mismatch("of type "+typ.String(), value)
 		}
 		return nil
 	}
@@ -73,7 +73,7 @@ func (l *Limits) checkValue(typ *ast.Type, value any) *wrong {
 	case definition.Kind == ast.Enum:
 		name, isText := value.(string)
 		if !isText || definition.EnumValues.ForName(name) == nil {
-			return amiss("one of "+namesOf(definition), value)
+			return mismatch("one of "+namesOf(definition), value)
 		}
 	case definition.Kind == ast.InputObject:
 		return l.checkObject(definition, value)
@@ -82,20 +82,20 @@ func (l *Limits) checkValue(typ *ast.Type, value any) *wrong {
 		if typ.NamedType == "Int" {
 			want += " (a whole number of 32 bits)"
 		}
-		return amiss(want, value)
+		return mismatch(want, value)
 	}
 	return nil
 }
 
-func (l *Limits) checkObject(definition *ast.Definition, value any) *wrong {
+func (l *Limits) checkObject(definition *ast.Definition, value any) *valueError {
 	members, isObject := value.(map[string]any)
 	if !isObject {
-		return amiss("of type "+definition.Name, value)
+		return mismatch("of type "+definition.Name, value)
 	}
 	known := 0
 	for _, field := range definition.Fields {
 		member, given := members[field.Name]
-		var found *wrong
+		var found *valueError
 		switch {
 		case given:
 			known++
@@ -116,15 +116,15 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *wrong {
 			unknown = append(unknown, name)
 		}
 	}
-	return &wrong{what: fmt.Sprintf("has a member %.40q, which %s has not", slices.Min(unknown), definition.Name)}
+	return &valueError{what: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
 }
 
 // checkRows passes rows where no object of them needs to be looked at: each is
 // of an input type whose members are texts. It passes no others, whatever they
 // are.
-func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *wrong {
+func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	if typ.Elem == nil || l.schema.Types[typ.Elem.NamedType] == nil {
-		return amiss("of type "+typ.String(), value)
+		return mismatch("of type "+typ.String(), value)
 	}
 	definition, known := l.schema.Types[typ.Elem.NamedType], 0
 	for _, field := range definition.Fields {
@@ -134,11 +134,11 @@ func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *wrong {
 		}
 		isText := field.Type.NamedType == "String" || field.Type.NamedType == "ID"
 		if given && !isText || !given && field.Type.NonNull && field.DefaultValue == nil {
-			return amiss("of type "+typ.String(), value)
+			return mismatch("of type "+typ.String(), value)
 		}
 	}
 	if definition.Kind != ast.InputObject || known < len(value.Names) {
-		return amiss("of type "+typ.String(), value)
+		return mismatch("of type "+typ.String(), value)
 	}
 	return nil
 }
@@ -170,15 +170,15 @@ func isScalar(name string, value any) bool {
 	return true
 }
 
-func missing(typ *ast.Type) *wrong {
-	return &wrong{what: "is missing; it must be of type " + typ.String()}
+func missing(typ *ast.Type) *valueError {
+	return &valueError{what: "is missing; it must be of type " + typ.String()}
 }
 
-func amiss(want string, value any) *wrong {
-	return &wrong{what: "must be " + want + ", not " + kindOf(value)}
+func mismatch(want string, value any) *valueError {
+	return &valueError{what: "must be " + want + ", not " + kindOf(value)}
 }
 
-// kindOf names a value from JSON.
+// kindOf names the type of a JSON value.
 func kindOf(value any) string {
 	switch value := value.(type) {
 	case nil:

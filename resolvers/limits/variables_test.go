@@ -71,7 +71,7 @@ func TestVariablesAreOfTheirTypes(t *testing.T) {
 		{"Box", `{"label":"a","inner":{"label":"b","inner":{"label":1}}}`, "$v.inner.inner.label must be of type String, not 1"},
 		{"Box", `{"label":"a","tags":[["1"],[null]]}`, "$v.tags[1][0] must be of type ID!, not null"},
 		{"Box", `{"label":"a","colour":"BLUE"}`, "$v.colour must be one of RED, GREEN"},
-		{"Box", `{"label":"a","Label":"b"}`, `$v has a member "Label", which Box has not`},
+		{"Box", `{"label":"a","Label":"b"}`, `$v has a member "Label", which Box does not have`},
 		{"Box", `{"label":"a","__typename":"Box"}`, `has a member "__typename"`},
 	}
 	s := newService(t, Config{})

@@ -77,7 +77,7 @@ func (e *executing) CreateOperationContext(ctx context.Context, params *graphql.
 	if err != nil {
 		return refused(err)
 	}
-	of := key{viewer.From(ctx).Tenant, hash}
+	of := key{viewer.FromContext(ctx).Tenant, hash}
 	if params.Query == "" {
 		if params.Query = e.find(ctx, of); params.Query == "" {
 			return refused(failure(CodeNotFound, messageNotFound))

@@ -36,7 +36,7 @@ func newAsker(store Store) asker {
 // ask returns the text that was accepted, or the code of the error.
 func (a asker) ask(t *testing.T, tenant, text string, extension any) string {
 	t.Helper()
-	ctx := viewer.With(graphql.StartOperationTrace(t.Context()), storage.User{Tenant: tenant})
+	ctx := viewer.NewContext(graphql.StartOperationTrace(t.Context()), storage.User{Tenant: tenant})
 	params := &graphql.RawParams{Query: text}
 	if extension != nil {
 		params.Extensions = map[string]any{Extension: extension}

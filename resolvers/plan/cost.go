@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// maxList is the longest list that any field returns or takes. What asks for
-	// more costs as much as this, and is refused by its resolver with a message
-	// that says what is wrong.
+	// maxList is the maximum length of a list that a field returns or takes. Requests
+	// for more cost as much as this, and are rejected by their resolver with a message
+	// that names the argument.
 	maxList = 100
-	// unknownList is how long a list is taken to be that nothing tells the length
-	// of.
+	// unknownList is the assumed length of lists of unknown length.
 	unknownList = 10
-	// tooMany is where sums stop growing.
+	// tooMany is the value at which sums are capped.
 	tooMany = 1 << 30
 )
 
@@ -29,10 +28,12 @@ const (
 // Every field counts 1 and the weight of its line, @skip and @include
 // notwithstanding. What lies below a list counts once for each entry: as many as
 // the argument `first` says for a list of edges, as many as there are in
-// `subjects` or `ids` for the list that they ask for, or to watch. `first` itself
+// `subjects` or `ids` for the list that they ask for, or to watch. What lies below
+// commentsChanged or messages counts once for each of the events that are loaded
+// together. `first` itself
 // counts as well, for those rows are read from the database whatever is asked of
-// them. Of a list of one biz all rows count that the database may examine for it,
-// storage.MaxListScan.
+// them. Of a list of one biz, and of one that scans, all rows count that the database may
+// examine for it, storage.MaxListScan.
 //
 //	interactives(subjects: [100 of them]) {     1
 //	  likeCount                                 100 × 1
@@ -48,8 +49,8 @@ func (p *Plan) Cost(variables map[string]any) (data, introspection int) {
 	return p.cost.of(variables, 0), p.introspection
 }
 
-// sum is the cost of a selection set: the fields that count once, and the lists
-// whose length is not known before the variables are.
+// sum is the cost of a selection set: the fields that count once, and the lists whose
+// length depends on variables.
 type sum struct {
 	fields int
 	lists  []list
@@ -59,18 +60,19 @@ type sum struct {
 type list struct {
 	field   *ast.Field
 	length  length
-	entries int // at least
+	entries int // minimum
 	below   sum
+	scans   bool
 }
 
-// length is what the number of entries depends on.
+// length is how the number of entries is determined.
 type length int
 
 const (
 	fixed      length = iota // on nothing
-	byFirst                  // on its argument `first`, and what is below counts once
-	byPage                   // on `first` of the field that it is below
-	byArgument               // on the longest list among its arguments
+	byFirst                  // by the argument `first`; the selection below counts once
+	byPage                   // by the `first` of the enclosing field
+	byArgument               // by the longest list among the arguments
 )
 
 func (s *sum) of(variables map[string]any, page int) int {
@@ -82,7 +84,7 @@ func (s *sum) of(variables map[string]any, page int) int {
 		case byFirst:
 			first = firstOf(l.field, variables)
 			scanned = first
-			if argument(l.field, "biz", variables) != nil {
+			if l.scans || ofOneBiz(l.field, variables) {
 				scanned = storage.Page{First: first}.MaxScan()
 			}
 		case byPage:
@@ -96,12 +98,12 @@ func (s *sum) of(variables map[string]any, page int) int {
 	return total
 }
 
-// place is where a selection set stands: at the root, right below a field with
-// `first`, below __schema or __type.
+// place is the position of a selection set: at the root, directly below a field with
+// `first`, or below __schema or __type.
 type place struct{ root, page, introspection bool }
 
-// selections is the cost of a selection set, once. On the way it notes what else
-// is known whatever the variables are.
+// selections returns the cost of a selection set. On the way it collects what else does
+// not depend on variables.
 func (p *Plan) selections(set ast.SelectionSet, at place) (all sum) {
 	for _, selection := range set {
 		var one sum
@@ -124,7 +126,7 @@ func (p *Plan) selections(set ast.SelectionSet, at place) (all sum) {
 	return all
 }
 
-// depends notes the variables that @skip and @include depend on.
+// depends records the variables that @skip and @include depend on.
 func (p *Plan) depends(directives ast.DirectiveList) {
 	for _, directive := range directives {
 		for _, argument := range directive.Arguments {
@@ -148,29 +150,32 @@ func (p *Plan) field(field *ast.Field, at place) sum {
 		p.introspection = min(p.introspection+below.fields, tooMany)
 		return sum{fields: 1}
 	}
-	var line Line
+	var line FieldInfo
 	if field.ObjectDefinition != nil {
 		line = p.planner.table[field.ObjectDefinition.Name+"."+field.Name]
 	}
 	p.Kinds |= line.Kinds
 	length, entries := p.planner.lengthOf(field, at)
+	if line.Entries > 0 {
+		entries = line.Entries
+	}
 	below := p.selections(field.SelectionSet, place{page: length == byFirst, introspection: at.introspection})
 	if length == fixed && (entries == 1 || len(below.lists) == 0) {
 		return sum{min(1+line.Weight+entries*below.fields, tooMany), below.lists}
 	}
-	return sum{1 + line.Weight, []list{{field, length, entries, below}}}
+	return sum{1 + line.Weight, []list{{field, length, entries, below, line.Scans}}}
 }
 
-// Introspects reports whether a field asks for the schema.
+// Introspects reports whether a field queries the schema.
 func Introspects(field *ast.Field) bool { return field.Name == "__schema" || field.Name == "__type" }
 
-// isVariable reports whether a value is a variable, or holds one.
+// isVariable reports whether a value is or contains a variable.
 func isVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable ||
 		slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// lengthOf is how often what lies below a field counts.
+// lengthOf returns how often the selection below a field counts.
 func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	definition := field.Definition
 	switch {
@@ -194,11 +199,11 @@ func (p *Planner) lengthOf(field *ast.Field, at place) (_ length, entries int) {
 	return fixed, 1
 }
 
-// firstOf is the value of the argument `first`: 1 to maxList.
+// firstOf returns the value of the argument `first`: 1 to maxList.
 func firstOf(field *ast.Field, variables map[string]any) int {
 	value := argument(field, "first", variables)
-	if value == nil {
-		value, _ = field.Definition.Arguments.ForName("first").DefaultValue.Value(nil)
+	if value == nil { // null selects the default
+		value = defaultOf(field, "first")
 	}
 	n, err := graphql.UnmarshalInt(value)
 	if err != nil || value == nil {
@@ -207,14 +212,19 @@ func firstOf(field *ast.Field, variables map[string]any) int {
 	return min(max(n, 1), maxList)
 }
 
-// longest is the length of the longest list among the arguments, at most maxList.
+// ofOneBiz reports whether a list is restricted to one biz.
+func ofOneBiz(field *ast.Field, variables map[string]any) bool {
+	return argument(field, "biz", variables) != nil
+}
+
+// longest returns the length of the longest list among the arguments, at most maxList.
 func longest(field *ast.Field, variables map[string]any) (most int) {
 	for _, definition := range field.Definition.Arguments {
 		if definition.Type.Elem == nil {
 			continue
 		}
 		value := argument(field, definition.Name, variables)
-		n := 1 // one entry may stand without its brackets
+		n := 1 // a single value counts as a list of one
 		if table, is := value.(*rows.Rows); is {
 			n = table.Len()
 		} else if list := reflect.ValueOf(value); value == nil {
@@ -227,17 +237,34 @@ func longest(field *ast.Field, variables map[string]any) (most int) {
 	return min(most, maxList)
 }
 
-// argument is the value of an argument, nil where there is none. Of a list that
-// stands in the document the length is all that counts.
+// argument is the value of an argument as the executor coerces it: its default where
+// it is omitted, or is a variable without a value. It is nil where there is none. Of
+// a list that stands in the document the length is all that counts.
 func argument(field *ast.Field, name string, variables map[string]any) any {
 	argument := field.Arguments.ForName(name)
 	switch {
 	case argument == nil:
-		return nil
+		return defaultOf(field, name)
 	case argument.Value.Kind == ast.ListValue:
 		return make([]struct{}, len(argument.Value.Children))
+	case argument.Value.Kind == ast.Variable:
+		value, given := variables[argument.Value.Raw]
+		if !given {
+			return defaultOf(field, name)
+		}
+		return value
 	}
 	value, _ := argument.Value.Value(variables)
+	return value
+}
+
+// defaultOf returns the default of an argument, or nil if it has none.
+func defaultOf(field *ast.Field, name string) any {
+	definition := field.Definition.Arguments.ForName(name)
+	if definition == nil || definition.DefaultValue == nil {
+		return nil
+	}
+	value, _ := definition.DefaultValue.Value(nil)
 	return value
 }
 

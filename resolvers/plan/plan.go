@@ -11,18 +11,25 @@ import (
 	"ovation/storage"
 )
 
-// Line is what a field of the schema needs.
-type Line struct {
+// FieldInfo describes what a field of the schema needs.
+type FieldInfo struct {
 	// Kinds are the viewer's states of a subject that the field shows.
 	Kinds storage.Kinds
-	// Weight is by how much more than 1 the field counts in a cost.
+	// Weight is added to the field's cost of 1.
 	Weight int
-	// Loads says that the field is looked up by a key or a query of its own.
+	// Loads is true if the field is looked up by a key or a query of its own.
 	Loads bool
+	// Entries is the maximum length of a list without arguments, unknownList if 0, and
+	// the number of events that a subscription without such arguments loads at once, 1
+	// if 0.
+	Entries int
+	// Scans is true if up to storage.MaxListScan rows are examined for a page of the
+	// list, even if few are requested.
+	Scans bool
 }
 
-// Table has a line for each field that needs one, by "Type.field".
-type Table map[string]Line
+// Table has an entry for each field that needs one, by "Type.field".
+type Table map[string]FieldInfo
 
 // Planner makes the plans of one schema.
 type Planner struct {
@@ -32,23 +39,22 @@ type Planner struct {
 	sizes  map[string]int // of the lists of introspection
 }
 
-// NewPlanner returns a planner. Fields that are not in fast are never written
-// plainly.
+// NewPlanner returns a planner. Fields that are not in fast are never encoded directly.
 func NewPlanner(schema *ast.Schema, table Table, fast plain.Schema) *Planner {
 	return &Planner{schema, table, fast, introspectionSizes(schema)}
 }
 
 // Plan is the plan of one operation. It is safe for concurrent use.
 type Plan struct {
-	// Kinds are the viewer's states that are asked for anywhere.
+	// Kinds are the viewer's states that the operation selects anywhere.
 	Kinds storage.Kinds
-	// Fields is how many fields there are, and RootFields how many of them are on
-	// the first level. Fields that would be merged count one by one.
+	// Fields is the number of fields, and RootFields that of the first level. Fields
+	// that the executor would merge count separately.
 	Fields, RootFields int
-	// Varies says that what is selected below the root fields depends on
-	// variables. The arguments of the root fields themselves do not count.
+	// Varies is true if the selections below the root fields depend on variables. The
+	// arguments of the root fields do not count.
 	Varies bool
-	// Size is how many bytes to reserve for an answer.
+	// Size is the number of bytes to reserve for a response.
 	Size atomic.Int64
 
 	planner       *Planner
@@ -58,13 +64,13 @@ type Plan struct {
 	known         atomic.Pointer[tree]
 }
 
-// tree is what an operation selects while its conditions have some values.
+// tree is what an operation selects for given values of its conditions.
 type tree struct {
 	conditions []bool
 	roots      Selection
 }
 
-// Plan makes the plan of a valid operation.
+// Plan returns the plan of a valid operation.
 func (p *Planner) Plan(operation *ast.OperationDefinition) *Plan {
 	out := &Plan{planner: p}
 	out.cost = out.selections(operation.SelectionSet, place{root: true})
@@ -72,9 +78,8 @@ func (p *Planner) Plan(operation *ast.OperationDefinition) *Plan {
 	return out
 }
 
-// Conditions are the values of what @skip and @include depend on. It returns
-// false where one of them is neither true nor false, which would be a panic of
-// the executor's.
+// Conditions returns the values that @skip and @include depend on. It returns false if
+// one of them is not a boolean, which would make the executor panic.
 func (p *Plan) Conditions(variables map[string]any) (values []bool, ok bool) {
 	for _, condition := range p.conditions {
 		value, err := condition.Value(variables)
@@ -87,8 +92,8 @@ func (p *Plan) Conditions(variables map[string]any) (values []bool, ok bool) {
 	return values, true
 }
 
-// Roots are the fields that an operation selects of Query, Mutation or
-// Subscription with its present variables, whose conditions are right.
+// Roots returns the fields that an operation selects of Query, Mutation or Subscription
+// with its present variables, whose conditions must be booleans.
 func (p *Plan) Roots(op *graphql.OperationContext) *Selection {
 	conditions, _ := p.Conditions(op.Variables)
 	known := p.known.Load()

@@ -9,24 +9,24 @@ import (
 	"ovation/plain"
 )
 
-// Selection is what is selected of objects of one type, fragments filled in and
+// Selection is what is selected of objects of one type, with fragments expanded and
 // fields of one alias merged. A nil Selection selects nothing.
 type Selection struct {
 	Type   string
 	Fields []Field
-	// Deeper says that something below has to be looked up.
+	// Deeper is true if a field at any depth has to be looked up.
 	Deeper bool
-	// Fast are the fields as they are written plainly, all of them or none.
+	// Fast are the fields for direct encoding: all of them or none.
 	Fast     []plain.Field
-	Writable bool // plainly
+	Writable bool // directly
 }
 
 // Field is a selected field.
 type Field struct {
 	*ast.Field // the first one of its alias
 
-	Key    string // of its line of the table; empty: it has none
-	Deeper bool   // it or something below it has to be looked up
+	Key    string // of its entry in the table; "" if it has none
+	Deeper bool   // the field or one below it has to be looked up
 	below  []Selection
 }
 
@@ -58,7 +58,7 @@ func (p *Planner) selection(op *graphql.OperationContext, typ *ast.Definition, s
 	return s
 }
 
-// write adds a field to those that are written plainly, if it can be.
+// write adds a field to those that are encoded directly, if possible.
 func (s *Selection) write(f *Field, numbers map[string]int, deferred bool) {
 	number, known := numbers[f.Name]
 	if f.Name == "__typename" {
@@ -76,8 +76,8 @@ func (s *Selection) write(f *Field, numbers map[string]int, deferred bool) {
 	}
 }
 
-// objects are the object types that a field can hold. What is below
-// introspection is the executor's alone.
+// objects returns the object types that a field can hold. Fields of introspection are
+// left to the executor.
 func (p *Planner) objects(field *ast.FieldDefinition) []*ast.Definition {
 	if field == nil {
 		return nil
@@ -90,7 +90,7 @@ func (p *Planner) objects(field *ast.FieldDefinition) []*ast.Definition {
 	}
 }
 
-// Field is the field of an alias, nil where there is none.
+// Field returns the field of an alias, or nil if there is none.
 func (s *Selection) Field(alias string) *Field {
 	if s != nil {
 		for i := range s.Fields {
@@ -102,7 +102,7 @@ func (s *Selection) Field(alias string) *Field {
 	return nil
 }
 
-// Named are the fields of a name, one for each alias.
+// Named returns the fields of a name, one for each alias.
 func (s *Selection) Named(name string) (out []*Field) {
 	if s != nil {
 		for i := range s.Fields {
@@ -114,8 +114,8 @@ func (s *Selection) Named(name string) (out []*Field) {
 	return out
 }
 
-// At is the field that the executor is resolving, nil where that is not part of
-// the plan. It is a method of the root selection.
+// At returns the field that the executor is resolving, or nil if it is not part of the
+// plan. It is a method of the root selection.
 func (s *Selection) At(fc *graphql.FieldContext) *Field {
 	switch {
 	case fc == nil:
@@ -128,8 +128,8 @@ func (s *Selection) At(fc *graphql.FieldContext) *Field {
 	return s.At(fc.Parent).Of(fc.Object).Field(fc.Field.Alias)
 }
 
-// Of is what is selected where the field holds objects of a type, nil where it
-// holds none. A nil Field holds nothing.
+// Of returns the selection for objects of a type, or nil if the field does not hold
+// any. A nil Field holds nothing.
 func (f *Field) Of(typ string) *Selection {
 	if f != nil {
 		for i := range f.below {
@@ -141,8 +141,8 @@ func (f *Field) Of(typ string) *Selection {
 	return nil
 }
 
-// Below is what is selected where the field holds objects of one type, nil for
-// all others.
+// Below returns the selection if the field holds objects of one type, and nil
+// otherwise.
 func (f *Field) Below() *Selection {
 	if len(f.below) != 1 {
 		return nil

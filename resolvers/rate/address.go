@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The headers in which proxies say on whose behalf they ask.
+// The headers in which proxies name their clients.
 const (
 	forwardedForHeader = "X-Forwarded-For"
 	forwardedHeader    = "Forwarded" // RFC 7239
@@ -48,8 +48,8 @@ func (l *Limiter) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// lastOf returns the last address in a list that is no trusted proxy. What
-// cannot be read was not written by a trusted proxy: the hop after it counts.
+// lastOf returns the last address in a list that is no trusted proxy. An invalid entry
+// was not written by a trusted proxy, so the hop after it counts.
 func (l *Limiter) lastOf(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	last := peer
 	for _, list := range slices.Backward(lists) {
@@ -73,7 +73,7 @@ func (l *Limiter) lastOf(peer netip.Addr, lists []string, parse func(string) (ne
 	return last
 }
 
-// parseHop reads an address with or without a port, as proxies write it into
+// parseHop parses an address with or without a port, as proxies write it into
 // X-Forwarded-For.
 func parseHop(text string) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
@@ -87,7 +87,7 @@ func parseHop(text string) (netip.Addr, bool) {
 	return address.Unmap().WithZone(""), true
 }
 
-// parseElement reads the address of an element of Forwarded.
+// parseElement parses the address of an element of Forwarded.
 func parseElement(text string) (netip.Addr, bool) {
 	for pair := range strings.SplitSeq(text, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -101,8 +101,8 @@ func parseElement(text string) (netip.Addr, bool) {
 // networkBits is how much of an IPv6 address names a customer of a provider.
 const networkBits = 64
 
-// network is what limits go by: an IPv4 address, or the network of an IPv6
-// address, as whoever has one address of it has all.
+// network returns the unit to which limits apply: an IPv4 address, or the network of an
+// IPv6 address, all of whose addresses belong to one customer.
 func network(address netip.Addr) netip.Addr {
 	if !address.Is6() {
 		return address

@@ -5,8 +5,11 @@ import (
 	"time"
 )
 
-// burstTime is how long an empty bucket takes to fill.
+// burstTime is the time in which an empty bucket fills.
 const burstTime = 10 * time.Second
+
+// messageTime is the time in which a user's empty bucket of messages fills.
+const messageTime = time.Minute
 
 // pace is how fast buckets fill. Times are in nanoseconds. A bucket is the time
 // at which it is full again: a full one needs no memory, and none has to be
@@ -16,13 +19,9 @@ type pace struct {
 	burst int64 // until all are
 }
 
-func newPace(perSecond int) pace {
-	return pace{unit: max(int64(time.Second)/int64(perSecond), 1), burst: int64(burstTime)}
-}
-
-// take takes units from a bucket. Where there are too few it takes none and
-// returns after what time there are enough. An operation of more units than a
-// bucket holds waits until it is full, and leaves it in debt.
+// take takes units from a bucket. If there are too few it takes none and returns the
+// time until there are enough. An operation that costs more than a full bucket waits
+// until it is full, and leaves a debt.
 func (p pace) take(full, now int64, units int) (after int64, wait time.Duration) {
 	full = max(full, now)
 	needs := int64(units) * p.unit
@@ -32,7 +31,7 @@ func (p pace) take(full, now int64, units int) (after int64, wait time.Duration)
 	return full + needs, 0
 }
 
-// charge takes units that are spent already. The debt is bounded.
+// charge takes units that are already spent. The debt is bounded.
 func (p pace) charge(full, now int64, units int) (after int64) {
 	full = max(full, now)
 	return min(full+int64(units)*p.unit, max(full, now+2*p.burst))
@@ -44,7 +43,8 @@ const (
 	setSize  = 8
 )
 
-// buckets are those of many clients, each known by a hash of its name. They
+// buckets are those of many clients, each known by a hash of its name, or a number.
+// Nil ones have no limit. They
 // take the same memory however many clients there are. A client has its place
 // in one set. Where that has none left, the fullest bucket goes, with what was
 // taken from it.
@@ -62,6 +62,15 @@ type set struct {
 type slot struct {
 	client uint64
 	full   int64 // when the bucket is
+}
+
+// newBuckets returns buckets that fill with so many units in a period, nil for 0,
+// and are full after a burst.
+func newBuckets(units int, period, burst time.Duration) *buckets {
+	if units <= 0 {
+		return nil
+	}
+	return &buckets{pace: pace{unit: max(int64(period)/int64(units), 1), burst: int64(burst)}}
 }
 
 // of returns the slot of a client and its locked set.
@@ -83,6 +92,9 @@ func (b *buckets) of(client uint64) (*slot, *set) {
 }
 
 func (b *buckets) take(client uint64, now int64, units int) (wait time.Duration) {
+	if b == nil {
+		return 0
+	}
 	one, s := b.of(client)
 	defer s.mu.Unlock()
 	one.full, wait = b.pace.take(one.full, now, units)
@@ -90,6 +102,9 @@ func (b *buckets) take(client uint64, now int64, units int) (wait time.Duration)
 }
 
 func (b *buckets) charge(client uint64, now int64, units int) {
+	if b == nil {
+		return
+	}
 	one, s := b.of(client)
 	defer s.mu.Unlock()
 	one.full = b.pace.charge(one.full, now, units)

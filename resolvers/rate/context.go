@@ -2,11 +2,11 @@ package rate
 
 import "context"
 
-// Key is under which the context of a request holds its *Payer.
+// Key is the key of the *Payer in the context of a request.
 type Key struct{}
 
-// From returns who pays for a request, nil where nobody does.
-func From(ctx context.Context) *Payer {
+// FromContext returns the Payer of a request, or nil if there is none.
+func FromContext(ctx context.Context) *Payer {
 	p, _ := ctx.Value(Key{}).(*Payer)
 	return p
 }

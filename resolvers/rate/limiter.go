@@ -1,221 +1,201 @@
 package rate
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"math"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/storage"
 )
 
-// What requests cost besides the cost of their operations.
+// The price of requests besides the cost of their operations.
 const (
-	// PerRequest is the cost of a request, or of an operation on a WebSocket,
-	// before anything is known of it.
+	// PerRequest is the price of a request, or of an operation on a WebSocket, before
+	// it is parsed.
 	PerRequest = 10
-	// PerAction is the cost of a root field of a mutation.
+	// PerAction is the price of a root field of a mutation.
 	PerAction = 20
 )
 
-// Config tells how much is allowed, in units a second. A bucket holds ten times
-// as much. 0: no limit.
+// Config sets the limits, in units per second. A bucket holds ten times as much. 0: no
+// limit.
 type Config struct {
-	// PerUser is for a signed-in user.
+	// PerUser is the limit of a signed-in user.
 	PerUser int
-	// PerAddress is for all anonymous requests from one address, or from one
-	// /64 of IPv6.
+	// PerAddress is the limit of all anonymous requests from one address, or one /64 of
+	// IPv6.
 	PerAddress int
-	// PerSocket is for one WebSocket.
+	// PerSocket is the limit of one WebSocket.
 	PerSocket int
-	// TrustedProxies may say by X-Forwarded-For or Forwarded on whose behalf
-	// they ask.
+	// MessagesPerUser is the number of messages that a signed-in user may send per
+	// minute; a bucket holds those of one minute.
+	MessagesPerUser int
+	// TrustedProxies may name their clients by X-Forwarded-For or Forwarded.
 	TrustedProxies []netip.Prefix
-	// Logger hears of a proxy that is not trusted and limited; slog.Default()
-	// if nil.
+	// Logger logs once if an untrusted proxy is limited; slog.Default() if nil.
 	Logger *slog.Logger
-	// Registry takes the metrics. Nil: there are none.
+	// Registry registers the metrics. Nil: there are none.
 	Registry prometheus.Registerer
 }
 
 // Limiter limits requests. A nil *Limiter limits nothing. It is safe for
 // concurrent use.
 type Limiter struct {
-	users, addresses *buckets // nil: no limit
-	socket           *pace    // nil: no limit
-	proxies          []netip.Prefix
-	seed             maphash.Seed
-	since            time.Time
-	limited          *prometheus.CounterVec // may be nil
-	log              *slog.Logger
-	warn             sync.Once
+	users, addresses, sockets *buckets      // nil: no limit
+	messages                  *buckets      // of users
+	opened                    atomic.Uint64 // sockets
+	proxies                   []netip.Prefix
+	seed                      maphash.Seed
+	since                     time.Time
+	limited                   *prometheus.CounterVec
+	log                       *slog.Logger
+	warn                      sync.Once
 }
 
-// New returns a Limiter. It panics where its metrics are registered already.
+// New returns a Limiter. It panics if its metrics are registered already.
 func New(cfg Config) *Limiter {
-	l := &Limiter{proxies: cfg.TrustedProxies, seed: maphash.MakeSeed(), since: time.Now(), log: cfg.Logger}
-	if l.log == nil {
-		l.log = slog.Default()
+	l := &Limiter{
+		users:     newBuckets(cfg.PerUser, time.Second, burstTime),
+		addresses: newBuckets(cfg.PerAddress, time.Second, burstTime),
+		sockets:   newBuckets(cfg.PerSocket, time.Second, burstTime),
+		messages:  newBuckets(cfg.MessagesPerUser, messageTime, messageTime),
+		proxies:   cfg.TrustedProxies, seed: maphash.MakeSeed(), since: time.Now(), log: cmp.Or(cfg.Logger, slog.Default()),
 	}
-	if cfg.PerUser > 0 {
-		l.users = &buckets{pace: newPace(cfg.PerUser)}
-	}
-	if cfg.PerAddress > 0 {
-		l.addresses = &buckets{pace: newPace(cfg.PerAddress)}
-	}
-	if cfg.PerSocket > 0 {
-		l.socket = new(newPace(cfg.PerSocket))
-	}
-	if cfg.Registry != nil {
-		l.limited = prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ovation_rate_limited_total",
-			Help: "Requests and operations refused because a client asked for too much in a time, by whose bucket was empty: user, address or socket.",
-		}, []string{"by"})
-		cfg.Registry.MustRegister(l.limited)
-	}
+	l.limited = promauto.With(cfg.Registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "ovation_rate_limited_total",
+		Help: "Requests and operations refused because a client asked for too much in a time, by whose bucket was empty: user, address, socket or messages (of a user).",
+	}, []string{"by"})
 	return l
 }
 
-// Client is where a request comes from.
+// Client is the origin of a request.
 type Client struct {
 	// Address is an IPv4 address, the first one of a /64 of IPv6, or the zero
-	// value where it is not known.
+	// value if it is not known.
 	Address netip.Addr
-	// Proxied reports whether the request says that it was forwarded, by
-	// somebody who is not trusted.
+	// Proxied reports whether the request claims to be forwarded by an
+	// untrusted proxy.
 	Proxied bool
 }
 
-// Payer is who pays for a request. The zero value, and a nil *Payer, pays
-// whatever it costs.
-type Payer struct {
-	limiter *Limiter
+// Account is the bucket of one client. The zero value has no limit.
+type Account struct {
 	buckets *buckets
 	client  uint64
 	by      string // whose buckets they are
-	proxied bool
-	socket  *Socket
 }
 
-// Payer returns who pays for a user's requests: the user or, for the anonymous,
-// the address.
-func (l *Limiter) Payer(user storage.User, from Client, on *Socket) Payer {
+// NewSocket returns the account of a new WebSocket.
+func (l *Limiter) NewSocket() Account {
+	if l == nil {
+		return Account{}
+	}
+	return Account{l.sockets, l.opened.Add(1), "socket"}
+}
+
+// Payer pays for a request. The zero value and a nil *Payer pay any price.
+type Payer struct {
+	limiter  *Limiter
+	accounts [2]Account // of the socket, and of the user or address
+	from     Client
+}
+
+// Address is that of Client.
+func (p *Payer) Address() netip.Addr {
+	if p == nil {
+		return netip.Addr{}
+	}
+	return p.from.Address
+}
+
+// Payer returns the payer of a user's requests, besides their socket: the user or, for
+// anonymous users, the address.
+func (l *Limiter) Payer(user storage.User, from Client, on Account) Payer {
 	switch {
 	case l == nil:
 		return Payer{}
-	case !user.Anonymous():
-		p := Payer{limiter: l, buckets: l.users, by: "user", socket: on}
-		if l.users != nil {
-			p.client = maphash.String(l.seed, user.UserID) + 31*maphash.String(l.seed, user.Tenant)
-		}
-		return p
+	case user.Anonymous():
+		return Payer{l, [2]Account{on, {l.addresses, maphash.Comparable(l.seed, from.Address), "address"}}, from}
 	}
-	p := Payer{limiter: l, buckets: l.addresses, by: "address", proxied: from.Proxied, socket: on}
-	if l.addresses != nil {
-		p.client = maphash.Comparable(l.seed, from.Address)
-	}
-	return p
+	return Payer{l, [2]Account{on, {l.users, l.client(user), "user"}}, from}
 }
 
-// Take takes what something costs. Where that is more than there is it takes
-// nothing, and returns after what time there is enough.
+func (l *Limiter) client(user storage.User) uint64 {
+	return maphash.String(l.seed, user.UserID) + 31*maphash.String(l.seed, user.Tenant)
+}
+
+// TakeMessage takes one message from a user's bucket. If none is left it returns the
+// time until there is one.
+func (l *Limiter) TakeMessage(user storage.User) (wait time.Duration) {
+	if l == nil {
+		return 0
+	}
+	if wait = l.messages.take(l.client(user), l.now(), 1); wait > 0 {
+		l.limited.WithLabelValues("messages").Inc()
+	}
+	return wait
+}
+
+// Take takes units. If there are too few it takes none, and returns the time until
+// there are enough.
 func (p *Payer) Take(units int) (wait time.Duration) {
 	if p == nil || p.limiter == nil {
 		return 0
 	}
 	now := p.limiter.now()
-	if wait = p.socket.take(now, units); wait > 0 {
-		p.limiter.count("socket")
-		return wait
-	}
-	if p.buckets == nil {
-		return 0
-	}
-	if wait = p.buckets.take(p.client, now, units); wait > 0 {
-		p.socket.charge(now, -units)
-		p.limiter.count(p.by)
-		if p.proxied {
+	for i, from := range p.accounts {
+		if wait = from.buckets.take(from.client, now, units); wait == 0 {
+			continue
+		}
+		for _, paid := range p.accounts[:i] {
+			paid.buckets.charge(paid.client, now, -units)
+		}
+		p.limiter.limited.WithLabelValues(from.by).Inc()
+		if p.from.Proxied && from.by == "address" {
 			p.limiter.warn.Do(p.limiter.warnOfProxy)
 		}
+		return wait
 	}
-	return wait
+	return 0
 }
 
-// Charge takes what was spent already, as a debt where there is too little.
+// Charge takes units that are already spent, as a debt if there are too few.
 func (p *Payer) Charge(units int) {
 	if p == nil || p.limiter == nil {
 		return
 	}
 	now := p.limiter.now()
-	p.socket.charge(now, units)
-	if p.buckets != nil {
-		p.buckets.charge(p.client, now, units)
+	for _, from := range p.accounts {
+		from.buckets.charge(from.client, now, units)
 	}
-}
-
-// Socket is the bucket of a WebSocket. A nil *Socket has no limit.
-type Socket struct {
-	pace pace
-
-	mu   sync.Mutex
-	full int64 // when it is
-}
-
-// NewSocket returns the bucket of a new WebSocket.
-func (l *Limiter) NewSocket() *Socket {
-	if l == nil || l.socket == nil {
-		return nil
-	}
-	return &Socket{pace: *l.socket}
-}
-
-func (s *Socket) take(now int64, units int) (wait time.Duration) {
-	if s == nil {
-		return 0
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.full, wait = s.pace.take(s.full, now, units)
-	return wait
-}
-
-func (s *Socket) charge(now int64, units int) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.full = s.pace.charge(s.full, now, units)
 }
 
 func (l *Limiter) now() int64 { return int64(time.Since(l.since)) }
-
-func (l *Limiter) count(by string) {
-	if l.limited != nil {
-		l.limited.WithLabelValues(by).Inc()
-	}
-}
 
 func (l *Limiter) warnOfProxy() {
 	l.log.Warn("an anonymous request was refused by the rate limit of its address, and says that it was forwarded: if that address is a proxy of this site, name it by --trusted-proxies, or all of its clients share one limit")
 }
 
-// Error tells a client that it has to wait.
+// Error is the error for a client that has to wait.
 func Error(wait time.Duration) *gqlerror.Error {
 	extensions := Extensions(wait)
 	return &gqlerror.Error{
-		Message:    fmt.Sprintf("this is more than is allowed in a time; try again in %d s", extensions["retryAfter"]),
+		Message:    fmt.Sprintf("rate limit exceeded; try again in %d s", extensions["retryAfter"]),
 		Extensions: extensions,
 	}
 }
 
-// Extensions are those of an error for a client that has to wait.
+// Extensions returns the extensions of that error.
 func Extensions(wait time.Duration) map[string]any {
 	return map[string]any{"code": "RATE_LIMITED", "retryAfter": max(int(math.Ceil(wait.Seconds())), 1)}
 }

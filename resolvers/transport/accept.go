@@ -28,32 +28,7 @@ func negotiate(header http.Header) (media string, ok bool) {
 	case mediaGraphQL:
 		return mediaGraphQL, true
 	}
-	var graphQL, plain preference
-	for part := range strings.SplitSeq(accept, ",") {
-		media, parameters, err := mime.ParseMediaType(part)
-		if err != nil || !isUTF8(parameters) {
-			continue
-		}
-		quality := 1.0
-		if q, has := parameters["q"]; has {
-			if quality, err = strconv.ParseFloat(q, 64); err != nil {
-				continue
-			}
-		}
-		switch media {
-		case mediaGraphQL:
-			graphQL.say(exact, quality)
-		case mediaJSON:
-			plain.say(exact, quality)
-		case "application/*":
-			graphQL.say(anySubtype, quality)
-			plain.say(anySubtype, quality)
-		case "*/*":
-			graphQL.say(anything, quality)
-			plain.say(anything, quality)
-		}
-	}
-	switch {
+	switch graphQL, plain, _ := preferences(accept); {
 	case graphQL.quality <= 0 && plain.quality <= 0:
 		return "", false
 	case graphQL.quality > plain.quality, graphQL.quality == plain.quality && graphQL.by == exact:
@@ -65,19 +40,37 @@ func negotiate(header http.Header) (media string, ok bool) {
 // namesEvents reports whether an Accept header takes event streams by name.
 // Wildcards do not count: who knows what to do with a stream asks for it.
 func namesEvents(header http.Header) bool {
-	accept := strings.Join(header.Values("Accept"), ",")
-	if accept == "" {
-		return false
-	}
+	_, _, events := preferences(strings.Join(header.Values("Accept"), ","))
+	return events.quality > 0
+}
+
+// preferences are what an Accept header says of each kind of response.
+func preferences(accept string) (graphQL, plain, events preference) {
 	for part := range strings.SplitSeq(accept, ",") {
 		media, parameters, err := mime.ParseMediaType(part)
-		if err != nil || media != mediaEvents || !isUTF8(parameters) {
+		if err != nil || !isUTF8(parameters) {
 			continue
 		}
 		quality, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
-		return err == nil && quality > 0
+		if err != nil {
+			continue
+		}
+		switch media {
+		case mediaGraphQL:
+			graphQL.say(exact, quality)
+		case mediaJSON:
+			plain.say(exact, quality)
+		case mediaEvents:
+			events.say(exact, quality)
+		case "application/*":
+			graphQL.say(anySubtype, quality)
+			plain.say(anySubtype, quality)
+		case "*/*":
+			graphQL.say(anything, quality)
+			plain.say(anything, quality)
+		}
 	}
-	return false
+	return graphQL, plain, events
 }
 
 // How closely a media range names a type. The closest one counts.

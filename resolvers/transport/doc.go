@@ -1,45 +1,50 @@
-// Package transport is GraphQL over connections: what stands between them and
-// the executor. HTTP is the transport for POST and GET, with one response or,
-// as Server-Sent Events, with many; WebSocket is the one for graphql-transport-ws.
-// Streams bound the connections that stay open and close them at the end.
-// Handler goes around the whole GraphQL server and answers for cross-origin
-// requests, the viewer, the log and the metrics.
+// Package transport serves GraphQL over connections, between net/http and the
+// executor. HTTP is the transport for POST and GET, with a single response or, as
+// Server-Sent Events, a stream of them; WebSocket is the transport for
+// graphql-transport-ws. Streams bounds the open connections and closes them at
+// shutdown. Handler wraps the GraphQL server and handles cross-origin requests,
+// authentication, the log and the metrics.
 //
 // # Invariants
 //
-//   - Every answer is a GraphQL response, whatever was sent: errors without
-//     data where nothing was executed, each with one of the codes below.
+//   - Every response is a GraphQL response, whatever was sent: errors without data if
+//     nothing was executed, each with one of the codes below:
 //     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
-//   - Nothing of a request is executed that a web page of another origin can
-//     send unasked, but queries: no form, no text body, no mutation by GET, no
-//     WebSocket. TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
+//   - Requests that a web page of another origin can send without a preflight execute
+//     only queries: no form, no text body, no mutation by GET, no WebSocket:
+//     TestRequestsThatAreRefused, TestHandshakesThatAreRefused.
+//   - In development, pages of this machine may call the API; they authenticate by
+//     tokens, unless their origin is allowed by name. A rejected page receives the
+//     reason, and no part of its request is executed: TestPagesInDevelopment,
+//     TestSocketsOfPagesInDevelopment. The log names each rejected origin once:
+//     TestRefusedOriginsAreLogged.
 //   - Bounded: a body of MaxBodyBytes, JSON of maxJSONDepth levels, metrics
-//     of maxOperations operation names. TestRequestsThatAreRefused,
+//     of maxOperations operation names: TestRequestsThatAreRefused,
 //     TestOperationNamesAreBounded.
-//   - Streams are bounded, in all, for a user, and before they say whose they
-//     are, and nobody is kept out by those who say nothing:
-//     TestStreamsAreBounded, TestSocketsThatNeverInitialise. A share is reserved
-//     for signed-in users, and anonymous ones of one address have a bound of
-//     their own: TestAnonymousSocketsLeaveRoomForUsers, TestOneAddressTakesNoShare.
-//   - Who sends what is no message, or nothing, or takes nothing, or whose
-//     token expires, is closed with the protocol's code or cut off, and
-//     disturbs nobody: TestCloseCodes, TestFramesThatAreNone,
-//     TestHugeMessagesAreNotKept, TestAReaderThatStopsReading,
-//     TestATokenThatExpiresEndsItsStreams, TestAKeyThatIsRemovedEndsItsStreams.
-//     Messages may come in pieces: TestFramesInPieces.
-//   - A subscriber costs little: a goroutine for each WebSocket, none for a
-//     subscription with nothing to tell. TestSubscriptionsAtRestHaveNoGoroutine
-//     in package resolvers, TestSubscribersAreCheap in cmd/ovation.
-//   - When the server stops, every client is told, and what was under way is
-//     answered: TestAServerThatStopsTellsAll.
-//   - A panic shows the client an id and the log its stack:
+//   - Streams are bounded in total, per user, and before authentication; clients that
+//     never authenticate do not block others: TestStreamsAreBounded,
+//     TestSocketsThatNeverInitialise. A share is reserved for signed-in users, and
+//     anonymous ones of one address have a separate bound:
+//     TestAnonymousSocketsLeaveRoomForUsers, TestOneAddressTakesNoShare.
+//   - A client that sends invalid messages, nothing, or stops reading, or whose token
+//     expires, is closed with the code of the protocol or disconnected, without
+//     affecting others: TestCloseCodes, TestFramesThatAreNone, TestHugeMessagesAreNotKept,
+//     TestAReaderThatStopsReading, TestATokenThatExpiresEndsItsStreams,
+//     TestAKeyThatIsRemovedEndsItsStreams. Messages may be fragmented:
+//     TestFramesInPieces.
+//   - A subscriber is cheap: one goroutine per WebSocket, none for an idle
+//     subscription: TestSubscriptionsAtRestHaveNoGoroutine in package resolvers,
+//     TestSubscribersAreCheap in cmd/ovation.
+//   - At shutdown every client is notified, and requests in progress are answered:
+//     TestAServerThatStopsTellsAll.
+//   - After a panic the client receives an id, and the log has the stack under it:
 //     TestAPanicShowsNothingButAnID, TestAPanicEndsOneOperation.
 //
-// This package knows resolvers/viewer, resolvers/rate, resolvers/persisted and storage's words.
+// This package imports resolvers/viewer, resolvers/rate, resolvers/rows,
+// resolvers/persisted and storage.
 package transport
 
-// The codes in extensions.code that requests can meet before they are
-// executed.
+// The values of extensions.code for requests that fail before execution.
 const (
 	codeUnauthenticated = "UNAUTHENTICATED"
 	codeBadUserInput    = "BAD_USER_INPUT"
@@ -49,5 +54,5 @@ const (
 	codeInternal        = "INTERNAL"
 )
 
-// codeOK stands in the log and the metrics for an answer without errors.
+// codeOK is the code of a response without errors in the log and the metrics.
 const codeOK = "OK"

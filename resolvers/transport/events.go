@@ -16,14 +16,14 @@ func (h HTTP) takesEvents(r *http.Request) bool {
 	return h.Streams != nil && r.Method != http.MethodHead && namesEvents(r.Header)
 }
 
-// stream answers with an event stream, or with an error's status where there is
-// no room for it. What is wrong with the operation is an event: a browser shows
-// its page nothing of an answer with an error's status.
+// stream answers with an event stream, or with an error status if there are too many.
+// An invalid operation is reported by an event, because browsers hide the body of
+// responses with an error status from the page.
 func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor, operation *graphql.OperationContext, errs gqlerror.List) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	rec := recordOf(ctx)
-	entered, refused := h.Streams.begin(kindEvents, rec.User, rec.client.Address, func(ending) { cancel() })
+	entered, refused := h.Streams.begin(kindEvents, rec.User, rec.client.Address, func(closeReason) { cancel() })
 	if refused != nil {
 		refused.writeTo(w, r)
 		return
@@ -54,12 +54,12 @@ func (h HTTP) stream(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 	}
 }
 
-// follow sends the events of a subscription, and comments while there are
-// none. A stream that the server ends is not complete: its client comes back.
+// follow sends the events of a subscription, and comments in between. A stream that the
+// server ends has no complete event, so that its client reconnects.
 func (h HTTP) follow(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, out *eventStream) {
 	rec := recordOf(ctx)
-	rec.metrics.watching(1)
-	defer rec.metrics.watching(-1)
+	rec.Metrics.inFlight.Dec()
+	defer rec.Metrics.inFlight.Inc()
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -90,8 +90,7 @@ func (h HTTP) follow(ctx context.Context, exec graphql.GraphExecutor, operation 
 	}
 }
 
-// eventStream is an answer that is a stream of events. It is safe for
-// concurrent use.
+// eventStream is a response that streams events. It is safe for concurrent use.
 type eventStream struct {
 	mu       sync.Mutex
 	w        http.ResponseWriter
@@ -104,14 +103,14 @@ func (s *eventStream) open() {
 	header := s.w.Header()
 	header.Set("Content-Type", mediaEvents+"; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // nginx would keep events back
+	header.Set("X-Accel-Buffering", "no") // otherwise nginx would buffer events
 	header.Set("X-Content-Type-Options", "nosniff")
-	_ = s.control.SetReadDeadline(time.Time{}) // of the request, which has been read; a writer without deadlines is as good
+	_ = s.control.SetReadDeadline(time.Time{}) // of the request, which has been read; a writer without deadlines is fine
 	s.w.WriteHeader(http.StatusOK)
-	s.write([]byte(":\n\n")) // a comment, so that the client knows it is heard
+	s.write([]byte(":\n\n")) // a comment, so that the client sees the connection open
 }
 
-// next sends a response. It returns false where the client is gone.
+// next sends a response. It returns false if the client has disconnected.
 func (s *eventStream) next(rec *record, response *graphql.Response) bool {
 	if len(response.Errors) > 0 && rec.code == "" {
 		rec.code = firstCode(response.Errors)
@@ -119,13 +118,12 @@ func (s *eventStream) next(rec *record, response *graphql.Response) bool {
 	text := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(text)
 	text.WriteString("event: next\ndata: ")
-	encode(text, response) // on one line, as JSON is
+	encode(text, response) // JSON on one line
 	text.WriteString("\n\n")
 	return s.write(text.Bytes())
 }
 
-// complete sends that there are no more responses. Browsers pass over an event
-// without data.
+// complete announces the end of the stream. Browsers ignore events without data.
 func (s *eventStream) complete() bool { return s.write([]byte("event: complete\ndata:\n\n")) }
 
 // last sends the only response.
@@ -136,7 +134,7 @@ func (s *eventStream) last(rec *record, response *graphql.Response) bool {
 func (s *eventStream) write(text []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.patience)) // a writer without deadlines is as good
+	_ = s.control.SetWriteDeadline(time.Now().Add(s.patience)) // a writer without deadlines is fine
 	_, err := s.w.Write(text)
 	if err == nil {
 		err = s.control.Flush()

@@ -1,37 +1,37 @@
 package transport
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"ovation/resolvers/rate"
 	"ovation/resolvers/viewer"
 )
 
-// Config says how a Handler treats requests.
+// Config configures a Handler.
 type Config struct {
-	// Auth tells the viewers. Nil: everybody is anonymous.
+	// Auth authenticates viewers. Nil: all requests are anonymous.
 	Auth *viewer.Authenticator
-	// Logger takes a line for each request that is answered with an error, and
-	// with AccessLog for every other. Nil: slog.Default().
+	// API is an API other than GraphQL, with its own authentication. Nil: GraphQL.
+	API API
+	// Logger logs each request that is answered with an error and, with AccessLog, all
+	// others. Nil: slog.Default().
 	Logger    *slog.Logger
 	AccessLog bool
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Limiter limits how much a client may ask. Nil: nothing does.
+	// Limiter limits the rate of requests. Nil: no limits.
 	Limiter *rate.Limiter
-	// AllowedOrigins are the origins whose web pages may ask, as browsers
-	// name them ("https://app.example.com"), or "*" for all. None: pages of
-	// the server's own origin alone. Each passes CheckOrigin.
-	AllowedOrigins []string
+	// Origins decides which web origins may send requests. Nil: only the server's own.
+	Origins *Origins
 }
 
-// Serve answers each request by the first transport that supports it; the last
-// one supports all, as HTTP does. Handler goes around it.
+// Serve answers each request with the first transport that supports it; the last one,
+// HTTP, supports all. Wrap it in Handler.
 func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		supports := func(t graphql.Transport) bool { return t.Supports(r) }
@@ -39,70 +39,79 @@ func Serve(exec graphql.GraphExecutor, by ...graphql.Transport) http.Handler {
 	})
 }
 
-// Handler goes around a GraphQL server: it answers for cross-origin requests,
-// refuses those whose token is not good (401), puts the viewer into the
-// context, logs it in one line, measures it, and answers for
-// panics.
+// Handler wraps a GraphQL server or another API. It handles cross-origin requests,
+// rejects invalid tokens (401), puts the viewer into the context, logs and measures each
+// request, and recovers panics.
 func Handler(next http.Handler, cfg Config) http.Handler {
-	h := &handler{next: next, auth: cfg.Auth, log: cfg.Logger, access: cfg.AccessLog, metrics: cfg.Metrics, limiter: cfg.Limiter}
-	if h.log == nil {
-		h.log = slog.Default()
-	}
-	if len(cfg.AllowedOrigins) == 0 {
+	cfg.Logger, cfg.Metrics = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.Metrics, unmeasured)
+	h := &handler{cfg, next}
+	if cfg.Origins == nil {
 		return h
 	}
-	return newOrigins(cfg.AllowedOrigins, h)
+	return &crossOrigin{cfg.Origins, h}
 }
 
 type handler struct {
-	next    http.Handler
-	auth    *viewer.Authenticator
-	log     *slog.Logger
-	access  bool
-	metrics *Metrics
-	limiter *rate.Limiter
+	Config
+
+	next http.Handler
 }
 
-// request is the context of a request, and what is written in reply.
+// request is the context of a request, with its record and response writer.
 type request struct {
-	recorded
+	recordContext
 
 	out countingWriter
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	known := record{
-		Identity: viewer.Identity{User: viewer.From(r.Context())}, log: h.log, access: h.access, metrics: h.metrics, auth: h.auth,
-		limiter: h.limiter, client: h.limiter.ClientOf(r),
-	}
-	q := &request{recorded{graphql.StartOperationTrace(r.Context()), known}, countingWriter{ResponseWriter: w}}
+	known := record{Identity: viewer.Identity{User: viewer.FromContext(r.Context())}, Config: &h.Config, client: h.Limiter.ClientOf(r)}
+	q := &request{recordContext{graphql.StartOperationTrace(r.Context()), known}, countingWriter{ResponseWriter: w}}
 	q.begin()
 	r = r.WithContext(q)                                                                                   //nolint:contextcheck // q is one of the request
 	defer func() { q.record.end(q, slog.Int("status", q.out.status), slog.Int64("bytes", q.out.bytes)) }() //nolint:contextcheck // as above
 	defer answerPanic(&q.out, r)
 	var denied error
-	if h.auth != nil {
+	if h.API != nil || h.Auth != nil {
 		var is viewer.Identity
-		if is, denied = h.auth.Authenticate(r); denied == nil {
+		if is, denied = h.authenticate(r); denied == nil {
 			q.record.Identity = is
-			q.Context = viewer.With(q.Context, is.User) // nobody has asked it for anything yet
+			q.Context = is.NewContext(q.Context) // nobody has asked it for anything yet
 		}
 	}
-	q.record.payer = h.limiter.Payer(q.record.User, q.record.client, nil)
+	q.record.payer = h.Limiter.Payer(q.record.User, q.record.client, rate.Account{})
 	if wait := q.record.payer.Take(rate.PerRequest); wait > 0 {
-		respondWithout(&q.out, r, &graphql.Response{Errors: gqlerror.List{rate.Error(wait)}})
+		writeLimited(&q.out, r, wait)
 		return
 	}
 	if denied != nil {
-		q.out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		if h.API == nil {
+			q.out.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		}
 		WriteError(&q.out, r, http.StatusUnauthorized, codeUnauthenticated, denied.Error())
 		return
 	}
 	h.next.ServeHTTP(&q.out, r)
 }
 
-// answerPanic is deferred around whatever may panic. The client gets an id,
-// the log the id and the stack.
+// authenticate returns the identity of a request. Development headers are rejected on
+// requests of web pages from origins that are not explicitly allowed.
+func (h *handler) authenticate(r *http.Request) (viewer.Identity, error) {
+	if h.API != nil {
+		return h.API.Authenticate(r)
+	}
+	if r.Header.Get("Origin") == "" {
+		return h.Auth.Authenticate(r)
+	}
+	var distrusted *viewer.Error
+	if viewer.HasDevHeaders(r.Header) {
+		distrusted = h.Origins.distrust(h.Auth, r)
+	}
+	return h.Auth.Credentials(r.Context(), r.Header, distrusted)
+}
+
+// answerPanic must be deferred. The client receives an id, under which the log has the
+// stack.
 func answerPanic(w http.ResponseWriter, r *http.Request) {
 	value := recover()
 	switch value {
@@ -113,12 +122,12 @@ func answerPanic(w http.ResponseWriter, r *http.Request) {
 	}
 	message := recordOf(r.Context()).panicked(r.Context(), value)
 	if out, ok := w.(*countingWriter); ok && out.status != 0 {
-		panic(http.ErrAbortHandler) // an answer is half out: cut the connection
+		panic(http.ErrAbortHandler) // part of the response is sent: abort the connection
 	}
 	WriteError(w, r, http.StatusInternalServerError, codeInternal, message)
 }
 
-// countingWriter knows what was written through it.
+// countingWriter counts the bytes written through it.
 type countingWriter struct {
 	http.ResponseWriter
 
@@ -145,7 +154,7 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush lets a stream of events out.
+// Flush flushes the events of a stream.
 func (w *countingWriter) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }

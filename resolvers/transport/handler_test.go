@@ -216,8 +216,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 	post := func(s *server, origin string) answer { return s.post(t, query("{__typename}"), "Origin", origin) }
 	off := newServer(t, transport.Config{})
-	some := newServer(t, transport.Config{AllowedOrigins: []string{"http://localhost:3000", friend}})
-	all := newServer(t, transport.Config{AllowedOrigins: []string{"*"}})
+	some := newServer(t, transport.Config{Origins: origins("http://localhost:3000", friend)})
+	all := newServer(t, transport.Config{Origins: origins("*")})
 	tests := map[string]struct {
 		got    answer
 		status int

@@ -35,7 +35,7 @@ type root struct{ graph.ResolverRoot }
 type (
 	queries       struct{ graph.QueryResolver }
 	mutations     struct{ graph.MutationResolver }
-	subscriptions struct{}
+	subscriptions struct{ graph.SubscriptionResolver }
 )
 
 func (root) Query() graph.QueryResolver               { return queries{} }
@@ -56,7 +56,7 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 		return nil, &gqlerror.Error{Message: "no such thing", Extensions: map[string]any{"code": "NOT_FOUND"}}
 	}
 	return &storage.Interactive{
-		Subject:   storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: biz, BizID: bizID},
+		Subject:   storage.Subject{Tenant: viewer.FromContext(ctx).Tenant, Biz: biz, BizID: bizID},
 		Freshness: storage.Live,
 	}, nil
 }
@@ -69,7 +69,7 @@ func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.S
 		return nil, &gqlerror.Error{Message: "one subject, please", Extensions: map[string]any{"code": "BAD_USER_INPUT"}}
 	}
 	one := &storage.Interactive{
-		Subject:   storage.Subject{Tenant: viewer.From(ctx).Tenant, Biz: subjects[0].Biz, BizID: subjects[0].BizID},
+		Subject:   storage.Subject{Tenant: viewer.FromContext(ctx).Tenant, Biz: subjects[0].Biz, BizID: subjects[0].BizID},
 		Freshness: storage.Live,
 	}
 	switch one.Biz {
@@ -107,7 +107,7 @@ func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.S
 var tellings sync.Map
 
 func (queries) Viewer(ctx context.Context) (*storage.User, error) {
-	if user := viewer.From(ctx); !user.Anonymous() {
+	if user := viewer.FromContext(ctx); !user.Anonymous() {
 		return &user, nil
 	}
 	return nil, nil //nolint:nilnil // null is the answer

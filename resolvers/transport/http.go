@@ -7,16 +7,15 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// HTTP answers an operation with one response, as the GraphQL over HTTP
-// specification says: POST with a JSON body, and GET for queries. To whom takes
-// text/event-stream it answers a subscription with an event for each response
-// (the distinct connections mode of graphql-sse), and whatever else is asked
-// where nothing else is taken.
+// HTTP answers an operation with one response, as specified by GraphQL over HTTP: POST
+// with a JSON body, and GET for queries. If the client accepts text/event-stream,
+// subscriptions are answered by a stream of events (the distinct connections mode of
+// graphql-sse), and other operations too if it accepts nothing else.
 //
-// It takes every request, so that none is left without a GraphQL answer: add it
+// HTTP supports every request, so that none is left without a GraphQL response: add it
 // after all other transports.
 type HTTP struct {
-	// Streams bound the event streams. Nil: there are none.
+	// Streams limits event streams. Nil: there are none.
 	Streams *Streams
 }
 
@@ -34,25 +33,25 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 		return
 	}
 	operation, errs := exec.CreateOperationContext(r.Context(), params)
-	recordOf(r.Context()).see(operation, params)
+	recordOf(r.Context()).setOperation(operation, params)
 	_, plain := negotiate(r.Header)
 	subscription := errs == nil && operation.Operation.Operation == ast.Subscription
 	mutation := errs == nil && operation.Operation.Operation == ast.Mutation
 	switch {
 	case mutation && r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations need POST")
+		WriteError(w, r, http.StatusMethodNotAllowed, codeBadUserInput, "mutations must be sent by POST")
 	case errs != nil && firstCode(errs) == codeRateLimited:
-		respondWithout(w, r, &graphql.Response{Errors: errs}) // of an event stream too: none has begun
+		respondWithout(w, r, &graphql.Response{Errors: errs}) // also for an event stream, as none has begun
 	case (subscription || !plain) && h.takesEvents(r):
 		h.stream(w, r, exec, operation, errs)
 	case errs != nil:
-		// Not by way of exec.DispatchError: what goes around responses would
-		// take the operation for one that is executed.
+		// Not by exec.DispatchError, because the middleware would treat the operation
+		// as executed.
 		respondWithout(w, r, &graphql.Response{Errors: coded(errs)})
 	case subscription:
 		WriteError(w, r, http.StatusBadRequest, codeBadUserInput,
-			"subscriptions are not answered by a plain request: use a WebSocket (graphql-transport-ws) or Server-Sent Events (Accept: text/event-stream)")
+			"subscriptions need a WebSocket (graphql-transport-ws) or Server-Sent Events (Accept: text/event-stream)")
 	default:
 		run(r.Context(), exec, operation, func(response *graphql.Response) bool {
 			if len(response.Data) == 0 {
@@ -66,7 +65,7 @@ func (h HTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecu
 	}
 }
 
-// read reads the operation that a request asks for.
+// read parses the operation of a request.
 func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
 	_, accepted := negotiate(r.Header)
 	accepted = accepted || h.takesEvents(r)
@@ -76,7 +75,7 @@ func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, 
 		return nil, refuse(http.StatusMethodNotAllowed, "send operations by POST, or queries by GET")
 	}
 	if !accepted {
-		return nil, refuse(http.StatusNotAcceptable, "the answer comes as %s, %s or %s; the Accept header takes none of them", mediaGraphQL, mediaJSON, mediaEvents)
+		return nil, refuse(http.StatusNotAcceptable, "the Accept header allows none of the media types of a response: %s, %s, %s", mediaGraphQL, mediaJSON, mediaEvents)
 	}
 	start := graphql.Now()
 	var params *graphql.RawParams
@@ -97,7 +96,7 @@ func (h HTTP) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, 
 // respondWithout answers a request of which nothing was executed.
 func respondWithout(w http.ResponseWriter, r *http.Request, response *graphql.Response) {
 	if len(response.Errors) == 0 {
-		response = failure(codeInternal, "there is no answer")
+		response = failure(codeInternal, "the server has no response to this request")
 	}
 	media, _ := negotiate(r.Header)
 	respond(w, r, statusOf(firstCode(response.Errors), media), response)

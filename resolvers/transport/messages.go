@@ -8,18 +8,17 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// subprotocol is the one WebSocket protocol spoken here.
+// subprotocol is the supported WebSocket subprotocol.
 const subprotocol = "graphql-transport-ws"
 
 const (
-	// maxMessageRead is the longest message of a client, in bytes.
+	// maxMessageRead is the maximum length of a client's message, in bytes.
 	maxMessageRead = 64 << 10
-	// maxIDBytes is the longest id of an operation.
+	// maxIDBytes is the maximum length of an operation's id.
 	maxIDBytes = 128
-	// maxReasonBytes is what a close frame has room for.
+	// maxReasonBytes is the maximum length of the reason in a close frame.
 	maxReasonBytes = 123
 )
 
@@ -47,34 +46,34 @@ const (
 	closeInternal         websocket.StatusCode = 4500
 )
 
-// The endings whose words clients may know.
+// Reasons whose wording clients may rely on.
 var (
-	initTimeout  = ending{closeInitTimeout, "Connection initialisation timeout"}
-	unauthorized = ending{closeUnauthorized, "Unauthorized"}
-	tooManyInits = ending{closeTooManyInits, "Too many initialisation requests"}
-	otherTongue  = ending{closeSubprotocol, "Subprotocol not acceptable: speak " + subprotocol}
-	expired      = ending{closeForbidden, "Forbidden: the token has expired"}
-	revoked      = ending{closeForbidden, "Forbidden: the key that signed the token has been withdrawn"}
-	goingAway    = ending{websocket.StatusGoingAway, "the server is stopping; connect again"}
+	initTimeout    = closeReason{closeInitTimeout, "Connection initialisation timeout"}
+	unauthorized   = closeReason{closeUnauthorized, "Unauthorized"}
+	tooManyInits   = closeReason{closeTooManyInits, "Too many initialisation requests"}
+	badSubprotocol = closeReason{closeSubprotocol, "Subprotocol not acceptable: speak " + subprotocol}
+	expired        = closeReason{closeForbidden, "Forbidden: the token has expired"}
+	revoked        = closeReason{closeForbidden, "Forbidden: the token, or the key that signed it, has been revoked"}
+	goingAway      = closeReason{websocket.StatusGoingAway, "the server is stopping; connect again"}
 )
 
-// The endings that no client is told.
+// Reasons that are logged but never sent to a client.
 var (
-	left = ending{code: 0, reason: "the client closed it"}
-	lost = ending{code: 0, reason: "the client is gone, or does not read, or does not answer"}
+	closedByClient = closeReason{code: 0, reason: "the client closed it"}
+	connectionLost = closeReason{code: 0, reason: "the client is gone, or does not read, or does not answer"}
 )
 
-// ending is why a stream ends, as a WebSocket is told.
-type ending struct {
+// closeReason is why a stream ends: the code and text of the close frame.
+type closeReason struct {
 	code   websocket.StatusCode
 	reason string
 }
 
-// amiss is the ending for a message that is none.
-func amiss(reason string) *ending { return &ending{closeBadMessage, reason} }
+// protocolError is the close reason for an invalid message.
+func protocolError(reason string) *closeReason { return &closeReason{closeBadMessage, reason} }
 
-// fitting is the reason cut to what a close frame has room for.
-func (e ending) fitting() string {
+// fitting returns the reason, truncated to the length of a close frame.
+func (e closeReason) fitting() string {
 	if len(e.reason) <= maxReasonBytes {
 		return e.reason
 	}
@@ -85,34 +84,47 @@ func (e ending) fitting() string {
 	return e.reason[:cut] + "…"
 }
 
-// message is what a client says.
+// message is a message of a client.
 type message struct {
 	kind    string
-	id      string // "" where there is none
+	id      string // "" if absent
 	payload json.RawMessage
 }
 
-// readMessage reads a message. What is none has an ending.
-func readMessage(text []byte) (message, *ending) {
-	var kind, id *string
+// readMessage parses a message. An invalid one has a close reason.
+func readMessage(text []byte) (message, *closeReason) {
 	var m message
-	if refused := bounded("the message", text); refused != nil {
-		return m, amiss(refused.message)
-	}
 	if text = bytes.TrimLeft(text, " \t\r\n"); len(text) == 0 || text[0] != '{' {
-		return m, amiss("the message must be a JSON object")
+		return m, protocolError("the message must be a JSON object")
 	}
-	refused := object("the message", text, map[string]any{"type": &kind, "id": &id, "payload": &m.payload})
+	typed := false
+	s := newScanner("the message", text)
+	s.members(func(name string) bool {
+		switch name {
+		case "type":
+			typed = s.peek() == '"'
+			m.kind = s.stringOrNull(name)
+		case "id":
+			m.id = s.stringOrNull(name)
+		case "payload":
+			s.space()
+			from := s.at
+			if s.value(); !s.amiss {
+				m.payload = bytes.Clone(text[from:s.at]) // the buffer is reused
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	refused := s.done()
 	switch {
 	case refused != nil:
-		return m, amiss(refused.message)
-	case kind == nil:
-		return m, amiss(`"type" is missing`)
-	case id != nil && len(*id) > maxIDBytes:
-		return m, amiss(`"id" is too long`)
-	}
-	if m.kind = *kind; id != nil {
-		m.id = *id
+		return m, protocolError(refused.message)
+	case !typed:
+		return m, protocolError(`"type" is missing`)
+	case len(m.id) > maxIDBytes:
+		return m, protocolError(`"id" is too long`)
 	}
 	if bytes.Equal(m.payload, []byte("null")) {
 		m.payload = nil
@@ -120,47 +132,46 @@ func readMessage(text []byte) (message, *ending) {
 	switch m.kind {
 	case typeInit, typePing, typePong:
 		if m.payload != nil && m.payload[0] != '{' {
-			return m, amiss(`"payload" must be an object`)
+			return m, protocolError(`"payload" must be an object`)
 		}
 	case typeSubscribe, typeComplete:
 		if m.id == "" {
-			return m, amiss(`"id" is missing`)
+			return m, protocolError(`"id" is missing`)
 		}
 	default:
-		return m, amiss("there is no such type of message for a server")
+		return m, protocolError("clients do not send messages of this type, or there is no such type")
 	}
 	return m, nil
 }
 
-// params are the operation in the payload of a subscribe message.
-func (m message) params() (*graphql.RawParams, *ending) {
+// params returns the operation in the payload of a subscribe message.
+func (m message) params() (*graphql.RawParams, *closeReason) {
 	if len(m.payload) == 0 || m.payload[0] != '{' {
-		return nil, amiss(`"payload" must be an object with the member "query"`)
+		return nil, protocolError(`"payload" must be an object with the member "query"`)
 	}
 	params, refused := members("the payload", m.payload)
 	if refused != nil {
-		return nil, amiss(refused.message)
+		return nil, protocolError(refused.message)
 	}
 	return params, nil
 }
 
-// credentials are the headers of a request that say who asks, from the payload
-// of connection_init.
-func (m message) credentials() (http.Header, *ending) {
+// credentials returns the payload of connection_init as the headers of a request.
+func (m message) credentials() (http.Header, *closeReason) {
 	header := http.Header{}
 	if m.payload == nil {
 		return header, nil
 	}
-	var payload map[string]any
-	if refused := decode("the payload", m.payload, &payload); refused != nil {
-		return nil, amiss(refused.message)
+	payload, refused := readObject("the payload", "payload", m.payload)
+	if refused != nil {
+		return nil, protocolError(refused.message)
 	}
 	for name, value := range payload {
 		switch name := http.CanonicalHeaderKey(name); name {
 		case "Authorization", "X-Ovation-User", "X-Ovation-Tenant":
 			text, isText := value.(string)
 			if !isText {
-				return nil, amiss(name + " must be a string")
+				return nil, protocolError(name + " must be a string")
 			}
 			header.Add(name, text)
 		}
@@ -168,42 +179,20 @@ func (m message) credentials() (http.Header, *ending) {
 	return header, nil
 }
 
-// envelope begins a message to the client. What encodes the payload follows,
-// then a brace.
-func envelope(out *bytes.Buffer, kind, id string) {
-	out.WriteString(`{"type":"`)
-	out.WriteString(kind)
-	if out.WriteByte('"'); id != "" {
+// writeMessage writes a message to the client, with the id and the payload that are not
+// empty.
+func writeMessage(out *bytes.Buffer, kind, id string, payload any) {
+	out.WriteString(`{"type":"` + kind + `"`)
+	if id != "" {
 		member(out, "id", id)
 	}
-}
-
-// emptyMessage writes a message without a payload.
-func emptyMessage(out *bytes.Buffer, kind, id string) {
-	envelope(out, kind, id)
-	out.WriteByte('}')
-}
-
-// pongMessage writes the answer to a ping, with its payload if it has one.
-func pongMessage(out *bytes.Buffer, payload json.RawMessage) {
-	envelope(out, typePong, "")
-	if payload != nil {
+	switch payload := payload.(type) {
+	case nil:
+	case *graphql.Response:
+		out.WriteString(`,"payload":`)
+		encode(out, payload)
+	default:
 		member(out, "payload", payload)
 	}
-	out.WriteByte('}')
-}
-
-// errorsMessage writes the message that an operation was refused.
-func errorsMessage(out *bytes.Buffer, id string, errs gqlerror.List) {
-	envelope(out, typeError, id)
-	member(out, "payload", errs)
-	out.WriteByte('}')
-}
-
-// nextMessage writes the message with a response.
-func nextMessage(out *bytes.Buffer, id string, response *graphql.Response) {
-	envelope(out, typeNext, id)
-	out.WriteString(`,"payload":`)
-	encode(out, response)
 	out.WriteByte('}')
 }

@@ -36,10 +36,10 @@ func FuzzMessages(f *testing.F) {
 			return
 		}
 		for _, write := range []func(*bytes.Buffer){
-			func(out *bytes.Buffer) { pongMessage(out, m.payload) },
-			func(out *bytes.Buffer) { emptyMessage(out, typeComplete, m.id) },
-			func(out *bytes.Buffer) { errorsMessage(out, m.id, gqlerror.List{{Message: m.id}}) },
-			func(out *bytes.Buffer) { nextMessage(out, m.id, &graphql.Response{Data: []byte(`{}`)}) },
+			func(out *bytes.Buffer) { writeMessage(out, typePong, "", m.payload) },
+			func(out *bytes.Buffer) { writeMessage(out, typeComplete, m.id, nil) },
+			func(out *bytes.Buffer) { writeMessage(out, typeError, m.id, gqlerror.List{{Message: m.id}}) },
+			func(out *bytes.Buffer) { writeMessage(out, typeNext, m.id, &graphql.Response{Data: []byte(`{}`)}) },
 		} {
 			var out bytes.Buffer
 			if write(&out); !json.Valid(out.Bytes()) || bytes.ContainsAny(out.Bytes(), "\n\r") {
@@ -51,7 +51,7 @@ func FuzzMessages(f *testing.F) {
 
 func TestReasonsFitIntoCloseFrames(t *testing.T) {
 	for _, reason := range []string{"", "short", strings.Repeat("x", 123), strings.Repeat("x", 124), strings.Repeat("é", 100), strings.Repeat("😀", 100)} {
-		got := ending{reason: reason}.fitting()
+		got := closeReason{reason: reason}.fitting()
 		if len(got) > maxReasonBytes || !utf8.ValidString(got) || len(reason) <= maxReasonBytes && got != reason || len(reason) > maxReasonBytes && len(got) < maxReasonBytes-4 {
 			t.Errorf("%q becomes %q", reason, got)
 		}

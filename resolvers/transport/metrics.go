@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -25,24 +26,17 @@ const (
 	other   = "other"   // all that came when there were maxOperations
 )
 
-// Metrics measures requests. A nil *Metrics measures nothing.
+// unmeasured takes what nobody reads.
+var unmeasured = NewMetrics(nil)
+
+// Metrics measures requests.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	inFlight prometheus.Gauge
+	inFlight prometheus.Gauge // a subscription that has begun is not counted
 
 	mu    sync.Mutex
-	names map[string]*series // at most maxOperations
-
-	unnamed, invalid, other *series
-}
-
-// series are the collectors of one operation.
-type series struct {
-	label   string
-	used    time.Time                     // last
-	answers map[string]prometheus.Counter // by code
-	seconds prometheus.Observer
+	names *simplelru.LRU[string, time.Time] // when each was used last
 }
 
 // NewMetrics registers the collectors of requests. It panics where they are
@@ -63,98 +57,46 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ovation_graphql_requests_in_flight",
 			Help: "Requests being answered.",
 		}),
-		names: map[string]*series{},
 	}
-	m.unnamed, m.invalid, m.other = newSeries(unnamed), newSeries(invalid), newSeries(other)
+	m.names, _ = simplelru.NewLRU[string, time.Time](maxOperations, nil) // it fails for a size below 1 alone
 	return m
 }
 
-// watching counts a request that has become a subscription, and is not counted
-// among those being answered for as long.
-func (m *Metrics) watching(by float64) {
-	if m != nil {
-		m.inFlight.Sub(by)
-	}
-}
-
-func (m *Metrics) begin() {
-	if m != nil {
-		m.inFlight.Inc()
-	}
-}
-
 func (m *Metrics) end(rec *record, took time.Duration) {
-	if m == nil {
-		return
-	}
 	m.inFlight.Dec()
 	if rec.kind == kindWebSocket {
 		return // what is asked on it is measured
 	}
-	answers, seconds := m.of(rec, rec.kind != string(ast.Subscription)) // how long somebody watched is no response time
-	answers.Inc()
-	if seconds != nil {
-		seconds.Observe(took.Seconds())
+	label := invalid
+	if !rec.invalid {
+		label = m.label(rec.operation)
+	}
+	m.requests.WithLabelValues(label, rec.code).Inc()
+	if rec.kind != string(ast.Subscription) { // how long somebody watched is no response time
+		m.seconds.WithLabelValues(label).Observe(took.Seconds())
 	}
 }
 
-// of returns the collectors of a request, and nil where its time is not wanted.
-func (m *Metrics) of(rec *record, timed bool) (answers prometheus.Counter, seconds prometheus.Observer) {
+// label is the label of an operation: its name while there is room for it. It makes
+// room by dropping the name that was used least recently, with its series, if that
+// was long ago.
+func (m *Metrics) label(operation string) string {
+	if operation == "" {
+		return unnamed
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.invalid
-	if !rec.invalid {
-		s = m.series(rec.operation)
-	}
-	if answers = s.answers[rec.code]; answers == nil {
-		answers = m.requests.WithLabelValues(s.label, rec.code)
-		s.answers[rec.code] = answers
-	}
-	if !timed {
-		return answers, nil
-	}
-	if s.seconds == nil {
-		s.seconds = m.seconds.WithLabelValues(s.label)
-	}
-	return answers, s.seconds
-}
-
-// series are those of an operation's name while there is room for it.
-func (m *Metrics) series(operation string) *series {
-	if operation == "" {
-		return m.unnamed
-	}
 	now := time.Now()
-	s := m.names[operation]
-	if s == nil {
-		if len(m.names) >= maxOperations && !m.forget(now) {
-			return m.other
-		}
-		s = newSeries(strings.Clone(operation)) // it is a part of a document
-		m.names[s.label] = s
-	}
-	s.used = now
-	return s
-}
-
-func newSeries(label string) *series {
-	return &series{label: label, answers: map[string]prometheus.Counter{}}
-}
-
-// forget makes room for a name by dropping the one that was used least
-// recently, with its series, if that was long ago.
-func (m *Metrics) forget(now time.Time) bool {
-	oldest := ""
-	for name, s := range m.names {
-		if oldest == "" || s.used.Before(m.names[oldest].used) {
-			oldest = name
+	operation = strings.Clone(operation) // it is a part of a document
+	if !m.names.Contains(operation) {
+		if oldest, used, _ := m.names.GetOldest(); m.names.Len() == maxOperations {
+			if now.Sub(used) < forgetAfter {
+				return other
+			}
+			m.requests.DeletePartialMatch(prometheus.Labels{"operation": oldest})
+			m.seconds.DeletePartialMatch(prometheus.Labels{"operation": oldest})
 		}
 	}
-	if now.Sub(m.names[oldest].used) < forgetAfter {
-		return false
-	}
-	delete(m.names, oldest)
-	m.requests.DeletePartialMatch(prometheus.Labels{"operation": oldest})
-	m.seconds.DeletePartialMatch(prometheus.Labels{"operation": oldest})
-	return true
+	m.names.Add(operation, now) // and drops the oldest where there are too many
+	return operation
 }

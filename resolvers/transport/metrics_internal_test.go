@@ -12,7 +12,7 @@ import (
 func TestNamesThatNobodyUsesMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMetrics(prometheus.NewRegistry())
-		label := func(operation string) string { return m.series(operation).label }
+		label := m.label
 		label("Feed")
 		for i := range maxOperations {
 			label(fmt.Sprint("Q", i))
@@ -29,8 +29,8 @@ func TestNamesThatNobodyUsesMakeRoom(t *testing.T) {
 		if got := label("Feed"); got != "Feed" {
 			t.Errorf("a name in use is %q", got)
 		}
-		if len(m.names) != maxOperations {
-			t.Errorf("%d names are remembered", len(m.names))
+		if n := m.names.Len(); n != maxOperations {
+			t.Errorf("%d names are remembered", n)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -13,17 +12,17 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// operation is one of a socket that goes on. While a subscription has nothing to
-// tell, it has no goroutine (see Park).
+// operation is a running operation of a socket. A subscription that waits for events
+// has no goroutine (see Park).
 type operation struct {
 	s      *socket
 	id     string
 	ctx    context.Context
 	cancel context.CancelFunc
 	rec    *record
-	ended  chan struct{} // closed when nothing of it is left
+	ended  chan struct{} // closed when the operation has ended
 
-	// Of the goroutine that executes it.
+	// Used only by the goroutine that executes the operation.
 	responses graphql.ResponseHandler // of a subscription
 	parking   parking
 	sent      int
@@ -34,8 +33,8 @@ type operation struct {
 	settled      bool // the client has completed it, or is about to learn that it is over
 }
 
-// begin begins an operation.
-func (s *socket) begin(said message) *ending {
+// begin starts an operation.
+func (s *socket) begin(said message) *closeReason {
 	if s.ctx == nil {
 		return &unauthorized
 	}
@@ -47,23 +46,23 @@ func (s *socket) begin(said message) *ending {
 	earlier := s.operations[said.id]
 	if earlier != nil && !earlier.settled {
 		s.mu.Unlock()
-		return &ending{closeSubscriberExists, fmt.Sprintf("Subscriber for %s already exists", said.id)}
+		return &closeReason{closeSubscriberExists, fmt.Sprintf("Subscriber for %s already exists", said.id)}
 	}
 	s.mu.Unlock()
 	if earlier != nil {
-		<-earlier.ended // what it still sends must not be taken for this one's
+		<-earlier.ended // its remaining messages must not be mistaken for this operation's
 	}
 	o := &operation{s: s, id: said.id, ended: make(chan struct{})}
 	if !s.add(o) {
-		response := failure(codeLimitExceeded, fmt.Sprintf("this connection has %d operations, which is the most at the same time", s.streams.opts.MaxPerSocket))
-		s.send(func(out *bytes.Buffer) { errorsMessage(out, o.id, response.Errors) })
+		response := failure(codeLimitExceeded, fmt.Sprintf("this connection runs %d operations, the most allowed at the same time; complete one first", s.streams.opts.MaxPerSocket))
+		s.send(typeError, o.id, response.Errors)
 		return nil
 	}
 	go o.start(params) // finish waits for it
 	return nil
 }
 
-// add makes room for an operation, unless there is none.
+// add registers an operation, unless there are too many.
 func (s *socket) add(o *operation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +70,7 @@ func (s *socket) add(o *operation) bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	measured := &recorded{context.WithValue(ctx, parkingKey{}, &o.parking), s.rec}
+	measured := &recordContext{context.WithValue(ctx, parkingKey{}, &o.parking), s.rec}
 	measured.begin()
 	o.rec, o.ctx, o.cancel = &measured.record, graphql.StartOperationTrace(measured), cancel
 	s.operations[o.id] = o
@@ -79,8 +78,8 @@ func (s *socket) add(o *operation) bool {
 	return true
 }
 
-// complete ends an operation that the client wants no more of. One that is over
-// already, or never was, is no fault: messages may cross.
+// complete ends an operation at the client's request. An unknown id is not an error:
+// messages may cross.
 func (s *socket) complete(id string) {
 	s.mu.Lock()
 	o := s.operations[id]
@@ -102,25 +101,25 @@ func (o *operation) start(params *graphql.RawParams) {
 	}
 }
 
-// prepare executes a query or a mutation, and begins a subscription. It returns
-// whether there is more to come.
+// prepare executes a query or a mutation, or starts a subscription. It reports whether
+// there is more to come.
 func (o *operation) prepare(params *graphql.RawParams) bool {
-	defer rescue(o.ctx, o.give)
+	defer rescue(o.ctx, o.deliver)
 	if wait := o.rec.payer.Take(rate.PerRequest); wait > 0 {
-		o.rec.see(nil, params)
-		o.give(&graphql.Response{Errors: gqlerror.List{rate.Error(wait)}})
+		o.rec.setOperation(nil, params)
+		o.deliver(&graphql.Response{Errors: gqlerror.List{rate.Error(wait)}})
 		return false
 	}
 	operation, errs := o.s.exec.CreateOperationContext(o.ctx, params)
-	o.rec.see(operation, params)
+	o.rec.setOperation(operation, params)
 	switch {
 	case errs != nil:
-		o.give(&graphql.Response{Errors: errs})
+		o.deliver(&graphql.Response{Errors: errs})
 	case operation.Operation.Operation != ast.Subscription:
-		run(o.ctx, o.s.exec, operation, o.give)
+		run(o.ctx, o.s.exec, operation, o.deliver)
 	default:
 		if refused := o.s.watches(o); refused != nil {
-			o.give(failure(refused.code, refused.message))
+			o.deliver(failure(refused.code, refused.message))
 			return false
 		}
 		o.responses, o.ctx = o.s.exec.DispatchOperation(o.ctx, operation)
@@ -129,13 +128,12 @@ func (o *operation) prepare(params *graphql.RawParams) bool {
 	return false
 }
 
-// watches makes room for a subscription, unless there is none. It is not waited
-// for when the server stops.
+// watches reserves a subscription. Close does not wait for it.
 func (s *socket) watches(o *operation) *refusal {
 	if refused := s.stream.subscribe(); refused != nil {
 		return refused
 	}
-	o.rec.metrics.watching(1)
+	o.rec.Metrics.inFlight.Dec()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.subscription = true
@@ -145,32 +143,32 @@ func (s *socket) watches(o *operation) *refusal {
 	return nil
 }
 
-// follow sends the responses of a subscription. When there is none for now it
-// leaves, to be called again.
+// follow sends the responses of a subscription. When there are none for now it returns,
+// to be called again.
 func (o *operation) follow() {
-	if !o.tell() {
+	if !o.sendNext() {
 		o.finish()
 	}
 }
 
-// tell sends what there is to send. It returns whether more is to come; then
-// nothing here may touch the operation any more.
-func (o *operation) tell() bool {
-	defer rescue(o.ctx, o.give)
+// sendNext sends all available responses. It reports whether more are to come; if so,
+// the caller must not touch the operation any more.
+func (o *operation) sendNext() bool {
+	defer rescue(o.ctx, o.deliver)
 	for {
 		response := o.responses(o.ctx)
 		switch {
 		case response == parked:
 			o.parking.await(func() { go o.follow() })
 			return true
-		case response == nil, !o.give(response), len(response.Data) == 0:
+		case response == nil, !o.deliver(response), len(response.Data) == 0:
 			return false
 		}
 	}
 }
 
-// give sends a response. It returns false where no other is wanted.
-func (o *operation) give(response *graphql.Response) bool {
+// deliver sends a response. It returns false if no further response is wanted.
+func (o *operation) deliver(response *graphql.Response) bool {
 	if o.ctx.Err() != nil {
 		return false
 	}
@@ -180,20 +178,20 @@ func (o *operation) give(response *graphql.Response) bool {
 	if len(response.Data) == 0 {
 		o.refused = true
 		if o.settle() {
-			o.s.send(func(out *bytes.Buffer) { errorsMessage(out, o.id, coded(response.Errors)) })
+			o.s.send(typeError, o.id, coded(response.Errors))
 		}
 		return false
 	}
 	o.sent++
-	if o.subscription { // which it knows by now
+	if o.subscription { // known by now
 		o.s.streams.metrics.responses.Inc()
 	}
-	return o.s.send(func(out *bytes.Buffer) { nextMessage(out, o.id, response) })
+	return o.s.send(typeNext, o.id, response)
 }
 
-// settle notes that the client is about to learn that the operation is over, and
-// may use its id again. It returns false where the client does not want to
-// know.
+// settle records that the client is about to learn that the operation is over, after
+// which it may reuse the id. It returns false if the client has completed the operation
+// itself.
 func (o *operation) settle() bool {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -202,18 +200,18 @@ func (o *operation) settle() bool {
 	return !settled
 }
 
-// finish tells the client that the operation is complete, if it is to know, and
-// leaves nothing of it.
+// finish tells the client that the operation is complete, unless it knows, and frees
+// its resources.
 func (o *operation) finish() {
 	s := o.s
 	defer s.running.Done()
 	if !o.refused && o.ctx.Err() == nil && o.settle() {
-		s.send(func(out *bytes.Buffer) { emptyMessage(out, typeComplete, o.id) })
+		s.send(typeComplete, o.id, nil)
 	}
 	o.cancel()
 	if o.subscription {
 		s.stream.unsubscribe()
-		o.rec.metrics.watching(-1)
+		o.rec.Metrics.inFlight.Inc()
 	}
 	o.rec.end(o.ctx, slog.Int("responses", o.sent))
 	s.mu.Lock()

@@ -2,10 +2,8 @@ package transport
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -20,19 +18,19 @@ import (
 )
 
 const (
-	// MaxBodyBytes is the longest body of a request.
+	// MaxBodyBytes is the maximum length of a request's body.
 	MaxBodyBytes = 1 << 20
-	// maxJSONDepth is how deep lists and objects may nest in a body, and in
-	// the variables and extensions of a URL.
+	// maxJSONDepth is the maximum nesting of lists and objects in a body, and in the
+	// variables and extensions of a URL.
 	maxJSONDepth = 64
-	// maxJSONValues is how many values there may be. A page of 100 subjects
-	// has some hundred.
+	// maxJSONValues is the maximum number of values. A page of 100 subjects has a few
+	// hundred.
 	maxJSONValues = 10_000
-	// keptBytes is the longest buffer that is kept for the next request.
+	// keptBytes is the maximum size of a buffer that is reused.
 	keptBytes = 64 << 10
 )
 
-// refusal is an answer to a request that is not executed.
+// refusal is the response to a request that is not executed.
 type refusal struct {
 	status  int
 	code    string
@@ -43,7 +41,7 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status, codeBadUserInput, fmt.Sprintf(format, args...)}
 }
 
-// writeTo answers a request that may be sent again in a second.
+// writeTo writes the response. The client may retry after a second.
 func (refused *refusal) writeTo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	WriteError(w, r, refused.status, refused.code, refused.message)
@@ -58,13 +56,13 @@ func release(buffer *bytes.Buffer) {
 	}
 }
 
-// readPost reads the operation from the body of a POST.
+// readPost parses the operation in the body of a POST.
 func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
 	if refused := checkContentType(r.Header.Get("Content-Type")); refused != nil {
 		return nil, refused
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, refuse(http.StatusUnsupportedMediaType, "the body must be sent as it is, without a Content-Encoding")
+		return nil, refuse(http.StatusUnsupportedMediaType, "compressed bodies are not supported: send it without a Content-Encoding")
 	}
 	if r.ContentLength > MaxBodyBytes {
 		return nil, tooLong()
@@ -82,7 +80,7 @@ func readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refu
 }
 
 func checkContentType(value string) *refusal {
-	if value == mediaJSON { // as most clients send it
+	if value == mediaJSON { // the usual case
 		return nil
 	}
 	media, parameters, err := mime.ParseMediaType(value)
@@ -109,7 +107,7 @@ func unread(err error) *refusal {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return refuse(http.StatusRequestTimeout, "the body did not arrive in time")
 	}
-	return refuse(http.StatusBadRequest, "the body did not arrive whole")
+	return refuse(http.StatusBadRequest, "the body was cut off")
 }
 
 func parse(body []byte) (*graphql.RawParams, *refusal) {
@@ -125,77 +123,41 @@ func parse(body []byte) (*graphql.RawParams, *refusal) {
 	return members("the body", body)
 }
 
-// members reads the members of the object that asks for an operation. The text
-// begins with a brace.
+// members parses the members of the request object.
 func members(what string, text []byte) (*graphql.RawParams, *refusal) {
-	if params := scan(text); params != nil {
-		return params, nil
-	}
-	return decodeMembers(what, text)
-}
-
-// decodeMembers is members for whatever scan leaves to it.
-func decodeMembers(what string, text []byte) (*graphql.RawParams, *refusal) {
-	if refused := bounded(what, text); refused != nil {
-		return nil, refused
-	}
-	var query *string
-	var params graphql.RawParams
-	refused := object(what, text, map[string]any{
-		"query": &query, "operationName": &params.OperationName, "variables": &params.Variables, "extensions": &params.Extensions,
+	params, query := new(graphql.RawParams), false
+	s := newScanner(what, text)
+	s.members(func(name string) bool {
+		switch name {
+		case "query":
+			query = s.peek() == '"'
+			params.Query = s.stringOrNull(name)
+		case "operationName":
+			params.OperationName = s.stringOrNull(name)
+		case "variables":
+			params.Variables = s.objectOrNull(name, s.variable)
+		case "extensions":
+			params.Extensions = s.objectOrNull(name, s.value)
+		default:
+			return false
+		}
+		return true
 	})
-	switch {
-	case refused != nil:
-		return nil, refused
-	case query != nil:
-		params.Query = *query
-	case !namesDocument(&params):
-		return nil, refuse(http.StatusBadRequest, `"query" is missing`)
+	refused := s.done()
+	if refused == nil && !query && !namesDocument(params) {
+		refused = refuse(http.StatusBadRequest, `"query" is missing`)
 	}
-	return &params, nil
+	return params, refused
 }
 
-// namesDocument reports whether a request names its document by a hash, and so
-// may come without its text.
+// namesDocument reports whether a request identifies its document by a hash, so that it
+// may lack the text.
 func namesDocument(params *graphql.RawParams) bool {
 	_, has := params.Extensions[persisted.Extension]
 	return has
 }
 
-// object reads those members of an object that are named, each into its place.
-// Names are exact, as JSON has it; other members are passed over.
-func object(what string, text []byte, into map[string]any) *refusal {
-	decoder := newDecoder(text)
-	_, err := decoder.Token() // the brace
-	for err == nil && decoder.More() {
-		var name json.Token
-		if name, err = decoder.Token(); err != nil {
-			break
-		}
-		key, _ := name.(string)
-		target, ours := into[key]
-		switch {
-		case !ours:
-			target = new(json.RawMessage)
-		case target == nil:
-			return refuse(http.StatusBadRequest, "%q is in %s more than once", key, what)
-		default:
-			into[key] = nil
-		}
-		if err = decoder.Decode(target); err != nil && ours {
-			return undecoded(what, key, err)
-		}
-	}
-	if err == nil {
-		_, err = decoder.Token() // the other brace
-	}
-	if err != nil {
-		return undecoded(what, "", err)
-	}
-	return ended(what, decoder)
-}
-
-// readGet reads the operation from the URL of a GET.
+// readGet parses the operation in the URL of a GET.
 func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -212,7 +174,8 @@ func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
 	for name, into := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
 		if text := values.Get(name); text != "" {
-			if refused := decode(name, []byte(text), into); refused != nil {
+			var refused *refusal
+			if *into, refused = readObject(name, name, []byte(text)); refused != nil {
 				return nil, refused
 			}
 		}
@@ -223,91 +186,9 @@ func readGet(r *http.Request) (*graphql.RawParams, *refusal) {
 	return params, nil
 }
 
-// decode reads one JSON value and nothing after it. What is wrong with it is
-// told without a word of the text itself.
-func decode(what string, text []byte, into any) *refusal {
-	if refused := bounded(what, text); refused != nil {
-		return refused
-	}
-	decoder := newDecoder(text)
-	if err := decoder.Decode(into); err != nil {
-		return undecoded(what, what, err)
-	}
-	return ended(what, decoder)
-}
-
-func newDecoder(text []byte) *json.Decoder {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // a float64 would lose digits of large integers
-	return decoder
-}
-
-func ended(what string, decoder *json.Decoder) *refusal {
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return refuse(http.StatusBadRequest, "%s goes on after the JSON has ended, at byte %d", what, decoder.InputOffset())
-	}
-	return nil
-}
-
-// undecoded tells what is wrong with a member, or with the text around them
-// where member is empty.
-func undecoded(what, member string, err error) *refusal {
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return refuse(http.StatusBadRequest, "%s is not valid JSON: %s, at byte %d", what, syntax.Error(), syntax.Offset)
-	}
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		switch member {
-		case "query", "operationName", "type", "id":
-			return refuse(http.StatusBadRequest, "%q must be a string", member)
-		case "variables", "extensions":
-			return refuse(http.StatusBadRequest, "%q must be an object or null", member)
-		}
-	}
-	return refuse(http.StatusBadRequest, "%s is not valid JSON: it ends too early", what)
-}
-
-// bounded refuses text whose decoding could take much more memory than the
-// text itself: every list, object and entry costs some hundred bytes.
-func bounded(what string, text []byte) *refusal {
-	if !utf8.Valid(text) {
-		return refuse(http.StatusBadRequest, "%s is not valid UTF-8", what)
-	}
-	depth, values := measure(text)
-	switch {
-	case depth > maxJSONDepth:
-		return &refusal{
-			http.StatusBadRequest, codeLimitExceeded,
-			fmt.Sprintf("%s nests lists and objects %d levels deep; at most %d are allowed", what, depth, maxJSONDepth),
-		}
-	case values > maxJSONValues:
-		return &refusal{
-			http.StatusBadRequest, codeLimitExceeded,
-			fmt.Sprintf("%s holds more than %d values", what, maxJSONValues),
-		}
-	}
-	return nil
-}
-
-// measure returns how deep lists and objects nest and about how many values
-// there are. It need not be right about text that is not JSON.
-func measure(text []byte) (deepest, values int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-			values++
-		case c == '}' || c == ']':
-			depth--
-		case c == ',':
-			values++
-		}
-	}
-	return deepest, values
+// readObject parses a text that is a JSON object or null.
+func readObject(what, name string, text []byte) (map[string]any, *refusal) {
+	s := newScanner(what, text)
+	object := s.objectOrNull(name, s.value)
+	return object, s.done()
 }

@@ -17,44 +17,39 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// maxNameBytes is how much of an operation's name the log and the metrics
-// take.
+// maxNameBytes is the maximum length of operation names in the log and the metrics.
 const maxNameBytes = 64
 
-// kindWebSocket is the kind of a request that opened a WebSocket. Each
-// operation on it has a record of its own.
+// kindWebSocket is the kind of a request that opens a WebSocket. Each operation on it
+// has a record of its own.
 const kindWebSocket = "websocket"
 
 type recordKey struct{}
 
-// record is what is known of a request or, on a WebSocket, of an operation,
-// for its line in the log. It belongs to the goroutine that serves it.
+// record is what the log and the metrics report of a request or, on a WebSocket, of an
+// operation. It is used by the goroutine that serves it.
 type record struct {
 	viewer.Identity
+	*Config
 
 	start     time.Time
-	log       *slog.Logger
-	access    bool // it is logged even without an error
-	metrics   *Metrics
-	auth      *viewer.Authenticator // nil: everybody is anonymous
-	limiter   *rate.Limiter         // may be nil
 	client    rate.Client
 	payer     rate.Payer
-	operation string // its name, at most maxNameBytes of it
+	operation string // at most maxNameBytes of the name
 	invalid   bool   // the document was rejected
 	kind      string
 	code      string // of the first error
 }
 
-// recorded is a context with a record in it.
-type recorded struct {
+// recordContext is a context that carries a record.
+type recordContext struct {
 	context.Context
 
 	record record
 }
 
 // Value implements context.Context.
-func (c *recorded) Value(key any) any {
+func (c *recordContext) Value(key any) any {
 	switch key {
 	case recordKey{}:
 		return &c.record
@@ -64,32 +59,32 @@ func (c *recorded) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// begin begins to measure what the record is of. Call its end.
-func (c *recorded) begin() {
+// begin starts the measurement. Call end to finish it.
+func (c *recordContext) begin() {
 	c.record.start = time.Now()
-	c.record.metrics.begin()
+	c.record.Metrics.inFlight.Inc()
 }
 
-// recordOf is the record of a request, or one that nobody reads where no
-// Handler goes around the server.
+// recordOf returns the record of a request, or an unused one without a Handler.
 func recordOf(ctx context.Context) *record {
 	if rec, ok := ctx.Value(recordKey{}).(*record); ok {
 		return rec
 	}
-	return &record{log: slog.Default(), Identity: viewer.Identity{User: viewer.From(ctx)}}
+	return &record{Config: &Config{Logger: slog.Default(), Metrics: unmeasured}, Identity: viewer.Identity{User: viewer.FromContext(ctx)}}
 }
 
-// end measures, and writes the line if there is an error or an access log.
+// end updates the metrics, and logs the request if it has an error or the access log is
+// on.
 func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 	took := time.Since(rec.start)
 	if rec.code == "" {
 		rec.code = codeOK
 	}
-	rec.metrics.end(rec, took)
-	if !rec.access && rec.code == codeOK || !rec.log.Enabled(ctx, slog.LevelInfo) {
+	rec.Metrics.end(rec, took)
+	if !rec.AccessLog && rec.code == codeOK || !rec.Logger.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	rec.log.LogAttrs(ctx, slog.LevelInfo, "request", append([]slog.Attr{
+	rec.Logger.LogAttrs(ctx, slog.LevelInfo, "request", append([]slog.Attr{
 		slog.String("operation", rec.operation),
 		slog.String("kind", rec.kind),
 		slog.String("user", rec.User.UserID),
@@ -99,9 +94,9 @@ func (rec *record) end(ctx context.Context, more ...slog.Attr) {
 	}, more...)...)
 }
 
-// see notes what is asked, of a refused document as far as it can be told. A
-// name is one by the rules of GraphQL.
-func (rec *record) see(operation *graphql.OperationContext, params *graphql.RawParams) {
+// setOperation records the name and kind of the operation, as far as known for a
+// rejected document. Names are valid GraphQL names.
+func (rec *record) setOperation(operation *graphql.OperationContext, params *graphql.RawParams) {
 	var name string
 	if operation != nil && operation.Operation != nil {
 		name, rec.kind = operation.Operation.Name, string(operation.Operation.Operation)
@@ -112,8 +107,8 @@ func (rec *record) see(operation *graphql.OperationContext, params *graphql.RawP
 	rec.operation = name[:min(len(name), maxNameBytes)]
 }
 
-// firstOperation is the name and kind of the operation that a document begins
-// with, empty where it begins with something else.
+// firstOperation returns the name and kind of the operation at the start of a document,
+// or "" if there is something else.
 func firstOperation(document string) (name, kind string) {
 	tokens := lexer.New(&ast.Source{Input: document})
 	token, err := tokens.ReadToken()
@@ -135,11 +130,11 @@ func firstOperation(document string) (name, kind string) {
 	return name, kind
 }
 
-// panicked logs a panic and returns what its client is told: an id, under
-// which the log has the stack.
+// panicked logs a panic and returns the message for the client: an id, under which the
+// log has the stack.
 func (rec *record) panicked(ctx context.Context, value any) string {
 	id := uuid.NewString()
-	rec.log.ErrorContext(ctx, "panic while answering a request",
+	rec.Logger.ErrorContext(ctx, "panic while answering a request",
 		"id", id, "error", fmt.Sprint(value), "stack", string(debug.Stack()))
-	return "something went wrong on our side; the log has it under " + id
+	return "internal error; the server's log has it under " + id
 }

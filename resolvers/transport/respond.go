@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -16,14 +17,14 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// How many errors of one document are told, and how much of each: they repeat
-// parts of the document, which is the client's to choose.
+// Limits of the errors of one document, as they quote parts of it, which the client
+// controls.
 const (
 	maxRequestErrors = 20
 	maxMessageBytes  = 500
 )
 
-// The values of headers, which every response shares. Nobody changes them.
+// Header values shared by all responses. They are never modified.
 var (
 	headerJSON    = []string{mediaJSON + "; charset=utf-8"}
 	headerGraphQL = []string{mediaGraphQL + "; charset=utf-8"}
@@ -31,13 +32,29 @@ var (
 	headerNoSniff = []string{"nosniff"}
 )
 
-// WriteError answers a request with one GraphQL error and no data. The media
-// type is the one the client accepts, application/json where it accepts none.
+// WriteError answers a request with one GraphQL error and no data, in the media type
+// that the client accepts, or else application/json. An API with its own format writes
+// the error itself.
 func WriteError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	if rec := recordOf(r.Context()); rec.API != nil {
+		rec.code = code
+		rec.API.WriteError(w, r, code, message)
+		return
+	}
 	respond(w, r, status, failure(code, message))
 }
 
-// failure is a response that says why there is no other.
+// writeLimited tells a client to wait before its next request.
+func writeLimited(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+	err := rate.Error(wait)
+	if recordOf(r.Context()).API != nil {
+		WriteError(w, r, http.StatusTooManyRequests, codeRateLimited, err.Message)
+		return
+	}
+	respondWithout(w, r, &graphql.Response{Errors: gqlerror.List{err}})
+}
+
+// failure is a response that consists of one error.
 func failure(code, message string) *graphql.Response {
 	extensions := map[string]any{"code": code}
 	if code == codeRateLimited {
@@ -65,12 +82,11 @@ func respond(w http.ResponseWriter, r *http.Request, status int, response *graph
 		header["Retry-After"] = []string{strconv.Itoa(rate.RetryAfter(response.Errors[0]))}
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the client may be gone
+	_, _ = w.Write(body.Bytes()) // the client may have disconnected
 }
 
-// encode writes a response as JSON. Data goes out as it is: the executor has
-// encoded it, and encoding it once more would read through all of it for
-// nothing.
+// encode writes a response as JSON. Data is copied as it is: the executor has encoded
+// it, and encoding it again would only parse all of it once more.
 func encode(body *bytes.Buffer, response *graphql.Response) {
 	body.WriteByte('{')
 	if len(response.Errors) > 0 {
@@ -87,15 +103,15 @@ func encode(body *bytes.Buffer, response *graphql.Response) {
 	body.WriteByte('}')
 }
 
-// separate writes a comma, but at the beginning of an object.
+// separate writes a comma, except at the start of an object.
 func separate(body *bytes.Buffer) {
 	if text := body.Bytes(); text[len(text)-1] != '{' {
 		body.WriteByte(',')
 	}
 }
 
-// member writes a member of an object. Its values are made by this
-// program; one that cannot be encoded is a fault that the recovery answers.
+// member writes a member of an object. Values come from this program; a value that
+// cannot be encoded is a bug, and panics.
 func member(body *bytes.Buffer, name string, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -107,7 +123,7 @@ func member(body *bytes.Buffer, name string, value any) {
 	body.Write(text)
 }
 
-// firstCode is what the log and the metrics say of a response.
+// firstCode returns the code that the log and the metrics report for a response.
 func firstCode(errs gqlerror.List) string {
 	if len(errs) == 0 {
 		return codeOK
@@ -118,8 +134,7 @@ func firstCode(errs gqlerror.List) string {
 	return codeInternal
 }
 
-// coded gives errors that were found before execution their codes, and cuts
-// off what is too much of them.
+// coded adds codes to errors found before execution, and truncates them.
 func coded(errs gqlerror.List) gqlerror.List {
 	errs = errs[:min(len(errs), maxRequestErrors)]
 	for _, err := range errs {
@@ -134,26 +149,20 @@ func coded(errs gqlerror.List) gqlerror.List {
 	return errs
 }
 
-// statusOf is the status of a response without data. What is wrong with a
-// document or its variables is told with 200 to clients of mediaJSON, which
-// could not tell a GraphQL server's 400 from a proxy's.
+// statusOf returns the status of a response without data. For mediaJSON, invalid
+// documents and variables get status 200, because such clients cannot distinguish a 400
+// of a GraphQL server from a proxy's.
 func statusOf(code, media string) int {
-	switch code {
-	case persisted.CodeNotFound:
-		return http.StatusOK // a step of the protocol; some clients look at nothing else
-	case codeBadUserInput, codeLimitExceeded:
-		if media == mediaJSON {
-			return http.StatusOK
-		}
-		return http.StatusBadRequest
-	case codeUnauthenticated:
-		return http.StatusUnauthorized
-	case codeRateLimited:
-		return http.StatusTooManyRequests
-	case codeUnavailable:
-		return http.StatusServiceUnavailable
-	case codeInternal:
-		return http.StatusInternalServerError
+	if (code == codeBadUserInput || code == codeLimitExceeded) && media == mediaJSON {
+		return http.StatusOK
 	}
-	return http.StatusBadRequest
+	return cmp.Or(statuses[code], http.StatusBadRequest)
+}
+
+var statuses = map[string]int{
+	persisted.CodeNotFound: http.StatusOK, // a step of the protocol; some clients look at nothing else
+	codeUnauthenticated:    http.StatusUnauthorized,
+	codeRateLimited:        http.StatusTooManyRequests,
+	codeUnavailable:        http.StatusServiceUnavailable,
+	codeInternal:           http.StatusInternalServerError,
 }

@@ -77,7 +77,7 @@ func TestAKeyThatIsRemovedEndsItsStreams(t *testing.T) {
 	s.is(t, "ovation_subscriptions", 4)
 	keys.publish(t, "new")
 	for _, c := range []*client{byHeader, byInit} {
-		c.isClosed(4403, "the key that signed the token has been withdrawn")
+		c.isClosed(4403, "the token, or the key that signed it, has been revoked")
 	}
 	if body := <-streamed; strings.Contains(body, "event:") { // no complete: the client is to come back
 		t.Errorf("the event stream has %q", body)

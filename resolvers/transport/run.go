@@ -8,13 +8,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// AnswerTimeout is how long a query or a mutation may be worked on.
+// AnswerTimeout bounds the execution of a query or a mutation.
 const AnswerTimeout = 15 * time.Second
 
-// run executes an operation and gives its responses, one after another: one
-// response, or those of a subscription until there are no more, the context
-// ends or give returns false. A response without data is the last. A panic
-// becomes such a response. A response belongs to give until it returns.
+// run executes an operation and passes its responses to give: one response, or those of
+// a subscription until there are no more, the context ends or give returns false. A
+// response without data is the last. A panic becomes such a response. A response is
+// valid until give returns.
 func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, give func(*graphql.Response) bool) {
 	defer rescue(ctx, give)
 	if operation.Operation.Operation != ast.Subscription {
@@ -23,9 +23,9 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 		responses, limited := exec.DispatchOperation(limited, operation)
 		response := responses(limited)
 		if response == nil {
-			// The executor has nothing to say once the context has ended: the
-			// client is gone, or the time is up.
-			response = failure(codeUnavailable, "the request was given up before it was answered")
+			// The executor returns nothing once the context has ended: the client has
+			// disconnected, or the timeout has passed.
+			response = failure(codeUnavailable, "the request was cancelled, or took too long, before it was answered")
 		}
 		give(response)
 		return
@@ -39,8 +39,7 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 	}
 }
 
-// rescue is deferred around whatever may panic, and gives a response in place
-// of the panic.
+// rescue must be deferred. It gives an error response in place of a panic.
 func rescue(ctx context.Context, give func(*graphql.Response) bool) {
 	if value := recover(); value != nil {
 		give(failure(codeInternal, recordOf(ctx).panicked(ctx, value)))
@@ -49,20 +48,19 @@ func rescue(ctx context.Context, give func(*graphql.Response) bool) {
 
 type parkingKey struct{}
 
-// parking is where a subscription that has nothing to tell leaves word how to
-// learn that it has.
+// parking holds the callback of a parked subscription.
 type parking struct {
 	await func(ready func())
 }
 
-// parked is the response of a subscription that has nothing to tell yet.
+// parked is the response of a subscription that has nothing to send yet.
 var parked = new(graphql.Response)
 
-// Park is for a subscription that has nothing to tell yet. Where the transport
-// can do without a goroutine meanwhile, Park returns what to respond at once,
-// and the next response is asked for when await has called ready. Await must do
-// so once, and also when the context ends. Otherwise Park returns nil, and there
-// is nothing to do but wait.
+// Park is called by a subscription that has nothing to send yet. If the transport can
+// release the goroutine meanwhile, Park returns a response that must be returned at
+// once, and the next response is requested when ready is called. await must arrange for
+// that to happen once, also when the context ends. Otherwise Park returns nil, and the
+// caller has to wait.
 func Park(ctx context.Context, await func(ready func())) *graphql.Response {
 	if p, ok := ctx.Value(parkingKey{}).(*parking); ok {
 		p.await = await

@@ -3,59 +3,53 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/99designs/gqlgen/graphql"
 )
 
-// scan reads what asks for an operation in one pass, as long as there is
-// nothing special about it. It returns nil where something is amiss, or beyond
-// a bound, or a member stands there twice, or a string has an escape of \u:
-// then the library reads it once more, and says what is wrong or does it right.
-// What scan returns the library would return, too, but for lists that may be
-// *rows.Rows among the variables: FuzzScan.
-func scan(text []byte) *graphql.RawParams {
-	s := scanner{text: text, names: usual}
-	params, query, seen := new(graphql.RawParams), false, [4]bool{}
-	s.object(func(name string) {
-		place := -1
-		switch name {
-		case "query":
-			place, query = 0, s.peek() == '"'
-			params.Query = s.stringOrNull()
-		case "operationName":
-			place, params.OperationName = 1, s.stringOrNull()
-		case "variables":
-			place, params.Variables = 2, s.variables()
-		case "extensions":
-			place, params.Extensions = 3, s.objectOrNull()
-		default:
-			s.value()
-		}
-		if place >= 0 {
-			s.amiss = s.amiss || seen[place]
-			seen[place] = true
-		}
-	})
-	if s.space(); s.amiss || !query && !namesDocument(params) || s.at < len(s.text) {
-		return nil
-	}
-	return params
-}
-
-// scanner reads JSON from the front of a text. Once something is amiss what it
-// returns means nothing. It counts as measure does.
+// scanner reads JSON from the front of a text, in one pass and within bounds on
+// depth and size. After a fault it reads zero values; done then returns what is
+// wrong. It accepts what encoding/json does, except invalid UTF-8: FuzzScan.
 type scanner struct {
-	text   []byte
-	at     int
-	depth  int
-	values int
-	names  [12]string // usual ones, and the first others in the text, which often come again
-	amiss  bool
+	what    string // the text, as messages call it
+	text    []byte
+	at      int
+	depth   int
+	values  int
+	amiss   bool
+	refused *refusal // what is amiss, where it is not the syntax
 }
 
-// usual are names that most texts have.
-var usual = [12]string{"query", "operationName", "variables", "biz", "bizId", "subjects", "input"}
+func newScanner(what string, text []byte) *scanner {
+	return &scanner{what: what, text: text}
+}
+
+// done reports what is wrong with the text, which must end here.
+func (s *scanner) done() *refusal {
+	if s.space(); !s.amiss && s.at < len(s.text) {
+		return refuse(http.StatusBadRequest, "%s has more after the end of the JSON, at byte %d", s.what, s.at)
+	}
+	if !s.amiss || s.refused != nil {
+		return s.refused
+	}
+	fault, is := errors.AsType[*json.SyntaxError](json.Unmarshal(s.text, new(json.RawMessage)))
+	if !is || fault.Error() == "unexpected end of JSON input" {
+		return refuse(http.StatusBadRequest, "%s is not valid JSON: it ends too early", s.what)
+	}
+	return refuse(http.StatusBadRequest, "%s is not valid JSON: %s, at byte %d", s.what, fault.Error(), fault.Offset-1)
+}
+
+// refusef notes what is wrong, unless something was before.
+func (s *scanner) refusef(code, format string, args ...any) {
+	if !s.amiss {
+		s.amiss, s.refused = true, &refusal{http.StatusBadRequest, code, fmt.Sprintf(format, args...)}
+	}
+}
 
 // peek is the next byte that is no space; 0 at the end.
 func (s *scanner) peek() byte {
@@ -97,7 +91,7 @@ func (s *scanner) value() any {
 	case '"':
 		return s.string()
 	case '{':
-		return s.mapping()
+		return s.mapping(s.value)
 	case '[':
 		return s.list()
 	case 't':
@@ -113,26 +107,55 @@ func (s *scanner) value() any {
 	return s.number()
 }
 
-func (s *scanner) stringOrNull() string {
-	if s.peek() == 'n' {
+// stringOrNull reads the value of a member that is a string or null, "" of null.
+func (s *scanner) stringOrNull(name string) string {
+	switch s.peek() {
+	case '"':
+		return s.string()
+	case 'n':
 		s.word("null")
-		return ""
+	default:
+		s.value()
+		s.refusef(codeBadUserInput, "%q must be a string", name)
 	}
-	return s.string()
+	return ""
 }
 
-func (s *scanner) objectOrNull() map[string]any {
-	if s.peek() == 'n' {
+// objectOrNull reads the value of a member that is an object, whose members value
+// reads, or null.
+func (s *scanner) objectOrNull(name string, value func() any) map[string]any {
+	switch s.peek() {
+	case '{':
+		return s.mapping(value)
+	case 'n':
 		s.word("null")
-		return nil
+	default:
+		s.value()
+		s.refusef(codeBadUserInput, "%q must be an object or null", name)
 	}
-	return s.mapping()
+	return nil
 }
 
-func (s *scanner) mapping() map[string]any {
+func (s *scanner) mapping(value func() any) map[string]any {
 	out := make(map[string]any)
-	s.object(func(name string) { out[name] = s.value() })
+	s.object(func(name string) { out[name] = value() })
 	return out
+}
+
+// members reads an object by known, which reads the value of a member or reports
+// false of one that it does not know. Those may stand there once.
+func (s *scanner) members(known func(name string) bool) {
+	seen := make([]string, 0, 4)
+	s.object(func(name string) {
+		switch {
+		case slices.Contains(seen, name):
+			s.refusef(codeBadUserInput, "%q is in %s more than once", name, s.what)
+		case known(name):
+			seen = append(seen, name)
+		default:
+			s.value()
+		}
+	})
 }
 
 // object reads an object. It calls member when a value is next, to read it.
@@ -141,7 +164,7 @@ func (s *scanner) object(member func(name string)) {
 		return
 	}
 	for more := s.peek() != '}'; more; more = s.more() {
-		name := s.name()
+		name := s.string()
 		if !s.take(':') {
 			return
 		}
@@ -164,9 +187,10 @@ func (s *scanner) list() []any {
 
 // open enters an object or a list, within bounds.
 func (s *scanner) open(bracket byte) bool {
-	s.depth++
-	s.values++
-	s.amiss = s.amiss || s.depth > maxJSONDepth || s.values > maxJSONValues
+	if s.depth++; s.depth > maxJSONDepth {
+		s.refusef(codeLimitExceeded, "%s nests lists and objects too deep; at most %d are allowed in one another", s.what, maxJSONDepth)
+	}
+	s.count()
 	return s.take(bracket)
 }
 
@@ -181,27 +205,15 @@ func (s *scanner) more() bool {
 		return false
 	}
 	s.at++
-	s.values++
-	s.amiss = s.amiss || s.values > maxJSONValues
+	s.count()
 	return !s.amiss
 }
 
-// name reads the name of a member. One that was there before is that one.
-func (s *scanner) name() string {
-	plain, escaped := s.quoted()
-	if escaped {
-		return s.unescape(plain)
+// count counts a value, each of which takes some hundred bytes of memory.
+func (s *scanner) count() {
+	if s.values++; s.values > maxJSONValues {
+		s.refusef(codeLimitExceeded, "%s holds more than %d values", s.what, maxJSONValues)
 	}
-	for i := range s.names {
-		switch {
-		case s.names[i] == string(plain):
-			return s.names[i]
-		case s.names[i] == "":
-			s.names[i] = string(plain)
-			return s.names[i]
-		}
-	}
-	return string(plain)
 }
 
 func (s *scanner) string() string {
@@ -223,7 +235,9 @@ func (s *scanner) quoted() (plain []byte, escaped bool) {
 		case c == '"':
 			plain = s.text[from:s.at]
 			s.at++
-			s.amiss = !ascii && !utf8.Valid(plain)
+			if !ascii && !utf8.Valid(plain) {
+				s.refusef(codeBadUserInput, "%s is not valid UTF-8", s.what)
+			}
 			return plain, escaped
 		case c == '\\':
 			escaped = true
@@ -239,8 +253,7 @@ func (s *scanner) quoted() (plain []byte, escaped bool) {
 	return nil, false
 }
 
-// unescaped is what a byte behind a backslash stands for, 0 for one that is
-// left to the library.
+// unescaped is what a byte behind a backslash stands for, 0 for none and for u.
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func (s *scanner) unescape(plain []byte) string {
@@ -250,10 +263,31 @@ func (s *scanner) unescape(plain []byte) string {
 		if out = append(out, before...); !found {
 			return string(out)
 		}
-		c := unescaped[after[0]] // a string does not end behind a backslash
-		s.amiss = s.amiss || c == 0
-		out, plain = append(out, c), after[1:]
+		c := after[0] // a string does not end behind a backslash
+		if plain = after[1:]; c != 'u' {
+			s.amiss = s.amiss || unescaped[c] == 0
+			out = append(out, unescaped[c])
+			continue
+		}
+		r := s.codeUnit(plain)
+		if s.amiss {
+			return ""
+		}
+		plain = plain[4:]
+		if second, more := bytes.CutPrefix(plain, []byte(`\u`)); more {
+			if pair := utf16.DecodeRune(r, s.codeUnit(second)); pair != utf8.RuneError {
+				r, plain = pair, second[4:]
+			}
+		}
+		out = utf8.AppendRune(out, r) // half of a pair becomes utf8.RuneError
 	}
+}
+
+// codeUnit reads the four digits behind \u.
+func (s *scanner) codeUnit(digits []byte) rune {
+	n, err := strconv.ParseUint(string(digits[:min(4, len(digits))]), 16, 16)
+	s.amiss = s.amiss || err != nil || len(digits) < 4
+	return rune(n)
 }
 
 func (s *scanner) number() json.Number {

@@ -15,47 +15,46 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// socket is one WebSocket. Its goroutine, serve, reads; each operation has one
-// more. A timer waits for connection_init, then for the time of each ping and
-// for the end of the token.
+// socket is one WebSocket. Its goroutine, serve, reads; each running operation has one
+// more. A timer enforces the limit for connection_init, and then sends pings and ends
+// the socket when the token expires.
 type socket struct {
 	exec    graphql.GraphExecutor
 	streams *Streams
-	// distrust is why development headers in connection_init are rejected; nil:
-	// they are not.
+	// distrust is the reason why development headers in connection_init are rejected;
+	// nil if they are accepted.
 	distrust *viewer.Error
 
 	conn   *websocket.Conn
-	net    *lean
+	net    *slimConn
 	stream *stream
 
-	// Of the reading goroutine.
-	rec      record          // what the records of operations begin as
-	unrevoke func() bool     // stops waiting for the end of the token's key; nil before connection_init
-	ctx      context.Context // what the contexts of operations come from; nil before connection_init
+	// Used only by the reading goroutine.
+	rec      record          // template for the records of operations
+	unrevoke func() bool     // stops watching the token's revocation; nil before connection_init
+	ctx      context.Context // parent of the operations' contexts; nil before connection_init
 
-	// What serve waits for: the operations, and the timer while it may fire.
+	// serve waits for these: the operations, and the timer while it may fire.
 	running sync.WaitGroup
 
 	mu         sync.Mutex
-	ending     *ending // why it ends; nil while it does not
-	over       bool    // nothing begins any more
+	ending     *closeReason // nil until the socket ends
+	over       bool         // no operation may start any more
 	timer      *time.Timer
-	deadline   time.Time // when the timer ends the socket; zero: never
-	late       ending    // why it then does
+	deadline   time.Time   // when the timer ends the socket; zero: never
+	late       closeReason // the reason that the timer then gives
 	operations map[string]*operation
 }
 
 func newSocket(exec graphql.GraphExecutor, streams *Streams, rec *record, distrust *viewer.Error) *socket {
-	s := &socket{exec: exec, streams: streams, distrust: distrust, operations: map[string]*operation{}}
-	s.rec = record{
-		log: rec.log, access: rec.access, metrics: rec.metrics, auth: rec.auth, limiter: rec.limiter, client: rec.client, Identity: rec.Identity,
+	return &socket{
+		exec: exec, streams: streams, distrust: distrust, operations: map[string]*operation{},
+		rec: record{Identity: rec.Identity, Config: rec.Config, client: rec.client},
 	}
-	return s
 }
 
-// connect gives the socket its connection.
-func (s *socket) connect(conn *websocket.Conn, net *lean, entered *stream) {
+// connect sets the socket's connection.
+func (s *socket) connect(conn *websocket.Conn, net *slimConn, entered *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conn, s.net, s.stream = conn, net, entered
@@ -67,8 +66,8 @@ func (s *socket) connect(conn *websocket.Conn, net *lean, entered *stream) {
 	s.timer = time.AfterFunc(s.streams.opts.InitTimeout, s.tick)
 }
 
-// stop has the socket end. The first reason counts.
-func (s *socket) stop(why ending) {
+// stop ends the socket. The first reason counts.
+func (s *socket) stop(why closeReason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending == nil {
@@ -79,9 +78,9 @@ func (s *socket) stop(why ending) {
 	}
 }
 
-// wake has the reading goroutine look why the socket ends.
+// wake interrupts the reading goroutine, so that it notices that the socket ends.
 func (s *socket) wake() {
-	_ = s.net.SetReadDeadline(time.Unix(1, 0)) // it fails where the connection is closed, and so does reading
+	_ = s.net.SetReadDeadline(time.Unix(1, 0)) // fails on a closed connection, as does reading
 }
 
 // serve reads until the socket ends.
@@ -95,11 +94,11 @@ func (s *socket) serve() {
 	}()
 	defer func() {
 		if value := recover(); value != nil {
-			s.stop(ending{closeInternal, s.rec.panicked(context.Background(), value)})
+			s.stop(closeReason{closeInternal, s.rec.panicked(context.Background(), value)})
 		}
 	}()
 	if s.conn.Subprotocol() == "" {
-		s.stop(otherTongue)
+		s.stop(badSubprotocol)
 		return
 	}
 	for {
@@ -111,21 +110,21 @@ func (s *socket) serve() {
 	}
 }
 
-// listen takes what has come and does what a message says. It returns why the
-// socket must end.
-func (s *socket) listen(err error) *ending {
+// listen reads and handles the available messages. It returns the reason if the socket
+// must end.
+func (s *socket) listen(err error) *closeReason {
 	if err != nil {
-		return endingOf(err)
+		return closeReasonOf(err)
 	}
 	said, why := s.read()
 	if why != nil || said.kind == "" {
 		return why
 	}
-	return s.take(said)
+	return s.handle(said)
 }
 
-// read reads a message. There is none, of no kind, where something else came.
-func (s *socket) read() (message, *ending) {
+// read reads a message. It returns one of no kind after a control frame.
+func (s *socket) read() (message, *closeReason) {
 	s.net.between = true
 	kind, frame, err := s.conn.Reader(context.Background())
 	s.net.between = false
@@ -138,34 +137,38 @@ func (s *socket) read() (message, *ending) {
 	case errors.Is(err, errQuiet):
 		return message{}, nil
 	case err != nil:
-		return message{}, endingOf(err)
+		return message{}, closeReasonOf(err)
 	case text.Len() > maxMessageRead:
-		return message{}, &ending{websocket.StatusMessageTooBig, "a message is longer than 64 KiB"}
+		return message{}, &closeReason{websocket.StatusMessageTooBig, "a message is longer than 64 KiB"}
 	case kind != websocket.MessageText:
-		return message{}, amiss("messages are text")
+		return message{}, protocolError("messages must be text, not binary")
 	}
 	return readMessage(text.Bytes())
 }
 
-// endingOf is how a socket ends that cannot be read from.
-func endingOf(err error) *ending {
+// closeReasonOf returns the close reason for an error of reading.
+func closeReasonOf(err error) *closeReason {
 	_, network := errors.AsType[net.Error](err)
 	switch {
 	case websocket.CloseStatus(err) != -1:
-		return &left
+		return &closedByClient
 	case network, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		return &lost
+		return &connectionLost
 	}
-	return &ending{websocket.StatusProtocolError, "this is not the WebSocket protocol"}
+	return &closeReason{websocket.StatusProtocolError, "what was sent is not the WebSocket protocol"}
 }
 
-// take does what a message says. It returns why the socket must end.
-func (s *socket) take(said message) *ending {
+// handle handles a message. It returns the reason if the socket must end.
+func (s *socket) handle(said message) *closeReason {
 	switch said.kind {
 	case typeInit:
 		return s.initialise(said)
 	case typePing:
-		s.send(func(out *bytes.Buffer) { pongMessage(out, said.payload) })
+		if said.payload == nil {
+			s.send(typePong, "", nil)
+		} else {
+			s.send(typePong, "", said.payload)
+		}
 	case typeSubscribe:
 		return s.begin(said)
 	case typeComplete:
@@ -174,8 +177,8 @@ func (s *socket) take(said message) *ending {
 	return nil
 }
 
-// initialise answers connection_init: the socket is now of whoever it names.
-func (s *socket) initialise(said message) *ending {
+// initialise handles connection_init, which authenticates the socket's user.
+func (s *socket) initialise(said message) *closeReason {
 	if s.ctx != nil {
 		return &tooManyInits
 	}
@@ -183,30 +186,30 @@ func (s *socket) initialise(said message) *ending {
 	if why != nil {
 		return why
 	}
-	if len(header) > 0 && s.rec.auth != nil {
-		is, err := s.rec.auth.Credentials(context.Background(), header, s.distrust)
+	if len(header) > 0 && s.rec.Auth != nil {
+		is, err := s.rec.Auth.Credentials(context.Background(), header, s.distrust)
 		if err != nil {
-			return &ending{closeForbidden, "Forbidden: " + err.Error()}
+			return &closeReason{closeForbidden, "Forbidden: " + err.Error()}
 		}
 		s.rec.Identity = is
 	}
 	if refused := s.stream.identify(s.rec.User); refused != nil {
-		return &ending{websocket.StatusTryAgainLater, refused.message}
+		return &closeReason{websocket.StatusTryAgainLater, refused.message}
 	}
-	s.rec.payer = s.rec.limiter.Payer(s.rec.User, s.rec.client, s.rec.limiter.NewSocket())
-	s.ctx = viewer.With(context.Background(), s.rec.User)
+	s.rec.payer = s.rec.Limiter.Payer(s.rec.User, s.rec.client, s.rec.Limiter.NewSocket())
+	s.ctx = s.rec.NewContext(context.Background())
 	s.unrevoke = s.rec.OnRevoked(func() { s.stop(revoked) })
 	s.mu.Lock()
-	if s.timer.Stop() { // else it has fired, and the socket ends
+	if s.timer.Stop() { // otherwise it has fired, and the socket ends
 		s.deadline, s.late = s.rec.Until, expired
 		s.timer.Reset(s.pause())
 	}
 	s.mu.Unlock()
-	s.send(func(out *bytes.Buffer) { emptyMessage(out, typeAck, "") })
+	s.send(typeAck, "", nil)
 	return nil
 }
 
-// pause is how long the timer waits.
+// pause returns how long the timer waits.
 func (s *socket) pause() time.Duration {
 	pause := s.streams.pause()
 	if !s.deadline.IsZero() {
@@ -215,7 +218,7 @@ func (s *socket) pause() time.Duration {
 	return pause
 }
 
-// tick ends a socket whose time is up, and pings the client of any other.
+// tick ends a socket that has expired, and pings all others.
 func (s *socket) tick() {
 	s.mu.Lock()
 	up, why := !s.deadline.IsZero() && !time.Now().Before(s.deadline), s.late
@@ -226,7 +229,7 @@ func (s *socket) tick() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.streams.opts.PongTimeout)
 		defer cancel()
 		if s.conn.Ping(ctx) != nil {
-			s.stop(lost)
+			s.stop(connectionLost)
 		}
 	}
 	s.mu.Lock()
@@ -238,9 +241,8 @@ func (s *socket) tick() {
 	}
 }
 
-// finish closes the connection and waits until nothing of the socket is left.
-// When the server stops, the queries and mutations under way are answered
-// first.
+// finish closes the connection and waits until the socket's goroutines have ended. When
+// the server stops, running queries and mutations are answered first.
 func (s *socket) finish() {
 	s.mu.Lock()
 	s.over = true
@@ -261,29 +263,29 @@ func (s *socket) finish() {
 		<-o.ended
 	}
 	switch why {
-	case left:
+	case closedByClient:
 		_ = s.conn.CloseNow()
 		s.streams.metrics.closes.WithLabelValues("client").Inc()
-	case lost:
+	case connectionLost:
 		_ = s.conn.CloseNow()
 		s.streams.metrics.closes.WithLabelValues("lost").Inc()
 	default:
 		_ = s.net.SetDeadline(time.Now().Add(s.streams.opts.CloseTimeout))
-		_ = s.conn.Close(why.code, why.fitting()) // the client may be gone
+		_ = s.conn.Close(why.code, why.fitting()) // the client may have disconnected
 		s.streams.metrics.closed(why.code)
 	}
 	s.running.Wait()
 }
 
-// send writes a message. It returns false, and the socket ends, where the
-// client does not take it.
-func (s *socket) send(write func(*bytes.Buffer)) bool {
+// send writes a message, see writeMessage. If the client does not accept it in time,
+// send returns false and the socket ends.
+func (s *socket) send(kind, id string, payload any) bool {
 	text := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
 	defer release(text)
-	write(text)
+	writeMessage(text, kind, id, payload)
 	// The connection has a time limit of its own for each write.
 	if err := s.conn.Write(context.Background(), websocket.MessageText, text.Bytes()); err != nil {
-		s.stop(lost)
+		s.stop(connectionLost)
 		return false
 	}
 	return true

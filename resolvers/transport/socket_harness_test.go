@@ -47,9 +47,10 @@ type site struct {
 type siteOptions struct {
 	transport.StreamOptions
 
-	origins []string
-	dev     viewer.DevHeaders
-	jwks    string // a file; HS256 tokens are accepted too
+	origins       []string
+	forDevelopers bool
+	dev           viewer.DevHeaders
+	jwks          string // a file; HS256 tokens are accepted too
 }
 
 func newSite(tb testing.TB, options siteOptions) *site {
@@ -73,10 +74,11 @@ func newSite(tb testing.TB, options siteOptions) *site {
 		}
 		return next(ctx)
 	})
-	srv.AddTransport(transport.WebSocket{Streams: s.streams, AllowedOrigins: options.origins})
+	pages := transport.NewOrigins(transport.OriginOptions{Allowed: options.origins, Development: options.forDevelopers, Logger: s.log.logger()})
+	srv.AddTransport(transport.WebSocket{Streams: s.streams, Origins: pages})
 	srv.AddTransport(transport.HTTP{Streams: s.streams})
 	limits.Install(srv, limits.Config{Introspection: true})
-	cfg := transport.Config{Auth: auth, AllowedOrigins: options.origins, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger(), Limiter: rate.New(rate.Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), AccessLog: true}
+	cfg := transport.Config{Auth: auth, Origins: pages, Metrics: transport.NewMetrics(s.registry), Logger: s.log.logger(), Limiter: rate.New(rate.Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), AccessLog: true}
 	s.Handler = transport.Handler(srv, cfg)
 	on := httptest.NewServer(s.Handler)
 	s.url = on.URL

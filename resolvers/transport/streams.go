@@ -18,48 +18,49 @@ import (
 	"ovation/storage"
 )
 
-// StreamOptions bound the connections that stay open. Every zero is replaced
-// by the default that its field names.
+// StreamOptions limit long-lived connections. Zero values are replaced by the default
+// given for each field.
 type StreamOptions struct {
-	// MaxStreams is how many WebSockets and event streams a process holds.
-	// 20,000.
+	// MaxStreams is the maximum number of WebSockets and event streams of a process.
+	// Default 20,000.
 	MaxStreams int
-	// MaxStreamsPerUser is how many of them a signed-in user has. 50.
+	// MaxStreamsPerUser is the maximum for one signed-in user. Default 50.
 	MaxStreamsPerUser int
-	// MaxStreamsPerAddress is how many of them anonymous users of one address
-	// have. 1,000.
+	// MaxStreamsPerAddress is the maximum for anonymous users of one address. Default
+	// 1,000.
 	MaxStreamsPerAddress int
-	// MaxSubscriptions is how many subscriptions a process holds. 50,000.
+	// MaxSubscriptions is the maximum number of subscriptions of a process. Default
+	// 50,000.
 	MaxSubscriptions int
-	// MaxSubscriptionsPerAddress is how many of them anonymous users of one
-	// address have. 5,000.
+	// MaxSubscriptionsPerAddress is the maximum for anonymous users of one address.
+	// Default 5,000.
 	MaxSubscriptionsPerAddress int
-	// AnonymousPercent is how much of MaxStreams and of MaxSubscriptions
-	// anonymous users may take. The rest is reserved for signed-in users. 75.
+	// AnonymousPercent is the share of MaxStreams and MaxSubscriptions that anonymous
+	// users may take. The rest is reserved for signed-in users. Default 75.
 	AnonymousPercent int
-	// MaxPerSocket is how many operations go on at the same time on one
-	// WebSocket, subscriptions among them. 100.
+	// MaxPerSocket is the maximum number of running operations on one WebSocket,
+	// including subscriptions. Default 100.
 	MaxPerSocket int
-	// MaxPending is how many WebSockets may be open that have not said
-	// connection_init. One more, or one of another client while there is no room
-	// otherwise, and the one that is open the longest is closed. Half of
-	// MaxStreams: all clients may come back at once.
+	// MaxPending is the maximum number of WebSockets that have not sent
+	// connection_init. Beyond it, or if a new client needs the place, the oldest of
+	// them is closed. Default half of MaxStreams, as all clients may reconnect at once.
 	MaxPending int
-	// InitTimeout is how long a client may take to say connection_init. 5 s.
+	// InitTimeout is how long a client may take to send connection_init. Default 5 s.
 	InitTimeout time.Duration
-	// KeepAlive is the time between two pings on a WebSocket, less a random
-	// tenth, and between two comments on an event stream. 25 s.
+	// KeepAlive is the interval of pings on a WebSocket, less a random tenth, and of
+	// comments on an event stream. Default 25 s.
 	KeepAlive time.Duration
-	// PongTimeout is how long a client may take to answer a ping. 10 s.
+	// PongTimeout is how long a client may take to answer a ping. Default 10 s.
 	PongTimeout time.Duration
-	// WriteTimeout is how long a client may take to take what is sent. 10 s.
+	// WriteTimeout is how long a write may take. Default 10 s.
 	WriteTimeout time.Duration
-	// CloseTimeout is how long a client may take to agree to a close. 2 s.
+	// CloseTimeout is how long a client may take to complete the close handshake.
+	// Default 2 s.
 	CloseTimeout time.Duration
-	// Spread is how long Close takes to tell all clients, so that they do not
-	// all come back at once. 1 s.
+	// Spread is the period over which Close closes the connections, so that clients do
+	// not all reconnect at once. Default 1 s.
 	Spread time.Duration
-	// Registry takes the metrics. Nil: there are none.
+	// Registry registers the metrics. Nil: there are none.
 	Registry prometheus.Registerer
 }
 
@@ -81,37 +82,45 @@ func (o StreamOptions) withDefaults() StreamOptions {
 	return o
 }
 
-// Streams are the connections that stay open: WebSockets and event streams.
-// They are bounded, and closed together at the end.
+// Streams are the long-lived connections: WebSockets and event streams. They are
+// limited, and closed together when the server stops.
 type Streams struct {
 	opts    StreamOptions
 	metrics *streamMetrics
-	running sync.WaitGroup // one for each stream
+	running sync.WaitGroup // counts streams
 
 	mu            sync.Mutex
 	closing       bool
 	open          map[*stream]struct{}
 	pending       list.List // of *stream: WebSockets before connection_init, the oldest first
-	perUser       map[storage.User]int
-	perAddress    map[netip.Addr]held // of anonymous users
-	anonymous     held                // by all of them
+	held          map[owner]usage
+	anonymous     usage // of all anonymous users
 	subscriptions int
 }
 
-// held is how many streams and subscriptions somebody has.
-type held struct{ streams, subscriptions int }
+// owner is a signed-in user, or the address of anonymous ones.
+type owner struct {
+	user    storage.User
+	address netip.Addr
+}
 
-// stream is one connection that stays open.
+// usage is the number of streams and subscriptions of one owner.
+type usage struct{ streams, subscriptions int }
+
+func (h usage) plus(streams, subscriptions int) usage {
+	return usage{h.streams + streams, h.subscriptions + subscriptions}
+}
+
+// stream is one long-lived connection.
 type stream struct {
 	of   *Streams
 	kind string
-	stop func(ending) // has it end; quick, and may be called more than once
+	stop func(closeReason) // ends the stream; does not block, and may be called more than once
 
 	// Guarded by Streams.mu.
 	pending *list.Element
-	counted bool         // for the user or, where that is anonymous, the address
-	user    storage.User // known once it is counted
-	address netip.Addr
+	counted bool // in the usage of its owner
+	owner   owner
 }
 
 // The kinds of streams.
@@ -120,18 +129,17 @@ const (
 	kindEvents = "events"
 )
 
-// NewStreams makes room for streams. Close ends them. It panics where its
-// metrics are registered already.
+// NewStreams returns a Streams. Call Close to end all streams. It panics if the metrics
+// are registered already.
 func NewStreams(options StreamOptions) *Streams {
 	return &Streams{
 		opts: options.withDefaults(), metrics: newStreamMetrics(options.Registry),
-		open: map[*stream]struct{}{}, perUser: map[storage.User]int{}, perAddress: map[netip.Addr]held{},
+		open: map[*stream]struct{}{}, held: map[owner]usage{},
 	}
 }
 
-// Close tells every stream to end, one after the other, and waits until all
-// have ended or ctx has. No stream begins any more. It may be called twice; a
-// nil *Streams has none to close.
+// Close ends all streams one after another, and waits until they have ended or ctx has.
+// New streams are refused. It may be called twice, and on a nil *Streams.
 func (s *Streams) Close(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -153,7 +161,7 @@ func (s *Streams) Close(ctx context.Context) error {
 		one.stop(goingAway)
 	}
 	ended := make(chan struct{})
-	go func() { // it ends with the last stream; each of them is told to
+	go func() { // ends with the last stream
 		s.running.Wait()
 		close(ended)
 	}()
@@ -165,19 +173,19 @@ func (s *Streams) Close(ctx context.Context) error {
 	}
 }
 
-// begin lets in a stream of a user at an address. A WebSocket is pending, and of
-// nobody yet, until it is identified. An older one that is pending may have to go
-// for a stream: clients that do not say who they are keep nobody out. While those
+// begin admits a stream of a user at an address. A WebSocket is pending, without an
+// owner, until it is authenticated. An older pending one may be closed for a new
+// stream, so that clients that never authenticate do not block others. While these
 // close, there may be MaxPending more.
-func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop func(ending)) (*stream, *refusal) {
+func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop func(closeReason)) (*stream, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
 		return nil, s.refuse("stopping", "this server is stopping; connect again")
 	}
-	one := &stream{of: s, kind: kind, stop: stop, address: from}
+	one := &stream{of: s, kind: kind, stop: stop, owner: owner{address: from}}
 	if kind == kindEvents {
-		if refused := one.fits(user); refused != nil {
+		if refused := one.setOwner(user); refused != nil {
 			return nil, refused
 		}
 	}
@@ -190,8 +198,8 @@ func (s *Streams) begin(kind string, user storage.User, from netip.Addr, stop fu
 		oldest.pending = nil
 		oldest.stop(initTimeout)
 	}
-	if kind == kindEvents {
-		one.count(user)
+	if one.counted = kind == kindEvents; one.counted {
+		one.addUsage(1, 0)
 	} else {
 		one.pending = s.pending.PushBack(one)
 	}
@@ -206,13 +214,13 @@ func (s *Streams) refuse(reason, message string) *refusal {
 	return &refusal{http.StatusServiceUnavailable, codeUnavailable, message}
 }
 
-// limited is a refusal that concerns one user or address, and no others.
+// limited is a refusal that concerns a single user or address.
 func (s *Streams) limited(reason, format string, most int) *refusal {
 	s.metrics.refused.WithLabelValues(reason).Inc()
 	return &refusal{http.StatusTooManyRequests, codeRateLimited, fmt.Sprintf(format, most)}
 }
 
-// identify says whose a WebSocket is.
+// identify sets the user of a pending WebSocket.
 func (one *stream) identify(user storage.User) *refusal {
 	s := one.of
 	s.mu.Lock()
@@ -221,45 +229,45 @@ func (one *stream) identify(user storage.User) *refusal {
 		s.pending.Remove(one.pending)
 		one.pending = nil
 	}
-	refused := one.fits(user)
-	if refused == nil {
-		one.count(user)
+	refused := one.setOwner(user)
+	if one.counted = refused == nil; one.counted {
+		one.addUsage(1, 0)
 	}
 	return refused
 }
 
-// fits refuses a stream of a user where that user, the address of an anonymous
-// one, or all anonymous ones together have too many. The lock is held.
-func (one *stream) fits(user storage.User) *refusal {
+// setOwner sets the user of a stream, and refuses the stream if that user, the address
+// of an anonymous user, or all anonymous users together have too many. The mutex is
+// held.
+func (one *stream) setOwner(user storage.User) *refusal {
 	s := one.of
-	switch {
+	if !user.Anonymous() {
+		one.owner = owner{user: user}
+	}
+	switch has := s.held[one.owner].streams; {
+	case !user.Anonymous() && has >= s.opts.MaxStreamsPerUser:
+		return s.limited("user", "you have %d connections open, the most allowed; close one first", s.opts.MaxStreamsPerUser)
 	case !user.Anonymous():
-		if s.perUser[user] >= s.opts.MaxStreamsPerUser {
-			return s.limited("user", "you have %d connections open, which is the most", s.opts.MaxStreamsPerUser)
-		}
-	case s.perAddress[one.address].streams >= s.opts.MaxStreamsPerAddress:
-		return s.limited("address", "anonymous visitors have %d connections open from your address, which is the most", s.opts.MaxStreamsPerAddress)
-	case s.anonymous.streams >= s.share(s.opts.MaxStreams):
+	case has >= s.opts.MaxStreamsPerAddress:
+		return s.limited("address", "anonymous visitors have %d connections open from your address, the most allowed; sign in, or close one first", s.opts.MaxStreamsPerAddress)
+	case s.anonymous.streams >= s.anonymousShare(s.opts.MaxStreams):
 		return s.refuse("anonymous", "this server holds as many connections of anonymous visitors as it can; try again, or sign in")
 	}
 	return nil
 }
 
-// count counts a stream for its user or address. The lock is held.
-func (one *stream) count(user storage.User) {
+// addUsage adds to the usage of the stream's owner. The mutex is held.
+func (one *stream) addUsage(streams, subscriptions int) {
 	s := one.of
-	one.user, one.counted = user, true
-	if !user.Anonymous() {
-		s.perUser[user]++
-		return
+	if one.owner.user.Anonymous() {
+		s.anonymous = s.anonymous.plus(streams, subscriptions)
 	}
-	s.anonymous.streams++
-	at := s.perAddress[one.address]
-	at.streams++
-	s.perAddress[one.address] = at
+	if s.held[one.owner] = s.held[one.owner].plus(streams, subscriptions); s.held[one.owner] == (usage{}) {
+		delete(s.held, one.owner)
+	}
 }
 
-// AnonymousPercent is how much of all there is room for anonymous users may take.
+// AnonymousPercent is the share of all limits that anonymous users may take.
 func (s *Streams) AnonymousPercent() int {
 	if s == nil {
 		return 100
@@ -267,10 +275,11 @@ func (s *Streams) AnonymousPercent() int {
 	return s.opts.AnonymousPercent
 }
 
-// share is how much of something anonymous users may take, rounded up.
-func (s *Streams) share(of int) int { return (of*s.opts.AnonymousPercent + 99) / 100 }
+// anonymousShare returns the share of a limit that anonymous users may take, rounded
+// up.
+func (s *Streams) anonymousShare(of int) int { return (of*s.opts.AnonymousPercent + 99) / 100 }
 
-// end says that the stream has ended.
+// end removes the stream.
 func (one *stream) end() {
 	s := one.of
 	s.mu.Lock()
@@ -278,50 +287,29 @@ func (one *stream) end() {
 	if one.pending != nil {
 		s.pending.Remove(one.pending)
 	}
-	switch {
-	case !one.counted:
-	case one.user.Anonymous():
-		s.anonymous.streams--
-		s.release(one.address, held{streams: 1})
-	default:
-		if s.perUser[one.user]--; s.perUser[one.user] == 0 {
-			delete(s.perUser, one.user)
-		}
+	if one.counted {
+		one.addUsage(-1, 0)
 	}
 	delete(s.open, one)
 	s.metrics.streams.WithLabelValues(one.kind).Dec()
 	s.running.Done()
 }
 
-// release gives back what an address has.
-func (s *Streams) release(address netip.Addr, part held) {
-	at := s.perAddress[address]
-	at.streams -= part.streams
-	at.subscriptions -= part.subscriptions
-	if s.perAddress[address] = at; at == (held{}) {
-		delete(s.perAddress, address)
-	}
-}
-
-// subscribe makes room for a subscription; unsubscribe gives it back.
+// subscribe reserves a subscription; unsubscribe releases it.
 func (one *stream) subscribe() *refusal {
 	s := one.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.perAddress[one.address]
 	switch {
 	case s.subscriptions >= s.opts.MaxSubscriptions:
 		return s.refuse("subscriptions", "this server holds as many subscriptions as it can; try again")
-	case !one.user.Anonymous():
-	case at.subscriptions >= s.opts.MaxSubscriptionsPerAddress:
-		return s.limited("address", "anonymous visitors have %d subscriptions from your address, which is the most", s.opts.MaxSubscriptionsPerAddress)
-	case s.anonymous.subscriptions >= s.share(s.opts.MaxSubscriptions):
+	case !one.owner.user.Anonymous():
+	case s.held[one.owner].subscriptions >= s.opts.MaxSubscriptionsPerAddress:
+		return s.limited("address", "anonymous visitors have %d subscriptions from your address, the most allowed; sign in, or complete one first", s.opts.MaxSubscriptionsPerAddress)
+	case s.anonymous.subscriptions >= s.anonymousShare(s.opts.MaxSubscriptions):
 		return s.refuse("anonymous", "this server holds as many subscriptions of anonymous visitors as it can; try again, or sign in")
-	default:
-		s.anonymous.subscriptions++
-		at.subscriptions++
-		s.perAddress[one.address] = at
 	}
+	one.addUsage(0, 1)
 	s.subscriptions++
 	s.metrics.subscriptions.Inc()
 	return nil
@@ -331,15 +319,12 @@ func (one *stream) unsubscribe() {
 	s := one.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one.user.Anonymous() {
-		s.anonymous.subscriptions--
-		s.release(one.address, held{subscriptions: 1})
-	}
+	one.addUsage(0, -1)
 	s.subscriptions--
 	s.metrics.subscriptions.Dec()
 }
 
-// pause is the time until the next ping.
+// pause returns the time until the next ping.
 func (s *Streams) pause() time.Duration {
-	return s.opts.KeepAlive - rand.N(s.opts.KeepAlive/10+1) //nolint:gosec // it spreads load, no more
+	return s.opts.KeepAlive - rand.N(s.opts.KeepAlive/10+1) //nolint:gosec // only spreads load
 }

@@ -92,7 +92,7 @@ func TestCloseCodes(t *testing.T) {
 		"nothing":                   {[]string{""}, 4400, "must be a JSON object"},
 		"a list":                    {[]string{`[{"type":"ping"}]`}, 4400, "must be a JSON object"},
 		"cut off":                   {[]string{`{"type":"pi`}, 4400, "ends too early"},
-		"two in one":                {[]string{`{"type":"ping"}{"type":"ping"}`}, 4400, "goes on after"},
+		"two in one":                {[]string{`{"type":"ping"}{"type":"ping"}`}, 4400, "has more after the end"},
 		"invalid UTF-8":             {[]string{"{\"type\":\"\xff\"}"}, 4400, "not valid UTF-8"},
 		"deep":                      {[]string{`{"type":"ping","payload":{"a":` + deep + `}}`}, 4400, "at most 64 are allowed"},
 		"many values":               {[]string{`{"type":"ping","payload":{"a":[` + strings.Repeat("1,", 11_000) + `1]}}`}, 4400, "more than 10000 values"},
@@ -137,7 +137,7 @@ func TestCloseCodes(t *testing.T) {
 	t.Run("binary", func(t *testing.T) {
 		c := s.dial(t)
 		must(t, c.Write(t.Context(), websocket.MessageBinary, []byte(begun)))
-		c.isClosed(4400, "messages are text")
+		c.isClosed(4400, "messages must be text")
 	})
 	for name, offered := range map[string]string{"no subprotocol": "", "an older one": "graphql-ws"} {
 		t.Run(name, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 		must(t, err)
 		c.say(fmt.Sprintf(`{"type":"subscribe","id":"1","payload":%s}`, text))
 		got, err := c.next()
-		if err != nil || !strings.HasPrefix(got, `{"type":"error","id":"1","payload":[{"message":"something went wrong on our side; the log has it under `) {
+		if err != nil || !strings.HasPrefix(got, `{"type":"error","id":"1","payload":[{"message":"internal error; the server's log has it under `) {
 			t.Fatal(got, err)
 		}
 	}

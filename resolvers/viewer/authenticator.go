@@ -15,40 +15,45 @@ import (
 )
 
 const (
-	// MinSecretBytes is the shortest secret: as long as the hash of HS256.
+	// MinSecretBytes is the minimum length of a secret: that of the hash of HS256.
 	MinSecretBytes = 32
-	// MaxTokenBytes is the longest token.
+	// MaxTokenBytes is the maximum length of a token.
 	MaxTokenBytes = 8 << 10
 )
 
-// Config says whom to believe. With neither Secret nor JWKS every token is
-// refused and visitors are anonymous.
+// Config configures an Authenticator. Without Secret, SiteKeys and JWKS, all tokens are
+// rejected and all requests are anonymous.
 type Config struct {
 	// Secret verifies HS256 tokens: at least MinSecretBytes, or empty.
 	Secret []byte
-	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256 and
-	// ES256 tokens, or empty. A URL is https; http serves for loopback hosts.
+	// SiteKeys verify the EdDSA tokens of the site's own accounts.
+	SiteKeys []SiteKey
+	// Sessions knows which tokens of accounts are revoked. Nil: tokens of accounts are
+	// rejected.
+	Sessions *Sessions
+	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256, ES256 and
+	// EdDSA tokens, or empty. A URL is https; http serves for loopback hosts.
 	JWKS string
-	// RefreshEvery is how often the JWKS is read again, and so how long after its
-	// key has left the set a token is accepted at most. Zero: 10 minutes.
+	// RefreshEvery is the interval at which the JWKS is read, and so the maximum time
+	// for which tokens are accepted after their key has been removed. Zero: 10 minutes.
 	RefreshEvery time.Duration
-	// Issuer, where set, is what a token's "iss" must be.
+	// Issuer, if set, is the required "iss" of tokens.
 	Issuer string
-	// Audience, where set, is what a token's "aud" must be or contain. It is
-	// required with a JWKS, whose keys also sign the tokens of other
-	// applications; AnyAudience accepts those too.
+	// Audience, if set, must be, or be contained in, the "aud" of tokens. It is
+	// required with a JWKS, whose keys usually sign tokens of other applications, too;
+	// AnyAudience accepts those.
 	Audience string
 	// DevHeaders is how to treat X-Ovation-User and X-Ovation-Tenant in requests
 	// without a token.
 	DevHeaders DevHeaders
-	// Logger hears of a JWKS that cannot be read again. Nil: slog.Default().
+	// Logger logs failures to read the JWKS again. Nil: slog.Default().
 	Logger *slog.Logger
 }
 
-// AnyAudience is the Audience that accepts every "aud", or none.
+// AnyAudience is the Audience that accepts every "aud", and none.
 const AnyAudience = "any"
 
-// Error says why a request is refused, in words for whoever sent it.
+// Error is the reason why a request is rejected, as shown to the client.
 type Error struct {
 	Reason string
 }
@@ -59,16 +64,16 @@ func refuse(format string, args ...any) *Error {
 	return &Error{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Authenticator tells users by their tokens. It is safe for concurrent use.
+// Authenticator authenticates users by their tokens. It is safe for concurrent use.
 type Authenticator struct {
 	tokens     *verifier
 	devHeaders DevHeaders
 	log        *slog.Logger
-	proxied    sync.Once // the log has been told
+	proxied    sync.Once // logged once
 }
 
-// New makes an Authenticator. It reads the JWKS once, under ctx, and fails
-// where it cannot or where a value of cfg is out of bounds. Close ends it.
+// New returns an Authenticator. It reads the JWKS once, under ctx, and returns an error
+// if that fails or cfg is invalid. Close ends it.
 func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	if n := len(cfg.Secret); n > 0 && n < MinSecretBytes {
 		return nil, fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", n, MinSecretBytes)
@@ -76,10 +81,7 @@ func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	if cfg.JWKS != "" && cfg.Audience == "" {
 		return nil, errors.New(`a JWKS needs an audience, or the tokens of every application that shares its keys would be accepted; "any" accepts them`)
 	}
-	log := cfg.Logger
-	if log == nil {
-		log = slog.Default()
-	}
+	log := cmp.Or(cfg.Logger, slog.Default())
 	var keys *keySet
 	if cfg.JWKS != "" {
 		var err error
@@ -90,8 +92,8 @@ func New(ctx context.Context, cfg Config) (*Authenticator, error) {
 	return &Authenticator{tokens: newVerifier(cfg, keys), devHeaders: cfg.DevHeaders, log: log}, nil
 }
 
-// Close ends what New has started and waits for it. It may be called twice
-// and always returns nil.
+// Close ends the goroutines that New has started and waits for them. It may be called
+// twice and always returns nil.
 func (a *Authenticator) Close() error {
 	if a.tokens.keys != nil {
 		a.tokens.keys.close()
@@ -99,38 +101,48 @@ func (a *Authenticator) Close() error {
 	return nil
 }
 
-// Identity is the user of a request and how long that holds.
+// Identity is the user of a request, with the validity of the credentials.
 type Identity struct {
 	User storage.User
+	// Scope is what else the token permits: names separated by spaces.
+	Scope string
 	// Until is when the credentials expire; zero: never.
 	Until time.Time
 
-	listed context.Context // of the key that signed the token; nil: no key of a set
+	// Session is the session of an account, or zero if the token does not belong to an
+	// account.
+	Session Session
+
+	sessions *Sessions       // nil unless of an account
+	listed   context.Context // done once the token's key is removed; nil unless it is of a key set
 }
 
-// OnRevoked calls f, in a goroutine of its own, once the key set no longer holds
-// the key that signed the token. Stop prevents that, and may be called twice.
+// OnRevoked calls f, in a goroutine of its own, once the token's key is removed from
+// the key set, or its session is revoked. stop prevents that, and may be called twice.
 func (i Identity) OnRevoked(f func()) (stop func() bool) {
-	if i.listed == nil {
+	switch {
+	case i.sessions != nil:
+		return i.sessions.watch(i.User, i.Session.Generation, f)
+	case i.listed == nil:
 		return func() bool { return true }
 	}
 	return context.AfterFunc(i.listed, f)
 }
 
-// Authenticate returns who sent a request: the user of its bearer token, or of
-// its development headers, or the anonymous visitor of storage.DefaultTenant.
-// Every error is an *Error.
+// Authenticate returns the identity of a request: the user of its bearer token or of
+// its development headers, or the anonymous user of storage.DefaultTenant. Every error
+// is an *Error.
 func (a *Authenticator) Authenticate(r *http.Request) (Identity, error) {
 	var distrust *Error
-	if a.devHeaders != IgnoreDevHeaders && hasDevHeaders(r.Header) {
+	if a.devHeaders != IgnoreDevHeaders && HasDevHeaders(r.Header) {
 		distrust = a.Distrust(r)
 	}
 	return a.Credentials(r.Context(), r.Header, distrust)
 }
 
-// Credentials is Authenticate for headers that came by other means than a
-// request, such as in connection_init. Distrust says why development headers
-// among them are rejected; nil accepts them where the Authenticator does.
+// Credentials is Authenticate for headers that did not come with a request, such as
+// those in connection_init. distrust is the reason why development headers among them
+// are rejected; nil accepts them if the Authenticator does.
 func (a *Authenticator) Credentials(ctx context.Context, header http.Header, distrust *Error) (Identity, error) {
 	tokens := header.Values("Authorization")
 	switch {
@@ -143,7 +155,7 @@ func (a *Authenticator) Credentials(ctx context.Context, header http.Header, dis
 			return Identity{}, refuse(`the Authorization header must be "Bearer" and a token`)
 		}
 		return a.Token(ctx, token)
-	case a.devHeaders == IgnoreDevHeaders || !hasDevHeaders(header):
+	case a.devHeaders == IgnoreDevHeaders || !HasDevHeaders(header):
 		return Identity{User: storage.User{Tenant: storage.DefaultTenant}}, nil
 	case distrust != nil:
 		return Identity{}, distrust
@@ -152,13 +164,13 @@ func (a *Authenticator) Credentials(ctx context.Context, header http.Header, dis
 	return Identity{User: user}, err
 }
 
-// Token returns the identity that a token proves, until leeway after it expires.
-// Every error is an *Error.
+// Token returns the identity of a token, until leeway after it expires. Every error is
+// an *Error.
 func (a *Authenticator) Token(ctx context.Context, token string) (Identity, error) {
 	return a.tokens.verify(ctx, token)
 }
 
-// reasonOf is what is wrong with a user, in words for whoever sent it.
+// reasonOf returns the reason why a user is invalid, as shown to the client.
 func reasonOf(err error) string {
 	if invalid, ok := errors.AsType[*storage.InvalidError](err); ok {
 		return invalid.Error()

@@ -9,18 +9,18 @@ import (
 	"ovation/storage"
 )
 
-// DevHeaders is how to treat the development headers X-Ovation-User and
+// DevHeaders is the policy for the development headers X-Ovation-User and
 // X-Ovation-Tenant, which name a user without proof.
 type DevHeaders int
 
 const (
-	// IgnoreDevHeaders serves the request as if it had none.
+	// IgnoreDevHeaders ignores them.
 	IgnoreDevHeaders DevHeaders = iota
-	// RefuseDevHeaders rejects requests that carry them, with an error that says
-	// how to authenticate.
+	// RefuseDevHeaders rejects requests that have them, with an error that says how to
+	// authenticate.
 	RefuseDevHeaders
 	// LocalDevHeaders accepts them if the Host header names this machine, which
-	// keeps out web pages whose host name resolves to it (DNS rebinding). The
+	// protects against web pages whose host name resolves to it (DNS rebinding). The
 	// server must listen on a loopback address only.
 	LocalDevHeaders
 	// BelieveDevHeaders accepts them from every client.
@@ -33,13 +33,18 @@ const (
 	tenantHeader = "X-Ovation-Tenant"
 )
 
-// ErrForeignPage rejects development headers in the connection_init of a page of
-// an origin that is allowed only because every origin is.
-var ErrForeignPage = refuse("X-Ovation-User is not accepted from pages of other origins unless --allowed-origins names the origin: send a bearer token")
+// ForeignPage is the error for development headers of a page of another origin. flag is
+// the flag that would allow the origin, or "".
+func ForeignPage(flag string) *Error {
+	if flag == "" {
+		return refuse("X-Ovation-User is not accepted from pages of this origin: send a bearer token")
+	}
+	return refuse("X-Ovation-User is not accepted from other origins: add %s, or send a token", flag)
+}
 
-// Distrust returns why the development headers of a request are rejected, nil
-// if they are accepted. Neither mode accepts them through a proxy, whose clients
-// may be anybody.
+// Distrust returns the reason why the development headers of a request are rejected, or
+// nil if they are accepted. They are never accepted through a proxy, whose clients may
+// be anybody.
 func (a *Authenticator) Distrust(r *http.Request) *Error {
 	switch {
 	case a.devHeaders == RefuseDevHeaders:
@@ -56,11 +61,11 @@ func (a *Authenticator) Distrust(r *http.Request) *Error {
 	return nil
 }
 
-// proxySign returns what shows that a request came through a proxy, empty if
-// nothing does. A proxy need not leave a sign.
+// proxySign returns the evidence that a request came through a proxy, or "". A proxy
+// need not leave any.
 func proxySign(r *http.Request) string {
 	if r.ProtoMajor == 1 && r.ProtoMinor == 0 {
-		return "HTTP/1.0" // the default of nginx, which adds no header
+		return "HTTP/1.0" // nginx's default, which adds no header
 	}
 	for name := range r.Header {
 		if forwarding(name) {
@@ -80,11 +85,13 @@ func forwarding(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Original-Forwarded-")
 }
 
-func hasDevHeaders(header http.Header) bool {
+// HasDevHeaders reports whether a request, or a connection_init, has development
+// headers.
+func HasDevHeaders(header http.Header) bool {
 	return header.Get(userHeader) != "" || header.Get(tenantHeader) != ""
 }
 
-// fromDevHeaders returns the user that the development headers name.
+// fromDevHeaders returns the user named by the development headers.
 func fromDevHeaders(header http.Header) (storage.User, error) {
 	user := storage.User{Tenant: storage.DefaultTenant}
 	for name, field := range map[string]*string{userHeader: &user.UserID, tenantHeader: &user.Tenant} {
@@ -96,7 +103,7 @@ func fromDevHeaders(header http.Header) (storage.User, error) {
 		}
 	}
 	if err := user.Validate(); err != nil {
-		return storage.User{}, refuse("the X-Ovation headers name no valid user: %s", reasonOf(err))
+		return storage.User{}, refuse("the X-Ovation headers do not name a valid user: %s", reasonOf(err))
 	}
 	return user, nil
 }

@@ -1,50 +1,93 @@
-// Package viewer says who is asking. It turns the Authorization header of a
-// request (or the token of a WebSocket) into a storage.User and carries that
-// user in a context.
+// Package viewer authenticates requests. It turns the Authorization header of a
+// request, or the token of a WebSocket, into a storage.User and carries that user in a
+// context.
 //
 // # Invariants
 //
-//   - Never by mistake anonymous: a request that brings a token is that
-//     token's user or refused; only one that brings none is anonymous.
+//   - A request never falls back to anonymous: a token either identifies its user or is
+//     rejected, and only a request without a token is anonymous:
 //     TestATokenThatIsNotGoodIsRefused.
-//   - Development headers are accepted only from this machine and through no
-//     visible proxy: TestHeadersAreBelievedForDevelopmentOnly,
-//     TestAProxyTurnsDevHeadersOff.
-//   - A key is used with its own algorithm alone: HS256 with the secret, RS256
-//     and ES256 with the keys of the JWKS. TestKeysAreNotConfused.
-//   - Of the tokens that the keys of a JWKS sign, those of other applications are
-//     refused, unless the configuration accepts any:
+//   - Development headers are accepted only from this machine and without a visible
+//     proxy: TestHeadersAreBelievedForDevelopmentOnly, TestAProxyTurnsDevHeadersOff.
+//   - A key is used only with its own algorithm: HS256 with the secret, RS256, ES256 and
+//     EdDSA with the keys of the JWKS, EdDSA with those of the site:
+//     TestKeysAreNotConfused, TestSiteKeysAreNotConfused.
+//   - A revoked token of an account is rejected and its streams end, even if its
+//     verification is cached: TestRevokedTokensAreRefused.
+//   - Tokens of other applications that are signed with the keys of the same JWKS are
+//     rejected, unless the configuration accepts any audience:
 //     TestTokensOfOtherApplicationsAreRefused.
-//   - A key that leaves the JWKS revokes its tokens and no others:
+//   - A key that is removed from the JWKS revokes its tokens and no others:
 //     TestAKeyThatIsRemovedRevokesItsTokensOnly.
-//   - What was verified before is believed no longer than it would be verified:
-//     not after it has expired, not after the keys were read again, and it is
-//     of this very token. TestAVerifiedTokenExpires,
-//     TestKeysThatAreReadAgainVerifyAgain, TestVerifiedTokensAreBounded.
-//   - A refusal tells the reason and no key, no part of the token:
+//   - A cached verification is valid no longer than the token: it ends when the token
+//     expires or the keys are read again, and applies to that very token only:
+//     TestAVerifiedTokenExpires, TestKeysThatAreReadAgainVerifyAgain,
+//     TestVerifiedTokensAreBounded.
+//   - An error states the reason, without any key or part of the token:
 //     TestATokenThatIsNotGoodIsRefused.
 //
-// This package imports storage and nothing else of this module.
+// This package imports storage and no other package of this module.
 package viewer
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"ovation/storage"
 )
 
 type contextKey struct{}
 
-// With is ctx with user as its viewer.
-func With(ctx context.Context, user storage.User) context.Context {
-	return context.WithValue(ctx, contextKey{}, user)
+// contextValue is the identity in a context.
+type contextValue struct {
+	user    storage.User
+	scope   string
+	session Session
 }
 
-// From is the viewer of ctx: the anonymous visitor of storage.DefaultTenant
-// where there is none.
-func From(ctx context.Context) storage.User {
-	if user, ok := ctx.Value(contextKey{}).(storage.User); ok {
-		return user
+// NewContext returns ctx with the user as its viewer, and with the scope and session of
+// the token.
+func (i Identity) NewContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, &contextValue{i.User, i.Scope, i.Session})
+}
+
+// Moderate is the scope that permits changing the comments of others.
+const Moderate = "moderate"
+
+// WriteSubjects is the scope that permits declaring the authors of subjects.
+const WriteSubjects = "subjects:write"
+
+// HasScope reports whether the viewer's token has a scope.
+func HasScope(ctx context.Context, scope string) bool {
+	of := identityFrom(ctx)
+	return of != nil && slices.Contains(strings.Fields(of.scope), scope)
+}
+
+// SessionFrom returns the session of the viewer's token, or the zero value if the token
+// is not of an account.
+func SessionFrom(ctx context.Context) Session {
+	if of := identityFrom(ctx); of != nil {
+		return of.session
+	}
+	return Session{}
+}
+
+// NewContext returns ctx with user as its viewer.
+func NewContext(ctx context.Context, user storage.User) context.Context {
+	return context.WithValue(ctx, contextKey{}, &contextValue{user: user})
+}
+
+// FromContext returns the viewer of ctx, or the anonymous user of storage.DefaultTenant
+// if it has none.
+func FromContext(ctx context.Context) storage.User {
+	if of := identityFrom(ctx); of != nil {
+		return of.user
 	}
 	return storage.User{Tenant: storage.DefaultTenant}
+}
+
+func identityFrom(ctx context.Context) *contextValue {
+	of, _ := ctx.Value(contextKey{}).(*contextValue)
+	return of
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,9 +24,9 @@ import (
 )
 
 const (
-	jwksEvery    = 10 * time.Minute // the default of Config.RefreshEvery
-	jwksPause    = 10 * time.Second // the least time between two reads
-	jwksTimeout  = 5 * time.Second  // for one read
+	jwksEvery    = 10 * time.Minute // default of Config.RefreshEvery
+	jwksPause    = 10 * time.Second // minimum interval
+	jwksTimeout  = 5 * time.Second  // of one read
 	jwksMaxBytes = 1 << 20
 )
 
@@ -69,7 +70,7 @@ func newKeySet(ctx context.Context, where string, every time.Duration, log *slog
 	if scheme, _, isURL := strings.Cut(where, "://"); isURL {
 		u, err := url.Parse(where)
 		if err != nil {
-			return nil, fmt.Errorf("the JWKS %s... is no URL", scheme)
+			return nil, fmt.Errorf("the JWKS %s://... is not a valid URL", scheme)
 		}
 		if err := checkURL(u); err != nil {
 			return nil, err
@@ -165,7 +166,10 @@ func (k *keySet) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, jwksTimeout)
 	defer cancel()
 	text, err := k.read(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return noFile(k.where)
+	case err != nil:
 		return fmt.Errorf("read JWKS %s: %w", k.where, err)
 	}
 	keys, err := parseKeys(text)
@@ -196,12 +200,12 @@ func (k *keySet) replace(keys []publicKey) {
 	}
 }
 
-// parseKeys takes the keys that can verify a signature and leaves the rest: a
-// set may hold keys for other ends.
+// parseKeys returns the keys that can verify a signature and ignores the rest: a set
+// may hold keys for other purposes.
 func parseKeys(text []byte) ([]publicKey, error) {
 	var set jwkset.JWKSMarshal
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, errors.New("it is no JSON Web Key Set")
+		return nil, errors.New(`it is not a JSON Web Key Set, a JSON object with the member "keys"`)
 	}
 	var keys []publicKey
 	for _, marshalled := range set.Keys {
@@ -209,14 +213,24 @@ func parseKeys(text []byte) ([]publicKey, error) {
 		if err != nil || marshalled.USE != "" && marshalled.USE != jwkset.UseSig {
 			continue
 		}
-		if key := jwk.Key(); usable(key, "RS256") || usable(key, "ES256") {
+		if key := jwk.Key(); usable(key, "RS256") || usable(key, "ES256") || usable(key, "EdDSA") {
 			keys = append(keys, publicKey{kid: marshalled.KID, algorithm: marshalled.ALG.String(), key: key})
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("it holds no key for RS256 (at least 2048 bits) or ES256 (P-256)")
+		return nil, errors.New("it holds no public key for RS256 (at least 2048 bits), ES256 (P-256) or EdDSA (Ed25519)")
 	}
 	return keys, nil
+}
+
+// noFile says that a JWKS is missing. What looks like a URL without its scheme is
+// taken for a file.
+func noFile(path string) error {
+	host, _, _ := strings.Cut(path, "/")
+	if strings.Contains(strings.Trim(host, "."), ".") && !strings.HasSuffix(host, ".json") {
+		return fmt.Errorf("there is no file %q; a URL begins with https://", path)
+	}
+	return fmt.Errorf("there is no file %q", path)
 }
 
 func readFile(path string) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
@@ -33,6 +34,8 @@ func jwk(kid string, key crypto.PublicKey, more map[string]any) map[string]any {
 	case *ecdsa.PublicKey:
 		point, _ := key.Bytes()
 		maps.Copy(fields, map[string]any{"kty": "EC", "crv": "P-256", "x": b64(point[1:33]), "y": b64(point[33:])})
+	case ed25519.PublicKey:
+		maps.Copy(fields, map[string]any{"kty": "OKP", "crv": "Ed25519", "x": b64(key)})
 	}
 	maps.Copy(fields, more)
 	return fields

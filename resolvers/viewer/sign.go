@@ -23,6 +23,9 @@ func Audience(audience string) SignOption {
 	return claim("aud", audience)
 }
 
+// Scope sets the claim "scope", or omits it if scope is empty.
+func Scope(scope string) SignOption { return claim("scope", scope) }
+
 func claim(name, value string) SignOption {
 	return func(claims jwt.MapClaims) {
 		if value != "" {
@@ -31,23 +34,35 @@ func claim(name, value string) SignOption {
 	}
 }
 
-// Sign makes an HS256 token that is good for ttl from now on. It fails for a
+// Sign makes an HS256 token that is valid for ttl from now on. It fails for a
 // secret shorter than MinSecretBytes, an anonymous or invalid user (with an
 // *storage.InvalidError), and a ttl below a second.
 func Sign(secret []byte, user storage.User, ttl time.Duration, options ...SignOption) (string, error) {
 	if len(secret) < MinSecretBytes {
 		return "", fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", len(secret), MinSecretBytes)
 	}
-	if err := storage.ValidateTenant(user.Tenant); err != nil {
+	claims, err := claimsOf(user, time.Now(), ttl, options...)
+	if err != nil {
 		return "", err
+	}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	return token, nil
+}
+
+// claimsOf are the claims of a token for a user.
+func claimsOf(user storage.User, now time.Time, ttl time.Duration, options ...SignOption) (jwt.MapClaims, error) {
+	if err := storage.ValidateTenant(user.Tenant); err != nil {
+		return nil, err
 	}
 	if err := storage.ValidateUserID(user.UserID); err != nil {
-		return "", err
+		return nil, err
 	}
 	if ttl < time.Second {
-		return "", fmt.Errorf("a token must be good for at least a second, not %s", ttl)
+		return nil, fmt.Errorf("a token must be valid for at least a second, not %s", ttl)
 	}
-	now := time.Now()
 	claims := jwt.MapClaims{
 		"sub":    user.UserID,
 		"tenant": user.Tenant,
@@ -57,9 +72,5 @@ func Sign(secret []byte, user storage.User, ttl time.Duration, options ...SignOp
 	for _, option := range options {
 		option(claims)
 	}
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(secret)
-	if err != nil {
-		return "", fmt.Errorf("sign token: %w", err)
-	}
-	return token, nil
+	return claims, nil
 }

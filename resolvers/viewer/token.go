@@ -3,6 +3,7 @@ package viewer
 import (
 	"context"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/sha256"
 	"errors"
@@ -15,13 +16,14 @@ import (
 	"ovation/storage"
 )
 
-// leeway is how far the clocks of whoever signs and of this process may be
-// apart.
+// leeway is the permitted clock skew between the issuer of tokens and this process.
 const leeway = 30 * time.Second
 
 // verifier checks tokens.
 type verifier struct {
 	secret     []byte
+	site       map[string]ed25519.PublicKey // by "kid"
+	sessions   *Sessions
 	keys       *keySet // nil: none
 	algorithms []string
 	issuer     string // empty: any
@@ -31,7 +33,13 @@ type verifier struct {
 }
 
 func newVerifier(cfg Config, keys *keySet) *verifier {
-	v := &verifier{secret: cfg.Secret, keys: keys, issuer: cfg.Issuer, verified: newVerified(maxVerified)}
+	v := &verifier{
+		secret: cfg.Secret, site: make(map[string]ed25519.PublicKey, len(cfg.SiteKeys)), sessions: cfg.Sessions,
+		keys: keys, issuer: cfg.Issuer, verified: newVerified(maxVerified),
+	}
+	for _, key := range cfg.SiteKeys {
+		v.site[key.ID] = key.public()
+	}
 	if cfg.Audience != AnyAudience {
 		v.audience = cfg.Audience
 	}
@@ -40,6 +48,9 @@ func newVerifier(cfg Config, keys *keySet) *verifier {
 	}
 	if keys != nil {
 		v.algorithms = append(v.algorithms, "RS256", "ES256")
+	}
+	if keys != nil || len(v.site) > 0 {
+		v.algorithms = append(v.algorithms, "EdDSA")
 	}
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(v.algorithms),
@@ -66,14 +77,18 @@ func (v *verifier) verify(ctx context.Context, text string) (Identity, error) {
 		return Identity{}, refuse("the token is %d bytes long; at most %d are allowed", len(text), MaxTokenBytes)
 	}
 	sum, before := sha256.Sum256([]byte(text)), v.keys.current()
-	if is, known := v.verified.find(sum, before); known {
-		return is, nil
-	}
-	is, err := v.check(ctx, text)
-	if err == nil {
+	is, known := v.verified.find(sum, before)
+	if !known {
+		var err error
+		if is, err = v.check(ctx, text); err != nil {
+			return Identity{}, err
+		}
 		v.verified.add(sum, is, before, v.keys.current())
 	}
-	return is, err
+	if is.sessions != nil && !is.sessions.active(is.User, is.Session.Generation) {
+		return Identity{}, refuse("the token was revoked: its user has logged out everywhere, or changed the password")
+	}
+	return is, nil
 }
 
 // check verifies a token.
@@ -97,7 +112,21 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	if err != nil {
 		return Identity{}, refuse(`the token's "exp" is not a time`)
 	}
-	return Identity{User: user, Until: expiry.Add(leeway), listed: signer(token, candidates)}, nil
+	scope, err := scopeOf(claims)
+	if err != nil {
+		return Identity{}, err
+	}
+	out := Identity{User: user, Scope: scope, Until: expiry.Add(leeway), listed: signer(token, candidates)}
+	if len(candidates) > 0 { // signed by others, whose sessions are theirs
+		return out, nil
+	}
+	if out.Session, err = sessionOf(claims); err != nil || out.Session.Generation == 0 {
+		return out, err
+	}
+	if out.sessions = v.sessions; out.sessions == nil {
+		return Identity{}, refuse("the token is of an account of this site, and accounts are off (--accounts)")
+	}
+	return out, nil
 }
 
 // key returns what may verify a token of this algorithm, and nothing else may;
@@ -113,6 +142,12 @@ func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey,
 	kid, isText := token.Header["kid"].(string)
 	if _, has := token.Header["kid"]; has && !isText {
 		return nil, nil, refuse(`the token's "kid" is not a string`)
+	}
+	if key, own := v.site[kid]; own && token.Method.Alg() == "EdDSA" {
+		return key, nil, nil
+	}
+	if v.keys == nil {
+		return nil, nil, refuse("the token is signed with a key that is not this site's")
 	}
 	found := v.keys.find(ctx, kid, token.Method.Alg())
 	if len(found) == 0 {
@@ -189,7 +224,7 @@ func (v *verifier) missing(claims jwt.MapClaims) string {
 	case v.audience != "" && !there(claims["aud"]):
 		return `"aud"`
 	}
-	return "usable claim of each kind that is asked for"
+	return "claim of those that are required here"
 }
 
 // there reports whether a claim says anything. An "exp" of 0 says nothing.
@@ -216,6 +251,17 @@ func userOf(claims jwt.MapClaims) (storage.User, error) {
 	return user, nil
 }
 
+// scopeOf is the scope of a token (RFC 8693): a string of names separated by
+// spaces.
+func scopeOf(claims jwt.MapClaims) (string, error) {
+	scope, has := claims["scope"]
+	text, isText := scope.(string)
+	if has && !isText {
+		return "", refuse(`the token's "scope" is not a string`)
+	}
+	return text, nil
+}
+
 // usable reports whether a public key is one for the algorithm.
 func usable(key any, algorithm string) bool {
 	switch key := key.(type) {
@@ -223,6 +269,8 @@ func usable(key any, algorithm string) bool {
 		return algorithm == "RS256" && key.Size() >= 256
 	case *ecdsa.PublicKey:
 		return algorithm == "ES256" && key.Curve.Params().BitSize == 256
+	case ed25519.PublicKey:
+		return algorithm == "EdDSA" && len(key) == ed25519.PublicKeySize
 	}
 	return false
 }

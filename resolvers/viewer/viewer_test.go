@@ -77,11 +77,11 @@ func request(header ...string) *http.Request {
 }
 
 func TestTheViewerOfAContext(t *testing.T) {
-	if got := From(t.Context()); got != (storage.User{Tenant: storage.DefaultTenant}) {
+	if got := FromContext(t.Context()); got != (storage.User{Tenant: storage.DefaultTenant}) {
 		t.Errorf("without a viewer: %v", got)
 	}
 	alice := storage.User{Tenant: "acme", UserID: "alice"}
-	if got := From(With(t.Context(), alice)); got != alice {
+	if got := FromContext(NewContext(t.Context(), alice)); got != alice {
 		t.Errorf("with a viewer: %v", got)
 	}
 }
@@ -352,8 +352,8 @@ func TestAConfigThatCannotServe(t *testing.T) {
 		"short secret":     {t.Context(), Config{Secret: secret[:31]}, "31 bytes long; at least 32"},
 		"no audience":      {t.Context(), Config{Secret: secret, JWKS: jwksFile(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))}, "needs an audience"},
 		"no file":          {t.Context(), Config{Audience: AnyAudience, JWKS: filepath.Join(t.TempDir(), "none.json")}, "none.json"},
-		"no JSON":          {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "no JSON Web Key Set"},
-		"no usable key":    {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no key for RS256"},
+		"no JSON":          {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, []byte("-----BEGIN PUBLIC KEY-----"))}, "not a JSON Web Key Set"},
+		"no usable key":    {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, jwks(jwk("1", &small.PublicKey, map[string]any{"crv": "P-384"})))}, "no public key for RS256"},
 		"too long":         {t.Context(), Config{Audience: AnyAudience, JWKS: jwksFile(t, make([]byte, jwksMaxBytes+1))}, "longer than"},
 		"failing endpoint": {t.Context(), Config{Audience: AnyAudience, JWKS: silent.URL}, "502"},
 		"plain http":       {t.Context(), Config{Audience: AnyAudience, JWKS: "http://user:pass@jwks.example/"}, "must be fetched by https"},

@@ -1,5 +1,3 @@
-// Package metered measures a store. Store passes every call on and records
-// how long it took, whatever adapter lies behind.
 package metered
 
 import (
@@ -56,7 +54,7 @@ func (s *Store) measure(method string, begin time.Time, err *error) {
 // expected errors are answers, not faults.
 func expected(err error) bool {
 	for _, answer := range []error{
-		storage.ErrInvalid, storage.ErrNotFound, storage.ErrNameTaken, storage.ErrTooManyFolders,
+		storage.ErrInvalid, storage.ErrNotFound, storage.ErrNameTaken, storage.ErrAccountNameTaken, storage.ErrTooManyFolders,
 		storage.ErrDefaultFolder, storage.ErrFolderNotEmpty, context.Canceled,
 	} {
 		if errors.Is(err, answer) {

@@ -62,6 +62,36 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) (_ []st
 	return s.Store.Reads(ctx, queries)
 }
 
+// Followers implements storage.Lister.
+func (s *Store) Followers(ctx context.Context, queries []storage.FollowersQuery) (_ []storage.ListPage[storage.Followed], err error) {
+	defer s.measure("Followers", time.Now(), &err)
+	return s.Store.Followers(ctx, queries)
+}
+
+// Following implements storage.Lister.
+func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery) (_ []storage.ListPage[storage.Followed], err error) {
+	defer s.measure("Following", time.Now(), &err)
+	return s.Store.Following(ctx, queries)
+}
+
+// Friends implements storage.Lister.
+func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) (_ []storage.ListPage[storage.Friend], err error) {
+	defer s.measure("Friends", time.Now(), &err)
+	return s.Store.Friends(ctx, queries)
+}
+
+// TotalsOf implements storage.Reader.
+func (s *Store) TotalsOf(ctx context.Context, users []storage.User) (_ []storage.UserTotals, err error) {
+	defer s.measure("TotalsOf", time.Now(), &err)
+	return s.Store.TotalsOf(ctx, users)
+}
+
+// Works implements storage.Lister.
+func (s *Store) Works(ctx context.Context, queries []storage.WorksQuery) (_ []storage.ListPage[storage.Work], err error) {
+	defer s.measure("Works", time.Now(), &err)
+	return s.Store.Works(ctx, queries)
+}
+
 // Persist implements storage.Persister.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (_ storage.Outcome, err error) {
 	defer s.measure("Persist", time.Now(), &err)
@@ -102,4 +132,202 @@ func (s *Store) EmptyFolder(ctx context.Context, key storage.FolderKey, moveTo s
 func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo string, at time.Time) (err error) {
 	defer s.measure("DeleteFolder", time.Now(), &err)
 	return s.Store.DeleteFolder(ctx, key, moveTo, at)
+}
+
+// CommentsOf implements storage.CommentReader.
+func (s *Store) CommentsOf(ctx context.Context, keys []storage.CommentKey) (_ []*storage.Comment, err error) {
+	defer s.measure("CommentsOf", time.Now(), &err)
+	return s.Store.CommentsOf(ctx, keys)
+}
+
+// CommentCounts implements storage.CommentReader.
+func (s *Store) CommentCounts(ctx context.Context, subjects []storage.Subject) (_ []storage.CommentCount, err error) {
+	defer s.measure("CommentCounts", time.Now(), &err)
+	return s.Store.CommentCounts(ctx, subjects)
+}
+
+// ListComments implements storage.CommentReader.
+func (s *Store) ListComments(ctx context.Context, queries []storage.CommentsQuery) (_ []storage.ListPage[storage.Comment], err error) {
+	defer s.measure("ListComments", time.Now(), &err)
+	return s.Store.ListComments(ctx, queries)
+}
+
+// CommentChanges implements storage.CommentReader.
+func (s *Store) CommentChanges(ctx context.Context, query storage.CommentChangesQuery) (_ []storage.Comment, err error) {
+	defer s.measure("CommentChanges", time.Now(), &err)
+	return s.Store.CommentChanges(ctx, query)
+}
+
+// AddComments implements storage.Comments.
+func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) (_ []storage.AddedComment, err error) {
+	defer s.measure("AddComments", time.Now(), &err)
+	return s.Store.AddComments(ctx, comments)
+}
+
+// EditComment implements storage.Comments.
+func (s *Store) EditComment(ctx context.Context, change storage.CommentChange, text string) (_ *storage.Comment, err error) {
+	defer s.measure("EditComment", time.Now(), &err)
+	return s.Store.EditComment(ctx, change, text)
+}
+
+// DeleteComment implements storage.Comments.
+func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange) (_ *storage.Comment, err error) {
+	defer s.measure("DeleteComment", time.Now(), &err)
+	return s.Store.DeleteComment(ctx, change)
+}
+
+// Profiles implements storage.ProfileReader.
+func (s *Store) Profiles(ctx context.Context, users []storage.User) (_ []*storage.Profile, err error) {
+	defer s.measure("Profiles", time.Now(), &err)
+	return s.Store.Profiles(ctx, users)
+}
+
+// CreateAccount implements storage.Accounts.
+func (s *Store) CreateAccount(ctx context.Context, account storage.NewAccount) (_ *storage.Account, err error) {
+	defer s.measure("CreateAccount", time.Now(), &err)
+	return s.Store.CreateAccount(ctx, account)
+}
+
+// AccountNamed implements storage.Accounts.
+func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (_ *storage.Account, err error) {
+	defer s.measure("AccountNamed", time.Now(), &err)
+	return s.Store.AccountNamed(ctx, tenant, nameKey)
+}
+
+// AccountOf implements storage.Accounts.
+func (s *Store) AccountOf(ctx context.Context, user storage.User) (_ *storage.Account, err error) {
+	defer s.measure("AccountOf", time.Now(), &err)
+	return s.Store.AccountOf(ctx, user)
+}
+
+// ReplacePassword implements storage.Accounts.
+func (s *Store) ReplacePassword(ctx context.Context, user storage.User, change storage.PasswordChange) (_ *storage.Account, err error) {
+	defer s.measure("ReplacePassword", time.Now(), &err)
+	return s.Store.ReplacePassword(ctx, user, change)
+}
+
+// RevokeTokens implements storage.Accounts.
+func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (_ *storage.Account, err error) {
+	defer s.measure("RevokeTokens", time.Now(), &err)
+	return s.Store.RevokeTokens(ctx, user)
+}
+
+// UpdateProfile implements storage.Accounts.
+func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (_ *storage.Profile, err error) {
+	defer s.measure("UpdateProfile", time.Now(), &err)
+	return s.Store.UpdateProfile(ctx, user, change)
+}
+
+// Revocations implements storage.Accounts.
+func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (_ []storage.Revocation, err error) {
+	defer s.measure("Revocations", time.Now(), &err)
+	return s.Store.Revocations(ctx, after, limit)
+}
+
+// ConversationsOf implements storage.MessageReader.
+func (s *Store) ConversationsOf(ctx context.Context, keys []storage.ConversationKey) (_ []*storage.Conversation, err error) {
+	defer s.measure("ConversationsOf", time.Now(), &err)
+	return s.Store.ConversationsOf(ctx, keys)
+}
+
+// MessagesOf implements storage.MessageReader.
+func (s *Store) MessagesOf(ctx context.Context, keys []storage.MessageKey) (_ []*storage.DirectMessage, err error) {
+	defer s.measure("MessagesOf", time.Now(), &err)
+	return s.Store.MessagesOf(ctx, keys)
+}
+
+// LatestMessages implements storage.MessageReader.
+func (s *Store) LatestMessages(ctx context.Context, users []storage.User) (_ []int64, err error) {
+	defer s.measure("LatestMessages", time.Now(), &err)
+	return s.Store.LatestMessages(ctx, users)
+}
+
+// ListConversations implements storage.MessageReader.
+func (s *Store) ListConversations(ctx context.Context, queries []storage.ConversationsQuery) (_ []storage.ListPage[storage.Conversation], err error) {
+	defer s.measure("ListConversations", time.Now(), &err)
+	return s.Store.ListConversations(ctx, queries)
+}
+
+// ListMessages implements storage.MessageReader.
+func (s *Store) ListMessages(ctx context.Context, queries []storage.MessagesQuery) (_ []storage.ListPage[storage.DirectMessage], err error) {
+	defer s.measure("ListMessages", time.Now(), &err)
+	return s.Store.ListMessages(ctx, queries)
+}
+
+// MessagesAfter implements storage.MessageReader.
+func (s *Store) MessagesAfter(ctx context.Context, query storage.MailboxQuery) (_ []storage.DirectMessage, err error) {
+	defer s.measure("MessagesAfter", time.Now(), &err)
+	return s.Store.MessagesAfter(ctx, query)
+}
+
+// AddMessages implements storage.Messages.
+func (s *Store) AddMessages(ctx context.Context, messages []storage.NewMessage) (_ []storage.AddedMessage, err error) {
+	defer s.measure("AddMessages", time.Now(), &err)
+	return s.Store.AddMessages(ctx, messages)
+}
+
+// MarkRead implements storage.Messages.
+func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (_ *storage.Conversation, err error) {
+	defer s.measure("MarkRead", time.Now(), &err)
+	return s.Store.MarkRead(ctx, key, upTo)
+}
+
+// VideosOf implements storage.VideoReader.
+func (s *Store) VideosOf(ctx context.Context, keys []storage.VideoKey) (_ []*storage.Video, err error) {
+	defer s.measure("VideosOf", time.Now(), &err)
+	return s.Store.VideosOf(ctx, keys)
+}
+
+// Feed implements storage.VideoReader.
+func (s *Store) Feed(ctx context.Context, queries []storage.FeedQuery) (_ []storage.ListPage[storage.Video], err error) {
+	defer s.measure("Feed", time.Now(), &err)
+	return s.Store.Feed(ctx, queries)
+}
+
+// UserVideos implements storage.VideoReader.
+func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuery) (_ []storage.ListPage[storage.Video], err error) {
+	defer s.measure("UserVideos", time.Now(), &err)
+	return s.Store.UserVideos(ctx, queries)
+}
+
+// PublishVideo implements storage.Videos.
+func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (_ storage.PublishedVideo, _ storage.Outcome, err error) {
+	defer s.measure("PublishVideo", time.Now(), &err)
+	return s.Store.PublishVideo(ctx, video, mark)
+}
+
+// DeleteVideo implements storage.Videos.
+func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (_ *storage.Video, _ storage.Outcome, err error) {
+	defer s.measure("DeleteVideo", time.Now(), &err)
+	return s.Store.DeleteVideo(ctx, deletion, mark)
+}
+
+// NamedFiles implements storage.Videos.
+func (s *Store) NamedFiles(ctx context.Context, names []string) (_ []bool, err error) {
+	defer s.measure("NamedFiles", time.Now(), &err)
+	return s.Store.NamedFiles(ctx, names)
+}
+
+// DueCovers implements storage.Videos.
+func (s *Store) DueCovers(ctx context.Context, limit int) (_ []storage.VideoKey, err error) {
+	defer s.measure("DueCovers", time.Now(), &err)
+	return s.Store.DueCovers(ctx, limit)
+}
+
+// SetCover implements storage.Videos.
+func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (_ bool, err error) {
+	defer s.measure("SetCover", time.Now(), &err)
+	return s.Store.SetCover(ctx, key)
+}
+
+// FailCover implements storage.Videos.
+func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, failure storage.CoverFailure) (_ int, err error) {
+	defer s.measure("FailCover", time.Now(), &err)
+	return s.Store.FailCover(ctx, key, failure)
+}
+
+// CoverReason implements storage.Videos.
+func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (_ string, _ bool, err error) {
+	defer s.measure("CoverReason", time.Now(), &err)
+	return s.Store.CoverReason(ctx, key)
 }

@@ -1,30 +1,29 @@
-// Package mirror is the contract between a cache of the write path (the mirror,
-// package storage/redis) and the database behind it: what a database does for a
-// mirror beyond the roles of package storage.
+// Package mirror is the contract between a mirror (a cache of the write path, package
+// storage/redis) and the database behind it. It defines what a database provides for a
+// mirror in addition to the roles of package storage.
 //
-// A mirror may be believed only while every transaction tells it what it
-// changes. The database therefore counts epochs. A transaction that commits in
-// an open epoch marks its changes in the mirror first (storage.Mark); when the
-// mirror is unavailable or has lost data, its processes close the epoch or begin
-// the next one, and what the mirror holds of an earlier epoch is ignored. A
-// barrier tells when everything that was queued at some moment is persisted.
+// A mirror can be trusted only while every transaction records its changes in it. The
+// database therefore counts epochs. A transaction that commits in an open epoch first
+// marks its changes in the mirror (storage.Mark). If the mirror is unavailable or has
+// lost data, its processes close the epoch or begin the next one; entries of an earlier
+// epoch are ignored. A barrier shows when everything that was queued at a given moment
+// has been persisted.
 //
 // # Invariants
 //
-// Every Database keeps these; the names are those of the cases of
-// storagetest.RunDatabase.
+// Every Database has these properties. The names are cases of storagetest.RunDatabase and
+// tests.
 //
-//   - The number of the epoch only rises: EpochsRise.
-//   - No transaction straddles a change of epoch: NoTransactionStraddlesEpochs,
-//     EpochChangeWaitsForTransactions. For EpochGrace after an epoch has ended
-//     nothing is committed: EndedEpochRefusesThenGoesOn.
-//   - A barrier is passed once every partition has passed it, and its number is
-//     never used twice: BarrierIsPassedByEveryPartition,
-//     RestoredDatabaseUsesNoBarrierTwice.
-//   - A window is complete or says that it is not:
+//   - The number of the epoch only increases: EpochsRise.
+//   - No transaction spans two epochs: NoTransactionStraddlesEpochs,
+//     EpochChangeWaitsForTransactions. Nothing is committed for EpochGrace after the end
+//     of an epoch: EndedEpochRefusesThenGoesOn.
+//   - A barrier is passed once every partition has passed it, and its number is never
+//     reused: BarrierIsPassedByEveryPartition, RestoredDatabaseUsesNoBarrierTwice.
+//   - A window is either complete or marked as incomplete:
 //     WindowsHoldAllOrSayThatTheyDoNot.
-//   - A transaction whose mark took longer than MarkTime is rolled back:
+//   - A transaction whose mark takes longer than MarkTime is rolled back:
 //     TestMarkThatTakesTooLongIsNotCommitted.
 //
-// This package imports package storage and the standard library.
+// This package imports storage and no other package of this module.
 package mirror

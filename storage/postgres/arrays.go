@@ -7,40 +7,40 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// arrays writes the columns of a statement. The client's own codec can do it
-// for elements of any type, and therefore looks at each and copies it first.
-type arrays struct{ *pgtype.ArrayCodec }
+// arrayCodec encodes the arguments of statements. The codec of the client supports
+// elements of any type, and therefore inspects and copies each of them first.
+type arrayCodec struct{ *pgtype.ArrayCodec }
 
-// writeArrays has a connection use it.
-func writeArrays(c *pgx.Conn) {
+// registerArrayCodec registers the codec on a connection.
+func registerArrayCodec(c *pgx.Conn) {
 	types := c.TypeMap()
 	for _, oid := range []uint32{pgtype.TextArrayOID, pgtype.Int8ArrayOID} {
 		known, _ := types.TypeForOID(oid)
 		if codec, ok := known.Codec.(*pgtype.ArrayCodec); ok {
-			types.RegisterType(&pgtype.Type{Name: known.Name, OID: oid, Codec: arrays{codec}})
+			types.RegisterType(&pgtype.Type{Name: known.Name, OID: oid, Codec: arrayCodec{codec}})
 		}
 	}
 }
 
-// PlanEncode tells how to write a value.
-func (a arrays) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
+// PlanEncode implements pgtype.Codec.
+func (a arrayCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
 	if format == pgtype.BinaryFormatCode {
 		switch value.(type) {
 		case []string:
-			return encodeTexts{}
+			return encodeStrings{}
 		case []int64:
-			return encodeNumbers{}
+			return encodeInts{}
 		}
 	}
 	return a.ArrayCodec.PlanEncode(m, oid, format, value)
 }
 
 type (
-	encodeTexts   struct{}
-	encodeNumbers struct{}
+	encodeStrings struct{}
+	encodeInts    struct{}
 )
 
-func (encodeTexts) Encode(value any, buf []byte) ([]byte, error) {
+func (encodeStrings) Encode(value any, buf []byte) ([]byte, error) {
 	texts, _ := value.([]string)
 	if texts == nil {
 		return nil, nil
@@ -52,7 +52,7 @@ func (encodeTexts) Encode(value any, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-func (encodeNumbers) Encode(value any, buf []byte) ([]byte, error) {
+func (encodeInts) Encode(value any, buf []byte) ([]byte, error) {
 	numbers, _ := value.([]int64)
 	if numbers == nil {
 		return nil, nil
@@ -64,9 +64,8 @@ func (encodeNumbers) Encode(value any, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// beginArray writes what stands before the elements of an array: the number of
-// dimensions, whether there are nulls, the type; of the one dimension its
-// length and where it begins.
+// beginArray writes the header of an array: the number of dimensions, whether there are
+// nulls, the type; then the length and the lower bound of the only dimension.
 func beginArray(buf []byte, oid uint32, n int) []byte {
 	head := [...]uint32{1, 0, oid, uint32(n), 1}
 	for _, word := range head {

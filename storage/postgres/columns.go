@@ -7,8 +7,8 @@ import (
 	"ovation/storage"
 )
 
-// columns are the arguments of a statement that takes many rows and reads them
-// by unnest: an array for each column, those of texts first.
+// columns are the arguments of a statement that takes many rows and reads them by unnest:
+// one array per column, those of strings first.
 type columns struct {
 	texts   [][]string
 	numbers [][]int64
@@ -25,8 +25,8 @@ func newColumns(texts, numbers, rows int) columns {
 	return c
 }
 
-// add appends a row. A text that Postgres cannot hold is no part of any key:
-// such a row becomes one of empty texts, which finds nothing either.
+// add appends a row. A string that Postgres cannot store is part of no key: its row
+// becomes one of empty strings, which is not found either.
 func (c columns) add(texts []string, numbers ...int64) {
 	fits := true
 	for _, s := range texts {

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// askAgain is the time between two questions whether a commit still waits for
-	// the standby.
-	askAgain = 5 * time.Second
-	// askTimeout bounds such a question.
-	askTimeout = 5 * time.Second
+	// standbyCheckPause is the pause between two checks whether a commit still waits for the
+	// standby.
+	standbyCheckPause = 5 * time.Second
+	// standbyCheckTimeout bounds such a check.
+	standbyCheckTimeout = 5 * time.Second
 )
 
-// commit is not cut short by the end of the caller's context, since it would not be
-// known whether it took place. It gives up after callTimeout, unless the server
-// says that the commit waits for its synchronous standby: a commit that is given up
-// shows to everyone though a failover may still lose it. Once the caller's
-// context is cancelled or the store is closed it gives up all the same.
+// commit is not interrupted when the caller's context ends, since the outcome would be
+// unknown. It gives up after callTimeout, unless the server reports that the commit waits
+// for its synchronous standby: an abandoned commit becomes visible to everyone although a
+// failover may still lose it. It does give up when the caller's context is cancelled or
+// the store is closed.
 func (s *Store) commit(caller context.Context, t *tx) error {
 	defer s.commits.begin()()
 	ctx, giveUp := context.WithCancelCause(context.WithoutCancel(caller))
 	ended := make(chan struct{})
-	timer := time.AfterFunc(s.commits.patience, func() {
+	timer := time.AfterFunc(s.commits.checkAfter, func() {
 		defer close(ended)
 		wanted := func() bool { return !errors.Is(caller.Err(), context.Canceled) && s.closing.Err() == nil }
 		for wanted() && s.waitsForStandby(ctx, t.conn.PgConn().PID()) {
 			select {
-			case <-time.After(askAgain):
+			case <-time.After(standbyCheckPause):
 			case <-ctx.Done():
 			}
 		}
@@ -43,7 +43,7 @@ func (s *Store) commit(caller context.Context, t *tx) error {
 	})
 	notes := t.conn.PgConn().CustomData()
 	delete(notes, notReplicated)
-	err := fault(ctx, t.begun.Commit(ctx), t.conn)
+	err := storageError(ctx, t.begun.Commit(ctx), t.conn)
 	giveUp(nil)
 	if !timer.Stop() {
 		<-ended
@@ -56,10 +56,10 @@ func (s *Store) commit(caller context.Context, t *tx) error {
 
 const selectWaiting = `SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'`
 
-// waitsForStandby asks, on a connection of its own, whether the commit of a
-// backend waits for a standby. False: it does not, or nobody says so.
+// waitsForStandby reports whether the commit of a backend waits for a standby. It queries
+// the server on a separate connection; if that fails, it returns false.
 func (s *Store) waitsForStandby(ctx context.Context, pid uint32) bool {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, standbyCheckTimeout)
 	defer cancel()
 	c, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
@@ -71,17 +71,16 @@ func (s *Store) waitsForStandby(ctx context.Context, pid uint32) bool {
 	return err == nil && waiting > 0
 }
 
-// notReplicated marks a connection whose commit was told not to wait for the
-// synchronous standby any longer.
+// notReplicated marks a connection whose commit has stopped waiting for the synchronous
+// standby.
 const notReplicated = "ovation: not replicated"
 
 var errNotReplicated = fmt.Errorf("%w: the transaction is committed, but the wait for the synchronous standby was cancelled",
 	storage.ErrUnavailable)
 
-// noteWarning takes the messages of the server that are no errors. A commit
-// whose wait for the standby is cancelled succeeds with a warning. Its text may
-// be translated and its code is that of any warning: only where the server
-// raises it tells it from others.
+// noteWarning receives the warnings of the server. A commit whose wait for the standby is
+// cancelled succeeds with a warning. Its text may be translated and its code is that of
+// any warning, so it is identified by the source file that raises it.
 func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
 	if strings.HasSuffix(n.File, "syncrep.c") {
 		c.CustomData()[notReplicated] = true

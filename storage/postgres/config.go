@@ -12,9 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// settings are made on every connection unless the URL says otherwise. The
-// time-outs keep a stuck statement, lock or transaction from holding up others
-// for long.
+// settings are set on every connection unless the URL overrides them. The timeouts keep a
+// stuck statement, lock or transaction from blocking others for long.
 var settings = map[string]string{
 	"application_name":                    "ovation",
 	"statement_timeout":                   "30s",
@@ -27,17 +26,17 @@ var settings = map[string]string{
 	"jit":               "off",
 }
 
-// configure reads the URL and adds the settings.
+// configure parses the URL and adds the settings.
 func configure(from string) (*pgxpool.Config, error) {
 	u, err := url.Parse(from)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		// What is wrong may be a part of the password: nothing of it is told.
+		// The error may quote a part of the password, so it is not included.
 		return nil, &storage.InvalidError{Field: "URL", Reason: "of Postgres cannot be read: want " +
 			"postgres://USER:PASSWORD@HOST:PORT/DATABASE, in the password %XX for each special character"}
 	}
 	cfg, err := pgxpool.ParseConfig(from)
 	if err != nil {
-		return nil, &storage.InvalidError{Field: "URL", Reason: "of Postgres cannot be used: " + conceal(err.Error(), u)}
+		return nil, &storage.InvalidError{Field: "URL", Reason: "of Postgres cannot be used: " + redact(err.Error(), u)}
 	}
 	for name, value := range settings {
 		if _, given := cfg.ConnConfig.RuntimeParams[name]; !given {
@@ -53,8 +52,8 @@ func configure(from string) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// conceal takes the passwords of a URL out of a text.
-func conceal(text string, u *url.URL) string {
+// redact removes the passwords of a URL from a text.
+func redact(text string, u *url.URL) string {
 	password, _ := u.User.Password()
 	for _, secret := range []string{password, u.Query().Get("password"), u.Query().Get("sslpassword")} {
 		if secret != "" {
@@ -64,16 +63,16 @@ func conceal(text string, u *url.URL) string {
 	return text
 }
 
-// name is what messages call the database: by the server of a connection or,
-// where there is none, by all that the URL names.
-func name(cfg *pgx.ConnConfig, c *pgx.Conn) string {
+// describe returns the name of the database for messages, with the server of a connection
+// or, without a connection, with all servers in the URL.
+func describe(cfg *pgx.ConnConfig, c *pgx.Conn) string {
 	var servers []string
 	if c != nil {
 		servers = []string{address(c)}
 	} else {
-		servers = []string{server(cfg.Host, cfg.Port)}
+		servers = []string{hostPort(cfg.Host, cfg.Port)}
 		for _, other := range cfg.Fallbacks { // a server may be tried with TLS and without
-			if at := server(other.Host, other.Port); at != servers[len(servers)-1] {
+			if at := hostPort(other.Host, other.Port); at != servers[len(servers)-1] {
 				servers = append(servers, at)
 			}
 		}
@@ -81,4 +80,4 @@ func name(cfg *pgx.ConnConfig, c *pgx.Conn) string {
 	return fmt.Sprintf("%q of user %q at %s", cfg.Database, cfg.User, strings.Join(servers, ", "))
 }
 
-func server(host string, port uint16) string { return fmt.Sprintf("%s:%d", host, port) }
+func hostPort(host string, port uint16) string { return fmt.Sprintf("%s:%d", host, port) }

@@ -1,69 +1,86 @@
 package postgres
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
 	"ovation/storage/sqlstore"
 )
 
-// settle moves the counts and returns the new ones of each subject and the
-// present ones of those of skipped messages, in the order of tenant, biz and
-// bizId.
-func (t *tx) settle(by sqlstore.Tally, skipped []storage.Message) ([]storage.SubjectCounts, error) {
+// applyTally declares authors, adjusts counts and totals, and returns the new counts of
+// each subject and the current ones of the subjects of skipped messages, in the order of
+// tenant, biz and bizId.
+//
+// It takes one round trip, and one more if authors are declared. It locks subjects,
+// comments and totals, each in the order of their keys. Totals are the last locks of
+// every transaction.
+func (t *tx) applyTally(by sqlstore.Tally, declared []storage.Action, skipped []storage.Message) ([]storage.SubjectCounts, error) {
+	changed, err := t.declare(by, declared)
+	if err != nil {
+		return nil, err
+	}
 	b := t.batch()
-	moveItemCounts(b, by.Folders)
+	adjustItemCounts(b, by.Folders)
+	setAuthors(b, changed)
 	var out []storage.SubjectCounts
 	row := func(row pgx.Rows) error {
 		out = append(out, storage.SubjectCounts{})
 		c := &out[len(out)-1]
 		return row.Scan(&c.Subject.Tenant, &c.Subject.Biz, &c.Subject.BizID,
-			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version)
+			&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 	}
-	moveCounts(b, by, row)
-	recall(b, sqlstore.Unmoved(skipped, by), row)
+	adjustCounts(b, by, row)
+	lookUpCounts(b, sqlstore.UnchangedSubjects(skipped, by), row)
+	setCommentLikes(b, slices.Collect(maps.Keys(by.Subjects)))
+	adjustTotals(b, by)
 	if b.Len() == 0 {
 		return nil, nil
 	}
-	err := t.send(b)
+	if err := t.send(b); err != nil {
+		return nil, err
+	}
 	sqlstore.SortCounts(out)
-	return out, err
+	return out, nil
 }
 
 const upsertCounts = `
-INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
-SELECT k.tenant, k.biz, k.biz_id, k.reads, k.likes, k.dislikes, k.collects, 1
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-    WITH ORDINALITY AS k (tenant, biz, biz_id, reads, likes, dislikes, collects, ord)
+INSERT INTO interactive AS i (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
+SELECT k.tenant, k.biz, k.biz_id, k.reads, k.likes, k.dislikes, k.collects, k.followers, 1
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, reads, likes, dislikes, collects, followers, ord)
 ORDER BY k.ord
 ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET
     read_count = i.read_count + excluded.read_count,
     like_count = i.like_count + excluded.like_count,
     dislike_count = i.dislike_count + excluded.dislike_count,
     collect_count = i.collect_count + excluded.collect_count,
+    follower_count = i.follower_count + excluded.follower_count,
     version = i.version + 1
-RETURNING tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version`
+RETURNING tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version`
 
-func moveCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
+func adjustCounts(b *pgx.Batch, by sqlstore.Tally, row func(pgx.Rows) error) {
 	if len(by.Subjects) == 0 {
 		return
 	}
-	rows := newColumns(3, 4, len(by.Subjects))
+	rows := newColumns(3, 5, len(by.Subjects))
 	for _, s := range by.Sorted() {
 		c := by.Subjects[s]
-		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount)
+		rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.ReadCount, c.LikeCount, c.DislikeCount, c.CollectCount, c.FollowerCount)
 	}
-	b.Queue(upsertCounts, rows.args()...).Query(each(row))
+	b.Queue(upsertCounts, rows.args()...).Query(eachRow(row))
 }
 
 const selectPresentCounts = `
-SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.version
+SELECT i.tenant, i.biz, i.biz_id, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (tenant, biz, biz_id)
-CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version FROM interactive i
+CROSS JOIN LATERAL (SELECT tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1) i`
 
-// recall looks up the counts of subjects.
-func recall(b *pgx.Batch, subjects []storage.Subject, row func(pgx.Rows) error) {
+// lookUpCounts reads the counts of subjects.
+func lookUpCounts(b *pgx.Batch, subjects []storage.Subject, row func(pgx.Rows) error) {
 	if len(subjects) == 0 {
 		return
 	}
@@ -71,11 +88,11 @@ func recall(b *pgx.Batch, subjects []storage.Subject, row func(pgx.Rows) error) 
 	for _, s := range subjects {
 		keys.add([]string{s.Tenant, s.Biz, s.BizID})
 	}
-	b.Queue(selectPresentCounts, keys.args()...).Query(each(row))
+	b.Queue(selectPresentCounts, keys.args()...).Query(eachRow(row))
 }
 
-// All the folders exist, so that nothing is inserted: unlike an UPDATE, this
-// always finds each by its key.
+// All the folders exist, so nothing is inserted. Unlike an UPDATE, this always finds each
+// folder by its key.
 const updateItemCounts = `
 INSERT INTO folder AS f (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT o.tenant, o.user_id, o.folder_id, o.name, o.name_key, o.description, o.public, k.items, o.created, o.updated
@@ -85,8 +102,8 @@ CROSS JOIN LATERAL (
     WHERE o.tenant = k.tenant AND o.user_id = k.user_id AND o.folder_id = k.folder_id LIMIT 1) o
 ON CONFLICT (tenant, user_id, folder_id) DO UPDATE SET item_count = f.item_count + excluded.item_count`
 
-// moveItemCounts needs the owners to be guarded.
-func moveItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
+// adjustItemCounts requires the locks of the owners.
+func adjustItemCounts(b *pgx.Batch, by map[storage.FolderKey]int64) {
 	if len(by) == 0 {
 		return
 	}

@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // smallDisk mounts a disk of so many bytes that the server may write to.
@@ -35,26 +37,26 @@ func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	server := startServer(t)
 	disk := server.smallDisk(t, 32<<20)
 	plain := server.url(t, "127.0.0.1")
-	edit(t, plain, `CREATE TABLESPACE small LOCATION '`+disk+`'`)
+	postgrestest.Exec(t, plain, `CREATE TABLESPACE small LOCATION '`+disk+`'`)
 	at := with(t, plain, "default_tablespace", "small")
-	fatal(t, Migrate(t.Context(), at))
+	postgrestest.Migrate(t, at)
 	s := openAt(t, Options{URL: at})
 
 	ballast := filepath.Join(disk, "ballast")
 	fatal(t, os.WriteFile(ballast, make([]byte, 24<<20), 0o600))
-	g, acknowledged := newTraffic(), 0
+	g, acknowledged := storagetest.NewTraffic(), 0
 	persist := func(m storage.Message) error {
 		_, err := s.Persist(t.Context(), []storage.Message{m}, nil)
 		return err
 	}
 	var refused storage.Message
 	for refused.ID == "" {
-		m := g.message(fmt.Sprint(acknowledged), 2000)
+		m := g.Message(fmt.Sprint(acknowledged), 2000)
 		err := persist(m)
 		switch {
 		case err == nil:
 			acknowledged++
-		case !errors.Is(err, storage.ErrUnavailable), !strings.Contains(err.Error(), "make room"):
+		case !errors.Is(err, storage.ErrUnavailable), !strings.Contains(err.Error(), "free some space"):
 			t.Fatalf("message %d: %v", acknowledged, err)
 		default:
 			t.Log(err)

@@ -1,52 +1,56 @@
-// Package postgres is the storage.Store of the distributed way to run: a
-// PostgreSQL database that many nodes and workers share.
+// Package postgres is the storage.Store of the distributed mode: a PostgreSQL
+// database shared by many nodes and workers.
 //
-// Many rows go to Postgres as one array per column and come out of unnest, so
-// that a batch costs the same few statements and round trips whatever its
-// size. What a call reads is of one moment, since it is one statement. What it
-// writes is one transaction of READ COMMITTED, in which the order of the locks
-// stands for isolation.
+// Many rows are passed to Postgres as one array per column (unnest), so that a batch
+// costs the same few statements and round trips at any size. A read is a single
+// statement and therefore one snapshot. A write is one READ COMMITTED transaction, in
+// which the order of locks provides isolation.
 //
 // # Locks
 //
 // Every transaction takes its row locks in this order, and rows of one table
-// in the order of their keys. So none ever waits for one that waits for it.
+// in the order of their keys. This excludes deadlocks.
 //
 //  1. inbox
-//  2. the default folders of all whose collections or folders it touches; they
-//     are made where they are missing
-//  3. user_reaction, user_collection, user_read
-//  4. interactive
+//  2. the default folders of all users whose collections or folders it touches;
+//     missing ones are created
+//  3. user_reaction, user_collection, user_read, user_follow
+//  4. the ids of imported comments (lockPastIDs), comment_count and request
+//  5. interactive
+//  6. comment
+//  7. user_totals and user_comments
 //
-// A default folder guards its owner: whoever holds it is alone with the
-// owner's folders and with what lies in them, and needs no order among those.
+// The default folder is the lock of its owner: the transaction that holds it has exclusive
+// access to the owner's folders and their items, which need no order among themselves.
 //
 // # Plans
 //
-// Each statement is planned once a connection, for keys of any value, and by
-// its indexes alone: it looks up one key after the other (LATERAL … LIMIT 1,
+// Each statement is planned once per connection, for keys of any value, and uses
+// indexes only: it looks up one key after the other (LATERAL … LIMIT 1,
 // which Postgres never turns into another kind of join), and sequential scans
 // are off except where everything is recounted. A plan made while a table was
-// empty is therefore right when it has grown, and a test can ask for the plan
+// empty is therefore right when it has grown, and a test can check the plan
 // that runs.
 //
-// The package keeps the invariants of package storage, proven by the suite in
-// storage/storagetest. Its own:
+// # Invariants
 //
-//   - No deadlock and no serialization failure, whoever writes what at the
-//     same time: TestWritersNeverDeadlock.
+// The package has the invariants of package storage, proven by the suite in
+// storage/storagetest. In addition:
+//
+//   - No deadlock and no serialization failure under any concurrent
+//     writes: TestWritersNeverDeadlock.
 //   - Every list reads its index and neither sorts nor scans, and every key is
 //     found by an index: TestListsUseTheirIndex, TestBatchesSearchByKey.
-//   - A failed call leaves nothing half-written, and what a later call may
-//     cure is storage.ErrUnavailable: TestFailedCallsLeaveNothing.
-//   - Counts and states of one answer are of one moment:
+//   - A failed call leaves nothing half-written, and an error that a retry may
+//     resolve is storage.ErrUnavailable: TestFailedCallsLeaveNothing.
+//   - Counts and states of one reply are of one moment:
 //     TestCountsAndStatesAreOfOneMoment.
-//   - Repair is exact while others write: TestRepairIsExactUnderWriters.
+//   - Repair is exact under concurrent writes: TestRepairIsExactUnderWriters.
 //   - New counts of a subject touch no index: TestCountsStayHeapOnly.
-//   - No message holds the password of the URL: TestOpenSaysWhatIsWrong,
+//   - No error contains the password of the URL: TestOpenSaysWhatIsWrong,
 //     TestServerThatRefusesSaysWhy.
-//   - A full disk loses nothing that was acknowledged:
+//   - A full disk loses no acknowledged data:
 //     TestFullDiskIsUnavailableUntilThereIsRoom.
 //
-// It imports package storage and nothing else of this module.
+// This package imports storage, storage/mirror, storage/sqlstore and outage.
 package postgres

@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	holdEpoch  = `LOCK TABLE mirror IN ROW SHARE MODE`
-	seizeEpoch = `LOCK TABLE mirror IN EXCLUSIVE MODE`
-	clock      = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
-	// history names the server, its timeline (which every promotion and every
-	// recovery to a point in time changes; of a primary, the name of the segment that
-	// is being written has it first), the database and the table (which pg_restore
-	// makes anew).
+	lockEpochShared    = `LOCK TABLE mirror IN ROW SHARE MODE`
+	lockEpochExclusive = `LOCK TABLE mirror IN EXCLUSIVE MODE`
+	clock              = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+	// history identifies the server, its timeline (changed by every promotion and every
+	// point-in-time recovery; on a primary, the first part of the name of the current WAL
+	// segment), the database and the table (recreated by pg_restore).
 	history = `(concat_ws('/', (SELECT system_identifier FROM pg_control_system()), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
     (SELECT oid FROM pg_database WHERE datname = current_database()), mirror.tableoid))`
 	rewound     = `(history <> '' AND history <> ` + history + `)`
@@ -33,20 +32,20 @@ UPDATE mirror SET epoch = $3, open = TRUE, changed_at = ` + clock + `, holder = 
     barrier = CASE WHEN epoch = 1 THEN barrier ELSE ` + nextBarrier + ` END,
     raised_at = CASE WHEN epoch = 1 THEN raised_at ELSE ` + clock + ` END
 WHERE one AND epoch = $1`
-	// The commit waits for no disk and no standby: nothing depends on it for long.
-	quickCommit   = `SET LOCAL synchronous_commit = off`
+	// The commit waits neither for the disk nor for a standby: losing it is harmless.
+	asyncCommit   = `SET LOCAL synchronous_commit = off`
 	hold          = `UPDATE mirror SET held_at = ` + clock + ` WHERE one AND epoch = $1 AND held_at < ` + clock + ` - $2`
 	selectBarrier = `
 SELECT barrier, ` + clock + ` - raised_at, barrier = 0 OR EXISTS (
     SELECT FROM watermark w WHERE w.barrier = mirror.barrier GROUP BY w.partitions HAVING count(*) = w.partitions)
 FROM mirror WHERE one`
-	// A number tells when it was raised, so that a restored database does not use
-	// it again: a barrier of that number may still be queued.
+	// The number is the time at which the barrier was raised, so that a restored database
+	// does not reuse it: a barrier of that number may still be queued.
 	nextBarrier  = `greatest(barrier + 1, ` + clock + `)`
 	raiseBarrier = `UPDATE mirror SET barrier = ` + nextBarrier + `, raised_at = ` + clock + ` WHERE one`
-	// Only the latest barrier counts: one of another number was raised before, maybe
-	// on a server whose clock was ahead and whose last commits are lost. Workers of
-	// different partitions may record theirs at once, in the order of the key.
+	// Only the latest barrier counts: one of another number was raised earlier, possibly on
+	// a server whose clock was ahead and whose last commits are lost. Workers of different
+	// partitions may record theirs concurrently, in the order of the key.
 	recordWatermarks = `
 INSERT INTO watermark (partitions, partition, barrier)
 SELECT partitions, partition, max(b.barrier) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS b (partitions, partition, barrier)
@@ -54,7 +53,7 @@ WHERE b.barrier = (SELECT barrier FROM mirror WHERE one) GROUP BY partitions, pa
 ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 )
 
-// readEpoch fills the epoch in once the batch is sent.
+// readEpoch fills in the epoch when the batch is sent.
 func readEpoch(b *pgx.Batch, to *mirror.Epoch) {
 	b.Queue(selectEpoch).QueryRow(func(row pgx.Row) error {
 		var age, wait, silence, now int64
@@ -66,7 +65,7 @@ func readEpoch(b *pgx.Batch, to *mirror.Epoch) {
 	})
 }
 
-// readBarrier fills in what readEpoch leaves out.
+// readBarrier fills in the fields that readEpoch does not.
 func readBarrier(b *pgx.Batch, to *mirror.Epoch) {
 	b.Queue(selectBarrier).QueryRow(func(row pgx.Row) error {
 		var age int64
@@ -76,8 +75,8 @@ func readBarrier(b *pgx.Batch, to *mirror.Epoch) {
 	})
 }
 
-// pass records barriers as passed.
-func pass(b *pgx.Batch, barriers []storage.Barrier) {
+// recordBarriers records barriers as passed.
+func recordBarriers(b *pgx.Batch, barriers []storage.Barrier) {
 	if len(barriers) == 0 {
 		return
 	}
@@ -88,22 +87,21 @@ func pass(b *pgx.Batch, barriers []storage.Barrier) {
 	b.Queue(recordWatermarks, rows.args()...)
 }
 
-// enter keeps the epoch from changing until the transaction ends. The lock is
-// a statement of its own: what reads the row then sees all that was committed
-// before the lock was granted.
-func enter(b *pgx.Batch) *mirror.Epoch {
+// pinEpoch prevents changes of the epoch until the transaction ends. The lock is a
+// separate statement, so that the row is read as of when the lock was granted.
+func pinEpoch(b *pgx.Batch) *mirror.Epoch {
 	e := new(mirror.Epoch)
-	b.Queue(holdEpoch)
+	b.Queue(lockEpochShared)
 	readEpoch(b, e)
 	return e
 }
 
-// Epoch looks the epoch up. It waits for a change under way, so that nobody
-// reads an old epoch once the change has got its time.
+// Epoch returns the current epoch. It waits for a change in progress, so that no old
+// epoch is read after the time of the change.
 func (s *Store) Epoch(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "read the epoch", func(t *tx) error {
 		b := t.batch()
-		e := enter(b)
+		e := pinEpoch(b)
 		readBarrier(b, e)
 		e.Clock.Before = s.now()
 		err := t.send(b)
@@ -124,12 +122,12 @@ func (s *Store) NextEpoch(ctx context.Context, number int64, next mirror.NewEpoc
 	return s.changeEpoch(ctx, "begin the next epoch", nextEpoch, number, next.Number, next.Holder)
 }
 
-// Hold notes that the mirror is used.
+// Hold records that the mirror is in use.
 func (s *Store) Hold(ctx context.Context, number int64) error {
 	return s.write(ctx, "hold the epoch", func(t *tx) error {
 		b := t.batch()
-		b.Queue(quickCommit)
-		b.Queue(soonOrNever)
+		b.Queue(asyncCommit)
+		b.Queue(shortLockTimeout)
 		b.Queue(hold, number, mirror.HoldTime.Microseconds())
 		return t.send(b)
 	})
@@ -139,7 +137,7 @@ func (s *Store) Hold(ctx context.Context, number int64) error {
 func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, "raise the barrier", func(t *tx) error {
 		b := t.batch()
-		b.Queue(soonOrNever)
+		b.Queue(shortLockTimeout)
 		b.Queue(raiseBarrier)
 		readEpoch(b, &epoch)
 		readBarrier(b, &epoch)
@@ -148,15 +146,15 @@ func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error
 	return epoch, err
 }
 
-// All who write wait behind a change that waits for one of them: not for long,
-// since whoever wants it tries again.
-const soonOrNever = `SET LOCAL lock_timeout = '1s'`
+// All writers wait behind a change of the epoch that waits for one of them, so it gives
+// up soon. Its caller retries.
+const shortLockTimeout = `SET LOCAL lock_timeout = '1s'`
 
 func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch mirror.Epoch, err error) {
 	err = s.write(ctx, what, func(t *tx) error {
 		b := t.batch()
-		b.Queue(soonOrNever)
-		b.Queue(seizeEpoch)
+		b.Queue(shortLockTimeout)
+		b.Queue(lockEpochExclusive)
 		b.Queue(update, append([]any{number, mirror.EpochGrace.Microseconds()}, more...)...)
 		readEpoch(b, &epoch)
 		readBarrier(b, &epoch)

@@ -7,16 +7,17 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/storagetest"
 )
 
 // Whoever closes an epoch waits for a transaction that hangs, and everybody who
 // writes waits behind him: so he soon gives up, and they go on.
 func TestEpochChangeGivesUpBehindATransactionThatHangs(t *testing.T) {
 	s := open(t)
-	g := newTraffic()
+	g := storagetest.NewTraffic()
 	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		_, err := s.Persist(context.Background(), []storage.Message{g.message("hangs", 1)}, func(context.Context, storage.Outcome) error {
+		_, err := s.Persist(context.Background(), []storage.Message{g.Message("hangs", 1)}, func(context.Context, storage.Outcome) error {
 			close(inside)
 			<-release
 			return nil
@@ -29,7 +30,7 @@ func TestEpochChangeGivesUpBehindATransactionThatHangs(t *testing.T) {
 		_, err := s.NextEpoch(context.Background(), 1, mirror.NewEpoch{Number: 2})
 		changed <- err
 	}()
-	_, err := s.Persist(t.Context(), []storage.Message{g.message("waits", 1)}, nil)
+	_, err := s.Persist(t.Context(), []storage.Message{g.Message("waits", 1)}, nil)
 	fatal(t, err)
 	if err := <-changed; !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("an epoch began while a transaction hangs: %v", err)

@@ -12,15 +12,15 @@ import (
 	"ovation/storage"
 )
 
-// errNoAnswer ends a call that has taken callTimeout.
+// errNoAnswer ends a call that has exceeded callTimeout.
 var errNoAnswer = fmt.Errorf("no answer within %v", callTimeout)
 
-// Classes of the server's error codes that say nothing about the values of a
-// call: it may succeed later, once somebody has seen to the server.
-var passing = map[string]bool{
+// retryableClasses are the classes of error codes that are independent of the arguments
+// of a call: it may succeed later, once an operator has fixed the server.
+var retryableClasses = map[string]bool{
 	"08": true, // connection
 	"0A": true, // a statement prepared before the tables changed
-	"26": true, // a prepared statement that is gone
+	"26": true, // a prepared statement that no longer exists
 	"25": true, // state of the transaction, read-only among them
 	"28": true, // user, password
 	"3D": true, // no such database
@@ -30,9 +30,9 @@ var passing = map[string]bool{
 	"53": true, // disk, memory, connections
 	"55": true, // locks
 	"57": true, // shutdown, time-outs
-	"58": true, // input and output of the server
+	"58": true, // I/O of the server
 	"F0": true, // its configuration
-	"XX": true, // damage, faults of its own
+	"XX": true, // internal errors, corruption
 }
 
 const (
@@ -42,67 +42,68 @@ const (
 	lockTimeout   = "55P03"
 )
 
-// advice says what to do about an error.
-var advice = map[string]string{
-	readOnly:    "the database is read-only: connect to the primary server (target_session_attrs=read-write in the URL finds it), or see to default_transaction_read_only",
+// remedies say how to fix an error.
+var remedies = map[string]string{
+	readOnly:    "the database is read-only: connect to the primary server (target_session_attrs=read-write in the URL finds it), or check default_transaction_read_only",
 	"28000":     "check the user in the URL and the server's pg_hba.conf",
 	"28P01":     "check the user and the password in the URL",
-	"3D000":     "make the database with: createdb",
+	"3D000":     "create the database with: createdb",
 	"3F000":     "check search_path in the URL",
-	"42501":     "grant the user of the URL what it lacks; in a schema made for Ovation it needs CREATE and USAGE",
+	"42501":     "grant the user of the URL the missing privilege; in a schema created for Ovation it needs CREATE and USAGE",
 	"42P01":     "run: ovation migrate",
-	"53100":     "the disk of the server is full: make room on it",
-	"53300":     "raise max_connections of the server, or lower pool_max_conns in the URL",
+	"53100":     "the disk of the server is full: free some space on it",
+	"53300":     "increase max_connections of the server, or reduce pool_max_conns in the URL",
 	lockTimeout: "another transaction kept a row or table locked for longer than lock_timeout",
-	"57014":     "a statement took longer than statement_timeout, or an administrator ended it",
+	"57014":     "a statement took longer than statement_timeout, or an administrator cancelled it",
 }
 
-// fault finds the error of package storage, or of the context, that an error
-// of the driver amounts to. c is the connection that it comes from, nil where
-// there is none: a URL may name several servers, and the error says which of them
-// has answered.
-func fault(ctx context.Context, err error, c *pgx.Conn) error {
+// storageError converts an error of the driver to one of package storage or of the
+// context. c is the connection that it comes from, or nil: a URL may name several
+// servers, and the error names the one that has responded.
+func storageError(ctx context.Context, err error, c *pgx.Conn) error {
 	if err == nil {
 		return nil
 	}
-	if context.Cause(ctx) == errNoAnswer { //nolint:errorlint // the very one
+	if context.Cause(ctx) == errNoAnswer { //nolint:errorlint // set by this package, never wrapped
 		return fmt.Errorf("%w: %w", storage.ErrUnavailable, errNoAnswer)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && len(e.Code) == 5 {
-		switch todo := advice[e.Code]; {
-		case !passing[e.Code[:2]]:
+		switch remedy := remedies[e.Code]; {
+		case !retryableClasses[e.Code[:2]]:
 			return err
-		case todo != "":
-			return fmt.Errorf("%w: %s%w: %s", storage.ErrUnavailable, by(c), err, todo)
+		case e.Code == lockTimeout:
+			return fmt.Errorf("%w: %s%w: %s", storage.ErrLocked, from(c), err, remedy)
+		case remedy != "":
+			return fmt.Errorf("%w: %s%w: %s", storage.ErrUnavailable, from(c), err, remedy)
 		}
-		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, by(c), err)
+		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, from(c), err)
 	}
 	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return fmt.Errorf("%w: %s; see that a PostgreSQL server runs there and that host, port and sslmode in the URL are right",
+		return fmt.Errorf("%w: %s; check that a PostgreSQL server runs there and that host, port and sslmode in the URL are correct",
 			storage.ErrUnavailable, oneLine(e.Error()))
 	}
 	if c == nil || c.IsClosed() || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
-		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, by(c), err)
+		return fmt.Errorf("%w: %s%w", storage.ErrUnavailable, from(c), err)
 	}
 	return err
 }
 
-// by says which server an error comes from.
-func by(c *pgx.Conn) string {
+// from returns a prefix that names the server of an error.
+func from(c *pgx.Conn) string {
 	if c == nil {
 		return ""
 	}
 	return "PostgreSQL at " + address(c) + ": "
 }
 
-// address is that of the server of a connection.
+// address returns the address of the server of a connection.
 func address(c *pgx.Conn) string { return c.PgConn().Conn().RemoteAddr().String() }
 
-// oneLine joins the lines of a text and leaves out what repeats: the driver
-// tells of each way it tried to connect.
+// oneLine joins the lines of a text and omits repetitions: the driver reports each way in
+// which it tried to connect.
 func oneLine(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -114,8 +115,8 @@ func oneLine(text string) string {
 	return strings.Join(lines, " ")
 }
 
-// is reports whether the server answered with one of the codes.
-func is(err error, codes ...string) bool {
+// hasCode reports whether the server returned one of the error codes.
+func hasCode(err error, codes ...string) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	for _, code := range codes {
 		if ok && e.Code == code {

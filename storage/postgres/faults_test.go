@@ -6,31 +6,33 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // refuse lets every new message fail with an error code, as the server would
 // that has the fault.
 func refuse(tb testing.TB, at, code string) {
 	tb.Helper()
-	edit(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+	postgrestest.Exec(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '`+code+`'; END $$`,
 		`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
 }
 
 func accept(tb testing.TB, at string) {
 	tb.Helper()
-	edit(tb, at, `DROP TRIGGER IF EXISTS refuse ON inbox`)
+	postgrestest.Exec(tb, at, `DROP TRIGGER IF EXISTS refuse ON inbox`)
 }
 
 func TestFailedCallsLeaveNothing(t *testing.T) {
-	message := newTraffic().message("message", 500)
+	t.Parallel()
+	message := storagetest.NewTraffic().Message("message", 500)
 	persist := func(ctx context.Context, s *Store, mark storage.Mark) error {
 		_, err := s.Persist(ctx, []storage.Message{message}, mark)
 		return err
@@ -47,7 +49,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		want error
 		says string
 	}{
-		"the disk is full":          {code("53100"), storage.ErrUnavailable, "make room"},
+		"the disk is full":          {code("53100"), storage.ErrUnavailable, "free some space"},
 		"no memory":                 {code("53200"), storage.ErrUnavailable, "refused"},
 		"a standby":                 {code("25006"), storage.ErrUnavailable, "read-only"},
 		"the server stops":          {code("57P01"), storage.ErrUnavailable, "refused"},
@@ -58,7 +60,7 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 		"another transaction locks": {fail: failLocked(persist), want: storage.ErrUnavailable, says: "lock_timeout"},
 		"a statement takes too long": {func(t *testing.T, s *Store, at string) error {
 			t.Helper()
-			edit(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
+			postgrestest.Exec(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
 				`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
 			return persist(t.Context(), openAt(t, Options{URL: with(t, at, "statement_timeout", "100ms")}), nil)
 		}, storage.ErrUnavailable, "statement_timeout"},
@@ -81,13 +83,13 @@ func TestFailedCallsLeaveNothing(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			edit(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
+			postgrestest.Exec(t, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$`,
 				`CREATE TRIGGER refuse BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION refuse()`)
 			return persist(ctx, s, nil)
 		}, context.DeadlineExceeded, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := database(t)
+			at := postgrestest.Schema(t)
 			s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
 			err := c.fail(t, s, at)
 			t.Log(err)
@@ -139,14 +141,14 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 // A transaction that the server breaks off in favour of another one is tried
 // again, with a mark of its own.
 func TestBrokenOffTransactionsAreTriedAgain(t *testing.T) {
-	at := database(t)
+	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
-	edit(t, at, `CREATE SEQUENCE tries`, // it goes on after a rollback
+	postgrestest.Exec(t, at, `CREATE SEQUENCE tries`, // it goes on after a rollback
 		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 			$$ BEGIN IF nextval('tries') < 3 THEN RAISE EXCEPTION 'refused' USING ERRCODE = '40001'; END IF; RETURN NULL; END $$`,
 		`CREATE TRIGGER refuse AFTER INSERT ON interactive FOR EACH STATEMENT EXECUTE FUNCTION refuse()`)
 	marks := 0
-	_, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 100)},
+	_, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 100)},
 		func(context.Context, storage.Outcome) error {
 			marks++
 			return nil
@@ -158,36 +160,7 @@ func TestBrokenOffTransactionsAreTriedAgain(t *testing.T) {
 }
 
 func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
-	s := open(t)
-	alice := storage.User{Tenant: "default", UserID: "alice"}
-	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
-	stop := make(chan struct{})
-	var group sync.WaitGroup
-	group.Go(func() {
-		for n := int64(1); ; n++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			a := storage.Action{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Reaction(n % 2), Version: n}
-			if _, err := s.Persist(t.Context(), []storage.Message{{ID: fmt.Sprint(n), Actions: []storage.Action{a}}}, nil); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	for range 300 {
-		got, err := s.Interactives(t.Context(), alice, []storage.Subject{subject}, storage.AllKinds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if liked := got[0].Liked != nil; liked != (got[0].LikeCount == 1) {
-			t.Errorf("liked: %v, likes: %d", liked, got[0].LikeCount)
-		}
-	}
-	close(stop)
-	group.Wait()
+	storagetest.CountsAndStatesAreOfOneMoment(t, open(t))
 }
 
 // A text that Postgres cannot hold is the key of nothing, and a collection into
@@ -233,7 +206,7 @@ func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": storage.InboxAge / 3, "behind": -storage.InboxAge / 3} {
 		t.Run(name, func(t *testing.T) {
-			s := openAt(t, Options{URL: database(t), Now: func() time.Time { return time.Now().Add(off) }})
+			s := openAt(t, Options{URL: postgrestest.Schema(t), Now: func() time.Time { return time.Now().Add(off) }})
 			alice := storage.User{Tenant: "default", UserID: "alice"}
 			subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 			persist := func(id string, age time.Duration) storage.Outcome {

@@ -21,7 +21,7 @@ INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, pub
 VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)`
 )
 
-// CreateFolder makes a folder with an id that sorts by time.
+// CreateFolder creates a folder with an id that sorts by time.
 func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
 	f, err := sqlstore.NewFolder(folder)
 	if err != nil {
@@ -29,8 +29,8 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	}
 	err = s.change(ctx, "create folder", func(t *tx) error {
 		b := t.batch()
-		// The default folder is the older one in every list.
-		guard(b, map[storage.User]int64{f.Owner: f.Created - 1})
+		// In lists, the default folder is older than every other folder.
+		lockOwners(b, map[storage.User]int64{f.Owner: f.Created - 1})
 		folders, taken := lookUpName(b, f.Key(), f.Name)
 		if err := t.send(b); err != nil {
 			return err
@@ -52,8 +52,8 @@ func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*stora
 	return &f, nil
 }
 
-// lookUpName tells, once the batch is sent, how many folders the owner of the
-// folder has, and whether another one has that name.
+// lookUpName returns, once the batch is sent, how many folders the owner of the folder
+// has, and whether another one has that name.
 func lookUpName(b *pgx.Batch, key storage.FolderKey, name string) (folders *int, taken *bool) {
 	folders, taken = new(int), new(bool)
 	b.Queue(selectNames, key.Owner.Tenant, key.Owner.UserID, storage.FolderNameKey(name), key.FolderID).
@@ -71,11 +71,11 @@ UPDATE folder SET name = $4, name_key = $5, description = $6, public = $7, updat
 WHERE tenant = $1 AND user_id = $2 AND folder_id = $3`
 )
 
-// UpdateFolder changes what is set in the change.
+// UpdateFolder changes the fields that are set in the change.
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
-	if err := sqlstore.CheckChange(key.Owner, change); err != nil {
+	if err := sqlstore.ValidateFolderChange(key.Owner, change); err != nil {
 		return nil, err
 	}
 	if !storable(key.FolderID) {
@@ -85,8 +85,8 @@ func (s *Store) UpdateFolder(
 	err := s.change(ctx, "update folder", func(t *tx) error {
 		f = storage.Folder{}
 		b := t.batch()
-		guard(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
-		b.Queue(selectFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Query(each(func(row pgx.Rows) error {
+		lockOwners(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
+		b.Queue(selectFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Query(eachRow(func(row pgx.Rows) error {
 			f.Owner = key.Owner
 			return row.Scan(&f.FolderID, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
 		}))
@@ -97,7 +97,7 @@ func (s *Store) UpdateFolder(
 		if err := t.send(b); err != nil {
 			return err
 		}
-		changed := sqlstore.Change(&f, change)
+		changed := sqlstore.ApplyFolderChange(&f, change)
 		switch {
 		case f.FolderID == "":
 			return storage.ErrNotFound
@@ -127,11 +127,11 @@ func (s *Store) EmptyFolder(
 	}
 	var outcome storage.Outcome
 	err := s.change(ctx, "empty folder", func(t *tx) (err error) {
-		epoch, err := t.mustExist(key.Owner, at, key.FolderID, moveTo)
+		epoch, err := t.beginFolderChange(key.Owner, at, key.FolderID, moveTo)
 		if err != nil {
 			return err
 		}
-		if outcome, err = t.take(key, moveTo, limit); err != nil {
+		if outcome, err = t.moveItems(key, moveTo, limit); err != nil {
 			return err
 		}
 		outcome.Epoch = epoch
@@ -143,10 +143,10 @@ func (s *Store) EmptyFolder(
 	return len(outcome.Applied), outcome, nil
 }
 
-// mustExist enters the epoch and guards the owner. Errors: storage.ErrNotFound
-// where one of the folders of those ids, but for the empty one, does not exist.
-func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) (int64, error) {
-	if sqlstore.CheckOwner(owner) != nil {
+// beginFolderChange pins the epoch and locks the owner. Errors: storage.ErrNotFound if
+// one of the folders with these ids does not exist. Empty ids are ignored.
+func (t *tx) beginFolderChange(owner storage.User, at time.Time, ids ...string) (int64, error) {
+	if sqlstore.ValidateOwner(owner) != nil {
 		return 0, storage.ErrNotFound
 	}
 	var keys []storage.FolderKey
@@ -156,9 +156,9 @@ func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) (int64, 
 		}
 	}
 	b := t.batch()
-	epoch := enter(b)
-	guard(b, map[storage.User]int64{owner: storage.Micros(at)})
-	found := existing(b, keys)
+	epoch := pinEpoch(b)
+	lockOwners(b, map[storage.User]int64{owner: storage.Micros(at)})
+	found := existingFolders(b, keys)
 	if err := t.send(b); err != nil {
 		return 0, err
 	}
@@ -170,8 +170,8 @@ func (t *tx) mustExist(owner storage.User, at time.Time, ids ...string) (int64, 
 	return epoch.Enter()
 }
 
-// All the items exist, so that nothing is inserted: unlike an UPDATE, this
-// always finds each by its key.
+// All the items exist, so nothing is inserted. Unlike an UPDATE, this always finds each
+// item by its key.
 const takeItems = `
 INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
 SELECT $2, $3, biz, biz_id, $1, '', 0 FROM (
@@ -182,12 +182,12 @@ ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET
     prev_state = s.state, state = excluded.state, version = s.version + 1
 RETURNING biz, biz_id, version`
 
-// take moves up to limit items of a folder of a guarded owner, and the counts
-// with them.
-func (t *tx) take(key storage.FolderKey, moveTo string, limit int) (outcome storage.Outcome, err error) {
+// moveItems moves up to limit items of a folder of a locked owner, and adjusts the
+// counts.
+func (t *tx) moveItems(key storage.FolderKey, moveTo string, limit int) (outcome storage.Outcome, err error) {
 	b := t.batch()
 	args := []any{moveTo, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
-	b.Queue(takeItems, args...).Query(each(func(row pgx.Rows) error {
+	b.Queue(takeItems, args...).Query(eachRow(func(row pgx.Rows) error {
 		c := storage.StateChange{
 			User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,
 		}
@@ -202,7 +202,7 @@ func (t *tx) take(key storage.FolderKey, moveTo string, limit int) (outcome stor
 		return outcome, err
 	}
 	slices.SortFunc(outcome.Applied, func(a, b storage.StateChange) int { return sqlstore.CompareSubjects(a.Subject, b.Subject) })
-	outcome.Counts, err = t.settle(sqlstore.TallyOf(outcome.Applied, nil), nil)
+	outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, nil), nil, nil)
 	return outcome, err
 }
 
@@ -222,25 +222,25 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		return storage.ErrDefaultFolder
 	case moveTo == key.FolderID:
 		return sqlstore.ErrSameFolder
-	case sqlstore.CheckOwner(key.Owner) != nil || !storable(key.FolderID) || !storable(moveTo):
+	case sqlstore.ValidateOwner(key.Owner) != nil || !storable(key.FolderID) || !storable(moveTo):
 		return storage.ErrNotFound
 	}
 	return s.change(ctx, "delete folder", func(t *tx) error {
 		var items, deleted int64
 		b := t.batch()
-		guard(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
+		lockOwners(b, map[storage.User]int64{key.Owner: storage.Micros(at)})
 		target := storage.FolderKey{Owner: key.Owner, FolderID: moveTo}
-		exist := existing(b, []storage.FolderKey{target})
-		b.Queue(holdsItems, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&items))
-		b.Queue(deleteFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(count(&deleted))
+		exist := existingFolders(b, []storage.FolderKey{target})
+		b.Queue(holdsItems, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(rowsAffected(&items))
+		b.Queue(deleteFolder, key.Owner.Tenant, key.Owner.UserID, key.FolderID).Exec(rowsAffected(&deleted))
 		b.Queue(insertDeleted, key.Owner.Tenant, key.Owner.UserID, key.FolderID, moveTo, storage.Micros(at))
 		switch err := t.send(b); {
 		case err != nil:
 			return err
 		case deleted == 0, moveTo != "" && moveTo != storage.DefaultFolderID && !exist[target]:
-			return storage.ErrNotFound // the latter was deleted meanwhile
+			return storage.ErrNotFound // the target was deleted in the meantime
 		case items > 0:
-			return storage.ErrFolderNotEmpty // and the deletion is rolled back
+			return storage.ErrFolderNotEmpty // the deletion is rolled back
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 )
 
@@ -11,17 +12,23 @@ import (
 // history of another biz is that lies before it, and however often one call asks
 // for it.
 func TestListsOfOneBizReadBoundedRows(t *testing.T) {
-	at := database(t)
-	edit(t, at,
+	t.Parallel()
+	at := postgrestest.Schema(t)
+	postgrestest.Exec(t, at,
 		`INSERT INTO user_reaction SELECT 'default', 'alice', 'article', i, 1, 0, i FROM generate_series(1, 200000) i`,
-		`INSERT INTO user_read SELECT 'default', 'alice', 'article', i, 1, i, i FROM generate_series(1, 200000) i`)
+		`INSERT INTO user_read SELECT 'default', 'alice', 'article', i, 1, i, i FROM generate_series(1, 200000) i`,
+		`INSERT INTO user_follow SELECT 'default', 'alice', 'article', i, 1, 0, i FROM generate_series(1, 200000) i`,
+		`INSERT INTO interactive SELECT 'default', 'article', i, 0, 0, 0, 0, 1, 0, 'alice', i FROM generate_series(1, 200000) i`)
 	s := openAt(t, Options{URL: at})
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	const aliases = 100
 	likes, reads := make([]storage.LikesQuery, aliases), make([]storage.ReadsQuery, aliases)
+	follows, works := make([]storage.FollowingQuery, aliases), make([]storage.WorksQuery, aliases)
 	for i := range aliases {
 		likes[i] = storage.LikesQuery{User: alice, Biz: "video", Page: storage.Page{First: 21}}
 		reads[i] = storage.ReadsQuery{User: alice, Biz: "video", Page: storage.Page{First: 21}}
+		works[i] = storage.WorksQuery{User: alice, Biz: "video", Page: storage.Page{First: 21}}
+		follows[i] = storage.FollowingQuery{User: alice, Biz: "video", Page: storage.Page{First: 21}}
 	}
 	liked, err := s.Likes(t.Context(), likes)
 	if err != nil {
@@ -31,19 +38,55 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	followed, err := s.Following(t.Context(), follows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := s.Works(t.Context(), works)
+	if err != nil {
+		t.Fatal(err)
+	}
 	wantAt := storage.Position{Version: 200_000 - storage.MaxListScan + 1, Biz: "article", ID: "199501"}
 	for i := range aliases {
-		if len(liked[i].Entries) > 0 || liked[i].Resume != wantAt || len(read[i].Entries) > 0 || read[i].Resume != wantAt {
-			t.Fatalf("query %d: %+v and %+v, want nothing but the position %+v", i, liked[i], read[i], wantAt)
+		if len(liked[i].Entries) > 0 || liked[i].Resume != wantAt || len(read[i].Entries) > 0 || read[i].Resume != wantAt ||
+			len(followed[i].Entries) > 0 || followed[i].Resume != wantAt || len(written[i].Entries) > 0 || written[i].Resume != wantAt {
+			t.Fatalf("query %d: %+v, %+v, %+v and %+v, want nothing but the position %+v", i, liked[i], read[i], followed[i], written[i], wantAt)
 		}
 	}
 	if err := s.Close(); err != nil { // the server counts what a connection has read when that ends
 		t.Fatal(err)
 	}
-	for _, index := range []string{"likes", "reads"} {
+	for _, index := range []string{"likes", "reads", "following", "works"} {
 		if n := entriesRead(t, at, index); n != aliases*storage.MaxListScan {
 			t.Errorf("%d entries of the index %s were read, want %d", n, index, aliases*storage.MaxListScan)
 		}
+	}
+}
+
+// The first page of friends examines as many rows as any other: which list is the
+// shorter one is looked up, not counted.
+func TestFriendsReadBoundedRows(t *testing.T) {
+	at := postgrestest.Schema(t)
+	postgrestest.Exec(t, at,
+		`INSERT INTO user_follow SELECT 'default', 'alice', 'user', i, 1, 0, i FROM generate_series(1, 20000) i`,
+		`INSERT INTO user_follow SELECT 'default', 'fan' || i, 'user', 'alice', 1, 0, i FROM generate_series(1, 10000) i`,
+		`INSERT INTO user_totals (tenant, user_id, likes, following, collections, works, likes_received) VALUES ('default', 'alice', 0, 20000, 0, 0, 0)`,
+		`INSERT INTO interactive SELECT 'default', 'user', 'alice', 0, 0, 0, 0, 1, 10000, '', 0`)
+	s := openAt(t, Options{URL: at})
+	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	got, err := s.Friends(t.Context(), []storage.FriendsQuery{{User: alice, Page: storage.Page{First: 21}}})
+	if err != nil || len(got[0].Entries) > 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if err := s.Close(); err != nil { // the server counts what a connection has read when that ends
+		t.Fatal(err)
+	}
+	if n := entriesRead(t, at, "followers"); n != storage.MaxListScan {
+		t.Errorf("%d followers were read, want %d", n, storage.MaxListScan)
+	}
+	if n := ask[int64](t, at, `SELECT coalesce(sum(idx_tup_read), 0)::bigint FROM pg_stat_user_indexes
+		WHERE schemaname = current_schema AND indexrelname = 'following'`); n != 0 {
+		t.Errorf("%d follows were read", n)
 	}
 }
 

@@ -79,8 +79,7 @@ CROSS JOIN LATERAL (
     ORDER BY version DESC, biz DESC, biz_id DESC LIMIT k.entries) l`
 )
 
-// list answers all queries by one statement. add adds what a row holds to the
-// page that it belongs to.
+// list answers all queries with one statement. add adds the content of a row to its page.
 func list[E any](
 	ctx context.Context, s *Store, what, query string, n int, keys columns, add func(row pgx.Rows, to []storage.ListPage[E]) error,
 ) ([]storage.ListPage[E], error) {
@@ -92,9 +91,9 @@ func list[E any](
 	return out, nil
 }
 
-// addOf makes the function add of list, of one that reads the entry of a row and
-// the number of its query, counted from 1.
-func addOf[E any](read func(row pgx.Rows) (int, E, error)) func(pgx.Rows, []storage.ListPage[E]) error {
+// addEntry converts a function that reads the entry of a row and the number of its query,
+// starting at 1, to the function add of list.
+func addEntry[E any](read func(row pgx.Rows) (int, E, error)) func(pgx.Rows, []storage.ListPage[E]) error {
 	return func(row pgx.Rows, to []storage.ListPage[E]) error {
 		i, entry, err := read(row)
 		if err == nil {
@@ -104,14 +103,14 @@ func addOf[E any](read func(row pgx.Rows) (int, E, error)) func(pgx.Rows, []stor
 	}
 }
 
-// Likers lists who likes each subject.
+// Likers lists the likes on each subject.
 func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	keys := newColumns(4, 2, len(queries))
 	for _, q := range queries {
-		at := sqlstore.After(q.Page)
+		at := sqlstore.StartOf(q.Page)
 		keys.add([]string{q.Subject.Tenant, q.Subject.Biz, q.Subject.BizID, at.ID}, at.Version, int64(max(q.First, 0)))
 	}
-	return list(ctx, s, "list likers", selectLikers, len(queries), keys, addOf(func(row pgx.Rows) (i int, l storage.Liked, err error) {
+	return list(ctx, s, "list likers", selectLikers, len(queries), keys, addEntry(func(row pgx.Rows) (i int, l storage.Liked, err error) {
 		l.Reaction = storage.Like
 		err = row.Scan(&i, &l.Version, &l.User.UserID)
 		if err == nil {
@@ -122,11 +121,11 @@ func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]st
 	}))
 }
 
-// Likes lists what each user likes.
+// Likes lists the likes of each user.
 func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	keys := newColumns(5, 3, len(queries))
 	for _, q := range queries {
-		addUser(keys, q.User, q.Biz, q.Page)
+		addUserQuery(keys, q.User, q.Biz, q.Page)
 	}
 	return list(ctx, s, "list likes", selectLikes, len(queries), keys, func(row pgx.Rows, to []storage.ListPage[storage.Liked]) error {
 		var i, n int
@@ -136,20 +135,21 @@ func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]stor
 		}
 		q := &queries[i-1]
 		l.User, l.Subject.Tenant = q.User, q.User.Tenant
-		examined(&to[i-1], q.Page, n, q.Biz, storage.Position{Version: l.Version, Biz: l.Subject.Biz, ID: l.Subject.BizID}, l)
+		at := storage.Position{Version: l.Version, Biz: l.Subject.Biz, ID: l.Subject.BizID}
+		addExamined(&to[i-1], q.Page, n, q.Biz == "" || q.Biz == at.Biz, at, l)
 		return nil
 	})
 }
 
-// Items lists what lies in each folder.
+// Items lists the items of each folder.
 func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	keys := newColumns(5, 2, len(queries))
 	for _, q := range queries {
-		at := sqlstore.After(q.Page)
+		at := sqlstore.StartOf(q.Page)
 		keys.add([]string{q.Folder.Owner.Tenant, q.Folder.Owner.UserID, q.Folder.FolderID, at.Biz, at.ID},
 			at.Version, int64(max(q.First, 0)))
 	}
-	return list(ctx, s, "list items", selectItems, len(queries), keys, addOf(func(row pgx.Rows) (i int, c storage.Collected, err error) {
+	return list(ctx, s, "list items", selectItems, len(queries), keys, addEntry(func(row pgx.Rows) (i int, c storage.Collected, err error) {
 		err = row.Scan(&i, &c.Version, &c.Subject.Biz, &c.Subject.BizID)
 		if err == nil {
 			c.User, c.FolderID = queries[i-1].Folder.Owner, queries[i-1].Folder.FolderID
@@ -163,13 +163,13 @@ func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]stor
 func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	keys := newColumns(3, 3, len(queries))
 	for _, q := range queries {
-		at, publicOnly := sqlstore.After(q.Page), int64(0)
+		at, publicOnly := sqlstore.StartOf(q.Page), int64(0)
 		if q.PublicOnly {
 			publicOnly = 1
 		}
 		keys.add([]string{q.Owner.Tenant, q.Owner.UserID, at.ID}, at.Version, int64(max(q.First, 0)), publicOnly)
 	}
-	return list(ctx, s, "list folders", selectFolders, len(queries), keys, addOf(func(row pgx.Rows) (i int, f storage.Folder, err error) {
+	return list(ctx, s, "list folders", selectFolders, len(queries), keys, addEntry(func(row pgx.Rows) (i int, f storage.Folder, err error) {
 		err = row.Scan(&i, &f.FolderID, &f.Name, &f.Description, &f.Public, &f.ItemCount, &f.Created, &f.Updated)
 		if err == nil {
 			f.Owner = queries[i-1].Owner
@@ -178,11 +178,11 @@ func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery)
 	}))
 }
 
-// Reads lists what each user has read.
+// Reads lists the read history of each user.
 func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	keys := newColumns(5, 3, len(queries))
 	for _, q := range queries {
-		addUser(keys, q.User, q.Biz, q.Page)
+		addUserQuery(keys, q.User, q.Biz, q.Page)
 	}
 	return list(ctx, s, "list reads", selectHistory, len(queries), keys, func(row pgx.Rows, to []storage.ListPage[storage.Read]) error {
 		var i, n int
@@ -192,21 +192,22 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 		}
 		q := &queries[i-1]
 		r.User, r.Subject.Tenant = q.User, q.User.Tenant
-		examined(&to[i-1], q.Page, n, q.Biz, storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}, r)
+		at := storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}
+		addExamined(&to[i-1], q.Page, n, q.Biz == "" || q.Biz == at.Biz, at, r)
 		return nil
 	})
 }
 
-// addUser adds a query of a user's subjects, of one biz if it is set.
-func addUser(keys columns, user storage.User, biz string, page storage.Page) {
-	at := sqlstore.After(page)
+// addUserQuery adds a query of a user's subjects, of one biz if it is set.
+func addUserQuery(keys columns, user storage.User, biz string, page storage.Page) {
+	at := sqlstore.StartOf(page)
 	keys.add([]string{user.Tenant, user.UserID, biz, at.Biz, at.ID}, at.Version, int64(max(page.First, 0)), int64(page.MaxScan()))
 }
 
-// examined adds the n-th row that was examined for a page, unless it is of
-// another biz. The last one is where a page that is not full resumes.
-func examined[E any](to *storage.ListPage[E], page storage.Page, n int, biz string, at storage.Position, entry E) {
-	if biz == "" || biz == at.Biz {
+// addExamined adds the n-th row examined for a page, if it belongs there. A page that is
+// not full resumes at the last row examined.
+func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) {
+	if belongs {
 		to.Entries = append(to.Entries, entry)
 	}
 	if n == page.MaxScan() && len(to.Entries) < page.First {

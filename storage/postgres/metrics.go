@@ -5,9 +5,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Collectors measure the pool of connections: how many there are and may be,
-// and how often and how long somebody waited for one; and how long commits
-// wait. They are for the caller to register.
+// Collectors returns the metrics of the connection pool (its connections, their maximum,
+// and waits for a connection) and of pending commits, for the caller to register.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func(*pgxpool.Stat) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},

@@ -8,10 +8,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ovation/internal/testing/postgrestest"
 )
 
 func TestPoolIsMeasured(t *testing.T) {
-	store := openAt(t, Options{URL: database(t), MaxConns: 2})
+	store := openAt(t, Options{URL: postgrestest.Schema(t), MaxConns: 2})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(store.Collectors()...)
 	value := func(name, state string) float64 {

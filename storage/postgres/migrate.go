@@ -3,11 +3,9 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,23 +14,25 @@ import (
 	"github.com/pressly/goose/v3/lock"
 
 	"ovation/storage"
+	"ovation/storage/postgres/migrations"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
-
 // Migrate brings the tables of a database up to this release, each step in a
-// transaction unless that would hold up others, and then it may be repeated.
+// transaction. A step that would block users of the tables for long, such as an index
+// on a large table, is marked NO TRANSACTION instead and uses CONCURRENTLY; as it may
+// fail halfway, it can be repeated. Processes of the previous release continue to use
+// the tables meanwhile and afterwards.
 // Several processes may call it at the same time: one works under an advisory
-// lock, the others wait. It changes nothing in a database that is up to date. Errors: as of Open, except ErrNotMigrated.
+// lock, the others wait. It does not change a database that is up to date. Errors: those
+// of Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {
 	cfg, err := configure(url)
 	if err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}
-	// The planner's settings are for keyed statements, and an index over a large
-	// table takes its time. The time-out of locks stays: the queue behind a
-	// table that is to be changed must not grow.
+	// The planner's settings are for keyed statements, and an index on a large table takes
+	// long. The timeout of locks stays: the queue behind a table to be changed must not
+	// grow.
 	params := cfg.ConnConfig.RuntimeParams
 	for name, value := range settings {
 		if name != "application_name" && name != "lock_timeout" && params[name] == value {
@@ -52,23 +52,23 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
 	}
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name(cfg, nil), fault(ctx, err, nil))
+		return fmt.Errorf("%s: %w", describe(cfg, nil), storageError(ctx, err, nil))
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", name(cfg, c), err)
+			err = fmt.Errorf("%s: %w", describe(cfg, c), err)
 		}
 	}()
 	current, err := func() (current int64, err error) {
 		defer func() { _ = c.Close(context.WithoutCancel(ctx)) }() // nothing is lost
-		if err := suits(c); err != nil {
+		if err := checkServer(c); err != nil {
 			return 0, err
 		}
 		if current, err = schemaVersion(ctx, c); err != nil {
-			return 0, fault(ctx, err, c)
+			return 0, storageError(ctx, err, c)
 		}
 		if current < known {
-			err = mayMigrate(ctx, c)
+			err = checkMigrationPrivileges(ctx, c)
 		}
 		return current, err
 	}()
@@ -76,7 +76,7 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
 	case err != nil:
 		return err
 	case current > known:
-		return newer(current, known)
+		return newerSchemaError(current, known)
 	case current == known:
 		return nil
 	}
@@ -87,17 +87,13 @@ func migrate(ctx context.Context, cfg *pgx.ConnConfig) (err error) {
 		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fault(ctx, err, c)
+		return storageError(ctx, err, c)
 	}
 	return nil
 }
 
 func newProvider(db *sql.DB, schema string) (*goose.Provider, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, err
-	}
-	// Advisory locks are those of a database: each schema in it has its own.
+	// Advisory locks belong to a database: each schema in it needs its own.
 	id := fnv.New32a()
 	_, _ = id.Write([]byte("ovation migrate " + schema)) // never fails
 	const second, patience = 1, 600
@@ -106,13 +102,13 @@ func newProvider(db *sql.DB, schema string) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker),
+	return goose.NewProvider(goose.DialectPostgres, db, migrations.Files, goose.WithSessionLocker(locker),
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 }
 
-// knownVersion is the version of the tables that this release works with.
+// knownVersion returns the schema version of this release.
 func knownVersion() (known int64, err error) {
-	files, err := migrations.ReadDir("migrations")
+	files, err := migrations.Files.ReadDir(".")
 	for _, f := range files {
 		version, bad := goose.NumericComponent(f.Name())
 		known, err = max(known, version), errors.Join(err, bad)
@@ -120,8 +116,7 @@ func knownVersion() (known int64, err error) {
 	return known, err
 }
 
-// schemaVersion is the version of the tables of a database, 0 where there are
-// none.
+// schemaVersion returns the schema version of a database, 0 if it has no tables.
 func schemaVersion(ctx context.Context, c *pgx.Conn) (version int64, err error) {
 	err = c.QueryRow(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`).Scan(&version)
 	const undefinedTable = "42P01"
@@ -131,8 +126,8 @@ func schemaVersion(ctx context.Context, c *pgx.Conn) (version int64, err error) 
 	return version, err
 }
 
-func newer(current, known int64) error {
+func newerSchemaError(current, known int64) error {
 	return fmt.Errorf("%w: its tables have version %d, this release knows versions up to %d; "+
-		"run the release that made it or a newer one, or give another database",
+		"run the release that created it or a newer one, or use another database",
 		storage.ErrNewerSchema, current, known)
 }

@@ -16,53 +16,50 @@ import (
 )
 
 const (
-	defaultMaxConns = 16
-	minMaxConns     = 2 // a repair reads on one while it writes on the other
-	oldestServer    = 14
+	defaultMaxConns  = 16
+	minMaxConns      = 2 // a repair reads on one connection while it writes on another
+	minServerVersion = 14
 )
 
-// Options say where the database is.
+// Options configure a Store.
 type Options struct {
-	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE with the parameters
-	// that libpq knows, among them sslmode, sslrootcert, target_session_attrs,
-	// connect_timeout (5 s if not given), and any setting of the server, which
-	// then takes the place of the one that this package makes, for example
-	// statement_timeout=60s.
+	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE with the parameters of libpq,
+	// among them sslmode, sslrootcert, target_session_attrs and connect_timeout (default
+	// 5 s). It may also have any setting of the server, such as statement_timeout=60s,
+	// which overrides the value that this package sets.
 	URL string
-	// MaxConns is how many connections are open at most; if 0, what
-	// pool_max_conns in the URL says, otherwise 16. There are always at least 2.
+	// MaxConns is the maximum number of open connections. The default is pool_max_conns
+	// in the URL, or else 16. It is at least 2.
 	MaxConns int
-	// Now is the clock, time.Now if nil.
+	// Now is the clock; the default is time.Now.
 	Now func() time.Time
-	// Logger is told of transactions that are tried again, slog.Default() if
-	// nil.
+	// Logger receives retried transactions; the default is slog.Default().
 	Logger *slog.Logger
 }
 
 // Store is a storage.Store in a PostgreSQL database.
 //
-// The mark of Persist and of EmptyFolder must not call the same store: with
-// every connection in such a call, it would wait for itself.
+// The mark of Persist and of EmptyFolder must not call the same store: if such calls held
+// every connection, they would wait for each other.
 type Store struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
 	logger  *slog.Logger
-	commits *commits
+	commits *commitTracker
 	closing context.Context //nolint:containedctx // ended by Close
 	close   context.CancelFunc
 }
 
 var _ mirror.Database = (*Store)(nil)
 
-// ErrNotMigrated says that the database lacks tables of this release. Migrate
-// makes them.
+// ErrNotMigrated means that the database lacks tables of this release. Migrate creates
+// them.
 var ErrNotMigrated = errors.New("the database is not migrated")
 
-// Open connects to a database that Migrate has prepared. Errors:
-// ErrNotMigrated; storage.ErrNewerSchema; storage.ErrUnavailable where the
-// server cannot be reached, refuses now, or does not let the user read and
-// write the tables; storage.ErrInvalid for a URL that
-// cannot be read. All say what to do, and none holds the password.
+// Open connects to a database that Migrate has prepared. Errors: ErrNotMigrated;
+// storage.ErrNewerSchema; storage.ErrUnavailable if the server cannot be reached, refuses
+// connections, or denies the user access to the tables; storage.ErrInvalid for an invalid
+// URL. All of them name the remedy, and none contains the password.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	cfg, err := configure(options.URL)
 	if err != nil {
@@ -79,15 +76,15 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	cfg.MaxConns = max(cfg.MaxConns, minMaxConns)
 	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
-		writeArrays(c)
+		registerArrayCodec(c)
 		return nil
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", name(cfg.ConnConfig, nil), fault(ctx, err, nil))
+		return nil, fmt.Errorf("open database %s: %w", describe(cfg.ConnConfig, nil), storageError(ctx, err, nil))
 	}
 	s := &Store{pool: pool, now: options.Now, logger: cmp.Or(options.Logger, slog.Default())}
-	s.commits = newCommits(s.logger, max(1, int(cfg.MaxConns)/4))
+	s.commits = newCommitTracker(s.logger, max(1, int(cfg.MaxConns)/4))
 	s.closing, s.close = context.WithCancel(context.WithoutCancel(ctx))
 	if s.now == nil {
 		s.now = time.Now
@@ -95,32 +92,32 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for the calls under way and closes every connection.
+// Close waits for the calls in progress and closes every connection.
 func (s *Store) Close() error {
 	s.close()
 	s.pool.Close()
 	return nil
 }
 
-// Ping reports whether the database answers.
+// Ping reports whether the database responds.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "ping", `SELECT version FROM interactive LIMIT 1`, nil, func(pgx.Rows) error { return nil })
 }
 
-// inspect connects once and returns the settings that this database needs.
-// Errors say why this release cannot work with it, and name it.
+// inspect connects once and returns the settings that this database needs. It returns an
+// error if this release cannot work with the database.
 func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string, err error) {
 	c, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name(cfg, nil), fault(ctx, err, nil))
+		return nil, fmt.Errorf("%s: %w", describe(cfg, nil), storageError(ctx, err, nil))
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", name(cfg, c), err)
+			err = fmt.Errorf("%s: %w", describe(cfg, c), err)
 		}
 		_ = c.Close(context.WithoutCancel(ctx)) // nothing is lost
 	}()
-	if err := suits(c); err != nil {
+	if err := checkServer(c); err != nil {
 		return nil, err
 	}
 	if _, _, _, err := schemaIn(ctx, c); err != nil {
@@ -128,28 +125,28 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string
 	}
 	current, err := schemaVersion(ctx, c)
 	if err != nil {
-		return nil, fault(ctx, err, c)
+		return nil, storageError(ctx, err, c)
 	}
 	known, err := knownVersion()
 	switch {
 	case err != nil:
 		return nil, err
 	case current > known:
-		return nil, newer(current, known)
+		return nil, newerSchemaError(current, known)
 	case current < known:
 		return nil, fmt.Errorf("%w: its tables have version %d, this release needs version %d; run: ovation migrate",
 			ErrNotMigrated, current, known)
 	}
-	if err := mayWrite(ctx, c); err != nil {
+	if err := checkPrivileges(ctx, c); err != nil {
 		return nil, err
 	}
 	var commit, messages string
 	if err := c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('client_min_messages')`).
 		Scan(&commit, &messages); err != nil {
-		return nil, fault(ctx, err, c)
+		return nil, storageError(ctx, err, c)
 	}
 	needed = make(map[string]string)
-	if commit == "off" { // a commit must be on the disk when it returns
+	if commit == "off" { // a commit must be on disk when it returns
 		needed["synchronous_commit"] = "on"
 	}
 	if messages == "error" { // noteWarning needs the warnings
@@ -158,15 +155,15 @@ func inspect(ctx context.Context, cfg *pgx.ConnConfig) (needed map[string]string
 	return needed, nil
 }
 
-// suits checks what kind of server this is.
-func suits(c *pgx.Conn) error {
+// checkServer checks the version and the encoding of the server.
+func checkServer(c *pgx.Conn) error {
 	version := c.PgConn().ParameterStatus("server_version")
 	var major int
-	if _, err := fmt.Sscanf(version, "%d", &major); err != nil || major < oldestServer {
-		return fmt.Errorf("the server is PostgreSQL %q; version %d or newer is needed", version, oldestServer)
+	if _, err := fmt.Sscanf(version, "%d", &major); err != nil || major < minServerVersion {
+		return fmt.Errorf("the server is PostgreSQL %q; version %d or newer is needed", version, minServerVersion)
 	}
 	if encoding := c.PgConn().ParameterStatus("server_encoding"); encoding != "UTF8" {
-		return fmt.Errorf("the database has the encoding %s; make it anew with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
+		return fmt.Errorf("the database has the encoding %s; recreate it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
 	}
 	return nil
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"ovation/internal/testing/port"
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // fakeServer takes connections and answers each as a server would that has the
@@ -65,8 +67,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	fake := func(version, encoding, refusal string) string {
 		return "postgres://alice:s3cr%25et%26word@" + fakeServer(t, version, encoding, refusal) + "/ovation?sslmode=disable"
 	}
-	newer := database(t)
-	edit(t, newer, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`)
+	newer := postgrestest.Schema(t)
+	postgrestest.Exec(t, newer, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)`)
 	for name, c := range map[string]struct {
 		url, says string
 		is        error
@@ -77,7 +79,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"a wrong port":             {"postgres://alice:s3cr%25et%26word@localhost:99999999/x", "port", storage.ErrInvalid},
 		"a wrong mode of TLS":      {"postgres://alice:s3cr%25et%26word@localhost/x?sslmode=perhaps", "sslmode", storage.ErrInvalid},
 		"a certificate not there":  {"postgres://alice@localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem&password=s3cr%25et%26word", "/no/ca.pem", storage.ErrInvalid},
-		"nobody listens":           {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; see that a PostgreSQL server runs there", storage.ErrUnavailable},
+		"nobody listens":           {"postgres://alice:s3cr%25et%26word@127.0.0.1:1/x", "connection refused; check that a PostgreSQL server runs there", storage.ErrUnavailable},
 		"no TLS where it must be":  {with(t, fake("15.0", "UTF8", ""), "sslmode", "require"), "TLS", storage.ErrUnavailable},
 		"a wrong password":         {fake("15.0", "UTF8", "28P01"), "check the user and the password", storage.ErrUnavailable},
 		"no such database":         {fake("15.0", "UTF8", "3D000"), "createdb", storage.ErrUnavailable},
@@ -85,7 +87,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"starting up":              {fake("15.0", "UTF8", "57P03"), "refused", storage.ErrUnavailable},
 		"an older server":          {fake("9.6.24", "UTF8", ""), `PostgreSQL "9.6.24"; version 14 or newer`, nil},
 		"another encoding":         {fake("15.0", "LATIN1", ""), "ENCODING 'UTF8'", nil},
-		"tables not made":          {emptySchema(t), "run: ovation migrate", ErrNotMigrated},
+		"tables not made":          {postgrestest.EmptySchema(t), "run: ovation migrate", ErrNotMigrated},
 		"tables of a newer schema": {newer, "version 99, this release knows versions up to ", storage.ErrNewerSchema},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +118,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestOpenEndsWithItsContext(t *testing.T) {
-	at := database(t)
+	at := postgrestest.Schema(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Open(ctx, Options{URL: at}); !errors.Is(err, context.Canceled) {
@@ -128,7 +130,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 }
 
 func TestManyMigrateAtOnce(t *testing.T) {
-	at := emptySchema(t)
+	at := postgrestest.EmptySchema(t)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
@@ -144,7 +146,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 }
 
 func TestSettingsOfConnections(t *testing.T) {
-	at := with(t, database(t), "statement_timeout", "7s", "synchronous_commit", "off")
+	at := with(t, postgrestest.Schema(t), "statement_timeout", "7s", "synchronous_commit", "off")
 	s := openAt(t, Options{URL: at, MaxConns: 1})
 	for setting, want := range map[string]string{
 		"statement_timeout":                   "7s", // as the URL says
@@ -169,7 +171,7 @@ func TestSettingsOfConnections(t *testing.T) {
 // A URL may name several servers. An error names the one that has answered, or
 // all where none has.
 func TestErrorsNameTheServerThatAnswered(t *testing.T) {
-	at := database(t)
+	at := postgrestest.Schema(t)
 	u, err := url.Parse(at)
 	fatal(t, err)
 	answers, silent := u.Host, fmt.Sprintf("127.0.0.1:%d", port.Free(t))
@@ -187,7 +189,7 @@ func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 		"it refuses to persist": {func() error {
 			s := openAt(t, Options{URL: both, Logger: slog.New(slog.DiscardHandler)})
 			refuse(t, at, "53100")
-			_, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 1)}, nil)
+			_, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 1)}, nil)
 			return err
 		}, answers, silent},
 		"none answers": {func() error {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,10 +12,10 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Persist applies what is new of the messages in one transaction: one round
-// trip for inbox and folders, one for the states, one for the counts and one to
-// commit, one more where something newer is stored already, and one where
-// messages are old.
+// Persist applies new messages in one transaction: one round trip for inbox and folders,
+// one for the states, one for the counts and totals and one to commit. Another one is
+// needed if newer states are already stored, if authors are declared, and if messages are
+// old. Comments take four more, and one for each time that their ids are taken.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
@@ -39,31 +40,37 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 		return outcome, err
 	}
 	b := t.batch()
-	epoch := enter(b)
-	barriers, messages := storage.SplitBarriers(messages)
-	pass(b, barriers)
+	epoch := pinEpoch(b)
+	barriers, messages := mirror.SplitBarriers(messages)
+	recordBarriers(b, barriers)
 	fresh := receive(b, messages)
-	folders := guardCollections(b, messages)
+	folders := lockCollectionOwners(b, messages)
 	if err := t.send(b); err != nil {
 		return outcome, err
 	}
 	if outcome.Epoch, err = epoch.Enter(); err != nil {
 		return outcome, err
 	}
-	actions, skipped := sqlstore.Divide(messages, fresh)
-	outcome.Skipped = len(skipped)
-	if err := t.place(actions, folders); err != nil {
+	received := sqlstore.SplitNew(messages, fresh)
+	outcome.Skipped = len(received.Skipped)
+	if err := sqlstore.ResolveFolders(received.Actions, folders, t.fetchFolders); err != nil {
 		return outcome, err
 	}
-	reactions, collections, reads := sqlstore.Split(actions)
-	if outcome.Applied, err = t.apply(reactions, collections, reads); err != nil {
+	of := sqlstore.SplitByKind(received.Actions)
+	if outcome.Applied, err = t.apply(of); err != nil {
 		return outcome, err
 	}
-	outcome.Counts, err = t.settle(sqlstore.TallyOf(outcome.Applied, reads), skipped)
+	writers, err := t.addPast(received.Comments)
+	if err != nil {
+		return outcome, err
+	}
+	moved := sqlstore.TallyOf(outcome.Applied, of.Reads)
+	moved.AddComments(writers)
+	outcome.Counts, err = t.applyTally(moved, of.Authors, received.Skipped)
 	return outcome, err
 }
 
-// transactionTime is when the transaction began, by the database's clock.
+// transactionTime is the start of the transaction, by the database's clock.
 const transactionTime = `(extract(epoch FROM now()) * 1000000)::bigint`
 
 const selectExpired = `
@@ -83,7 +90,7 @@ func (t *tx) expire(messages []storage.Message, now time.Time) (rest []storage.M
 		return messages, nil, nil
 	}
 	b := t.batch()
-	b.Queue(selectExpired, rows.args(storage.MaxMessageAge.Microseconds())...).Query(each(func(row pgx.Rows) error {
+	b.Queue(selectExpired, rows.args(storage.MaxMessageAge.Microseconds())...).Query(eachRow(func(row pgx.Rows) error {
 		var id string
 		if err := row.Scan(&id); err != nil {
 			return err
@@ -97,11 +104,10 @@ func (t *tx) expire(messages []storage.Message, now time.Time) (rest []storage.M
 	return storage.Without(messages, expired), expired, nil
 }
 
-// DO UPDATE changes nothing and locks the row of a message that was persisted
-// before. The lock is written to the log, so that the commit of a transaction
-// that skips everything also waits for a synchronous standby: the transaction
-// that persisted the message may have been told of its commit too early, or not
-// at all.
+// DO UPDATE changes nothing and locks the row of a message that was persisted before. The
+// lock is written to the WAL, so that the commit of a transaction that skips everything
+// also waits for a synchronous standby: the transaction that persisted the message may
+// have been told of its commit too early, or not at all.
 const insertInbox = `
 INSERT INTO inbox AS i (id, persisted)
 SELECT DISTINCT ON (k.id COLLATE "C") k.id, CASE WHEN k.forever = 0 THEN ` + transactionTime + ` END
@@ -109,8 +115,8 @@ FROM unnest($1::text[], $2::bigint[]) AS k (id, forever) ORDER BY k.id COLLATE "
 ON CONFLICT (id) DO UPDATE SET persisted = i.persisted WHERE FALSE
 RETURNING id`
 
-// receive puts the messages into the inbox. Once the batch is sent, it holds
-// the ids of those that were not there.
+// receive inserts the messages into the inbox. Once the batch is sent, the result
+// contains the ids of those that were not there.
 func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	rows := newColumns(1, 1, len(messages))
 	for _, m := range messages {
@@ -121,7 +127,7 @@ func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 		rows.add([]string{m.ID}, forever)
 	}
 	fresh := make(map[string]bool, len(messages))
-	b.Queue(insertInbox, rows.args()...).Query(each(func(row pgx.Rows) error {
+	b.Queue(insertInbox, rows.args()...).Query(eachRow(func(row pgx.Rows) error {
 		var id string
 		if err := row.Scan(&id); err != nil {
 			return err
@@ -132,23 +138,24 @@ func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	return fresh
 }
 
-// apply writes coalesced actions and returns the latest word on the state of each
-// but the reads.
-func (t *tx) apply(reactions, collections, reads []storage.Action) ([]storage.StateChange, error) {
-	if len(reactions)+len(collections)+len(reads) == 0 {
+// apply writes coalesced actions and returns the resulting state of each, except for
+// reads.
+func (t *tx) apply(of sqlstore.ByKind) ([]storage.StateChange, error) {
+	if len(of.Reactions)+len(of.Collections)+len(of.Reads)+len(of.Follows) == 0 {
 		return nil, nil
 	}
 	b := t.batch()
-	reacted := react(b, reactions)
-	collected := collect(b, collections)
-	addReads(b, reads)
+	reacted := react(b, of.Reactions)
+	collected := collect(b, of.Collections)
+	addReads(b, of.Reads)
+	followed := follow(b, of.Follows)
 	if err := t.send(b); err != nil {
 		return nil, err
 	}
-	if err := t.lookUp(reacted, collected); err != nil {
+	if err := t.loadRemaining(reacted, collected, followed); err != nil {
 		return nil, err
 	}
-	return append(reacted.changes, collected.changes...), nil
+	return slices.Concat(reacted.changes, collected.changes, followed.changes), nil
 }
 
 const selectSeen = `
@@ -176,10 +183,10 @@ func (s *Store) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return out, nil
 }
 
-// pruneBatch is how many messages are forgotten in one transaction.
+// pruneBatch is the maximum number of messages deleted in one transaction.
 const pruneBatch = 10_000
 
-// Whom another one is forgetting already is left to that one.
+// Rows that another process is deleting are skipped.
 const deleteInbox = `
 DELETE FROM inbox WHERE id = ANY (ARRAY(
     SELECT id FROM inbox WHERE persisted < ` + transactionTime + ` - $1 ORDER BY persisted LIMIT $2 FOR UPDATE SKIP LOCKED))`
@@ -189,21 +196,28 @@ DELETE FROM deleted_folder WHERE (tenant, user_id, folder_id) IN (
     SELECT tenant, user_id, folder_id FROM deleted_folder
     WHERE version < ` + transactionTime + ` - $1 ORDER BY version LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-// Prune forgets old messages and deleted folders, in transactions of a bounded size.
+const deleteRequests = `
+DELETE FROM request WHERE (tenant, user_id, request_id) IN (
+    SELECT tenant, user_id, request_id FROM request
+    WHERE at < ` + transactionTime + ` - $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+// Prune deletes old message ids, deleted folders and requests, in transactions of bounded
+// size.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (total int64, err error) {
 	for {
-		var n int64
+		var n, requests int64
 		err := s.change(ctx, "prune the inbox", func(t *tx) error {
 			b := t.batch()
-			b.Queue(deleteInbox, age.Microseconds(), pruneBatch).Exec(count(&n))
+			b.Queue(deleteInbox, age.Microseconds(), pruneBatch).Exec(rowsAffected(&n))
 			b.Queue(deleteDeleted, age.Microseconds(), pruneBatch)
+			b.Queue(deleteRequests, storage.RequestAge.Microseconds(), pruneBatch).Exec(rowsAffected(&requests))
 			return t.send(b)
 		})
 		if err != nil {
 			return total, err
 		}
 		total += n
-		if n < pruneBatch {
+		if max(n, requests) < pruneBatch {
 			return total, nil
 		}
 	}

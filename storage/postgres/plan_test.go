@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/postgrestest"
 )
 
 // plan returns how the connections of a store run a statement, a step a line.
@@ -40,15 +42,28 @@ func plan(t *testing.T, s *Store, query string) []string {
 // databases are an empty one and one with rows of which the server knows.
 func databases(t *testing.T) map[string]*Store {
 	t.Helper()
-	at := database(t)
-	edit(t, at,
+	at := postgrestest.Schema(t)
+	postgrestest.Exec(t, at,
 		`INSERT INTO interactive SELECT 'default', 'video', i, 1, 1, 1, 1, 1 FROM generate_series(1, 2000) i`,
+		`UPDATE interactive SET author = biz_id::int % 50, authored = biz_id::int`,
+		`INSERT INTO user_totals SELECT 'default', i, 1, 1, 1, 1, 1 FROM generate_series(1, 2000) i`,
+		`INSERT INTO user_comments SELECT 'default', i, 1 FROM generate_series(1, 2000) i`,
 		`INSERT INTO user_reaction SELECT 'default', i % 50, 'video', i, i % 3, 0, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO user_collection SELECT 'default', i % 50, 'video', i, 'default', '', i FROM generate_series(1, 5000) i`,
 		`INSERT INTO user_read SELECT 'default', i % 50, 'video', i, 1, i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO user_follow SELECT 'default', i % 50, 'user', i, i % 2, 0, i FROM generate_series(1, 5000) i`,
 		`INSERT INTO folder SELECT 'default', i % 50, i, 'Folder ' || i, 'folder ' || i, '', i % 2 = 0, 1, 1, i FROM generate_series(1, 2000) i`,
 		`INSERT INTO deleted_folder SELECT 'default', i % 50, i, 'default', i FROM generate_series(1, 2000) i`,
 		`INSERT INTO inbox SELECT i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO comment_count SELECT 'default', 'video', i, 10, 10 FROM generate_series(1, 500) i`,
+		`INSERT INTO comment SELECT 'default', 'video', i % 500, i, i % 3, i % 50, 'text', i, 0, 0, i % 10 > 0, i % 7, 0, i / 500 + 1 FROM generate_series(1, 5000) i`,
+		`INSERT INTO account SELECT 'default', i, 'User ' || i, 'user ' || i, 'x', '', '', '', 1, CASE WHEN i % 50 = 0 THEN i ELSE 0 END, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO account_name SELECT 'default', 'user ' || i, i FROM generate_series(1, 5000) i`,
+		`INSERT INTO request SELECT 'default', i % 50, i, 1 * i, '', i FROM generate_series(1, 5000) i`,
+		`INSERT INTO mailbox SELECT 'default', i, 5000 FROM generate_series(1, 500) i`,
+		`INSERT INTO message SELECT 'default', i % 50, 'x' || i % 60, i, i % 2 = 0, 'text', i FROM generate_series(1, 5000) i`,
+		`INSERT INTO conversation SELECT 'default', i % 50, 'x' || i % 60, max(i), 0, max(i) FROM generate_series(1, 5000) i GROUP BY 2, 3`,
+		`INSERT INTO video SELECT 'default', i, i % 50, 'film', 'file' || i, 1, 1, i % 10 > 0, 0, '', CASE WHEN i % 10 > 0 THEN 0 ELSE i END, i FROM generate_series(1, 5000) i`,
 		`ANALYZE`)
 	return map[string]*Store{"empty": open(t), "filled": openAt(t, Options{URL: at})}
 }
@@ -73,11 +88,64 @@ func TestListsUseTheirIndex(t *testing.T) {
 				"Backward using items on user_collection s",
 				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (state = k.folder_id) AND (ROW(version, biz, biz_id) < ROW(k.version, k.biz, k.biz_id)))",
 			}},
+			"followers": {selectFollowers, []string{
+				"Backward using followers on user_follow s",
+				"Index Cond: ((tenant = k.tenant) AND (biz_id = k.biz_id) AND (biz = k.biz) AND (ROW(version, user_id) < ROW(k.version, k.id)))",
+			}},
+			"following": {selectFollowing, []string{
+				"Backward using following on user_follow s",
+				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (ROW(version, biz, biz_id) < ROW(k.version, k.biz, k.biz_id)))",
+			}},
+			"works": {selectWorks, []string{
+				"Backward using works on interactive s",
+				"Index Cond: ((tenant = k.tenant) AND (author = k.user_id) AND (ROW(authored, biz, biz_id) < ROW(k.version, k.biz, k.biz_id)))",
+			}},
 			"folders": {selectFolders, []string{
 				"Backward using folders on folder f",
 				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (ROW(created, folder_id) < ROW(k.created, k.id)))",
 				"Backward using folders_public on folder f_1",
 				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (ROW(created, folder_id) < ROW(k.created, k.id)))",
+			}},
+			"comments": {selectCommentLists, []string{
+				"using comment_count_pkey on comment_count v",
+				"Index Cond: ((tenant = k.tenant) AND (biz_id = k.biz_id) AND (biz = k.biz))",
+				"Backward using comments on comment c",
+				"Index Cond: ((tenant = k.tenant) AND (biz_id = k.biz_id) AND (biz = k.biz) AND (reply_to = k.reply_to) AND (comment_id < k.id))",
+				"using comments on comment c_1",
+				"Index Cond: ((tenant = k.tenant) AND (biz_id = k.biz_id) AND (biz = k.biz) AND (reply_to = k.reply_to) AND (comment_id > k.id))",
+				"Backward using comments_top on comment c_2",
+				"Index Cond: ((tenant = k.tenant) AND (biz_id = k.biz_id) AND (biz = k.biz) AND (reply_to = k.reply_to) AND (ROW(like_count, comment_id) < ROW(k.likes, k.id)))",
+			}},
+			"changes": {selectCommentChanges, []string{
+				"using comment_changes on comment c",
+				"Index Cond: ((tenant = $1) AND (biz_id = $3) AND (biz = $2) AND (version > $4))",
+			}},
+			"conversations": {selectConversationLists, []string{
+				"using mailbox_pkey on mailbox v",
+				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id))",
+				"Backward using conversations on conversation c",
+				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (latest < k.below))",
+				"using message_pkey on message m",
+				"Index Cond: ((tenant = c.tenant) AND (user_low = LEAST(c.user_id, c.peer_id)) AND (user_high = GREATEST(c.user_id, c.peer_id)) AND (message_id = c.latest))",
+			}},
+			"videos": {selectFeed, []string{
+				"Backward using video_pkey on video v",
+				"Index Cond: ((tenant = k.tenant) AND (video_id < k.below))",
+			}},
+			"videos of users": {selectUserVideos, []string{
+				"Backward using videos_of on video v",
+				"Index Cond: ((tenant = k.tenant) AND (user_id = k.user_id) AND (video_id < k.below))",
+			}},
+			"messages": {selectMessageLists, []string{
+				"Backward using message_pkey on message m",
+				"Index Cond: ((tenant = k.tenant) AND (user_low = k.user_low) AND (user_high = k.user_high) AND (message_id < k.below))",
+			}},
+			"mailbox": {selectMailbox, []string{
+				"Sort Key: m.message_id", // of a Merge Append
+				"using messages_low on message m",
+				"Index Cond: ((tenant = $1) AND (user_low = $2) AND (message_id > $3))",
+				"using messages_high on message m_1",
+				"Index Cond: ((tenant = $1) AND (user_high = $2) AND (message_id > $3))",
 			}},
 			"reads": {selectHistory, []string{
 				"Backward using reads on user_read s",
@@ -97,21 +165,47 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
+// Each row that is examined for friends costs one step on the index of a list and
+// one look-up by key: no scan, no sort.
+func TestFriendsUseTheIndexOfOneList(t *testing.T) {
+	for name, s := range databases(t) {
+		for query, index := range map[string]string{
+			selectFriendsInFollowing: "following", selectFriendsInFollowers: "followers",
+		} {
+			steps := strings.Join(plan(t, s, query), "\n")
+			if !strings.Contains(steps, "Backward using "+index+" on user_follow s\nIndex Cond:") ||
+				strings.Contains(steps, "Sort") || strings.Contains(steps, "Seq") ||
+				!strings.Contains(steps, "using user_follow_pkey on user_follow r\nIndex Cond:") {
+				t.Errorf("%s: %s\nruns with %s", name, query, steps)
+			}
+		}
+	}
+}
+
 // A statement that takes many keys finds each by an index, in an empty
 // database too: the plan is kept while the tables grow.
 func TestBatchesSearchByKey(t *testing.T) {
+	t.Parallel()
 	for name, s := range databases(t) {
 		for _, query := range []string{
 			selectInteractives, selectStates, selectWindows, selectFoldersByKey, selectSeen,
-			insertInbox, guardOwners, selectExisting, upsertReactions, upsertCollections, upsertReads,
-			selectReactions, selectCollections, updateItemCounts, upsertCounts, selectPresentCounts,
+			insertInbox, upsertDefaultFolders, selectExisting, upsertReactions, upsertCollections, upsertReads, upsertFollows,
+			selectReactions, selectCollections, selectFollows, updateItemCounts, upsertCounts, selectPresentCounts,
 			selectNames, selectFolder, updateFolder, takeItems, holdsItems, deleteFolder, deleteInbox,
 			closeEpoch, nextEpoch, insertDeleted, selectDeleted, deleteDeleted,
+			lockCommentCounts, selectCommentCounts, selectRequests, selectComments, insertComments, insertRequests,
+			updateReplyCounts, upsertCommentCounts, updateComment, updateCommentLikes, deleteRequests, repairCommentCounts, lockLikes,
+			selectFriendsInFollowing, selectFriendsInFollowers, selectFollowsFewer,
+			lockCounts, selectAuthors, upsertAuthors, upsertTotals, upsertUserComments, selectTotals, selectTakenIDs,
+			insertAccount, selectAccount, lockAccount, selectAccountNamed, selectProfiles, updateAccount, insertAccountName, deleteAccountName, selectRevocations,
+			selectVideo, lockVideo, selectVideos, selectNamedFiles, selectAuthored, deleteVideo, takeDueCovers, setCover, failCover, selectCoverReason,
+			lockMailboxes, selectMailboxes, insertMessages, upsertMailboxes, upsertConversations, lockConversation, updateRead,
+			selectMessages, selectConversations, repairUnread,
 		} {
 			steps := plan(t, s, query)
 			for i, step := range steps {
 				scan := strings.Contains(step, "Scan") &&
-					!strings.HasPrefix(step, "Function Scan") && !strings.HasPrefix(step, "Subquery Scan")
+					!strings.HasPrefix(step, "Function Scan") && !strings.HasPrefix(step, "Subquery Scan") && !strings.HasPrefix(step, "CTE Scan")
 				if strings.Contains(step, "Join") && !strings.HasPrefix(step, "Nested Loop") ||
 					scan && !strings.HasPrefix(step, "Index") || scan && !strings.HasPrefix(steps[i+1], "Index Cond:") {
 					t.Errorf("%s: %s\nruns with %s", name, query, strings.Join(steps, "\n    "))

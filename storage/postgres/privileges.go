@@ -3,33 +3,51 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"ovation/storage"
 )
 
-// tables are those that hold data.
-var tables = []string{"deleted_folder", "folder", "inbox", "interactive", "mirror", "secret", "user_collection", "user_reaction", "user_read", "watermark"}
+// tables are the tables that hold data.
+var tables = []string{"account", "account_name", "comment", "comment_count", "conversation", "deleted_folder", "folder", "inbox", "interactive", "mailbox", "message", "mirror", "request", "secret", "user_collection", "user_comments", "user_follow", "user_reaction", "user_read", "user_totals", "video", "watermark"}
+
+// sequences need separate grants: those on tables do not cover them.
+var sequences = []string{"account_number", "comment_number", "video_number"}
 
 const selectForbidden = `
-SELECT current_user, current_schema, coalesce(string_agg(name, ', '), '') FROM unnest($1::text[]) name
-WHERE NOT (has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT')
-    AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE'))`
+SELECT current_user, current_schema,
+    (SELECT coalesce(string_agg(name, ', '), '') FROM unnest($1::text[]) name
+    WHERE NOT (has_table_privilege(name, 'SELECT') AND has_table_privilege(name, 'INSERT')
+        AND has_table_privilege(name, 'UPDATE') AND has_table_privilege(name, 'DELETE'))),
+    (SELECT coalesce(string_agg(name, ', '), '') FROM unnest($2::text[]) name
+    WHERE NOT has_sequence_privilege(name, 'USAGE'))`
 
-// mayWrite checks that the user may use the tables, so that it does not come
-// out with the first action.
-func mayWrite(ctx context.Context, c *pgx.Conn) error {
-	var user, schema, forbidden string
-	if err := c.QueryRow(ctx, selectForbidden, tables).Scan(&user, &schema, &forbidden); err != nil {
-		return fault(ctx, err, c)
+// checkPrivileges checks that the user may use tables and sequences, so that a missing
+// privilege is reported at the start and not by the first action or comment.
+func checkPrivileges(ctx context.Context, c *pgx.Conn) error {
+	var user, schema, ofTables, ofSequences string
+	if err := c.QueryRow(ctx, selectForbidden, tables, sequences).Scan(&user, &schema, &ofTables, &ofSequences); err != nil {
+		return storageError(ctx, err, c)
 	}
-	if forbidden == "" {
+	var forbidden, grants []string
+	grant := func(what string) {
+		grants = append(grants, fmt.Sprintf("GRANT %s IN SCHEMA %s TO %s", what, pgx.Identifier{schema}.Sanitize(), pgx.Identifier{user}.Sanitize()))
+	}
+	if ofTables != "" {
+		forbidden = append(forbidden, "read and write the tables "+ofTables)
+		grant("SELECT, INSERT, UPDATE, DELETE ON ALL TABLES")
+	}
+	if ofSequences != "" {
+		forbidden = append(forbidden, "use the sequences "+ofSequences)
+		grant("USAGE ON ALL SEQUENCES")
+	}
+	if len(forbidden) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: the user %q may not read and write the tables %s; their owner can run: "+
-		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s",
-		storage.ErrUnavailable, user, forbidden, pgx.Identifier{schema}.Sanitize(), pgx.Identifier{user}.Sanitize())
+	return fmt.Errorf("%w: the user %q may not %s; their owner can run: %s",
+		storage.ErrUnavailable, user, strings.Join(forbidden, ", nor "), strings.Join(grants, "; "))
 }
 
 const selectSchema = `
@@ -41,7 +59,7 @@ SELECT current_user, coalesce(current_schema, ''), current_setting('search_path'
 func schemaIn(ctx context.Context, c *pgx.Conn) (user, schema string, mayCreate bool, err error) {
 	var path string
 	if err := c.QueryRow(ctx, selectSchema).Scan(&user, &schema, &path, &mayCreate); err != nil {
-		return "", "", false, fault(ctx, err, c)
+		return "", "", false, storageError(ctx, err, c)
 	}
 	if schema == "" {
 		return "", "", false, fmt.Errorf("%w: no schema of search_path (%s) exists that the user %q may use; "+
@@ -51,8 +69,8 @@ func schemaIn(ctx context.Context, c *pgx.Conn) (user, schema string, mayCreate 
 	return user, schema, mayCreate, nil
 }
 
-// mayMigrate checks that the user may make tables.
-func mayMigrate(ctx context.Context, c *pgx.Conn) error {
+// checkMigrationPrivileges checks that the user may make tables.
+func checkMigrationPrivileges(ctx context.Context, c *pgx.Conn) error {
 	user, schema, mayCreate, err := schemaIn(ctx, c)
 	if err != nil || mayCreate {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 )
@@ -42,7 +43,7 @@ func decodeBy(t *testing.T, s *Store, codec pgtype.Codec) {
 // A row that cannot be decoded fails its own call with an error, whatever the
 // statement, and the store serves the next call.
 func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
-	s := openAt(t, Options{URL: database(t), Logger: slog.New(slog.DiscardHandler)})
+	s := openAt(t, Options{URL: postgrestest.Schema(t), Logger: slog.New(slog.DiscardHandler)})
 	alice := storage.User{Tenant: "default", UserID: "alice"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
 	folder, err := s.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: "Films", Created: 1})
@@ -59,6 +60,9 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 			a.FolderID = folder.FolderID
 		case storage.KindRead:
 			a.Times, a.First = 1, version
+		case storage.KindFollow:
+			a.Following = true
+		case storage.KindAuthor: // is of no user
 		}
 		return a
 	}
@@ -68,7 +72,7 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 	}
 	inDefault := action(storage.KindCollection, 10)
 	inDefault.FolderID = storage.DefaultFolderID
-	fatal(t, persist(t.Context(), "first", action(storage.KindReaction, 10), inDefault, action(storage.KindRead, 10)))
+	fatal(t, persist(t.Context(), "first", action(storage.KindReaction, 10), inDefault, action(storage.KindRead, 10), action(storage.KindFollow, 10)))
 	intoDeleted := action(storage.KindCollection, 1)
 	intoDeleted.FolderID = deleted.FolderID
 
@@ -93,6 +97,19 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 			_, err := s.Likers(ctx, []storage.LikersQuery{{Subject: subject, Page: page}})
 			return err
 		},
+		"followers": func(ctx context.Context) error {
+			_, err := s.Followers(ctx, []storage.FollowersQuery{{Subject: subject, Page: page}})
+			return err
+		},
+		"following": func(ctx context.Context) error {
+			_, err := s.Following(ctx, []storage.FollowingQuery{{User: alice, Page: page}})
+			return err
+		},
+		"friends": func(ctx context.Context) error {
+			_, err := s.Friends(ctx, []storage.FriendsQuery{{User: alice, Page: page}})
+			return err
+		},
+		"older follow":   func(ctx context.Context) error { return persist(ctx, "6", action(storage.KindFollow, 5)) },
 		"older reaction": func(ctx context.Context) error { return persist(ctx, "2", action(storage.KindReaction, 5)) },
 		"older collection": func(ctx context.Context) error {
 			return persist(ctx, "3", func() storage.Action { a := inDefault; a.Version = 5; return a }())

@@ -7,8 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Secret returns the random bytes of that name, which are made when they are
-// first asked for.
+// Secret returns the random bytes of a name, which are generated at the first call.
 func (s *Store) Secret(ctx context.Context, name string) (value []byte, err error) {
 	const size = 32
 	fresh := make([]byte, size)

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/internal/testing/port"
+	"ovation/internal/testing/postgrestest"
 )
 
 // ownServer is a Postgres that belongs to one test, with a password and TLS.
@@ -187,13 +188,16 @@ func writePEM(tb testing.TB, file, kind string, raw []byte, mode os.FileMode) {
 	fatal(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
 }
 
-// A user who may not use one of the tables learns it before the first action.
+// A user who may not use one of the tables or sequences learns it before the first
+// action.
 func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
-	at := database(t)
-	made := ask[[]string](t, at, `SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
-		WHERE relnamespace = current_schema::regnamespace AND relkind = 'r' AND relname <> 'goose_db_version'`)
-	if !slices.Equal(made, tables) {
-		t.Errorf("there are the tables %v, want %v", made, tables)
+	at := postgrestest.Schema(t)
+	for kind, want := range map[string][]string{"r": tables, "S": sequences} {
+		made := ask[[]string](t, at, `SELECT array_agg(relname::text ORDER BY relname) FROM pg_class
+			WHERE relnamespace = current_schema::regnamespace AND relkind = $1::text::"char" AND relname NOT LIKE 'goose%'`, kind)
+		if !slices.Equal(made, want) {
+			t.Errorf("of the kind %q there are %v, want %v", kind, made, want)
+		}
 	}
 }
 
@@ -202,15 +206,18 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	plain := s.url(t, "127.0.0.1")
-	edit(t, plain, `CREATE ROLE weak LOGIN PASSWORD '`+s.password+`'`,
+	postgrestest.Exec(t, plain, `CREATE ROLE weak LOGIN PASSWORD '`+s.password+`'`,
 		`CREATE SCHEMA hidden`, `CREATE SCHEMA seen`, `GRANT USAGE ON SCHEMA seen TO weak`,
 		`CREATE SCHEMA made`, `GRANT USAGE ON SCHEMA made TO weak`,
 		`CREATE SCHEMA half`, `GRANT USAGE ON SCHEMA half TO weak`,
+		`CREATE SCHEMA mute`, `GRANT USAGE ON SCHEMA mute TO weak`,
 		`CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
-	fatal(t, Migrate(t.Context(), with(t, plain, "search_path", "made")))
-	fatal(t, Migrate(t.Context(), with(t, plain, "search_path", "half")))
-	edit(t, plain, `GRANT SELECT ON ALL TABLES IN SCHEMA made TO weak`,
-		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA half TO weak`, `REVOKE DELETE ON half.inbox FROM weak`)
+	postgrestest.Migrate(t, with(t, plain, "search_path", "made"))
+	postgrestest.Migrate(t, with(t, plain, "search_path", "half"))
+	postgrestest.Migrate(t, with(t, plain, "search_path", "mute"))
+	postgrestest.Exec(t, plain, `GRANT SELECT ON ALL TABLES IN SCHEMA made TO weak`,
+		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA half, mute TO weak`, `REVOKE DELETE ON half.inbox FROM weak`,
+		`GRANT USAGE ON ALL SEQUENCES IN SCHEMA half TO weak`)
 	weak := func(schema string) string {
 		return with(t, strings.Replace(plain, "ovation:", "weak:", 1), "search_path", schema)
 	}
@@ -222,11 +229,12 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 	}{
 		"wrong password":            {strings.Replace(plain, s.password, "s3cr-wrong", 1), both, "check the user and the password in the URL"},
 		"no such user":              {strings.Replace(plain, "ovation:", "nobody:", 1), both, "check the user and the password in the URL"},
-		"no such database":          {strings.TrimSuffix(plain, "postgres") + "nowhere", both, "make the database with: createdb"},
+		"no such database":          {strings.TrimSuffix(plain, "postgres") + "nowhere", both, "create the database with: createdb"},
 		"no such schema":            {with(t, plain, "search_path", "nowhere"), both, "no schema of search_path (nowhere) exists"},
 		"a schema it may not use":   {weak("hidden"), both, `no schema of search_path (hidden) exists that the user "weak" may use`},
 		"a schema it may not fill":  {weak("seen"), onMigrate, `GRANT USAGE, CREATE ON SCHEMA "seen" TO "weak"`},
-		"tables it may only read":   {weak("made"), onOpen, `may not read and write the tables deleted_folder, folder, inbox, interactive, mirror, secret, user_collection, user_reaction, user_read, watermark; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"`},
+		"tables it may only read":   {weak("made"), onOpen, `may not read and write the tables account, account_name, comment, comment_count, conversation, deleted_folder, folder, inbox, interactive, mailbox, message, mirror, request, secret, user_collection, user_comments, user_follow, user_reaction, user_read, user_totals, video, watermark, nor use the sequences account_number, comment_number, video_number; their owner can run: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "made" TO "weak"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA "made" TO "weak"`},
+		"a sequence it may not use": {weak("mute"), onOpen, `the user "weak" may not use the sequences account_number, comment_number, video_number; their owner can run: GRANT USAGE ON ALL SEQUENCES IN SCHEMA "mute" TO "weak"`},
 		"a table it may not delete": {weak("half"), onOpen, "may not read and write the tables inbox;"},
 		"an authority unknown":      {s.url(t, "localhost", "sslmode", "verify-full"), both, "certificate signed by unknown authority"},
 		"a certificate of another":  {s.url(t, "127.0.0.1", "sslmode", "verify-full", "sslrootcert", s.ca), both, "127.0.0.1"},

@@ -18,7 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ovation/internal/testing/port"
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // startStandby starts a standby of a server and has the server's commits wait for it.
@@ -35,7 +37,7 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 		"-d", primary.url(tb, "127.0.0.1"), "-R", "-X", "stream", "-c", "fast", "--no-sync"))
 	tb.Cleanup(s.stop)
 	s.start(tb)
-	edit(tb, primary.url(tb, "127.0.0.1"), `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
+	postgrestest.Exec(tb, primary.url(tb, "127.0.0.1"), `ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`)
 	eventually(tb, "the standby is synchronous", func() bool {
 		return ask[bool](tb, primary.url(tb, "127.0.0.1"), `SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
 	})
@@ -51,7 +53,7 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
 	primary := startServer(t)
 	at := primary.url(t, "127.0.0.1")
-	fatal(t, Migrate(t.Context(), at))
+	postgrestest.Migrate(t, at)
 	standby := startStandby(t, primary)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
 	alice := storage.User{Tenant: "default", UserID: "alice"}
@@ -88,7 +90,7 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- write(t.Context()) }()
 				eventually(t, "the commit waits", func() bool { return waiting() == 1 })
-				edit(t, at, end)
+				postgrestest.Exec(t, at, end)
 				if err := <-done; !errors.Is(err, storage.ErrUnavailable) {
 					t.Errorf("its commit was cut short: got the error %v, want %v", err, storage.ErrUnavailable)
 				}
@@ -115,7 +117,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	t.Parallel()
 	primary := startServer(t)
 	at := primary.url(t, "127.0.0.1")
-	fatal(t, Migrate(t.Context(), at))
+	postgrestest.Migrate(t, at)
 	standby := startStandby(t, primary)
 	var log bytes.Buffer
 	s := openAt(t, Options{URL: at, MaxConns: 4, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -127,7 +129,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	standby.stop()
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 10)}, nil)
+		_, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 10)}, nil)
 		done <- err
 	}()
 	eventually(t, "the commit is reported", func() bool { return s.Stalled() != nil })
@@ -170,10 +172,10 @@ func TestHangingCommitIsReported(t *testing.T) {
 // A commit counts as hanging from two seconds after it was sent until it returns.
 func TestCommitHangsAfterTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Store{commits: newCommits(slog.New(slog.DiscardHandler), 1)}
+		s := &Store{commits: newCommitTracker(slog.New(slog.DiscardHandler), 1)}
 		want := func(when string, hangs bool) {
 			t.Helper()
-			stalled, refused := s.Stalled(), s.commits.refuse()
+			stalled, refused := s.Stalled(), s.commits.checkHung()
 			if errors.Is(stalled, storage.ErrUnavailable) != hangs || errors.Is(refused, storage.ErrUnavailable) != hangs {
 				t.Errorf("%s: %v, %v", when, stalled, refused)
 			}
@@ -208,7 +210,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
 	primary := startServer(t)
 	at := primary.url(t, "127.0.0.1")
-	fatal(t, Migrate(t.Context(), at))
+	postgrestest.Migrate(t, at)
 	standby := startStandby(t, primary)
 	alice := storage.User{Tenant: "default", UserID: "alice"}
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
@@ -218,7 +220,7 @@ func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 		caller, leave := context.WithCancel(t.Context())
 		t.Cleanup(leave)
 		s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
-		s.commits.patience = 10 * time.Millisecond
+		s.commits.checkAfter = 10 * time.Millisecond
 		version++
 		like := storage.Action{User: alice, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: version}
 		done := make(chan error, 1)

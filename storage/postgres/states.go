@@ -9,38 +9,39 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
-// written are actions of one kind, in the order of Coalesce, under way to the
-// states.
-type written struct {
-	changes []storage.StateChange
-	done    []bool // what is not written in the end is not: what is stored is newer
-	next    int    // that a row is expected of: they come in the order in which they are sent
-	left    int
+// stateWrites are the changes requested by coalesced actions of one kind, in the order of
+// Coalesce, and whether they were written.
+type stateWrites struct {
+	changes   []storage.StateChange
+	applied   []bool // false in the end if the stored state is newer
+	next      int    // index of the next expected row: rows are returned in the order sent
+	remaining int
 }
 
-func newWritten(actions []storage.Action) *written {
+func newStateWrites(actions []storage.Action) *stateWrites {
 	changes := storage.ChangesOf(actions)
-	return &written{changes: changes, done: make([]bool, len(changes)), left: len(changes)}
+	return &stateWrites{changes: changes, applied: make([]bool, len(changes)), remaining: len(changes)}
 }
 
-// errStrangeRow is of a row whose state was not sent.
-var errStrangeRow = errors.New("the database has answered what it was not asked")
+// errUnexpectedRow is returned for a row whose state was not sent.
+var errUnexpectedRow = errors.New("the database returned a row that was not requested")
 
-// take returns the change that a returned row is of, by its first four columns.
-func (w *written) take(row [][]byte) (*storage.StateChange, error) {
+// match returns the change of a returned row, by its first four columns.
+func (w *stateWrites) match(row [][]byte) (*storage.StateChange, error) {
 	i := w.next
 	if i == len(w.changes) || compareKey(&w.changes[i], row) != 0 {
 		var found bool
 		i, found = sort.Find(len(w.changes), func(i int) int { return -compareKey(&w.changes[i], row) })
 		if !found {
-			return nil, errStrangeRow
+			return nil, errUnexpectedRow
 		}
 	}
 	w.next = i + 1
-	w.done[i] = true
-	w.left--
+	w.applied[i] = true
+	w.remaining--
 	return &w.changes[i], nil
 }
 
@@ -54,11 +55,11 @@ func compareKey(c *storage.StateChange, row [][]byte) int {
 	return 0
 }
 
-// keys are the keys of what was not written, and where its change stands.
-func (w *written) keys() (columns, []int) {
-	rows, at := newColumns(4, 0, w.left), make([]int, 0, w.left)
+// remainingKeys returns the keys of the changes that were not written, and their indices.
+func (w *stateWrites) remainingKeys() (columns, []int) {
+	rows, at := newColumns(4, 0, w.remaining), make([]int, 0, w.remaining)
 	for i := range w.changes {
-		if c := &w.changes[i]; !w.done[i] {
+		if c := &w.changes[i]; !w.applied[i] {
 			rows.add([]string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID})
 			at = append(at, i)
 		}
@@ -66,9 +67,9 @@ func (w *written) keys() (columns, []int) {
 	return rows, at
 }
 
-// A clear that does not apply leaves state and version as they are. Where clears
-// is null after all, the row is what was sent. An array has no element 0 and a
-// null one has none at all, so that what compares with it is null, and not so.
+// A clear that does not apply leaves state and version unchanged. If clears of the result
+// is null, the row is as it was sent. An array has no element 0, and a null array has no
+// elements: comparing with them yields null, which is not true.
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, clears)
 SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version,
@@ -89,8 +90,8 @@ RETURNING tenant, user_id, biz, biz_id, prev_state, clears, state, version`
 const clearsColumn = 5 // of what upsertReactions returns
 
 // react applies actions of KindReaction.
-func react(b *pgx.Batch, actions []storage.Action) *written {
-	w := newWritten(actions)
+func react(b *pgx.Batch, actions []storage.Action) *stateWrites {
+	w := newStateWrites(actions)
 	if len(actions) == 0 {
 		return w
 	}
@@ -100,8 +101,8 @@ func react(b *pgx.Batch, actions []storage.Action) *written {
 		r := &c.Register
 		rows.add([]string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID}, int64(r.Value), r.Set, r.Clears[0], r.Clears[1])
 	}
-	b.Queue(upsertReactions, rows.args()...).Query(each(func(row pgx.Rows) error {
-		c, err := w.take(row.RawValues())
+	b.Queue(upsertReactions, rows.args()...).Query(eachRow(func(row pgx.Rows) error {
+		c, err := w.match(row.RawValues())
 		if err != nil {
 			return err
 		}
@@ -121,9 +122,8 @@ func react(b *pgx.Batch, actions []storage.Action) *written {
 	return w
 }
 
-// normal drops the clear that is not above the reaction: a column holds both or
-// none.
-func normal(r storage.Register) storage.Register { return storage.Register{}.Join(r) }
+// normalize removes a clear that is not above the reaction: the column has both or none.
+func normalize(r storage.Register) storage.Register { return storage.Register{}.Join(r) }
 
 const upsertCollections = `
 INSERT INTO user_collection AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
@@ -136,8 +136,8 @@ WHERE s.version < excluded.version
 RETURNING tenant, user_id, biz, biz_id, prev_state`
 
 // collect applies actions of KindCollection, whose folders exist.
-func collect(b *pgx.Batch, actions []storage.Action) *written {
-	w := newWritten(actions)
+func collect(b *pgx.Batch, actions []storage.Action) *stateWrites {
+	w := newStateWrites(actions)
 	if len(actions) == 0 {
 		return w
 	}
@@ -146,11 +146,45 @@ func collect(b *pgx.Batch, actions []storage.Action) *written {
 		a := &actions[i]
 		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID, a.FolderID}, a.Version)
 	}
-	b.Queue(upsertCollections, rows.args()...).Query(each(func(row pgx.Rows) error {
-		c, err := w.take(row.RawValues())
+	b.Queue(upsertCollections, rows.args()...).Query(eachRow(func(row pgx.Rows) error {
+		c, err := w.match(row.RawValues())
 		if err == nil {
 			err = row.Scan(nil, nil, nil, nil, &c.OldFolderID)
 		}
+		return err
+	}))
+	return w
+}
+
+const upsertFollows = `
+INSERT INTO user_follow AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
+SELECT k.tenant, k.user_id, k.biz, k.biz_id, k.state, 0, k.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, state, version, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
+WHERE s.version < excluded.version
+RETURNING tenant, user_id, biz, biz_id, prev_state`
+
+// follow applies actions of KindFollow.
+func follow(b *pgx.Batch, actions []storage.Action) *stateWrites {
+	w := newStateWrites(actions)
+	if len(actions) == 0 {
+		return w
+	}
+	rows := newColumns(4, 2, len(actions))
+	for i := range actions {
+		a := &actions[i]
+		rows.add([]string{a.User.Tenant, a.User.UserID, a.Subject.Biz, a.Subject.BizID}, sqlstore.BoolToInt(a.Following), a.Version)
+	}
+	b.Queue(upsertFollows, rows.args()...).Query(eachRow(func(row pgx.Rows) error {
+		c, err := w.match(row.RawValues())
+		if err != nil {
+			return err
+		}
+		var before int64
+		err = row.Scan(nil, nil, nil, nil, &before)
+		c.OldFollowing = before == 1
 		return err
 	}))
 	return w
@@ -163,6 +197,12 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k
 CROSS JOIN LATERAL (SELECT state, version, clears FROM user_reaction s
     WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) s`
 
+	selectFollows = `
+SELECT k.ord, s.state, s.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
+CROSS JOIN LATERAL (SELECT state, version FROM user_follow s
+    WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) s`
+
 	selectCollections = `
 SELECT k.ord, s.state, s.version
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, biz_id, ord)
@@ -170,16 +210,16 @@ CROSS JOIN LATERAL (SELECT state, version FROM user_collection s
     WHERE s.tenant = k.tenant AND s.user_id = k.user_id AND s.biz = k.biz AND s.biz_id = k.biz_id LIMIT 1) s`
 )
 
-// lookUp fills in the latest word on the states that were not written. They
-// are locked: the upsert locks what it leaves as it is, too.
-func (t *tx) lookUp(reacted, collected *written) error {
-	if reacted.left+collected.left == 0 {
+// loadRemaining fills in the current states of changes that were not written. Their rows
+// are locked, as the upsert also locks rows that it leaves unchanged.
+func (t *tx) loadRemaining(reacted, collected, followed *stateWrites) error {
+	if reacted.remaining+collected.remaining+followed.remaining == 0 {
 		return nil
 	}
 	b := t.batch()
-	if reacted.left > 0 {
-		keys, at := reacted.keys()
-		b.Queue(selectReactions, keys.args()...).Query(each(func(row pgx.Rows) error {
+	if reacted.remaining > 0 {
+		keys, at := reacted.remainingKeys()
+		b.Queue(selectReactions, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
 			var i int
 			var r storage.Register
 			if err := row.Scan(&i, &r.Value, &r.Set, &r.Clears[0], &r.Clears[1]); err != nil {
@@ -192,9 +232,9 @@ func (t *tx) lookUp(reacted, collected *written) error {
 			return nil
 		}))
 	}
-	if collected.left > 0 {
-		keys, at := collected.keys()
-		b.Queue(selectCollections, keys.args()...).Query(each(func(row pgx.Rows) error {
+	if collected.remaining > 0 {
+		keys, at := collected.remainingKeys()
+		b.Queue(selectCollections, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
 			var i int
 			var state string
 			var version int64
@@ -203,6 +243,20 @@ func (t *tx) lookUp(reacted, collected *written) error {
 			}
 			c := &collected.changes[at[i-1]]
 			c.OldFolderID, c.FolderID, c.Version = state, state, version
+			return nil
+		}))
+	}
+	if followed.remaining > 0 {
+		keys, at := followed.remainingKeys()
+		b.Queue(selectFollows, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
+			var i int
+			var state, version int64
+			if err := row.Scan(&i, &state, &version); err != nil {
+				return err
+			}
+			c := &followed.changes[at[i-1]]
+			c.Following, c.Version = state == 1, version
+			c.OldFollowing = c.Following
 			return nil
 		}))
 	}
@@ -239,8 +293,9 @@ func stateKeys(of []storage.StateKey) columns {
 	return keys
 }
 
-// count makes a function that notes how many rows a statement changed.
-func count(n *int64) func(pgconn.CommandTag) error {
+// rowsAffected returns a function that stores the number of rows that a statement has
+// changed.
+func rowsAffected(n *int64) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error {
 		*n = tag.RowsAffected()
 		return nil

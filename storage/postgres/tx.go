@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,18 +11,18 @@ import (
 )
 
 const (
-	// callTimeout bounds a call whose server has gone silent. It is above the
-	// time-outs of the server, which tell more.
+	// callTimeout bounds a call whose server does not respond. It is above the timeouts
+	// of the server, whose errors are more precise.
 	callTimeout = 40 * time.Second
-	// endTimeout bounds the end of a transaction that failed.
-	endTimeout = 5 * time.Second
-	// tries is how often a transaction is tried that the server broke off in
-	// favour of another one.
-	tries = 3
+	// rollbackTimeout bounds the rollback of a transaction.
+	rollbackTimeout = 5 * time.Second
+	// maxTries is the maximum number of attempts for a transaction that the server has
+	// aborted in favour of another one.
+	maxTries = 3
 )
 
-// read runs one statement, which sees one moment, and calls row for each row
-// of the answer.
+// read runs one statement, which sees one snapshot, and calls row for each row of the
+// result.
 func (s *Store) read(ctx context.Context, what, query string, args []any, row func(pgx.Rows) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errNoAnswer)
 	defer cancel()
@@ -32,16 +33,16 @@ func (s *Store) read(ctx context.Context, what, query string, args []any, row fu
 	defer c.Release()
 	rows, err := c.Query(ctx, query, args...)
 	if err == nil {
-		err = each(row)(rows)
+		err = eachRow(row)(rows)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, fault(ctx, err, c.Conn()))
+		return fmt.Errorf("%s: %w", what, storageError(ctx, err, c.Conn()))
 	}
 	return nil
 }
 
-// each makes a function of all rows of one of a row.
-func each(row func(pgx.Rows) error) func(pgx.Rows) error {
+// eachRow converts a function of a row to a function of all rows.
+func eachRow(row func(pgx.Rows) error) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		defer rows.Close()
 		for rows.Next() {
@@ -56,22 +57,40 @@ func each(row func(pgx.Rows) error) func(pgx.Rows) error {
 func (s *Store) connection(ctx context.Context) (*pgxpool.Conn, error) {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, fault(ctx, err, nil)
+		return nil, storageError(ctx, err, nil)
 	}
 	return c, nil
 }
 
-// change is write for what users and workers change. It begins nothing while many
-// commits hang.
+// change is write for changes by users and workers. It fails if too many commits hang.
 func (s *Store) change(ctx context.Context, what string, do func(*tx) error) error {
-	if err := s.commits.refuse(); err != nil {
+	if err := s.commits.checkHung(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return s.write(ctx, what, do)
 }
 
-// write runs do in a transaction and commits what it wrote unless it returns
-// an error. do may run several times; each time nothing of before is left.
+const (
+	// lockWait bounds the wait of a statement of changeWithLockTimeout for a lock.
+	lockWait = time.Second
+	// idleTimeout is how long the server waits for the next statement of
+	// changeWithLockTimeout before it aborts the transaction.
+	idleTimeout = 3 * time.Second
+)
+
+// changeWithLockTimeout is change for calls with a waiting client. A statement that waits
+// for a lock fails with storage.ErrLocked before the context ends, so that a locked row
+// is not mistaken for an unresponsive server. If a process is paused or disconnected
+// within the transaction, its locks are released after idleTimeout.
+func (s *Store) changeWithLockTimeout(ctx context.Context, what string, do func(*tx) error) error {
+	return s.change(ctx, what, func(t *tx) error {
+		t.limitLocks = true
+		return do(t)
+	})
+}
+
+// write runs do in a transaction and commits it unless do returns an error. do may run
+// several times; each run starts in a new transaction.
 func (s *Store) write(caller context.Context, what string, do func(*tx) error) error {
 	ctx, cancel := context.WithTimeoutCause(caller, callTimeout, errNoAnswer)
 	defer cancel()
@@ -80,23 +99,23 @@ func (s *Store) write(caller context.Context, what string, do func(*tx) error) e
 		switch {
 		case err == nil:
 			return nil
-		case try < tries && ctx.Err() == nil && is(err, deadlock, serialization):
-			s.logger.Warn("transaction tried again", "doing", what, "error", err)
+		case try < maxTries && ctx.Err() == nil && hasCode(err, deadlock, serialization):
+			s.logger.Warn("transaction retried", "doing", what, "error", err)
 			continue
-		case is(err, readOnly):
-			s.pool.Reset() // the server may have become a standby: look for the primary
+		case hasCode(err, readOnly):
+			s.pool.Reset() // the server may have become a standby: reconnect to the primary
 		}
 		return fmt.Errorf("%s: %w", what, err)
 	}
 }
 
-// transact runs do within ctx. The commit heeds the caller's context alone.
+// transact runs do within ctx. The commit depends on the caller's context only.
 func (s *Store) transact(ctx, caller context.Context, options pgx.TxOptions, do func(*tx) error) error {
 	c, err := s.connection(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Release() // after a panic too: the pool closes what is in a transaction
+	defer c.Release() // even after a panic: the pool closes a connection that is in a transaction
 	t := &tx{ctx: ctx, conn: c.Conn(), options: options}
 	err = do(t)
 	if err == nil {
@@ -112,22 +131,40 @@ func (s *Store) transact(ctx, caller context.Context, options pgx.TxOptions, do 
 	return s.commit(caller, t)
 }
 
-// tx is a transaction under way. It begins with the first batch.
+// tx is a transaction in progress. It begins with the first batch.
 type tx struct {
-	ctx     context.Context
-	conn    *pgx.Conn
-	options pgx.TxOptions
-	begun   pgx.Tx
+	ctx        context.Context
+	conn       *pgx.Conn
+	options    pgx.TxOptions
+	limitLocks bool // for changeWithLockTimeout
+	begun      pgx.Tx
 }
 
-// batch returns a batch to queue statements on, for send. They go to the server
-// and their answers come back in one round trip.
+// batch returns a batch to queue statements on, for send. They are sent to the server,
+// and their results are received, in one round trip.
 func (t *tx) batch() *pgx.Batch {
 	b := new(pgx.Batch)
 	if t.begun == nil {
 		b.BeginTx(t.options)
+		if t.limitLocks {
+			setLockTimeouts(t.ctx, b)
+		}
 	}
 	return b
+}
+
+const setTimeouts = `SELECT set_config('lock_timeout', $1, TRUE), set_config('idle_in_transaction_session_timeout', $2, TRUE)`
+
+// setLockTimeouts sets the timeouts of changeWithLockTimeout. A transaction waits for
+// locks several times, so each wait gets a part of the time until the deadline.
+func setLockTimeouts(ctx context.Context, b *pgx.Batch) {
+	lock, idle := lockWait, idleTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		lock, idle = min(lock, left/3), min(idle, left)
+	}
+	text := func(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) } // 0 means no timeout
+	b.Queue(setTimeouts, text(lock), text(idle))
 }
 
 // send runs the statements of a batch in order and calls their functions.
@@ -136,14 +173,14 @@ func (t *tx) send(b *pgx.Batch) error {
 	if t.begun == nil {
 		t.begun = results.Tx()
 	}
-	return fault(t.ctx, results.Close(), t.conn)
+	return storageError(t.ctx, results.Close(), t.conn)
 }
 
 func (t *tx) rollback(ctx context.Context) {
 	if t.begun == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
-	_ = t.begun.Rollback(ctx) // where it fails, the connection is closed
+	_ = t.begun.Rollback(ctx) // if it fails, the connection is closed
 }

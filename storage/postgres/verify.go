@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,27 +13,27 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// ErrRepairing says that a repair is under way. Two of them at once would mend
-// the same count twice.
-var ErrRepairing = errors.New("another repair of this database is under way; wait for it to end")
+// ErrRepairInProgress is returned while another repair runs. Two concurrent ones would
+// repair the same count twice.
+var ErrRepairInProgress = errors.New("another repair of this database is in progress; wait for it to end")
 
-// Verify recounts on a snapshot, while others read and write.
+// Verify recounts on a snapshot, during which other transactions may read and write.
 //
-// A count that is wrong there is wrong by the same number later, whatever was
-// written in between, for every transaction moves counts by what it changes.
-// So a repair adds that number, in transactions of a bounded size, and locks
-// no more rows than it mends. Those that were mended before an error stay so.
-// One repair runs at a time: the other has ErrRepairing.
+// A count that is wrong in the snapshot is wrong by the same number later, whatever was
+// written in between, since every transaction adjusts counts by what it changes. A repair
+// therefore adds that number, in transactions of bounded size, and locks only the rows
+// that it repairs. Repairs made before an error remain. One repair runs at a time;
+// another one fails with ErrRepairInProgress.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	now := storage.Micros(s.now())
-	v := sqlstore.Recount{Report: report, Mend: func(*sqlstore.Damage) error { return nil }}
+	v := sqlstore.Recount{Report: report, Repair: func(*sqlstore.Discrepancies) error { return nil }}
 	if repair {
-		v.Mend = func(d *sqlstore.Damage) error { return s.repair(ctx, d) }
+		v.Repair = func(d *sqlstore.Discrepancies) error { return s.repair(ctx, d) }
 	}
 	// A default folder that is missing is made; items of any other move into it.
-	v.Misplaced = func(d *sqlstore.Damage, folder storage.FolderKey, by int64, exists bool) {
+	v.NoteFolder = func(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
 		if !exists && folder.FolderID != storage.DefaultFolderID {
-			d.Homeless = append(d.Homeless, folder)
+			d.MissingFolders = append(d.MissingFolders, folder)
 			return
 		}
 		d.Owners[folder.Owner], d.Folders[folder] = now, by
@@ -40,7 +42,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		b := t.batch()
 		if repair {
 			// Before the first statement that reads, with which the snapshot
-			// begins. Nobody else takes this lock.
+			// begins. No other transaction takes this lock.
 			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`)
 		}
 		for _, setting := range []string{
@@ -50,8 +52,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 			b.Queue("SET LOCAL " + setting)
 		}
 		if err := t.send(b); err != nil {
-			if is(err, lockTimeout) {
-				return ErrRepairing
+			if hasCode(err, lockTimeout) {
+				return ErrRepairInProgress
 			}
 			return err
 		}
@@ -61,7 +63,19 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		if err := t.stream(recountFolders, v.Folder); err != nil {
 			return err
 		}
-		return v.End()
+		if err := t.stream(recountComments, v.Comments); err != nil {
+			return err
+		}
+		if err := t.stream(recountReplies, v.Comment); err != nil {
+			return err
+		}
+		if err := t.stream(recountTotals, v.Totals); err != nil {
+			return err
+		}
+		if err := t.stream(recountUnread, v.Conversation); err != nil {
+			return err
+		}
+		return v.Finish()
 	})
 	if err != nil {
 		return v.Compared, fmt.Errorf("verify: %w", err)
@@ -69,12 +83,12 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	return v.Compared, nil
 }
 
-// stream runs one statement whose rows go by one by one.
+// stream runs one statement and passes its rows one by one, without buffering them.
 func (t *tx) stream(query string, row func(scan func(...any) error) error) error {
 	var ours error // of row: not the server's
 	rows, err := t.begun.Query(t.ctx, query)
 	if err == nil {
-		err = each(func(rows pgx.Rows) error {
+		err = eachRow(func(rows pgx.Rows) error {
 			ours = row(rows.Scan)
 			return ours
 		})(rows)
@@ -82,24 +96,28 @@ func (t *tx) stream(query string, row func(scan func(...any) error) error) error
 	if ours != nil {
 		return ours
 	}
-	return fault(t.ctx, err, t.conn)
+	return storageError(t.ctx, err, t.conn)
 }
 
 const recountSubjects = `
 SELECT tenant, biz, biz_id,
     sum(read_count)::bigint, sum(times)::bigint, sum(like_count)::bigint, sum(likes)::bigint,
-    sum(dislike_count)::bigint, sum(dislikes)::bigint, sum(collect_count)::bigint, sum(collected)::bigint
+    sum(dislike_count)::bigint, sum(dislikes)::bigint, sum(collect_count)::bigint, sum(collected)::bigint,
+    sum(follower_count)::bigint, sum(followers)::bigint
 FROM (
     SELECT tenant, biz, biz_id, read_count, 0 AS times, like_count, 0 AS likes,
-        dislike_count, 0 AS dislikes, collect_count, 0 AS collected FROM interactive
+        dislike_count, 0 AS dislikes, collect_count, 0 AS collected, follower_count, 0 AS followers FROM interactive
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, sum(times), 0, 0, 0, 0, 0, 0 FROM user_read GROUP BY tenant, biz, biz_id
+    SELECT tenant, biz, biz_id, 0, sum(times), 0, 0, 0, 0, 0, 0, 0, 0 FROM user_read GROUP BY tenant, biz, biz_id
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, count(*) FILTER (WHERE state = 1), 0, count(*) FILTER (WHERE state = 2), 0, 0
+    SELECT tenant, biz, biz_id, 0, 0, 0, count(*) FILTER (WHERE state = 1), 0, count(*) FILTER (WHERE state = 2), 0, 0, 0, 0
     FROM user_reaction WHERE state <> 0 GROUP BY tenant, biz, biz_id
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, count(*) FROM user_collection
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, count(*), 0, 0 FROM user_collection
     WHERE state <> '' GROUP BY tenant, biz, biz_id
+    UNION ALL
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*) FROM user_follow
+    WHERE state = 1 GROUP BY tenant, biz, biz_id
 ) s
 GROUP BY tenant, biz, biz_id ORDER BY tenant, biz, biz_id`
 
@@ -113,23 +131,87 @@ FROM (
 ) s
 GROUP BY tenant, user_id, folder_id ORDER BY tenant, user_id, folder_id`
 
-// repair sets the counts right and moves homeless items into the default
-// folders of their owners.
-func (s *Store) repair(ctx context.Context, d *sqlstore.Damage) error {
+const recountComments = `
+SELECT tenant, biz, biz_id, sum(stored)::bigint, sum(counted)::bigint, max(version), max(latest)
+FROM (
+    SELECT tenant, biz, biz_id, comments AS stored, 0 AS counted, version, 0 AS latest FROM comment_count
+    UNION ALL
+    SELECT tenant, biz, biz_id, 0, count(*) FILTER (WHERE deleted = 0), 0, max(version) FROM comment GROUP BY tenant, biz, biz_id
+) s
+GROUP BY tenant, biz, biz_id ORDER BY tenant, biz, biz_id`
+
+const recountReplies = `
+SELECT c.tenant, c.comment_id, c.reply_count, coalesce(r.replies, 0), c.like_count, coalesce(i.like_count, 0),
+    c.listed::int, (c.deleted = 0 OR coalesce(r.replies, 0) > 0)::int
+FROM comment c
+LEFT JOIN (SELECT tenant, reply_to, count(*) AS replies FROM comment WHERE reply_to <> 0 AND deleted = 0 GROUP BY tenant, reply_to) r
+    ON r.tenant = c.tenant AND r.reply_to = c.comment_id
+LEFT JOIN interactive i ON i.tenant = c.tenant AND i.biz = 'comment' AND i.biz_id = c.comment_id::text
+ORDER BY c.tenant, c.comment_id`
+
+const recountTotals = `
+SELECT tenant, user_id, sum(likes)::bigint, sum(liked)::bigint, sum(following)::bigint, sum(followed)::bigint,
+    sum(collections)::bigint, sum(collected)::bigint, sum(comments)::bigint, sum(written)::bigint,
+    sum(works)::bigint, sum(authored)::bigint, sum(likes_received)::bigint, sum(received)::bigint
+FROM (
+    SELECT tenant, user_id, likes, 0 AS liked, following, 0 AS followed, collections, 0 AS collected,
+        0 AS comments, 0 AS written, works, 0 AS authored, likes_received, 0 AS received FROM user_totals
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, 0, 0, 0, comments, 0, 0, 0, 0, 0 FROM user_comments
+    UNION ALL
+    SELECT tenant, user_id, 0, count(*), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM user_reaction WHERE state = 1 GROUP BY tenant, user_id
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, count(*), 0, 0, 0, 0, 0, 0, 0, 0 FROM user_follow WHERE state = 1 GROUP BY tenant, user_id
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, 0, 0, count(*), 0, 0, 0, 0, 0, 0 FROM user_collection WHERE state <> '' GROUP BY tenant, user_id
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, 0, 0, 0, 0, count(*), 0, 0, 0, 0 FROM comment WHERE deleted = 0 GROUP BY tenant, user_id
+    UNION ALL
+    SELECT i.tenant, i.author, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*), 0, sum(coalesce(r.likes, 0))
+    FROM interactive i
+    LEFT JOIN (SELECT tenant, biz, biz_id, count(*) AS likes FROM user_reaction WHERE state = 1 GROUP BY tenant, biz, biz_id) r
+        ON r.tenant = i.tenant AND r.biz = i.biz AND r.biz_id = i.biz_id
+    WHERE i.author <> '' GROUP BY i.tenant, i.author
+) s
+GROUP BY tenant, user_id ORDER BY tenant, user_id`
+
+const recountUnread = `
+SELECT tenant, user_id, peer_id, sum(stored)::bigint, sum(counted)::bigint
+FROM (
+    SELECT tenant, user_id, peer_id, unread AS stored, 0 AS counted FROM conversation
+    UNION ALL
+    SELECT m.tenant, m.user_id, m.peer_id, 0, count(*)
+    FROM (SELECT tenant, message_id, CASE WHEN from_low THEN user_high ELSE user_low END AS user_id,
+            CASE WHEN from_low THEN user_low ELSE user_high END AS peer_id FROM message) m
+    LEFT JOIN conversation c ON c.tenant = m.tenant AND c.user_id = m.user_id AND c.peer_id = m.peer_id
+    WHERE m.message_id > coalesce(c.read_to, 0)
+    GROUP BY m.tenant, m.user_id, m.peer_id
+) s
+GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
+
+// repair corrects the counts, and moves items of missing folders into the default folders
+// of their owners.
+func (s *Store) repair(ctx context.Context, d *sqlstore.Discrepancies) error {
 	err := s.change(ctx, "repair counts", func(t *tx) error {
-		if err := t.begin(d.Owners); err != nil {
+		if err := t.beginRepair(d.Owners); err != nil {
 			return err
 		}
-		_, err := t.settle(d.Tally, nil)
+		_, err := t.applyTally(d.Tally, nil, nil)
 		return err
 	})
-	for _, key := range d.Homeless {
+	if err == nil {
+		err = s.repairComments(ctx, d)
+	}
+	if err == nil {
+		err = s.repairUnread(ctx, d)
+	}
+	for _, key := range d.MissingFolders {
 		for n := sqlstore.RepairBatch; err == nil && n == sqlstore.RepairBatch; {
 			err = s.change(ctx, "move items of a folder that does not exist", func(t *tx) error {
-				if err := t.begin(map[storage.User]int64{key.Owner: storage.Micros(s.now())}); err != nil {
+				if err := t.beginRepair(map[storage.User]int64{key.Owner: storage.Micros(s.now())}); err != nil {
 					return err
 				}
-				moved, err := t.take(key, storage.DefaultFolderID, sqlstore.RepairBatch)
+				moved, err := t.moveItems(key, storage.DefaultFolderID, sqlstore.RepairBatch)
 				n = len(moved.Applied)
 				return err
 			})
@@ -138,11 +220,114 @@ func (s *Store) repair(ctx context.Context, d *sqlstore.Damage) error {
 	return err
 }
 
-// begin enters the epoch and guards the owners.
-func (t *tx) begin(owners map[storage.User]int64) error {
+const (
+	repairCommentCounts = `
+INSERT INTO comment_count AS c (tenant, biz, biz_id, comments, version)
+SELECT k.tenant, k.biz, k.biz_id, k.comments, greatest(k.version + 1, ` + transactionTime + `)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, comments, version, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET
+    comments = c.comments + excluded.comments, version = greatest(c.version + 1, excluded.version)`
+
+	lockLikes = `
+SELECT k.ord
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
+CROSS JOIN LATERAL (SELECT FROM interactive i
+    WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = k.biz_id LIMIT 1 FOR UPDATE) i`
+)
+
+// repairComments corrects the counts of comments. Their likes are copied in a separate
+// transaction, in the order in which likes lock them.
+func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) error {
+	if len(d.Comments)+len(d.Replies) > 0 {
+		err := s.change(ctx, "repair counts of comments", func(t *tx) error {
+			if err := t.lockDamaged(d); err != nil {
+				return err
+			}
+			b := t.batch()
+			rows := newColumns(3, 2, len(d.Comments))
+			for _, subject := range slices.SortedFunc(maps.Keys(d.Comments), sqlstore.CompareSubjects) {
+				c := d.Comments[subject]
+				rows.add([]string{subject.Tenant, subject.Biz, subject.BizID}, c.Comments, c.Version)
+			}
+			b.Queue(repairCommentCounts, rows.args()...)
+			adjustReplyCounts(b, d.Replies)
+			return t.send(b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(d.Likes) == 0 {
+		return nil
+	}
+	return s.change(ctx, "repair likes of comments", func(t *tx) error {
+		subjects := make([]storage.Subject, len(d.Likes))
+		for i, key := range d.Likes {
+			subjects[i] = key.Subject()
+		}
+		slices.SortFunc(subjects, sqlstore.CompareSubjects)
+		b := t.batch()
+		b.Queue(lockLikes, subjectKeys(subjects).args()...)
+		setCommentLikes(b, subjects)
+		return t.send(b)
+	})
+}
+
+// lockDamaged locks the counts of the subjects whose comments or replies are repaired, as
+// every change of comments does: a deletion that has read the number of replies would
+// otherwise overwrite the repair.
+func (t *tx) lockDamaged(d *sqlstore.Discrepancies) error {
+	subjects := maps.Clone(d.Comments)
+	if len(d.Replies) > 0 { // a comment stays with its subject
+		found := make(map[storage.CommentKey]*storage.Comment, len(d.Replies))
+		b := t.batch()
+		lookUpCommentsOf(b, slices.SortedFunc(maps.Keys(d.Replies), sqlstore.CompareComments), found)
+		if err := t.send(b); err != nil {
+			return err
+		}
+		for _, c := range found {
+			subjects[c.Subject] = storage.CommentCount{}
+		}
+	}
 	b := t.batch()
-	epoch := enter(b)
-	guard(b, owners)
+	b.Queue(lockCommentCounts, subjectKeys(slices.SortedFunc(maps.Keys(subjects), sqlstore.CompareSubjects)).args()...)
+	return t.send(b)
+}
+
+// A missing conversation is recreated.
+const repairUnread = `
+INSERT INTO conversation AS c (tenant, user_id, peer_id, latest, unread, read_to)
+SELECT k.tenant, k.user_id, k.peer_id, coalesce((SELECT max(message_id) FROM message m
+    WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high), 0), k.unread, 0
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, peer_id, user_low, user_high, unread, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id, peer_id) DO UPDATE SET unread = c.unread + excluded.unread`
+
+// repairUnread corrects the counts of unread messages.
+func (s *Store) repairUnread(ctx context.Context, d *sqlstore.Discrepancies) error {
+	if len(d.Unread) == 0 {
+		return nil
+	}
+	rows := newColumns(5, 1, len(d.Unread))
+	for _, key := range slices.SortedFunc(maps.Keys(d.Unread), sqlstore.CompareConversations) {
+		pair := sqlstore.PairOf(key)
+		rows.add([]string{key.Owner.Tenant, key.Owner.UserID, key.With.UserID, pair.Low.UserID, pair.High.UserID}, d.Unread[key])
+	}
+	return s.change(ctx, "repair counts of unread messages", func(t *tx) error {
+		b := t.batch()
+		b.Queue(repairUnread, rows.args()...)
+		return t.send(b)
+	})
+}
+
+// beginRepair pins the epoch and locks the owners.
+func (t *tx) beginRepair(owners map[storage.User]int64) error {
+	b := t.batch()
+	epoch := pinEpoch(b)
+	lockOwners(b, owners)
 	if err := t.send(b); err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// One row more than fits tells that a window does not.
+// A window with more rows than the limit is detected by one additional row. The kinds are
+// those of package storage.
 const selectWindows = `
 SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version, coalesce(s.clears[1], 0), coalesce(s.clears[2], 0), coalesce(i.version, 0)
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, user_id, biz, ord)
@@ -19,11 +20,14 @@ CROSS JOIN LATERAL (
     UNION ALL
     (SELECT 2, c.biz_id, 0, c.state, c.version, NULL FROM user_collection c
      WHERE c.tenant = k.tenant AND c.user_id = k.user_id AND c.biz = k.biz LIMIT $4 + 1)
+    UNION ALL
+    (SELECT 4, f.biz_id, f.state, '', f.version, NULL FROM user_follow f
+     WHERE f.tenant = k.tenant AND f.user_id = k.user_id AND f.biz = k.biz LIMIT $4 + 1)
 ) s
 LEFT JOIN LATERAL (SELECT version FROM interactive i
     WHERE i.tenant = k.tenant AND i.biz = k.biz AND i.biz_id = s.biz_id LIMIT 1) i ON TRUE`
 
-// Windows looks up windows by one statement.
+// Windows reads windows with one statement.
 func (s *Store) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	out := make([]mirror.Window, len(keys))
 	rows := newColumns(3, 0, len(keys))
@@ -49,12 +53,18 @@ func (s *Store) Windows(ctx context.Context, keys []mirror.WindowKey, limit int)
 		subject := storage.Subject{Tenant: keys[i].User.Tenant, Biz: keys[i].Biz, BizID: bizID}
 		states := out[i].States[bizID]
 		states.CountsVersion = counts
-		if kind == storage.KindReaction {
-			states.Reaction, states.Liked = normal(r), r.Liked(storage.StateKey{User: keys[i].User, Subject: subject})
-		} else {
+		switch kind {
+		case storage.KindReaction:
+			states.Reaction, states.Liked = normalize(r), r.Liked(storage.StateKey{User: keys[i].User, Subject: subject})
+		case storage.KindCollection:
 			states.CollectionVersion = r.Set
 			if folder != "" {
 				states.Collected = &storage.Collected{User: keys[i].User, Subject: subject, FolderID: folder, Version: r.Set}
+			}
+		default:
+			states.FollowVersion = r.Set
+			if r.Value != 0 {
+				states.Followed = &storage.Followed{User: keys[i].User, Subject: subject, Version: r.Set}
 			}
 		}
 		out[i].States[bizID] = states

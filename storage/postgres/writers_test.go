@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/sqlstore"
+	"ovation/storage/storagetest"
 )
 
 // complaints fails the test for every transaction that is tried again.
@@ -64,13 +67,15 @@ func (c *crowd) action(random *rand.Rand) storage.Action {
 		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: strconv.Itoa(random.IntN(12))},
 		Version: v,
 	}
-	switch random.IntN(4) {
+	switch random.IntN(5) {
 	case 0:
 		a.Kind, a.Times, a.First = storage.KindRead, 1, v
 	case 1:
 		a.Kind, a.Reaction = storage.KindReaction, storage.Reaction(random.IntN(3))
 	case 2:
 		a.Kind = storage.KindCollection
+	case 3:
+		a.Kind, a.Following = storage.KindFollow, random.IntN(2) == 0
 	default:
 		a.Kind, a.FolderID = storage.KindCollection, c.folder(random, a.User).FolderID
 	}
@@ -80,7 +85,7 @@ func (c *crowd) action(random *rand.Rand) storage.Action {
 // step does one random thing. What others may have been faster at is no error.
 func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string) (err error) {
 	owner := c.user(random)
-	switch random.IntN(8) {
+	switch random.IntN(9) {
 	case 0:
 		var made *storage.Folder
 		name := "Folder " + strconv.Itoa(random.IntN(6))
@@ -96,12 +101,19 @@ func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string
 		_, _, err = s.EmptyFolder(ctx, from, to, storage.Time(c.version.Add(1)), 1+random.IntN(5), nil)
 	case 3:
 		err = s.DeleteFolder(ctx, c.folder(random, owner), "", time.Now())
+	case 4:
+		err = c.comment(ctx, s, random, owner, id)
 	default:
 		messages := make([]storage.Message, 1+random.IntN(3))
 		for i := range messages {
 			messages[i].ID = fmt.Sprint(id, "-", i)
 			for range random.IntN(25) {
 				messages[i].Actions = append(messages[i].Actions, c.action(random))
+			}
+			for range random.IntN(4) {
+				messages[i].Comments = append(messages[i].Comments, storage.PastComment{
+					Subject: c.action(random).Subject, User: owner, Text: id, At: int64(1 + random.IntN(3)),
+				})
 			}
 		}
 		if _, err = s.Persist(ctx, messages, nil); err == nil && random.IntN(4) == 0 {
@@ -115,6 +127,29 @@ func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string
 			return nil
 		}
 	}
+	return err
+}
+
+// comment adds two comments and replies to the latest ones, and sometimes deletes one.
+func (c *crowd) comment(ctx context.Context, s *Store, random *rand.Rand, by storage.User, text string) error {
+	of := c.action(random).Subject
+	lists, err := s.ListComments(ctx, []storage.CommentsQuery{{Subject: of, Order: storage.Newest, Page: storage.Page{First: 3}}})
+	if err != nil {
+		return err
+	}
+	added := []storage.NewComment{{Subject: of, User: by, Text: text}, {Subject: c.action(random).Subject, User: by, Text: text}}
+	for _, parent := range lists[0].Entries {
+		added = append(added, storage.NewComment{Subject: of, User: by, Text: text, ParentID: parent.Number})
+	}
+	out, err := s.AddComments(ctx, added)
+	if err != nil || random.IntN(2) == 0 {
+		return err
+	}
+	last := out[len(out)-1].Comment // a reply, where there was a comment to reply to
+	if last == nil {
+		return nil
+	}
+	_, err = s.DeleteComment(ctx, storage.CommentChange{Key: last.Key(), By: by})
 	return err
 }
 
@@ -136,22 +171,32 @@ func (c *crowd) write(t *testing.T, writers, steps int) {
 }
 
 func TestWritersNeverDeadlock(t *testing.T) {
-	at := database(t)
+	t.Parallel()
+	neverDeadlock(t, 60)
+}
+
+// neverDeadlock has eight writers write so many times each.
+func neverDeadlock(t *testing.T, times int) {
+	t.Helper()
+	at := postgrestest.Schema(t)
 	c := newCrowd(t, at)
-	c.write(t, 8, 300)
+	c.write(t, 8, times)
 	verified(t, c.stores[0])
 }
 
 // What is wrong before is mended, and what is right stays so, while writers
 // move the same counts.
 func TestRepairIsExactUnderWriters(t *testing.T) {
-	at := database(t)
+	t.Parallel()
+	at := postgrestest.Schema(t)
 	c := newCrowd(t, at)
 	c.write(t, 4, 30)
-	edit(t, at,
+	postgrestest.Exec(t, at,
 		`UPDATE interactive SET like_count = like_count + 7, read_count = 0 WHERE biz_id < '3'`,
 		`DELETE FROM interactive WHERE biz_id = '5'`,
-		`UPDATE folder SET item_count = item_count - 3`)
+		`UPDATE folder SET item_count = item_count - 3`,
+		`UPDATE comment SET reply_count = reply_count + 5, like_count = 9 WHERE reply_to = 0`,
+		`UPDATE comment_count SET comments = comments + 2 WHERE biz_id < '4'`)
 	var group sync.WaitGroup
 	group.Go(func() { c.write(t, 6, 60) })
 	for range 4 {
@@ -163,20 +208,54 @@ func TestRepairIsExactUnderWriters(t *testing.T) {
 	verified(t, c.stores[1])
 }
 
+// A deletion of a reply reads how many there are and writes one less. A repair meanwhile
+// waits for it.
+func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
+	at := postgrestest.Schema(t)
+	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
+	added, err := s.AddComments(t.Context(), []storage.NewComment{commentOn("1", "top")})
+	fatal(t, err)
+	reply := commentOn("1", "a reply")
+	reply.ParentID = added[0].Comment.Number
+	added, err = s.AddComments(t.Context(), []storage.NewComment{reply, reply})
+	fatal(t, err)
+	postgrestest.Exec(t, at, `UPDATE comment SET reply_count = 7 WHERE text = 'top'`)
+
+	repaired := make(chan error, 1)
+	change := storage.CommentChange{Key: added[0].Comment.Key(), By: reply.User}
+	_, err = s.changeComment(t.Context(), "delete comment", change.Key, func(e *sqlstore.CommentEdit, now int64) (bool, error) {
+		go func() {
+			_, err := other.Verify(t.Context(), true, func(storage.Difference) error { return nil })
+			repaired <- err
+		}()
+		for len(repaired) == 0 && ask[int](t, at, `SELECT count(*)::int FROM pg_stat_activity JOIN pg_locks USING (pid)
+			WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO comment_count%' AND relation = 'comment_count'::regclass`) == 0 {
+			runtime.Gosched()
+		}
+		return true, e.Delete(change, now)
+	})
+	fatal(t, err)
+	fatal(t, <-repaired)
+	verified(t, s)
+	if n := ask[int](t, at, `SELECT reply_count::int FROM comment WHERE text = 'top'`); n != 1 {
+		t.Errorf("%d replies are counted, there is 1", n)
+	}
+}
+
 func TestOneRepairAtATime(t *testing.T) {
 	s := open(t)
-	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 10)}, nil); err != nil {
+	if _, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 10)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, s.pool.Config().ConnString(), `UPDATE interactive SET read_count = read_count + 1`)
+	postgrestest.Exec(t, s.pool.Config().ConnString(), `UPDATE interactive SET read_count = read_count + 1`)
 	asked := false
 	_, err := s.Verify(t.Context(), true, func(storage.Difference) error {
 		if asked {
 			return nil
 		}
 		asked = true
-		if _, err := s.Verify(t.Context(), true, nil); !errors.Is(err, ErrRepairing) {
-			t.Errorf("got the error %v, want %v", err, ErrRepairing)
+		if _, err := s.Verify(t.Context(), true, nil); !errors.Is(err, ErrRepairInProgress) {
+			t.Errorf("got the error %v, want %v", err, ErrRepairInProgress)
 		}
 		_, err := s.Verify(t.Context(), false, func(storage.Difference) error { return nil })
 		return err
@@ -192,11 +271,12 @@ func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	at := s.pool.Config().ConnString()
 	const many = 2*sqlstore.RepairBatch + 10
-	edit(t, at,
+	postgrestest.Exec(t, at,
 		fmt.Sprintf(`INSERT INTO user_read SELECT 'default', '', 'video', i, 3, 1, 1 FROM generate_series(1, %d) i`, many),
 		fmt.Sprintf(`INSERT INTO user_collection SELECT 'default', 'alice', 'video', i, 'gone', '', 1 FROM generate_series(1, %d) i`, many),
 		`INSERT INTO user_collection VALUES ('default', 'bob', 'video', '1', 'default', '', 1)`)
-	for _, want := range []int{2*many + 2, 0} {
+	// The reads of each subject, the items of two folders, the collections of two users.
+	for _, want := range []int{2*many + 4, 0} {
 		got := 0
 		_, err := s.Verify(t.Context(), true, func(storage.Difference) error {
 			got++
@@ -213,11 +293,11 @@ func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 
 // New counts stay on the page of the old ones, so that no index is written.
 func TestCountsStayHeapOnly(t *testing.T) {
-	at := database(t)
+	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
-	g := newTraffic()
+	g := storagetest.NewTraffic()
 	for i := range 60 {
-		if _, err := s.Persist(t.Context(), []storage.Message{g.message(strconv.Itoa(i), 500)}, nil); err != nil {
+		if _, err := s.Persist(t.Context(), []storage.Message{g.Message(strconv.Itoa(i), 500)}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

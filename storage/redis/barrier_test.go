@@ -17,10 +17,10 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
 	queued := react(alice, movie, storage.Like, 10)
-	must(t, s.Show(t.Context(), []storage.Action{queued}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{queued}, storage.Queued, nil))
 	must(t, server.command("FLUSHALL").Error())
 	eventually(t, "a barrier is due on both nodes", func() bool {
-		return s.epochs.Present() != nil && other.epochs.Present() != nil && s.Barrier() != 0 && s.Barrier() == other.Barrier()
+		return s.epochs.Active() != nil && other.epochs.Active() != nil && s.Barrier() != 0 && s.Barrier() == other.Barrier()
 	})
 	number := s.Barrier()
 	for range 3 {
@@ -62,7 +62,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
-	slow := &slowPolls{Store: openAgain(t, db)}
+	slow := &slowPolls{Database: openAgain(t, db)}
 	cut := open(t, Options{URL: server.url(), Database: slow})
 	wantLikes(t, "at first", see(t, cut, alice, movie), 0, false)
 	other := open(t, Options{URL: server.url(), Database: db})
@@ -70,9 +70,9 @@ func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
 	slow.gate.Lock()
 	_, err := db.NextEpoch(t.Context(), before.Number, mirror.NewEpoch{Number: before.Number + 1, Holder: before.Holder})
 	must(t, err)
-	eventually(t, "it is not sure", func() bool { return !cut.epochs.Sure(cut.epochs.Current()) })
-	eventually(t, "the others have gone on", func() bool { e := other.epochs.Present(); return e != nil && e.Number > before.Number })
-	must(t, cut.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	eventually(t, "it is not sure", func() bool { return !cut.epochs.LeaseValid(cut.epochs.Current()) })
+	eventually(t, "the others have gone on", func() bool { e := other.epochs.Active(); return e != nil && e.Number > before.Number })
+	must(t, cut.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	if n := cut.epochs.Current().Number; n != before.Number {
 		t.Fatalf("it knows of epoch %d", n)
 	}
@@ -81,25 +81,25 @@ func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
 		got := see(t, other, alice, movie)
 		return got.LikeCount == 1 && got.Liked != nil
 	})
-	eventually(t, "it is remembered no longer", func() bool { return cut.unshown.count() == 0 })
+	eventually(t, "it is remembered no longer", func() bool { return cut.pending.Count() == 0 })
 }
 
 // What was shown while the epoch was not sure is forgotten once the same one is.
 func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
-	slow := &slowPolls{Store: openAgain(t, db)}
+	slow := &slowPolls{Database: openAgain(t, db)}
 	s := open(t, Options{URL: server.url(), Database: slow})
 	see(t, s, alice, movie)
 	slow.gate.Lock()
-	eventually(t, "it is not sure", func() bool { return !s.epochs.Sure(s.epochs.Current()) })
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
-	if n := s.unshown.count(); n != 1 {
+	eventually(t, "it is not sure", func() bool { return !s.epochs.LeaseValid(s.epochs.Current()) })
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	if n := s.pending.Count(); n != 1 {
 		t.Errorf("%d states are remembered, want 1", n)
 	}
 	must(t, server.command("DEL", s.epochs.Current().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})).Error())
 	slow.gate.Unlock()
-	eventually(t, "it is remembered no longer", func() bool { return s.unshown.count() == 0 })
+	eventually(t, "it is remembered no longer", func() bool { return s.pending.Count() == 0 })
 	if got := see(t, s, alice, movie); got.Liked != nil {
 		t.Errorf("it was shown twice: %+v", got)
 	}
@@ -114,13 +114,13 @@ func TestPersistedIsNotRemembered(t *testing.T) {
 	server.hang()
 	defer server.resume()
 	actions := []storage.Action{react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10)}
-	_ = s.Show(t.Context(), actions, storage.Queued)
-	if n := s.unshown.count(); n != 2 {
+	_ = s.Apply(t.Context(), actions, storage.Queued, nil)
+	if n := s.pending.Count(); n != 2 {
 		t.Fatalf("%d states are remembered, want 2", n)
 	}
 	eventually(t, "a worker persists it", func() bool {
 		_, err := db.Persist(t.Context(), message(actions...), nil)
 		return err == nil
 	})
-	eventually(t, "it is remembered no longer", func() bool { return s.unshown.count() == 0 })
+	eventually(t, "it is remembered no longer", func() bool { return s.pending.Count() == 0 })
 }

@@ -4,27 +4,40 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/changebus"
 	"ovation/storage/redis/internal/keyspace"
 )
 
-// listener is told of changes.
+// The topics of change buses.
+const (
+	Comments = "comments" // subjects whose comments have changed
+	Messages = "messages" // users, as subjects, with new messages
+)
+
+// NewBus returns a bus that notifies all nodes of changes, on the channel of its topic.
+func (s *Store) NewBus(topic string) *changebus.Bus {
+	return changebus.New(s.client, s.redis, s.opts.Prefix, topic, s.opts.RedisTimeout, s.opts.Logger)
+}
+
+// listener holds the callbacks of OnChange.
 type listener struct {
-	changed func([]storage.Subject)
-	all     func()
+	changed      func([]storage.Subject)
+	all, rewound func()
 }
 
-// OnChange has the store tell, from now on, when counts that it has answered
-// with may have changed: changed names the subjects, all is called where any
-// may have. Each subject is told once and then again only after it was read
-// again. Nothing is told while Redis is away; all is called when it is back.
-// Both are called by whoever reads from Redis, and must be quick. There is one
-// listener.
-func (s *Store) OnChange(changed func([]storage.Subject), all func()) {
-	s.listener.Store(&listener{changed, all})
+// OnChange registers the callbacks for changed counts. changed is called with subjects
+// whose counts, as returned earlier, may have changed; all is called if any counts may
+// have changed. A subject is reported once, and again only after it was read again.
+// Nothing is reported while Redis is unavailable; all is called when it is available
+// again. rewound is called if the database may have lost commits, so that versions
+// continue from lower ones: later reads lack these commits. The callbacks are called by
+// goroutines that read from Redis, and must return quickly. There is one listener.
+func (s *Store) OnChange(changed func([]storage.Subject), all, rewound func()) {
+	s.listener.Store(&listener{changed, all, rewound})
 }
 
-// invalidated is told which keys the client's cache has forgotten.
-func (s *Store) invalidated(keys []rueidis.RedisMessage) {
+// onInvalidation is called with the keys that the client-side cache has invalidated.
+func (s *Store) onInvalidation(keys []rueidis.RedisMessage) {
 	subjects := make([]storage.Subject, 0, len(keys))
 	for i := range keys {
 		key, err := keys[i].ToString()
@@ -38,15 +51,23 @@ func (s *Store) invalidated(keys []rueidis.RedisMessage) {
 	if len(subjects) == 0 {
 		return
 	}
-	s.counts.Cache.Forget(subjects)
+	s.counts.Cache.Invalidate(subjects)
 	if l := s.listener.Load(); l != nil {
 		l.changed(subjects)
 	}
 }
 
-// back tells that Redis is believed again: what was not told meanwhile, or lay
-// under the keys of another epoch, may be anything.
-func (s *Store) back() {
+// onRewind discards the cached counts of the epoch in which commits were lost.
+func (s *Store) onRewind(ended keyspace.Epoch) {
+	s.counts.Cache.Reset(ended)
+	if l := s.listener.Load(); l != nil {
+		l.rewound()
+	}
+}
+
+// onTrusted is called when Redis is trusted again. Any counts may have changed: changes in
+// the meantime, or under the keys of another epoch, were not reported.
+func (s *Store) onTrusted() {
 	if l := s.listener.Load(); l != nil {
 		l.all()
 	}

@@ -3,14 +3,17 @@ package redis
 import (
 	"context"
 	"errors"
-	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	hubs "ovation/live"
 
+	"ovation/internal/testing/postgrestest"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/live/livetest"
 	"ovation/storage"
+	"ovation/storage/mirror"
 	"ovation/storage/postgres"
 )
 
@@ -18,7 +21,7 @@ import (
 func newHub(tb testing.TB, s *Store) *hubs.Hub {
 	tb.Helper()
 	hub := hubs.New(s, hubs.Options{Logger: quiet})
-	s.OnChange(hub.Changed, hub.ChangedAll)
+	s.OnChange(hub.Changed, hub.ChangedAll, hub.Rewound)
 	tb.Cleanup(hub.Close)
 	return hub
 }
@@ -69,18 +72,10 @@ func TestLiveCounts(t *testing.T) {
 }
 
 func TestLiveCountsOverPostgres(t *testing.T) {
-	at := os.Getenv("OVATION_POSTGRES_URL")
-	switch {
-	case at == "" && os.Getenv("CI") != "":
-		t.Fatal("OVATION_POSTGRES_URL is not set: run make test")
-	case at == "":
-		t.Skip("OVATION_POSTGRES_URL is not set: run make test")
-	}
 	server := startServer(t)
 	livetest.Run(t, func(t *testing.T) livetest.Site {
 		t.Helper()
-		schema := schemaOf(t, at)
-		must(t, postgres.Migrate(t.Context(), schema))
+		schema := postgrestest.Schema(t)
 		openOne := func() Database {
 			db, err := postgres.Open(t.Context(), postgres.Options{URL: schema})
 			must(t, err)
@@ -150,7 +145,7 @@ func TestWatchersOutliveRedis(t *testing.T) {
 			watched(t, w, "the first like", seen(1, storage.Live))
 
 			lose.away(server)
-			watched(t, w, "that Redis is away", seen(1, storage.Stale))
+			watched(t, w, "that Redis is unavailable", seen(1, storage.Stale))
 			persistInTheEnd(t, db, worker, react(bob, movie, storage.Like, 20))
 			watched(t, w, "what was persisted without Redis", seen(2, storage.Stale))
 
@@ -180,7 +175,7 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 			worker := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
 			hub := hubs.New(node, hubs.Options{Logger: quiet, Sweep: time.Hour})
 			defer hub.Close()
-			node.OnChange(hub.Changed, hub.ChangedAll)
+			node.OnChange(hub.Changed, hub.ChangedAll, hub.Rewound)
 			w := hub.Watch([]storage.Subject{movie})
 			defer w.Close()
 			for i := range lose.times {
@@ -191,4 +186,73 @@ func TestNothingIsLostWithAConnection(t *testing.T) {
 			}
 		})
 	}
+}
+
+// failedOver is a database that may be replaced by a standby, which lacks commits.
+type failedOver struct {
+	*sqlitetest.Database
+
+	lost  atomic.Bool
+	begun atomic.Bool // an epoch, since then
+}
+
+func (d *failedOver) on(e mirror.Epoch, err error) (mirror.Epoch, error) {
+	e.History = "primary"
+	if d.lost.Load() {
+		e.History, e.Rewound = "standby", !d.begun.Load()
+	}
+	return e, err
+}
+
+func (d *failedOver) Epoch(ctx context.Context) (mirror.Epoch, error) {
+	return d.on(d.Database.Epoch(ctx))
+}
+
+func (d *failedOver) RaiseBarrier(ctx context.Context) (mirror.Epoch, error) {
+	return d.on(d.Database.RaiseBarrier(ctx))
+}
+
+func (d *failedOver) NextEpoch(ctx context.Context, number int64, next mirror.NewEpoch) (mirror.Epoch, error) {
+	e, err := d.Database.NextEpoch(ctx, number, next)
+	d.begun.Store(d.lost.Load() && err == nil)
+	return d.on(e, err)
+}
+
+// A failover loses a like. Whoever watches, or begins to, receives the counts without it.
+func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
+	t.Parallel()
+	server, db := startServer(t), &failedOver{Database: openDatabase(t)}
+	node := open(t, Options{URL: server.url(), Database: db})
+	hub := newHub(t, node)
+	early := hub.Watch([]storage.Subject{movie})
+	defer early.Close()
+	likes := func(n int64) func(storage.Interactive) bool {
+		return func(got storage.Interactive) bool { return got.LikeCount == n && got.Freshness == storage.Live }
+	}
+	persist(t, db, node, react(alice, movie, storage.Like, 10))
+	persist(t, db, node, react(bob, movie, storage.Like, 20))
+	watched(t, early, "both likes", likes(2))
+
+	db.Edit(t, "DELETE FROM user_reaction WHERE user_id = 'bob'")
+	db.Edit(t, "UPDATE interactive SET like_count = 1, version = version - 1")
+	db.lost.Store(true)
+	eventually(t, "the next epoch has begun", func() bool { return db.begun.Load() && node.epochs.Active() != nil })
+	late := hub.Watch([]storage.Subject{movie})
+	defer late.Close()
+	events := make([]*hubs.Event, 1)
+	_, err := late.Next(t.Context(), events)
+	must(t, err)
+	if got := events[0].LikeCount; got != 1 {
+		t.Errorf("a new watcher receives %d likes", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for done := false; !done; done = likes(1)(events[0].Interactive) {
+		if _, err := early.Next(ctx, events); err != nil {
+			t.Fatalf("a watcher from before never receives what is left: %v", err)
+		}
+	}
+	persist(t, db, node, react(bob, movie, storage.Like, 30))
+	watched(t, early, "that it is liked again", likes(2))
+	watched(t, late, "that it is liked again", likes(2))
 }

@@ -29,7 +29,7 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 			log := new(logged)
 			options.Database, options.Logger = openAgain(t, db), slog.New(slog.NewTextHandler(log, nil))
 			other := open(t, options)
-			if err := other.Stranger(); !errors.Is(err, epochs.ErrStranger) || !strings.Contains(err.Error(), ours.Prefix) {
+			if err := other.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours.Prefix) {
 				t.Errorf("the other is no stranger: %v", err)
 			}
 			for range 20 { // polls of both, more than the processes themselves make
@@ -52,13 +52,13 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 			}
 
 			s.halt() // it ends, and leaves the database open
-			eventually(t, "the other takes over", func() bool { return other.Stranger() == nil && live(t, other).LikeCount == 2 })
+			eventually(t, "the other takes over", func() bool { return other.Foreign() == nil && live(t, other).LikeCount == 2 })
 			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
 			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
 				t.Errorf("after it took over: %+v", got)
 			}
 			must(t, s.epochs.Poll(t.Context())) // it has come back, late
-			if err := s.Stranger(); !errors.Is(err, epochs.ErrStranger) {
+			if err := s.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) {
 				t.Errorf("the one of before is no stranger: %v", err)
 			}
 		})
@@ -95,7 +95,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	persist(t, db, same, react(bob, movie, storage.Like, 10))
 	wantLikes(t, "beside the processes of the mirror", see(t, s, alice, movie), 2, true)
 	must(t, same.Close())
-	if other, err := passive(prefix()); !errors.Is(err, epochs.ErrStranger) || !strings.Contains(err.Error(), ours) {
+	if other, err := passive(prefix()); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours) {
 		t.Errorf("with another prefix: %v, %v", other, err)
 	}
 	epochIs("after another was refused", number, true)
@@ -133,7 +133,7 @@ func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
 	server, before := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: before})
 	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	wantLikes(t, "the one before", see(t, s, alice, movie), 1, true)
 	must(t, s.Close())
 	wantLikes(t, "the new one", see(t, open(t, Options{URL: server.url(), Database: openDatabase(t)}), alice, movie), 0, false)

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ovation/breaker"
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/postgres"
@@ -21,15 +21,7 @@ import (
 // openPostgres opens an empty Postgres database and returns its URL, too.
 func openPostgres(t *testing.T) (db *postgres.Store, at string) {
 	t.Helper()
-	server := os.Getenv("OVATION_POSTGRES_URL")
-	switch {
-	case server == "" && os.Getenv("CI") != "":
-		t.Fatal("OVATION_POSTGRES_URL is not set: run make test")
-	case server == "":
-		t.Skip("OVATION_POSTGRES_URL is not set: run make test")
-	}
-	at = schemaOf(t, server)
-	must(t, postgres.Migrate(t.Context(), at))
+	at = postgrestest.Schema(t)
 	db, err := postgres.Open(t.Context(), postgres.Options{URL: at, Logger: quiet})
 	must(t, err)
 	return db, at

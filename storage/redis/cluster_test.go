@@ -13,6 +13,7 @@ import (
 	"ovation/storage"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/window"
+	"ovation/storage/storagetest"
 )
 
 // startCluster starts a cluster of three masters and returns its URL.
@@ -47,11 +48,11 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 func awaitCluster(t *testing.T, nodes []*server) {
 	t.Helper()
 	eventually(t, "the cluster is whole", func() bool {
-		view := epochs.InfoOf(nodes[0].text("CLUSTER", "INFO"), "cluster_current_epoch")
+		view := epochs.InfoField(nodes[0].text("CLUSTER", "INFO"), "cluster_current_epoch")
 		return !slices.ContainsFunc(nodes, func(s *server) bool {
 			info := s.text("CLUSTER", "INFO")
-			return !strings.Contains(info, "cluster_state:ok") || epochs.InfoOf(info, "cluster_known_nodes") != strconv.Itoa(len(nodes)) ||
-				epochs.InfoOf(info, "cluster_current_epoch") != view
+			return !strings.Contains(info, "cluster_state:ok") || epochs.InfoField(info, "cluster_known_nodes") != strconv.Itoa(len(nodes)) ||
+				epochs.InfoField(info, "cluster_current_epoch") != view
 		})
 	})
 }
@@ -114,15 +115,15 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	}
 	persist(t, db, writer, react(alice, subject, storage.Like, 10))
 	eventually(t, "the replica has the counts", func() bool {
-		there := epochs.InfoOf(masters[failing].text("INFO", "replication"), "master_repl_offset")
-		return there != "" && epochs.InfoOf(replicas[failing].text("INFO", "replication"), "slave_repl_offset") == there
+		there := epochs.InfoField(masters[failing].text("INFO", "replication"), "master_repl_offset")
+		return there != "" && epochs.InfoField(replicas[failing].text("INFO", "replication"), "slave_repl_offset") == there
 	})
 	masters[failing].cutOff()
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
 	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // which has cached nothing
 	reader.halt()                                                                         // it polls when the test says so
 	must(t, reader.epochs.Poll(t.Context()))
-	if !reader.epochs.Sure(reader.epochs.Current()) {
+	if !reader.epochs.LeaseValid(reader.epochs.Current()) {
 		t.Fatal("the epoch is not sure")
 	}
 
@@ -148,7 +149,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	})
 }
 
-// A cluster that was away is said to be back once all of it is, though what
+// A cluster that was unavailable is said to be back once all of it is, though what
 // answers is used before.
 func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 	t.Parallel()
@@ -166,9 +167,9 @@ func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 	for _, one := range masters {
 		one.hang()
 	}
-	eventually(t, "Redis is away", func() bool {
+	eventually(t, "Redis is unavailable", func() bool {
 		see(t, s, alice, movie)
-		return len(log.about("Redis is away")) > 0
+		return len(log.about("Redis is unavailable")) > 0
 	})
 	for i, one := range masters {
 		if i != other {
@@ -184,8 +185,9 @@ func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	url, nodes := startCluster(t)
-	t.Run("Suite", func(t *testing.T) { runSuite(t, url) })
+	t.Run("Suite", func(t *testing.T) { runSuite(t, url, storagetest.RunStates) })
 	t.Run("KeysAreSpread", func(t *testing.T) {
 		db := openDatabase(t)
 		s := open(t, Options{URL: url, Database: db, Prefix: "spread"})
@@ -195,7 +197,7 @@ func TestCluster(t *testing.T) {
 			subjects = append(subjects, video(strconv.Itoa(i)))
 			actions = append(actions, react(storage.User{Tenant: storage.DefaultTenant, UserID: strconv.Itoa(i)}, subjects[i], storage.Like, 1))
 		}
-		must(t, s.Show(t.Context(), actions, storage.Queued))
+		must(t, s.Apply(t.Context(), actions, storage.Queued, nil))
 		persist(t, db, s, actions...)
 		for _, a := range actions {
 			got, err := s.Interactives(t.Context(), a.User, subjects, window.KindSet)

@@ -13,7 +13,7 @@ func TestWhatIsCachedGoesWithTheClientsCache(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	isCached := func() bool {
-		return len(s.counts.Cache.Find(s.epochs.Current().Keys, []storage.Subject{movie}, make([]counts.Result, 1))) == 0
+		return len(s.counts.Cache.Get(s.epochs.Current().Keys, []storage.Subject{movie}, make([]counts.Result, 1))) == 0
 	}
 	read := func() bool {
 		see(t, s, storage.User{Tenant: movie.Tenant}, movie)

@@ -11,15 +11,15 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// The bounds of the documents of a tenant's persisted queries.
+// Bounds on the documents of a tenant's persisted queries.
 const (
 	maxDocuments     = 1_000
 	maxDocumentBytes = 4 << 20
-	documentLife     = 24 * time.Hour // since one was registered; clients register again what is gone
+	documentTTL      = 24 * time.Hour // since the latest registration; clients register expired documents again
 )
 
-// Document returns the text that the clients of a tenant have registered under
-// its hash, "" if there is none. Errors: storage.ErrUnavailable, the context's.
+// Document returns the text registered under a hash by the clients of a tenant, "" if
+// there is none. Errors: storage.ErrUnavailable, the context's.
 func (s *Store) Document(ctx context.Context, tenant, hash string) (text string, err error) {
 	err = s.redis.Call(ctx, "read a document", func(ctx context.Context) error {
 		found, err := s.client.Do(ctx, s.client.B().Hget().Key(keyspace.Documents(s.opts.Prefix, tenant)).Field(hash).Build()).ToString()
@@ -34,8 +34,8 @@ func (s *Store) Document(ctx context.Context, tenant, hash string) (text string,
 	return text, err
 }
 
-// KeepDocument registers a document, the oldest ones making room. Errors as with
-// Document.
+// KeepDocument registers a document and evicts the oldest ones if there are too many.
+// Errors are those of Document.
 func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) error {
 	return s.keepDocument(ctx, tenant, hash, text, maxDocuments, maxDocumentBytes)
 }
@@ -43,7 +43,7 @@ func (s *Store) KeepDocument(ctx context.Context, tenant, hash, text string) err
 func (s *Store) keepDocument(ctx context.Context, tenant, hash, text string, documents, bytes int) error {
 	return s.redis.Call(ctx, "keep a document", func(ctx context.Context) error {
 		_, err := s.scripts.Run(ctx, []scripts.Call{scripts.Document.On(keyspace.Documents(s.opts.Prefix, tenant), nil,
-			hash, text, strconv.Itoa(documents), strconv.Itoa(bytes), strconv.FormatInt(documentLife.Milliseconds(), 10))})
+			hash, text, strconv.Itoa(documents), strconv.Itoa(bytes), strconv.FormatInt(documentTTL.Milliseconds(), 10))})
 		return err
 	})
 }

@@ -28,7 +28,7 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if left, err := server.command("PTTL", keyspace.Documents(one.opts.Prefix, "acme")).AsInt64(); err != nil || left <= 0 || left > documentLife.Milliseconds() {
+	if left, err := server.command("PTTL", keyspace.Documents(one.opts.Prefix, "acme")).AsInt64(); err != nil || left <= 0 || left > documentTTL.Milliseconds() {
 		t.Errorf("it lives %d ms, %v", left, err)
 	}
 	// What is there of another type is replaced.

@@ -21,16 +21,16 @@ func TestDroppedIsTakenBack(t *testing.T) {
 	s := open(t, Options{URL: startServer(t).url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	dislike := react(alice, movie, storage.Dislike, 20)
-	must(t, s.Show(t.Context(), []storage.Action{dislike}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil))
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
 		t.Errorf("before: %+v", got)
 	}
 
-	must(t, s.Drop(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 19)}))
+	must(t, s.Revert(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 19)}))
 	if got := see(t, s, alice, movie); got.DislikeCount != 1 {
 		t.Errorf("an older action was dropped, and took the later one along: %+v", got)
 	}
-	must(t, s.Drop(t.Context(), []storage.Action{dislike}))
+	must(t, s.Revert(t.Context(), []storage.Action{dislike}))
 	wantLikes(t, "after", see(t, s, alice, movie), 1, true)
 	states, where := look(t, s, alice, movie)
 	if states.Reaction.Version() != 10 || where != storage.Persisted {
@@ -45,11 +45,11 @@ func TestDroppedIsLaidOverNothing(t *testing.T) {
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	server.kill()
 	cleared := react(alice, movie, storage.NoReaction, 20)
-	_ = s.Show(t.Context(), []storage.Action{cleared}, storage.Queued)
+	_ = s.Apply(t.Context(), []storage.Action{cleared}, storage.Queued, nil)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 {
 		t.Errorf("before: %+v", got)
 	}
-	_ = s.Drop(t.Context(), []storage.Action{cleared})
+	_ = s.Revert(t.Context(), []storage.Action{cleared})
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("after: %+v", got)
 	}
@@ -71,7 +71,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 		"somebody past the queue": func(s *Store, db mirror.Database, filled func()) (storage.Outcome, error) {
 			return db.Persist(context.Background(), message(react(alice, movie, storage.Like, 10)),
 				func(ctx context.Context, outcome storage.Outcome) error {
-					if err := s.forgetFirst(nil)(ctx, outcome); err != nil {
+					if err := s.invalidateFirst(nil)(ctx, outcome); err != nil {
 						return err
 					}
 					filled()
@@ -91,7 +91,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 				})
 			})
 			must(t, err)
-			outcome.At = outcome.At.Add(-counts.FreshTime) // the commit took that long
+			outcome.At = outcome.At.Add(-counts.MaxWriteDelay) // the commit took that long
 			must(t, s.Publish(t.Context(), outcome))
 			wantLikes(t, "afterwards", see(t, s, alice, movie), 1, true)
 		})
@@ -102,7 +102,7 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 // last.
 func TestEvictionsMakeDoubtful(t *testing.T) {
 	t.Parallel()
-	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.ShownLast: false} {
+	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.RecommendedEviction: false} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			server, db, log := startServer(t), openDatabase(t), new(logged)
@@ -113,15 +113,15 @@ func TestEvictionsMakeDoubtful(t *testing.T) {
 			persist(t, db, s, react(alice, movie, storage.Like, 10))
 			info, err := server.command("INFO", "memory").ToString()
 			must(t, err)
-			used, err := strconv.Atoi(epochs.InfoOf(info, "used_memory"))
+			used, err := strconv.Atoi(epochs.InfoField(info, "used_memory"))
 			must(t, err)
 			must(t, server.command("CONFIG", "SET", "maxmemory", strconv.Itoa(used+16<<20), "maxmemory-policy", policy).Error())
 			big, client := strings.Repeat("x", 256<<10), server.client()
 			for i := range 100 {
 				must(t, client.Do(t.Context(), client.B().Set().Key("other"+scripts.Text(int64(i))).Value(big).Px(time.Minute).Build()).Error())
 			}
-			before := s.epochs.Current().SureAt
-			eventually(t, "Redis was looked at", func() bool { return s.epochs.Current().SureAt.After(before.Add(epochs.PollTime)) })
+			before := s.epochs.Current().LeasedAt
+			eventually(t, "Redis was looked at", func() bool { return s.epochs.Current().LeasedAt.After(before.Add(epochs.PollInterval)) })
 			_, where := look(t, s, alice, movie)
 			got := see(t, s, alice, movie)
 			if (where == "") != doubtful || (got.Freshness == storage.Stale) != doubtful || got.LikeCount != 1 {

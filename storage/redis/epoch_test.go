@@ -63,7 +63,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
 	server.hang()
 	like := react(alice, movie, storage.Like, 10)
-	if err := s.Show(t.Context(), []storage.Action{like, collect(alice, movie, "x", 11)}, storage.Queued); !errors.Is(err, storage.ErrUnavailable) {
+	if err := s.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "x", 11)}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("show: %v", err)
 	}
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil || got.CollectCount != 1 || got.Freshness != storage.Stale {
@@ -76,7 +76,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 		t.Errorf("to another: %+v", got)
 	}
 	server.resume()
-	eventually(t, "it is shown", func() bool { return s.unshown.count() == 0 })
+	eventually(t, "it is shown", func() bool { return s.pending.Count() == 0 })
 	wantLikes(t, "shown", see(t, other, alice, movie), 1, true)
 	persist(t, db, s, like)
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
@@ -85,7 +85,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 // Five calls that one stall makes fail at once do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
 	t.Parallel()
-	p := dependency.NewPart("part", time.Second, time.Second, quiet)
+	p := dependency.NewBackend("part", time.Second, time.Second, quiet)
 	for range 3 * breaker.MinFailures {
 		err := p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/postgres"
 	"ovation/storage/redis/internal/scripts"
@@ -56,17 +56,17 @@ func TestOutageIsToldOnce(t *testing.T) {
 	}
 	begun := s.epochs.Current().Number
 	server.kill()
-	eventually(t, "Redis is away", func() bool { return !s.redis.Healthy() })
+	eventually(t, "Redis is unavailable", func() bool { return !s.redis.Healthy() })
 	for range 20 {
 		see(t, s, alice, movie)
 	}
 	server.start()
 	eventually(t, "it is over", func() bool { return len(log.about("Redis is used again")) > 0 })
 	for words, also := range map[string]string{
-		"Redis is away":                  "level=WARN msg=\"Redis is away\" error=",
-		"Redis is back":                  "level=INFO msg=\"Redis is back\" after_ms=",
-		"Redis is not believed any more": "level=WARN msg=\"Redis is not believed any more\" epoch=" + scripts.Text(begun),
-		"Redis is used again":            "level=INFO msg=\"Redis is used again\" epoch=",
+		"Redis is unavailable":       "level=WARN msg=\"Redis is unavailable\" error=",
+		"Redis is back":              "level=INFO msg=\"Redis is back\" after_ms=",
+		"Redis is no longer trusted": "level=WARN msg=\"Redis is no longer trusted\" epoch=" + scripts.Text(begun),
+		"Redis is used again":        "level=INFO msg=\"Redis is used again\" epoch=",
 	} {
 		if lines := log.about(words); len(lines) != 1 || !strings.Contains(lines[0], also) {
 			t.Errorf("%s: %q, want one that tells %s", words, lines, also)
@@ -143,16 +143,8 @@ func (p *proxy) pass(from, to net.Conn) {
 // A database that hangs is soon left alone: calls under way are given up then,
 // and later ones cost nothing.
 func TestHangingDatabaseIsLeftAlone(t *testing.T) {
-	at := os.Getenv("OVATION_POSTGRES_URL")
-	switch {
-	case at == "" && os.Getenv("CI") != "":
-		t.Fatal("OVATION_POSTGRES_URL is not set: run make test")
-	case at == "":
-		t.Skip("OVATION_POSTGRES_URL is not set: run make test")
-	}
-	through, err := url.Parse(schemaOf(t, at))
+	through, err := url.Parse(postgrestest.Schema(t))
 	must(t, err)
-	must(t, postgres.Migrate(t.Context(), through.String()))
 	link := startProxy(t, through.Host)
 	through.Host = link.listener.Addr().String()
 	db, err := postgres.Open(t.Context(), postgres.Options{URL: through.String(), Logger: quiet})
@@ -187,7 +179,7 @@ func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 	release()
 	eventually(t, "the database is back", s.database.Healthy)
 	live(t, s)
-	for _, words := range []string{"the database is away", "the database is back"} {
+	for _, words := range []string{"the database is unavailable", "the database is back"} {
 		if lines := log.about(words); len(lines) != 1 {
 			t.Errorf("%s: %q", words, lines)
 		}

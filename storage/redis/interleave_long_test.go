@@ -40,3 +40,8 @@ func findSomething(t *testing.T, steps int, rules func(*interleaving)) {
 func TestLongBarriersPastTheQueueAreCaught(t *testing.T) {
 	findSomething(t, 400_000, func(in *interleaving) { in.lossy, in.hasty = true, true })
 }
+
+// What a mutation tells needs counts from before its states.
+func TestLongInterleavingsFindCountsReadLate(t *testing.T) {
+	findSomething(t, 400_000, func(in *interleaving) { in.late = true })
+}

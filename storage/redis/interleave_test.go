@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,14 +10,14 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
-	"ovation/storage/redis/internal/behind"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/database"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 	"ovation/storage/redis/internal/windows"
-	"ovation/storage/sqlite"
 )
 
 const (
@@ -35,6 +34,7 @@ var errCrash = errors.New("the worker dies")
 type word struct {
 	reaction  storage.Reaction
 	collected bool
+	followed  bool
 	reads     int64
 }
 
@@ -50,17 +50,18 @@ type interleaving struct {
 	careless bool // and without making Redis forget
 	hasty    bool // barriers are passed without going through the queue
 	trusting bool // what is redelivered is persisted without making Redis forget
+	late     bool // Show reads counts after the states
 	lossy    bool // Redis loses everything now and then: what is LIVE must be right, and the end
 
 	plain    rueidis.Client
-	database *sqlite.Store
+	database *sqlitetest.Database
 	caches   *localCaches
 	stores   [interleavedUsers][interleavedNodes]*Store
 	worker   *Store
-	edits    *sql.DB // another connection of the database
-	base     *Store  // polls for all of them
-	writing  bool    // a transaction is under way
-	barrier  int64   // that was queued last
+	edit     func(statement string) // the database, behind its back
+	base     *Store                 // polls for all of them
+	writing  bool                   // a transaction is under way
+	barrier  int64                  // that was queued last
 	subject  storage.Subject
 	users    [interleavedUsers]storage.User
 
@@ -70,6 +71,7 @@ type interleaving struct {
 	queue   []storage.Message
 	ids     int
 	again   int // messages of the queue that are redelivered
+	told    int // mutations whose subject Show has told
 	acked   [interleavedUsers]word
 	silent  [interleavedUsers]int64 // reads that are persisted and were not acknowledged
 	learnt  map[string]bool         // messages that are persisted
@@ -80,7 +82,7 @@ type interleaving struct {
 	found   []string
 }
 
-func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run string, random *rand.Rand) *interleaving {
+func newInterleaving(base *Store, plain rueidis.Client, db *sqlitetest.Database, run string, random *rand.Rand) *interleaving {
 	in := &interleaving{
 		random: random, plain: plain, base: base, database: db, caches: newLocalCaches(interleavedNodes), clock: 1,
 		subject: storage.Subject{Tenant: run, Biz: "video", BizID: "1"},
@@ -91,20 +93,21 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlite.Store, run st
 	opts.Database = under
 	most := 1 // others may come between any two windows
 	if chance(random, 0.3) {
-		most = base.scripts.Most
+		most = base.scripts.MaxBatch
 	}
 	store := func(node int) *Store {
-		s := &Store{Store: under, opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
-		s.source = behind.Source{DB: under, Do: base.reads.Do}
-		s.client = steppedClient{base.client, in.caches, node}
-		s.scripts = &scripts.Runner{Client: s.client, Most: most, Malformed: base.scripts.Malformed, Log: quiet, Do: s.redis.Call, Down: s.redis.Err}
-		s.unshown = newUnshown()
-		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.near[node], Life: opts.Life}
+		s := &Store{opts: opts, redis: base.redis, database: base.database, reads: base.reads, lists: base.lists}
+		s.Store = database.NewStore(under, base.database, base.reads, base.lists)
+		s.source = database.Source{DB: under, Do: base.reads.Do}
+		s.client = steppedClient{base.client, in.caches, node, &in.late}
+		s.scripts = &scripts.Runner{Client: s.client, MaxBatch: most, Ordered: true, Malformed: base.scripts.Malformed, Log: quiet, Do: s.redis.Call, Down: s.redis.Err}
+		s.counts = &counts.Reader{Redis: s.scripts, Database: s.source, Cache: in.caches.near[node], TTL: opts.TTL}
 		s.windows = &windows.Reader{
-			Redis: s.scripts, Database: s.source, Limit: opts.Window, Life: opts.Life, ShownLife: opts.ShownLife, Guard: opts.Guard,
+			Redis: s.scripts, Database: s.source, Limit: opts.Window, TTL: opts.TTL, QueuedTTL: opts.QueuedTTL, Guard: opts.Guard,
 		}
 		s.epochs = &epochs.Keeper{Options: base.epochs.Options}
 		s.epochs.Adopt(base.epochs.Current())
+		s.assemble()
 		return s
 	}
 	for u := range in.users {
@@ -126,11 +129,11 @@ func (in *interleaving) key(u int) storage.StateKey {
 	return storage.StateKey{User: in.users[u], Subject: in.subject}
 }
 
-func wordOf(liked *storage.Liked, collected *storage.Collected) (w word) {
+func wordOf(liked *storage.Liked, collected *storage.Collected, followed *storage.Followed) (w word) {
 	if liked != nil {
 		w.reaction = liked.Reaction
 	}
-	w.collected = collected != nil
+	w.collected, w.followed = collected != nil, followed != nil
 	return w
 }
 
@@ -152,22 +155,25 @@ func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 	in.acked[u].reads += times
 }
 
-// enqueue has the queue confirm an action, and shows it.
-func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) {
+// enqueue has the queue confirm an action, and shows it. It returns what its user sees
+// then, where Show tells.
+func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) (seen storage.Interactive) {
 	in.ids++
 	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
 	step(ctx)
-	if err := s.Show(ctx, []storage.Action{a}, storage.Queued); err != nil {
+	if err := s.Apply(ctx, []storage.Action{a}, storage.Queued, []*storage.Interactive{&seen}); err != nil {
 		in.reportf("show: %v", err)
 	}
 	step(ctx)
+	return seen
 }
 
 // mutate is what a recorder does with the other actions.
 func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	a := storage.Action{User: in.users[u], Subject: in.subject, Kind: storage.KindReaction}
 	want := in.acked[u]
-	if chance(in.random, 0.7) {
+	switch drawn := in.random.IntN(10); {
+	case drawn < 6:
 		a.Reaction = storage.Reaction(in.random.IntN(3))
 		if a.Reaction == storage.NoReaction && chance(in.random, 0.7) {
 			a.If = storage.Reaction(1 + in.random.IntN(2))
@@ -175,22 +181,30 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 		if a.If == storage.NoReaction || a.If == want.reaction {
 			want.reaction = a.Reaction
 		}
-	} else {
+	case drawn < 8:
 		a.Kind = storage.KindCollection
 		if want.collected = chance(in.random, 0.5); want.collected {
 			a.FolderID = storage.DefaultFolderID
 		}
+	default:
+		a.Kind = storage.KindFollow
+		want.followed = chance(in.random, 0.5)
+		a.Following = want.followed
 	}
-	states, known, err := s.Look(ctx, []storage.StateKey{in.key(u)}, storage.KindsOf(a.Kind))
+	states, known, err := s.Get(ctx, []storage.StateKey{in.key(u)}, storage.KindsOf(a.Kind))
 	if err != nil {
 		in.reportf("look: %v", err)
 		return
 	}
-	before, is := states[0], wordOf(states[0].Liked, states[0].Collected)
+	stored, is := states[0], wordOf(states[0].Liked, states[0].Collected, states[0].Followed)
 	changes := is.reaction != a.Reaction && (a.If == storage.NoReaction || a.If == is.reaction)
-	version := before.Reaction.Version()
-	if a.Kind == storage.KindCollection {
-		changes, version = is.collected != want.collected, before.CollectionVersion
+	version := stored.Reaction.Version()
+	switch a.Kind {
+	case storage.KindCollection:
+		changes, version = is.collected != want.collected, stored.CollectionVersion
+	case storage.KindFollow:
+		changes, version = is.followed != want.followed, stored.FollowVersion
+	case storage.KindReaction, storage.KindRead, storage.KindAuthor:
 	}
 	if known == "" || changes {
 		in.clock += in.random.Int64N(3)
@@ -205,7 +219,11 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 			}
 			return
 		}
-		in.enqueue(ctx, a, s)
+		before := *in.repliedBy(u, s)
+		if seen := in.enqueue(ctx, a, s); seen.Freshness != "" {
+			in.told++
+			in.sees(u, s, seen, want, before)
+		}
 	}
 	in.acked[u] = want
 }
@@ -225,7 +243,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 	outcome, err := in.database.Persist(ctx, batch,
 		func(ctx context.Context, outcome storage.Outcome) error {
 			if !in.careless {
-				if err := s.forgetFirst(nil)(ctx, outcome); err != nil {
+				if err := s.invalidateFirst(nil)(ctx, outcome); err != nil {
 					return err
 				}
 			}
@@ -251,7 +269,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 		in.reportf("publish: %v", err)
 	}
 	step(ctx)
-	if err := s.Show(ctx, []storage.Action{a}, storage.Persisted); err != nil {
+	if err := s.Apply(ctx, []storage.Action{a}, storage.Persisted, nil); err != nil {
 		in.reportf("show: %v", err)
 	}
 	return true, true
@@ -261,10 +279,14 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 func (in *interleaving) learn(batch []storage.Message, outcome storage.Outcome) {
 	for _, c := range outcome.Applied {
 		u, _ := strconv.Atoi(c.User.UserID)
-		if c.Kind == storage.KindReaction {
+		switch c.Kind {
+		case storage.KindReaction:
 			in.rows[u].reaction = c.Reaction
-		} else {
+		case storage.KindCollection:
 			in.rows[u].collected = c.FolderID != ""
+		case storage.KindFollow:
+			in.rows[u].followed = c.Following
+		case storage.KindRead, storage.KindAuthor:
 		}
 	}
 	for _, m := range batch {
@@ -287,8 +309,7 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	if chance(in.random, 0.3) {
 		kinds = storage.AllKinds
 	}
-	replied := &in.replied[slices.Index(in.stores[u][:], s)]
-	before := *replied
+	before := *in.repliedBy(u, s)
 	got, err := s.Interactives(ctx, in.users[u], []storage.Subject{in.subject}, kinds)
 	if err != nil || got[0].Freshness != storage.Live && !in.lossy {
 		in.reportf("query: %v, %+v", err, got)
@@ -296,24 +317,8 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	if err != nil || got[0].Freshness != storage.Live {
 		return
 	}
-	if got[0].Version < before {
-		in.reportf("user %d sees counts of version %d after those of version %d", u, got[0].Version, before)
-	}
-	*replied = max(*replied, got[0].Version)
-	is := wordOf(got[0].Liked, got[0].Collected)
-	is.reads = want.reads
-	if is != want {
-		in.reportf("user %d sees %+v, was acknowledged %+v", u, is, want)
-	}
-	words, ok := in.include[got[0].Version]
-	if !ok {
-		in.reportf("counts have version %d, which never was", got[0].Version)
+	if !in.sees(u, s, got[0], want, before) {
 		return
-	}
-	words[u].reaction, words[u].collected = want.reaction, want.collected
-	counts := countWords(words)
-	if counts != withoutVersion(got[0].Counts) {
-		in.reportf("user %d sees the counts %+v of version %d, want %+v", u, got[0].Counts, got[0].Version, counts)
 	}
 	times := int64(0)
 	if got[0].Read != nil {
@@ -322,6 +327,37 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	if kinds == storage.AllKinds && (times < persisted || times > in.rows[u].reads) {
 		in.reportf("user %d has read %d times, of which %d were persisted before", u, times, persisted)
 	}
+}
+
+// repliedBy is the latest version that a node has shown.
+func (in *interleaving) repliedBy(u int, s *Store) *int64 {
+	return &in.replied[slices.Index(in.stores[u][:], s)]
+}
+
+// sees compares an answer with what the user did, and with the version that its node
+// had shown before. It returns false where nothing can be said of it.
+func (in *interleaving) sees(u int, s *Store, got storage.Interactive, want word, before int64) bool {
+	if got.Version < before {
+		in.reportf("user %d sees counts of version %d after those of version %d", u, got.Version, before)
+	}
+	replied := in.repliedBy(u, s)
+	*replied = max(*replied, got.Version)
+	is := wordOf(got.Liked, got.Collected, got.Followed)
+	is.reads = want.reads
+	if is != want {
+		in.reportf("user %d sees %+v, was acknowledged %+v", u, is, want)
+	}
+	words, ok := in.include[got.Version]
+	if !ok {
+		in.reportf("counts have version %d, which never was", got.Version)
+		return false
+	}
+	words[u].reaction, words[u].collected, words[u].followed = want.reaction, want.collected, want.followed
+	counts := countWords(words)
+	if counts != withoutVersion(got.Counts) {
+		in.reportf("user %d sees the counts %+v of version %d, want %+v", u, got.Counts, got.Version, counts)
+	}
+	return true
 }
 
 func countWords(words [interleavedUsers]word) (c storage.Counts) {
@@ -335,6 +371,9 @@ func countWords(words [interleavedUsers]word) (c storage.Counts) {
 		}
 		if w.collected {
 			c.CollectCount++
+		}
+		if w.followed {
+			c.FollowerCount++
 		}
 		c.ReadCount += w.reads
 	}

@@ -2,10 +2,21 @@
 
 package redis
 
-import "testing"
+import (
+	"testing"
+
+	"ovation/storage/storagetest"
+)
 
 // Fresh seeds and more cases of what every run checks.
 
-func TestLongStore(t *testing.T) { TestStore(t) }
+func TestLongStore(t *testing.T) { runSuite(t, startServer(t).url(), storagetest.Run) }
+
+func TestLongStoreOverPostgres(t *testing.T) { storeOverPostgres(t, storagetest.RunOnce) }
+
+func TestLongStoreOverACluster(t *testing.T) {
+	url, _ := startCluster(t)
+	runSuite(t, url, storagetest.RunOnce)
+}
 
 func TestLongReactionsMergeInAnyOrder(t *testing.T) { TestReactionsMergeInAnyOrder(t) }

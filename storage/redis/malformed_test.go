@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -19,15 +20,18 @@ import (
 var malformedValues = map[string][]string{
 	"a text in place of the window":   {"SET", "ovation:EPOCH:w:{default:u:alice}:video", "x"},
 	"a text in place of the counts":   {"SET", "ovation:EPOCH:c:{default:video:movie}", "x"},
-	"a part too many":                 {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;"},
+	"a part too many":                 {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;;"},
+	"a follow of nonsense":            {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "10 - 1 1 0:1;;x"},
 	"no entry in the window":          {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "x"},
 	"a history of nonsense":           {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "1 - 1 1 x:y;"},
 	"a version that is too large":     {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "smovie", "99999999999999999999 - 1 1 0:1;"},
-	"counts that are no numbers":      {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "x 1 1 1 1"},
-	"one count that is no number":     {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 x 0 0"},
-	"a count too few":                 {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0"},
-	"a count too many":                {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0"},
-	"a count that is too large":       {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 99999999999999999999 0 0"},
+	"counts that are no numbers":      {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "x 1 1 1 1 1"},
+	"one count that is no number":     {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 x 0 0 0"},
+	"a count too few":                 {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 @"},
+	"a count too many":                {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0 0 @"},
+	"a count that is too large":       {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 99999999999999999999 0 0 0 @"},
+	"an author that is none":          {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0 @\x01"},
+	"counts without an author":        {"HSET", "ovation:EPOCH:c:{default:video:movie}", "n", "2 0 2 0 0 0"},
 	"a birth that is none":            {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", "x"},
 	"a birth that is none, and empty": {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
 }
@@ -47,7 +51,7 @@ func malform(t *testing.T, words []string) (*Store, *hooked) {
 	words = slices.Clone(words)
 	words[1] = strings.Replace(words[1], "EPOCH", number, 1)
 	must(t, server.command(words...).Error())
-	db := &hooked{Store: openAgain(t, first)}
+	db := &hooked{Database: openAgain(t, first)}
 	return open(t, Options{URL: server.url(), Database: db}), db
 }
 
@@ -77,18 +81,14 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {
 			s, _ := malform(t, words)
-			at := s.epochs.Present()
-			both := make([]*windows.Glance, 0, 2)
-			for _, user := range []storage.User{alice, bob} {
-				both = append(both, &windows.Glance{
-					Window: at.Keys.Window(mirror.WindowKey{User: user, Biz: movie.Biz}),
-					Field:  window.Field(movie.BizID), Kind: window.Reaction, Done: make(chan struct{}, 1),
-				})
+			at := s.epochs.Active()
+			both := []*windows.Request{{}, {}}
+			for i, user := range []storage.User{alice, bob} {
+				both[i].Init(at.Keys, storage.StateKey{User: user, Subject: movie})
 			}
-			s.windows.Glances.Glancing++ // as glanceOn does
-			s.windows.GlanceAt(both)
-			if both[0].Err != nil || both[1].Err != nil || !both[1].Found {
-				t.Errorf("the one has the error %v, the other is found: %v, error %v", both[0].Err, both[1].Found, both[1].Err)
+			err := s.windows.ReadAll(t.Context(), "read states", both)
+			if _, found := both[1].Result(window.Reaction, time.Minute); err != nil || !found {
+				t.Errorf("the other is found: %v, error %v", found, err)
 			}
 			states, _ := look(t, s, alice, movie)
 			if states.Liked == nil {
@@ -98,21 +98,23 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 	}
 }
 
-// The other entry of the field may be queued: what its user does next relies on it.
+// The other entries of the field may be queued: what their user does next relies on them.
 func TestMalformedEntryHidesNoOther(t *testing.T) {
 	s, _ := malform(t, []string{"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~x", ""})
-	must(t, s.Show(t.Context(), []storage.Action{collect(alice, movie, storage.DefaultFolderID, 20)}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{collect(alice, movie, storage.DefaultFolderID, 20), follow(alice, movie, 20)}, storage.Queued, nil))
 	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	value, err := s.client.Do(t.Context(), s.client.B().Hget().Key(key).Field(window.Field(movie.BizID)).Build()).ToString()
 	must(t, err)
-	_, collected, _ := strings.Cut(value, ";")
-	words := strings.Fields(collected)
-	words[2] = "1" // touched long ago, so that it is to be kept alive
-	malformed := "1 - 1 1 x:y;" + strings.Join(words, " ")
-	must(t, s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue(window.Field(movie.BizID), malformed).Build()).Error())
-	states, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection))
+	malformed := []string{"1 - 1 1 x:y"}
+	for _, text := range strings.Split(value, ";")[1:] {
+		words := strings.Fields(text)
+		words[2] = "1" // touched long ago, so that it is to be kept alive
+		malformed = append(malformed, strings.Join(words, " "))
+	}
+	must(t, s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue(window.Field(movie.BizID), strings.Join(malformed, ";")).Build()).Error())
+	states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindCollection, storage.KindFollow))
 	must(t, err)
-	if states[0].Collected == nil || where != storage.Queued {
+	if states[0].Collected == nil || states[0].Followed == nil || where != storage.Queued {
 		t.Errorf("%+v, %q", states[0], where)
 	}
 }
@@ -122,7 +124,7 @@ func TestWorkerReplacesMalformedValues(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {
 			s, db := malform(t, words)
-			must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.NoReaction, 20)}, storage.Queued))
+			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.NoReaction, 20)}, storage.Queued, nil))
 			persist(t, db, s, react(alice, movie, storage.NoReaction, 20), react(bob, movie, storage.Dislike, 20))
 			wantLikes(t, "the one", see(t, s, alice, movie), 0, false)
 			if got := see(t, s, bob, movie); got.DislikeCount != 1 || got.LikeCount != 0 || got.Freshness != storage.Live {

@@ -6,40 +6,40 @@ import (
 	"ovation/storage/redis/internal/dependency"
 )
 
-// Collectors measure the store: whether its parts are there, and how far Redis
-// is believed. They are for the caller to register.
+// Collectors returns the metrics of the store, for the caller to register: whether its
+// dependencies are available, and whether Redis is trusted.
 func (s *Store) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
 	}
-	up := func(name string, p *dependency.Part) prometheus.Collector {
-		return gauge("ovation_part_up", "0 while this process leaves the part alone because it did not answer, else 1; by part (redis, database).",
+	up := func(name string, p *dependency.Backend) prometheus.Collector {
+		return gauge("ovation_part_up", "1 while this process calls the part, 0 while its breaker is open; by part (redis, database).",
 			prometheus.Labels{"part": name}, func() float64 { return number(p.Healthy()) })
 	}
 	return []prometheus.Collector{
 		up("redis", s.redis),
 		up("database", s.database),
 		s.scripts.Malformed.Total,
-		gauge("ovation_mirror_epoch", "Number of the epoch of the copy in Redis; the next one begins when Redis has lost data or was away.", nil,
+		gauge("ovation_mirror_epoch", "Number of the epoch of the copy in Redis; the next one begins when Redis has lost data or was unavailable.", nil,
 			func() float64 { return float64(s.epochs.Current().Number) }),
-		gauge("ovation_mirror_open", "1 while Redis is used, 0 while replies come from the database because it is away or may have lost data.", nil,
-			func() float64 { return number(s.epochs.Present() != nil) }),
-		gauge("ovation_mirror_foreign", "1 while the database belongs to another Redis, or another prefix, than this process's.", nil,
-			func() float64 { return number(s.Stranger() != nil) }),
-		gauge("ovation_mirror_in_doubt_since_timestamp_seconds", "Since when something may be queued that Redis does not show, so that viewers' answers are STALE; 0 while nothing is.", nil,
-			s.epochs.InDoubtSince),
-		gauge("ovation_clock_skew_seconds", "How far this machine's clock is ahead of the database's; negative where it is behind.", nil,
+		gauge("ovation_mirror_open", "1 while Redis is used, also while the database is unavailable; 0 while replies come from the database because Redis is unavailable or may have lost data.", nil,
+			func() float64 { return number(s.epochs.Active() != nil) }),
+		gauge("ovation_mirror_foreign", "1 while the database uses another Redis, or another prefix, than this process.", nil,
+			func() float64 { return number(s.Foreign() != nil) }),
+		gauge("ovation_mirror_in_doubt_since_timestamp_seconds", "Since when Redis may lack queued actions, so that viewers' replies are STALE, as a Unix time; 0 while it lacks none.", nil,
+			s.epochs.MayMissWritesSince),
+		gauge("ovation_clock_skew_seconds", "How far this machine's clock is ahead of the database's; negative if it is behind.", nil,
 			func() float64 { return s.ClockSkew().Seconds() }),
 	}
 }
 
-// Unshown measures what could not be shown in Redis yet. It is for a process
-// that calls Show.
-func (s *Store) Unshown() prometheus.Collector {
+// PendingStates returns the number of states that could not be written to Redis yet. It
+// is registered by processes that call Apply.
+func (s *Store) PendingStates() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ovation_mirror_unshown_states",
-		Help: "States that the queue has confirmed to this process and Redis could not be told of yet.",
-	}, func() float64 { return float64(s.unshown.count()) })
+		Help: "States that the queue has confirmed to this process and that could not be written to Redis yet. Other nodes lack them until a worker has persisted them.",
+	}, func() float64 { return float64(s.pending.Count()) })
 }
 
 func number(is bool) float64 {

@@ -32,7 +32,7 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 	server := startServer(t)
 	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short})
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(s.Unshown())
+	reg.MustRegister(s.PendingStates())
 	reg.MustRegister(s.Collectors()...)
 	want := func(when string, want map[string]float64) {
 		t.Helper()
@@ -49,14 +49,14 @@ func TestMetricsTellWhatIsAway(t *testing.T) {
 		"ovation_mirror_in_doubt_since_timestamp_seconds": 0,
 	})
 	server.kill()
-	_ = s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued)
-	eventually(t, "Redis is away", func() bool { return !s.redis.Healthy() })
+	_ = s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil)
+	eventually(t, "Redis is unavailable", func() bool { return !s.redis.Healthy() })
 	want("without Redis", map[string]float64{
 		"ovation_part_up redis": 0, "ovation_part_up database": 1, "ovation_mirror_open": 0, "ovation_mirror_unshown_states": 1,
 	})
 	server.start()
 	live(t, s)
-	eventually(t, "what was not shown is shown", func() bool { return s.unshown.count() == 0 })
+	eventually(t, "what was not shown is shown", func() bool { return s.pending.Count() == 0 })
 	want("in the end", map[string]float64{
 		"ovation_part_up redis": 1, "ovation_mirror_epoch": float64(s.epochs.Current().Number), "ovation_mirror_open": 1, "ovation_mirror_unshown_states": 0,
 	})

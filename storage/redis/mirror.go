@@ -12,57 +12,62 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// Look returns what each user did to each subject as of the latest
-// acknowledged action, and where all of that is: storage.Persisted, or
-// storage.Queued where some of it may not be in the database yet. It is ""
-// where Redis is down, or may have lost what is queued. It keeps alive what it
-// has looked at. Errors: storage.ErrUnavailable, where the database is down too
-// or is needed; storage.ErrInvalid; the context's.
-func (s *Store) Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
-	return s.look(ctx, keys, kinds, true)
-}
+// applyTries is the number of immediate attempts to apply actions. They matter: a node
+// that does not see an action may treat the user's next action as one that changes
+// nothing.
+const applyTries = 3
 
-// showTries is how often it is tried at once to show something: another node
-// that lacks it may take the user's next action for one that changes nothing.
-const showTries = 3
-
-// Show makes durable actions visible to their users on every node: those that
-// are storage.Queued as on their way, those that are storage.Persisted as a
-// correction of what is there.
+// Apply makes durable actions visible to their users on every node. Actions that are
+// storage.Queued are merged into the user's entries; for those that are
+// storage.Persisted, existing entries are corrected.
 //
-// It does so in the present epoch, and in one that has just ended or was closed:
-// other nodes may not have heard of that. Where the present epoch is not sure after
-// that, another may have begun: this process then shows them again once it is.
+// It writes to the active epoch, and to an epoch that has just ended or was closed, since
+// other nodes may not know of that yet. If the lease on the active epoch is no longer
+// valid afterwards, another epoch may have begun: this process then applies the actions
+// again once it has a valid lease.
 //
-// What the queue has confirmed and Redis cannot be told of, this process
-// remembers, lays over its own replies and tells Redis as soon as it can. Other
-// nodes may still believe Redis then: so it waits for a worker to persist it,
-// for 300 ms at most. Errors: storage.ErrUnavailable, the context's.
-func (s *Store) Show(ctx context.Context, actions []storage.Action, where storage.Durability) (err error) {
+// Queued actions that could not be written to Redis are remembered, overlaid on this
+// process's replies and written as soon as possible. As other nodes may still trust
+// Redis, Apply then waits for a worker to persist them, for at most 300 ms (see
+// pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, the context's.
+//
+// If seen is not nil, it has an element for each action. A non-nil element is filled with
+// the action's subject as its user sees it now, which is storage.Live. It is left
+// unchanged if that needs more than the calls Apply makes anyway, and if the actions are
+// storage.Persisted: it is then usually unknown what the counts include of them.
+func (s *Store) Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) (err error) {
 	now := s.epochs.Current()
-	at := s.epochs.PresentOf(now)
+	at := s.epochs.ActiveOf(now)
 	if at != nil {
-		err = s.showHard(ctx, at, actions, where)
+		var sights []*readBack
+		if where == storage.Queued {
+			sights = s.readBacks(at, actions, seen)
+		}
+		if err = s.applyWithRetry(ctx, at, actions, where, sights); err == nil && s.epochs.LeaseValid(at) {
+			deliver(sights)
+		}
 	}
-	if ended := now.Lately(); ended != nil {
-		err = errors.Join(err, s.showHard(ctx, ended, actions, where))
+	if ended := now.RecentlyEnded(); ended != nil {
+		err = errors.Join(err, s.applyWithRetry(ctx, ended, actions, where, nil))
 	}
 	switch {
-	case where != storage.Queued, at != nil && err == nil && s.epochs.Sure(at):
-		s.unshown.remove(actions)
+	case where != storage.Queued, at != nil && err == nil && s.epochs.LeaseValid(at):
+		s.pending.Remove(actions)
 	case at != nil && err == nil:
-		s.unshown.add(actions, at.Number)
+		s.pending.Add(actions, at.Number)
 	default:
-		s.unshown.add(actions, 0)
-		s.awaitWorker(ctx, actions)
+		s.pending.Add(actions, 0)
+		s.pending.AwaitWorker(ctx, actions)
 	}
 	return err
 }
 
-// showHard tries a few times, while Redis is there.
-func (s *Store) showHard(ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability) (err error) {
-	for range showTries {
-		err = s.show(ctx, at, actions, where)
+// applyWithRetry makes a few attempts while Redis is available.
+func (s *Store) applyWithRetry(
+	ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability, sights []*readBack,
+) (err error) {
+	for range applyTries {
+		err = s.apply(ctx, at, actions, where, sights)
 		if err == nil || ctx.Err() != nil || !s.redis.Healthy() {
 			break
 		}
@@ -70,94 +75,113 @@ func (s *Store) showHard(ctx context.Context, at *epochs.Epoch, actions []storag
 	return err
 }
 
-func (s *Store) show(ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability) error {
+// applyQueued applies actions that the queue has confirmed.
+func (s *Store) applyQueued(ctx context.Context, at *epochs.Epoch, actions []storage.Action) error {
+	return s.apply(ctx, at, actions, storage.Queued, nil)
+}
+
+func (s *Store) apply(
+	ctx context.Context, at *epochs.Epoch, actions []storage.Action, where storage.Durability, sights []*readBack,
+) error {
 	how := "q"
 	if where == storage.Persisted {
 		how = "-"
 	}
-	g := s.windows.Group(at.Keys, scripts.Show, how)
+	g := s.windows.NewGroup(at.Keys, scripts.Apply, how)
+	var of []*readBack
 	for i := range actions {
 		a := &actions[i]
-		if _, state, ok := window.ActionText(a); ok {
-			g.Add(a.User, a.Subject, a.Kind, scripts.Text(a.Version), state)
+		_, state, ok := window.ActionText(a)
+		if !ok {
+			continue
+		}
+		call := g.Add(a.User, a.Subject, a.Kind, scripts.Text(a.Version), state)
+		switch {
+		case sights == nil:
+		case call == len(of):
+			of = append(of, sights[i])
+		default:
+			of[call] = nil // two actions on one window: the reply covers only the first
 		}
 	}
-	return g.Run(ctx, "show actions")
+	if of == nil {
+		return g.Run(ctx, "apply actions")
+	}
+	return s.applyAndRead(ctx, at, g.Calls, of)
 }
 
-// Mark notes what the new counts include. It is called within the
-// transaction, under its row locks. Where there is no epoch it does nothing.
-// Errors: storage.ErrUnavailable, the context's.
+// Mark records what the new counts include. It is called within the transaction, under
+// its row locks. It does nothing if the outcome has no epoch. Errors:
+// storage.ErrUnavailable, the context's.
 func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at, err := s.epochs.Ours(ctx, outcome.Epoch)
+	at, err := s.epochs.ForWriting(ctx, outcome.Epoch)
 	if err != nil {
-		return s.epochs.Note(err)
+		return s.epochs.RecordMark(err)
 	}
 	versions := make(map[storage.Subject]int64, len(outcome.Counts))
 	for i := range outcome.Counts {
 		versions[outcome.Counts[i].Subject] = outcome.Counts[i].Version
 	}
-	g := s.windows.Group(at.Keys, scripts.Mark, scripts.Text(s.opts.Guard.Milliseconds()))
+	g := s.windows.NewGroup(at.Keys, scripts.Mark, scripts.Text(s.opts.Guard.Milliseconds()))
 	for i := range outcome.Applied {
 		c := &outcome.Applied[i]
 		state := window.ChangeText(c)
-		g.Add(c.User, c.Subject, c.Kind, scripts.Text(c.Version), state, window.Share(state), scripts.Text(versions[c.Subject]))
+		g.Add(c.User, c.Subject, c.Kind, scripts.Text(c.Version), state, window.Contribution(state), scripts.Text(versions[c.Subject]))
 	}
-	return s.epochs.Note(g.Run(ctx, "mark states"))
+	return s.epochs.RecordMark(g.Run(ctx, "mark states"))
 }
 
-// Forget makes it unknown what the counts include of the states that the
-// actions are about, in the epoch that the database tells of: a marking
-// transaction was in that one, or nobody believes its marks any longer. What
-// the queue has confirmed stays shown. Errors: storage.ErrUnavailable, the
-// context's.
-func (s *Store) Forget(ctx context.Context, actions []storage.Action) error {
+// Invalidate discards what is known of which of these actions the counts include, in the
+// database's current epoch: a transaction that marked them did so in that epoch, or its
+// marks are no longer trusted. Queued actions stay visible. Errors:
+// storage.ErrUnavailable, the context's.
+func (s *Store) Invalidate(ctx context.Context, actions []storage.Action) error {
 	now, err := s.opts.Database.Epoch(ctx)
 	if err != nil || !now.Open {
 		return err
 	}
-	return s.forget(ctx, now.Number, actions)
+	return s.invalidate(ctx, now.Number, actions)
 }
 
-func (s *Store) forget(ctx context.Context, epoch int64, actions []storage.Action) error {
-	at, err := s.epochs.Ours(ctx, epoch)
+func (s *Store) invalidate(ctx context.Context, epoch int64, actions []storage.Action) error {
+	at, err := s.epochs.ForWriting(ctx, epoch)
 	if err != nil {
-		return s.epochs.Note(err)
+		return s.epochs.RecordMark(err)
 	}
-	g := s.windows.Forgetting(at.Keys)
+	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
 			g.Add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
-	return s.epochs.Note(g.Run(ctx, "forget marks"))
+	return s.epochs.RecordMark(g.Run(ctx, "invalidate marks"))
 }
 
-// Drop takes back what Show has shown of actions that will not be persisted:
-// where one of them is the user's latest word, what the database holds is again.
-// Errors: storage.ErrUnavailable, the context's.
-func (s *Store) Drop(ctx context.Context, actions []storage.Action) error {
-	s.unshown.remove(actions)
+// Revert undoes Apply for actions that will not be persisted: if one of them is the
+// user's latest action, the state in the database applies again. Errors:
+// storage.ErrUnavailable, the context's.
+func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
+	s.pending.Remove(actions)
 	now, err := s.opts.Database.Epoch(ctx)
 	if err != nil || !now.Open {
 		return err
 	}
 	latest := storage.Micros(s.Now().Add(time.Minute))
-	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have taken it
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have accepted it
 		return a.Validate() != nil || a.Version > latest
 	})
-	at, err := s.epochs.Ours(ctx, now.Number)
+	at, err := s.epochs.ForWriting(ctx, now.Number)
 	if err != nil {
-		return s.epochs.Note(err)
+		return s.epochs.RecordMark(err)
 	}
-	g := s.windows.Forgetting(at.Keys)
+	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range actions {
 		if a := &actions[i]; a.Kind != storage.KindRead {
 			g.Add(a.User, a.Subject, a.Kind, scripts.Text(a.Version))
 		}
 	}
-	return s.epochs.Note(g.Run(ctx, "drop what was shown"))
+	return s.epochs.RecordMark(g.Run(ctx, "revert actions"))
 }

@@ -15,77 +15,79 @@ import (
 
 	"ovation/storage"
 	"ovation/storage/mirror"
-	"ovation/storage/redis/internal/behind"
+	"ovation/storage/redis/internal/answers"
 	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/database"
 	"ovation/storage/redis/internal/dependency"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/keyspace"
+	"ovation/storage/redis/internal/pending"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/windows"
 )
 
-// Database is what lies behind.
+// Database is the database behind the mirror.
 type Database = mirror.Database
 
-// Options say where Redis is and what lies behind it. URL and Database are
-// needed; the zero value of everything else is a good choice.
+// Options configure a Store. URL and Database are required; the zero value of every other
+// field selects its default.
 type Options struct {
-	// URL is redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS. Of
-	// a cluster it names one node, or more with ?addr=HOST:PORT&addr=….
+	// URL is redis://USER:PASSWORD@HOST:PORT/DATABASE, or rediss:// for TLS. For a
+	// cluster it names one node, or several with ?addr=HOST:PORT&addr=….
 	URL string
-	// Database is the store behind. It is closed with this one.
+	// Database is the store behind the mirror. Close closes it, too.
 	Database Database
-	// Prefix begins every key: "ovation" if empty. Braces are not allowed.
+	// Prefix begins every key; the default is "ovation". It must not contain braces.
 	Prefix string
 
-	// RedisTimeout bounds a call of Redis; 250 ms if 0.
+	// RedisTimeout bounds a call to Redis; the default is 250 ms.
 	RedisTimeout time.Duration
-	// DatabaseTimeout bounds a read of the database; 2 s if 0. While reads fail
-	// it is 1 s at most.
+	// DatabaseTimeout bounds a read of the database; the default is 2 s. While reads
+	// fail, it is at most 1 s.
 	DatabaseTimeout time.Duration
-	// MaxReads is how many reads by key ask the database at the same time; 9 if 0.
+	// MaxReads is the maximum number of concurrent reads of the database by key; the
+	// default is 9.
 	MaxReads int
-	// ListTimeout bounds a call that lists; 1.5 s if 0. DatabaseTimeout bounds it as
-	// well.
+	// ListTimeout bounds a call that lists, in addition to DatabaseTimeout; the default
+	// is 1.5 s.
 	ListTimeout time.Duration
-	// MaxLists is how many calls list at the same time, besides reads by key; 3 if
-	// 0. Both together leave some of a pool of 16 connections for writes.
+	// MaxLists is the maximum number of concurrent calls that list, besides reads by key;
+	// the default is 3. With both defaults, a pool of 16 connections has some left for
+	// writes.
 	MaxLists int
-	// Window is how many states a window holds; 1,000 if 0.
+	// Window is the maximum number of states in a window; the default is 1,000.
 	Window int
-	// Life is how long a key lives, windows since they were last used by a
-	// write, spread by a tenth; 1 hour if 0. A window is loaded again after
-	// half of it.
-	Life time.Duration
-	// ShownLife is how long a window lives that holds what is not committed; 7
-	// days if 0. It must be longer than any message may stay queued.
-	ShownLife time.Duration
-	// Guard is how long nobody fills a window after a transaction has marked
-	// what is absent from it, or has made Redis forget it; 10 s if 0. It must
-	// be longer than the commit of a transaction may take.
+	// TTL is the life of a key, and of a window since it was last written or renewed,
+	// with a jitter of a tenth; the default is 1 hour. A window is reloaded after half of
+	// it.
+	TTL time.Duration
+	// QueuedTTL is the life of a window with uncommitted entries; the default is 7 days.
+	// It must be longer than any message may stay queued.
+	QueuedTTL time.Duration
+	// Guard is how long a window is not filled after a transaction has invalidated it
+	// or marked entries absent from it; the default is 10 s. It must be longer than a
+	// transaction can take to commit.
 	Guard time.Duration
-	// Passive is for a process that ends soon. It neither begins nor closes epochs
-	// that others use, and does not take the mirror's place: Open returns
-	// ErrStranger where the mirror of the database is another one.
+	// Passive is for short-lived processes. A passive store neither begins nor closes
+	// epochs that others use, and does not take over the mirror: Open returns
+	// ErrForeignMirror if the database uses another one.
 	Passive bool
-	// Now is the local clock, from which Store.Now follows the database's;
-	// time.Now if nil. It must be the clock of the database's store.
+	// Now is the local clock, from which Store.Now follows the database's clock; the
+	// default is time.Now. It must be the clock of the database's store.
 	Now func() time.Time
-	// Logger takes what goes wrong without failing a caller; slog.Default() if
-	// nil.
+	// Logger receives problems that do not fail a call; the default is slog.Default().
 	Logger *slog.Logger
 }
 
 const (
-	hastyTimeout = time.Second     // of the database while reads fail
-	refreshTime  = 5 * time.Second // between two looks at what belongs to a cluster
-	localCache   = 32 << 20        // bytes of the client's cache, for each connection
-
+	failingTimeout  = time.Second     // of a database read while reads fail
+	topologyRefresh = 5 * time.Second // interval of refreshing the cluster's topology
+	clientCacheSize = 32 << 20        // bytes of the client-side cache, per connection
 )
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Database == nil {
-		return o, errors.New("no database is given")
+		return o, errors.New("option Database is required")
 	}
 	o.Prefix = cmp.Or(o.Prefix, "ovation")
 	if strings.ContainsAny(o.Prefix, "{}") {
@@ -97,8 +99,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.ListTimeout = cmp.Or(o.ListTimeout, 1500*time.Millisecond)
 	o.MaxLists = cmp.Or(o.MaxLists, 3)
 	o.Window = cmp.Or(o.Window, 1000)
-	o.Life = cmp.Or(o.Life, time.Hour)
-	o.ShownLife = cmp.Or(o.ShownLife, 7*24*time.Hour)
+	o.TTL = cmp.Or(o.TTL, time.Hour)
+	o.QueuedTTL = cmp.Or(o.QueuedTTL, 7*24*time.Hour)
 	o.Guard = cmp.Or(o.Guard, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
@@ -107,20 +109,20 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Store is a storage.Store over another one, and the mirror of the write path.
-// It is safe for concurrent use.
+// Store is a storage.Store in front of another one, and the mirror of the write path. It
+// is safe for concurrent use.
 //
-// Its Persist and EmptyFolder mark and publish what they change. A worker does
-// that itself, by Mark and Publish: give it the database behind.
+// Its Persist and EmptyFolder mark and publish what they change. A worker does that
+// itself with Mark and Publish, and writes to the database directly.
 type Store struct {
-	storage.Store // the database behind, for what is passed on
+	*database.Store // methods that only call the database
 
 	opts     Options
 	client   rueidis.Client
-	redis    *dependency.Part
-	database *dependency.Part
+	redis    *dependency.Backend
+	database *dependency.Backend
 	reads    *dependency.Class // of the database, by key
-	source   behind.Source
+	source   database.Source
 	lists    *dependency.Class // of the database
 	counts   *counts.Reader
 	windows  *windows.Reader
@@ -128,21 +130,19 @@ type Store struct {
 
 	closed atomic.Bool
 	close  func() error
-	halt   func() // ends what runs in the background
+	halt   func() // stops the background goroutines
 
 	epochs   *epochs.Keeper
-	opened   time.Time
-	unshown  *unshown
-	untold   atomic.Int64 // until when no worker is waited for, in nanoseconds since it was opened
+	pending  *pending.Writes
+	answers  *answers.Reader
 	listener atomic.Pointer[listener]
 }
 
 var _ storage.Store = (*Store)(nil)
 
-// Open connects to Redis. Errors: storage.ErrUnavailable where it cannot be
-// reached or refuses; storage.ErrInvalid for an option that cannot be used;
-// ErrStranger.
-// None holds the password. The database stays open after an error.
+// Open connects to Redis. Errors: storage.ErrUnavailable if it cannot be reached or
+// refuses the connection; storage.ErrInvalid for an invalid option; ErrForeignMirror. No
+// error contains the password. The database stays open after an error.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -154,41 +154,43 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 			Field: "url", Reason: "must be like redis://user:password@host:6379/0 (rediss:// for TLS)",
 		})
 	}
-	s := &Store{Store: o.Database, opts: o, opened: time.Now(), epochs: epochs.NewKeeper(o.Now), unshown: newUnshown(), counts: &counts.Reader{Cache: counts.NewCache(), Life: o.Life}}
-	s.redis = dependency.NewPart("Redis", o.RedisTimeout, o.RedisTimeout, o.Logger)
-	s.database = dependency.NewPart("the database", o.DatabaseTimeout, hastyTimeout, o.Logger)
+	s := &Store{opts: o, epochs: epochs.NewKeeper(o.Now), counts: &counts.Reader{Cache: counts.NewCache(), TTL: o.TTL}}
+	s.redis = dependency.NewBackend("Redis", o.RedisTimeout, o.RedisTimeout, o.Logger)
+	s.database = dependency.NewBackend("the database", o.DatabaseTimeout, failingTimeout, o.Logger)
 	s.reads = dependency.NewClass(s.database, o.MaxReads, 0)
-	s.source = behind.Source{DB: o.Database, Do: s.reads.Do}
+	s.source = database.Source{DB: o.Database, Do: s.reads.Do}
 	s.lists = dependency.NewClass(s.database, o.MaxLists, o.ListTimeout)
-	client.CacheSizeEachConn = localCache
+	s.Store = database.NewStore(o.Database, s.database, s.reads, s.lists)
+	client.CacheSizeEachConn = clientCacheSize
 	client.Dialer.Timeout = time.Second
-	client.Dialer.KeepAlive = time.Second // how often an idle connection is tried
+	client.Dialer.KeepAlive = time.Second // interval of keep-alive probes
 	client.ConnWriteTimeout = 2 * time.Second
 	client.ClientName = "ovation"
-	// The database answers what Redis did not. The client's own retries hand a
+	// The database answers instead of Redis. The client's own retries would pass a
 	// command to its pool while a lost connection is still writing it.
 	client.DisableRetry = true
-	client.ClusterOption.ShardsRefreshInterval = refreshTime
+	client.ClusterOption.ShardsRefreshInterval = topologyRefresh
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {
-		if keys == nil { // the connection is lost, or all keys are
-			s.counts.Cache.ForgetAll()
-			s.epochs.Suspect()
+		if keys == nil { // the connection was lost, or all keys were flushed
+			s.counts.Cache.InvalidateAll()
+			s.epochs.Recheck()
 			return
 		}
-		s.invalidated(keys)
+		s.onInvalidation(keys)
 	}
 	name := fmt.Sprintf("prefix %q (form %s) in Redis at %s", o.Prefix, keyspace.Form, strings.Join(client.InitAddress, ", "))
 	where := "open Redis at " + strings.Join(client.InitAddress, ", ")
-	if s.client, err = rueidis.NewClient(client); err != nil {
+	if s.client, err = connect(client); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", where, storage.ErrUnavailable, err)
 	}
 	s.scripts = scripts.NewRunner(s.client, s.redis.Call, s.redis.Err, o.Logger)
 	s.counts.Redis, s.counts.Database = s.scripts, s.source
-	s.windows = &windows.Reader{Redis: s.scripts, Database: s.source, Limit: o.Window, Life: o.Life, ShownLife: o.ShownLife, Guard: o.Guard}
+	s.windows = &windows.Reader{Redis: s.scripts, Database: s.source, Limit: o.Window, TTL: o.TTL, QueuedTTL: o.QueuedTTL, Guard: o.Guard}
 	s.epochs.Options = epochs.Options{
-		Database: o.Database, Redis: s.redis, Behind: s.database, Scripts: s.scripts, Name: name, Prefix: o.Prefix, Passive: o.Passive,
-		RedisTimeout: o.RedisTimeout, ShownLife: o.ShownLife, Logger: o.Logger, Back: s.back, Rewound: s.counts.Cache.Reset,
+		Database: o.Database, RedisBackend: s.redis, DatabaseBackend: s.database, Scripts: s.scripts, Name: name, Prefix: o.Prefix, Passive: o.Passive,
+		RedisTimeout: o.RedisTimeout, SentinelTTL: o.QueuedTTL, Logger: o.Logger, OnTrusted: s.onTrusted, OnRewind: s.onRewind,
 	}
+	s.assemble()
 	err = s.epochs.FirstPoll(ctx)
 	if err == nil && o.Passive {
 		err = s.epochs.Attach(ctx)
@@ -201,7 +203,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	background.Go(func() { s.epochs.Watch(running) })
-	background.Go(func() { s.reshow(running) })
+	background.Go(func() { s.pending.Run(running) })
 	s.halt = func() {
 		stop()
 		background.Wait()
@@ -217,7 +219,31 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the connections and the database behind.
+// connectTries is the number of attempts to connect to a server that does not respond
+// within the client's dial timeout. On a busy machine, a TLS handshake may take longer.
+const connectTries = 5
+
+func connect(o rueidis.ClientOption) (client rueidis.Client, err error) {
+	for range connectTries {
+		if client, err = rueidis.NewClient(o); !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return client, err //nolint:wrapcheck // Open names the server
+}
+
+// assemble creates the parts that depend on other parts of the store.
+func (s *Store) assemble() {
+	looks := dependency.NewClass(s.database, 2, 0) // separate slots: callers of AwaitWorker wait for these look-ups
+	s.pending = pending.New(pending.Options{
+		Epochs: s.epochs, Database: database.Source{DB: s.opts.Database, Do: looks.Do}, Apply: s.applyQueued,
+	})
+	s.answers = &answers.Reader{
+		Epochs: s.epochs, Counts: s.counts, Windows: s.windows, Pending: s.pending, Scripts: s.scripts, Source: s.source, DatabaseBackend: s.database,
+	}
+}
+
+// Close closes the connections and the database.
 func (s *Store) Close() error { return s.close() }
 
 var errClosed = fmt.Errorf("%w: the store is closed", storage.ErrUnavailable)

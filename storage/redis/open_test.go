@@ -3,15 +3,18 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"ovation/internal/testing/port"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
-	"ovation/storage/sqlite"
 )
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
@@ -48,6 +51,50 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A server that is slow to answer the first connection, as on a busy machine, is tried again.
+func TestOpenTriesASlowServerAgain(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	slow, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = slow.Close() })
+	var connections atomic.Int32
+	go func() {
+		for {
+			conn, err := slow.Accept()
+			if err != nil {
+				return
+			}
+			if connections.Add(1) == 1 { // never answered
+				t.Cleanup(func() { _ = conn.Close() })
+				continue
+			}
+			go relay(conn, server.port)
+		}
+	}()
+	s, err := Open(t.Context(), Options{URL: "redis://" + slow.Addr().String(), Database: openDatabase(t), Logger: quiet})
+	must(t, err)
+	must(t, s.Close())
+	if connections.Load() < 2 {
+		t.Errorf("%d connections: the first one was answered", connections.Load())
+	}
+}
+
+// relay connects conn with a server on this machine.
+func relay(conn net.Conn, port int) {
+	defer func() { _ = conn.Close() }()
+	to, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	go func() {
+		_, _ = io.Copy(to, conn)
+		_ = to.Close()
+	}()
+	_, _ = io.Copy(conn, to)
+}
+
 // What the user of Redis lacks is told at once, and the least privileges that
 // the documentation names are enough.
 func TestLeastPrivileges(t *testing.T) {
@@ -79,10 +126,10 @@ func TestLeastPrivileges(t *testing.T) {
 		}
 	}
 	s := open(t, Options{URL: allow(), Database: openDatabase(t)})
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
-	persist(t, s.opts.Database.(*sqlite.Store), s, react(alice, movie, storage.Like, 10))
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	persist(t, s.opts.Database.(*sqlitetest.Database), s, react(alice, movie, storage.Like, 10))
 	wantLikes(t, "with the least privileges", live(t, s), 1, true)
-	_, err = s.Compare(t.Context(), false, func(stale Stale) error { return fmt.Errorf("%v", stale) })
+	_, err = s.Compare(t.Context(), false, func(stale Mismatch) error { return fmt.Errorf("%v", stale) })
 	must(t, err)
 }
 
@@ -115,7 +162,7 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
 	must(t, server.command("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction").Error())
 	dislike := react(alice, movie, storage.Dislike, 20)
-	if err := s.Show(t.Context(), []storage.Action{dislike}, storage.Queued); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
+	if err := s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("show: %v", err)
 	}
 	if _, err := db.Persist(t.Context(), message(dislike), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
@@ -129,7 +176,7 @@ func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	}
 	must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
 	eventually(t, "it can be written again", func() bool {
-		return s.Show(t.Context(), []storage.Action{dislike}, storage.Queued) == nil
+		return s.Apply(t.Context(), []storage.Action{dislike}, storage.Queued, nil) == nil
 	})
 	persist(t, db, s, dislike)
 	if got := see(t, s, alice, movie); got.LikeCount != 0 || got.DislikeCount != 1 {

@@ -8,40 +8,41 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"ovation/storage"
+	"ovation/storage/redis/internal/dependency"
 	"ovation/storage/redis/internal/epochs"
 	"ovation/storage/redis/internal/scripts"
 )
 
-// publishTime bounds the tries to publish what is committed already.
-const publishTime = 2 * time.Second
+// publishTimeout bounds the attempts to publish counts that are already committed.
+const publishTimeout = 2 * time.Second
 
-// Persist makes actions durable in the database behind. No queue has them, so
-// that nobody would do again what is left undone: before the commit it makes
-// Redis forget what changes, after it publishes the counts.
+// Persist makes actions durable in the database. They are in no queue, so nothing would
+// redo a missed update of Redis: what changes is invalidated before the commit, and the
+// counts are published after it.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
-	outcome, err := s.Store.Persist(ctx, messages, s.forgetFirst(mark))
+	outcome, err := s.Store.Persist(ctx, messages, s.invalidateFirst(mark))
 	if err == nil {
-		s.tell(ctx, outcome)
+		s.publishCommitted(ctx, outcome)
 	}
 	return outcome, err
 }
 
-// EmptyFolder moves or uncollects items in the database behind, as Persist
-// changes states.
+// EmptyFolder moves or uncollects items in the database. It updates Redis as Persist
+// does.
 func (s *Store) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
-	n, outcome, err := s.Store.EmptyFolder(ctx, key, moveTo, at, limit, s.forgetFirst(mark))
+	n, outcome, err := s.Store.EmptyFolder(ctx, key, moveTo, at, limit, s.invalidateFirst(mark))
 	if err == nil {
-		s.tell(ctx, outcome)
+		s.publishCommitted(ctx, outcome)
 	}
 	return n, outcome, err
 }
 
-// forgetFirst returns a mark that makes Redis forget what changes, after the
-// mark of the caller, which may refuse it. Counts are published within the
-// guard or end with it.
-func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
+// invalidateFirst returns a mark that invalidates what changes in Redis, after calling
+// the caller's mark, which may fail. Counts are published before the guard expires, or
+// expire with it.
+func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		if mark != nil {
 			if err := mark(ctx, outcome); err != nil {
@@ -51,46 +52,47 @@ func (s *Store) forgetFirst(mark storage.Mark) storage.Mark {
 		if outcome.Epoch == 0 {
 			return nil
 		}
-		at, err := s.epochs.Ours(ctx, outcome.Epoch)
+		at, err := s.epochs.ForWriting(ctx, outcome.Epoch)
 		if err != nil {
-			return s.epochs.Note(err)
+			return s.epochs.RecordMark(err)
 		}
 		fences, guard := make([]scripts.Call, len(outcome.Counts)), []string{scripts.Text(s.opts.Guard.Milliseconds())}
 		for i := range outcome.Counts {
 			c := &outcome.Counts[i]
 			fences[i] = scripts.Fence.On(at.Keys.Counts(c.Subject), guard, scripts.Text(c.Version))
 		}
-		return s.epochs.Note(s.forgetApplied(ctx, at, outcome.Applied, fences))
+		return s.epochs.RecordMark(s.invalidateApplied(ctx, at, outcome.Applied, fences))
 	}
 }
 
-// forgetApplied makes it unknown what the counts include of what a transaction
-// changes, and runs the other scripts along.
-func (s *Store) forgetApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
-	g := s.windows.Forgetting(at.Keys)
+// invalidateApplied invalidates the entries that a transaction changes, so that it is
+// unknown what the counts include of them. It runs the other scripts along with that.
+func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
+	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {
 		c := &applied[i]
 		g.Add(c.User, c.Subject, c.Kind, "q")
 	}
 	g.Calls = append(g.Calls, more...)
-	return g.Run(ctx, "forget what changes")
+	return g.Run(ctx, "invalidate changed entries")
 }
 
-// tell publishes what was committed. It is durable already, so that this fails
-// nobody: what is not published ends with the guard.
-func (s *Store) tell(ctx context.Context, outcome storage.Outcome) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTime)
+// publishCommitted publishes committed counts. As they are durable, a failure is only
+// logged: nodes may show the old counts until these expire with the guard.
+func (s *Store) publishCommitted(ctx context.Context, outcome storage.Outcome) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		return struct{}{}, s.Publish(ctx, outcome)
-	}, backoff.WithMaxElapsedTime(publishTime))
+	}, backoff.WithMaxElapsedTime(publishTimeout))
 	if err != nil {
-		s.opts.Logger.Debug("counts not published; they show in a moment", "subjects", len(outcome.Counts), "error", err)
+		s.opts.Logger.Warn("counts not published; nodes may show outdated counts until they expire",
+			"within_ms", s.opts.Guard.Milliseconds(), "subjects", len(outcome.Counts), "error", err)
 	}
 }
 
-// Verify recounts the database behind. What a repair has changed is then
-// changed in Redis.
+// Verify recounts the database. The counts and entries that a repair has changed are then
+// updated in Redis.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	var subjects []storage.Subject
 	var owners []storage.User
@@ -104,45 +106,47 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		}
 		return report(d)
 	})
-	at := s.epochs.Present()
+	at := s.epochs.Active()
 	if err != nil || !repair || at == nil {
 		return n, err
 	}
 	for from := 0; from < len(subjects); from += scripts.Pipeline {
 		if err := s.publishStored(ctx, at, subjects[from:min(from+scripts.Pipeline, len(subjects))]); err != nil {
-			return n, fmt.Errorf("show what was repaired: %w", err)
+			return n, fmt.Errorf("update Redis after the repair: %w", err)
 		}
 	}
 	for _, owner := range owners {
-		if err := s.forgetItems(ctx, at, storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}); err != nil {
-			return n, fmt.Errorf("show what was repaired: %w", err)
+		if err := s.invalidateItems(ctx, at, storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}); err != nil {
+			return n, fmt.Errorf("update Redis after the repair: %w", err)
 		}
 	}
 	return n, nil
 }
 
-// publishStored publishes the counts that the database has.
+// publishStored publishes the counts as the database has them.
 func (s *Store) publishStored(ctx context.Context, at *epochs.Epoch, subjects []storage.Subject) error {
 	counts := make([]storage.SubjectCounts, len(subjects))
 	for i := range subjects {
 		counts[i].Subject = subjects[i]
 	}
-	counts, err := s.counts.StoredAgain(ctx, counts)
+	counts, err := s.counts.Reload(ctx, counts)
 	if err != nil {
 		return err
 	}
 	return s.Publish(ctx, storage.Outcome{Counts: counts, Epoch: at.Number})
 }
 
-// forgetItems drops the entries of all that lies in a folder.
-func (s *Store) forgetItems(ctx context.Context, at *epochs.Epoch, folder storage.FolderKey) error {
+// invalidateItems removes the entries of all items of a folder.
+func (s *Store) invalidateItems(ctx context.Context, at *epochs.Epoch, folder storage.FolderKey) error {
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: scripts.Pipeline}}
 	for {
-		lists, err := pass(ctx, s.reads, "list items", s.Store.Items, []storage.ItemsQuery{query}) // a part of writing
+		lists, err := dependency.Query(ctx, s.reads, "list items", func(ctx context.Context) ([]storage.ListPage[storage.Collected], error) {
+			return s.opts.Database.Items(ctx, []storage.ItemsQuery{query}) // counts as a write, not as a list
+		})
 		if err != nil {
 			return err
 		}
-		g := s.windows.Forgetting(at.Keys)
+		g := s.windows.InvalidationGroup(at.Keys)
 		for _, c := range lists[0].Entries {
 			g.Add(c.User, c.Subject, storage.KindCollection, "-")
 			query.After = storage.Position{Version: c.Version, Biz: c.Subject.Biz, ID: c.Subject.BizID}
@@ -150,7 +154,7 @@ func (s *Store) forgetItems(ctx context.Context, at *epochs.Epoch, folder storag
 		if len(g.Calls) == 0 {
 			return nil
 		}
-		if err := g.Run(ctx, "forget items"); err != nil {
+		if err := g.Run(ctx, "invalidate items"); err != nil {
 			return err
 		}
 	}

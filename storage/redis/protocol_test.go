@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ovation/storage"
 	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
 )
@@ -28,7 +31,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	if _, where := look(t, one, alice, movie); where != storage.Persisted {
 		t.Errorf("nothing yet is %q", where)
 	}
-	must(t, one.Show(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}, storage.Queued))
+	must(t, one.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "weird folder, 100%:\n", 11)}, storage.Queued, nil))
 	wantLikes(t, "shown", see(t, other, alice, movie), 1, true)
 	wantLikes(t, "shown, to another", see(t, other, bob, movie), 0, false)
 	if got := see(t, other, alice, movie); got.CollectCount != 1 || got.Collected.FolderID != "weird folder, 100%:\n" {
@@ -38,7 +41,7 @@ func TestOwnActionIsSeenBeforeAndAfterItIsPersisted(t *testing.T) {
 	if states.Reaction.Version() != 10 || where != storage.Queued {
 		t.Errorf("the shown action has version %d and is %q", states.Reaction.Version(), where)
 	}
-	must(t, other.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}, storage.Queued))
+	must(t, other.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 9)}, storage.Queued, nil))
 	wantLikes(t, "after an older word", see(t, other, alice, movie), 1, true)
 
 	persist(t, db, one, like)
@@ -64,7 +67,7 @@ func TestStaleFillIsDropped(t *testing.T) {
 	for _, tooMuch := range []bool{false, true} {
 		t.Run(fmt.Sprintf("too much %v", tooMuch), func(t *testing.T) {
 			server := startServer(t)
-			db := &hooked{Store: openDatabase(t)}
+			db := &hooked{Database: openDatabase(t)}
 			s := open(t, Options{URL: server.url(), Database: db, Window: 1})
 			if tooMuch {
 				persist(t, db, s, react(alice, video("a"), storage.Like, 1), react(alice, video("b"), storage.Like, 1))
@@ -74,7 +77,7 @@ func TestStaleFillIsDropped(t *testing.T) {
 			// persisted.
 			hook := func() {
 				db.windows, db.states = nil, nil
-				must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+				must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 				persist(t, db, s, react(alice, movie, storage.Like, 10))
 			}
 			db.windows = hook
@@ -111,7 +114,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
 		defer cancel() // the commit fails after what changes was forgotten
-		return s.forgetFirst(nil)(ctx, o)
+		return s.invalidateFirst(nil)(ctx, o)
 	})
 	if err == nil {
 		t.Fatal("it was committed")
@@ -132,7 +135,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	wantLikes(t, "at first", see(t, other, alice, movie), 1, false)
 	persistUntold := func(a storage.Action) {
 		_, err := db.Persist(t.Context(), message(a), func(ctx context.Context, o storage.Outcome) error {
-			if err := s.forgetFirst(nil)(ctx, o); err != nil {
+			if err := s.invalidateFirst(nil)(ctx, o); err != nil {
 				return err
 			}
 			see(t, other, alice, movie) //nolint:contextcheck // a reader who fills what is old
@@ -142,7 +145,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	}
 	persistUntold(react(alice, movie, storage.Like, 20))
 	wantLikes(t, "to the one who did it", see(t, other, alice, movie), 2, true)
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted))
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Persisted, nil))
 	wantLikes(t, "corrected", see(t, other, alice, movie), 2, true)
 	if _, where := look(t, other, alice, movie); where != storage.Persisted {
 		t.Errorf("it is %q", where)
@@ -156,7 +159,7 @@ func TestForgetKeepsWhatIsQueued(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	like := react(alice, movie, storage.Like, 10)
 	see(t, s, alice, movie)
-	must(t, s.Show(t.Context(), []storage.Action{like}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
 	_, err := db.Persist(t.Context(), message(like), func(ctx context.Context, o storage.Outcome) error {
 		must(t, s.Mark(ctx, o))
 		return errCrash
@@ -165,7 +168,7 @@ func TestForgetKeepsWhatIsQueued(t *testing.T) {
 		t.Fatal("committed")
 	}
 	// Meanwhile another's like takes the version that was marked.
-	must(t, s.Forget(t.Context(), []storage.Action{like}))
+	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
 	if _, where := look(t, s, alice, movie); where != storage.Queued {
@@ -186,7 +189,7 @@ func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	like := react(alice, movie, storage.Like, 10)
 	_, err := db.Persist(t.Context(), message(like), s.Mark)
 	must(t, err)
-	must(t, s.Forget(t.Context(), []storage.Action{like}))
+	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
 	wantLikes(t, "from the database", see(t, s, alice, movie), 1, true)
 	inRedis, err := countsInRedis(t.Context(), s, movie)
 	if err != nil || inRedis.LikeCount != 1 {
@@ -196,6 +199,7 @@ func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 }
 
 func TestCountsNeverGoBack(t *testing.T) {
+	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Prefix: "back"})
 	const last = 300
@@ -245,7 +249,7 @@ func TestShownOutlivesAReload(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
-	must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
 	key := s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	server.command("HDEL", key, "~b")
 	for range 2 {
@@ -273,7 +277,7 @@ func TestMarkedOutlivesAReload(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)
 	like := react(alice, movie, storage.Like, 10)
-	must(t, s.Show(t.Context(), []storage.Action{like}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{like}, storage.Queued, nil))
 	dies := errors.New("it dies")
 	_, err := db.Persist(t.Context(), message(like), func(ctx context.Context, outcome storage.Outcome) error {
 		must(t, s.Mark(ctx, outcome))
@@ -335,7 +339,7 @@ func TestEveryKeyHasAnAge(t *testing.T) {
 			see(t, s, u, movie)
 		}
 		if i%3 == 0 {
-			must(t, s.Show(t.Context(), []storage.Action{react(u, movie, storage.Like, i+1)}, storage.Queued))
+			must(t, s.Apply(t.Context(), []storage.Action{react(u, movie, storage.Like, i+1)}, storage.Queued, nil))
 		}
 		if i%4 != 0 {
 			persist(t, db, s, react(u, movie, storage.Like, i+1))
@@ -365,11 +369,57 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	for i := range int64(5) {
 		must(t, server.command("SCRIPT", "FLUSH").Error())
-		must(t, s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}, storage.Queued))
+		must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Reaction(i%2+1), i+1), react(bob, movie, storage.Like, i+1)}, storage.Queued, nil))
 		if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Version != i+1 {
 			t.Errorf("after flush %d: %+v", i, got)
 		}
 	}
+}
+
+// Who misses counts does not take those that somebody else began to read before this
+// node showed newer ones.
+func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	slow := &hooked{Database: db, counts: func() {
+		first.Do(func() {
+			close(asked)
+			<-goOn
+		})
+	}}
+	reader, worker := open(t, Options{URL: server.url(), Database: slow}), open(t, Options{URL: server.url(), Database: db})
+	persist(t, db, worker, react(bob, movie, storage.Like, 1))
+	server.command("DEL", worker.countsKey(movie))
+	ask := func() (storage.Interactive, error) {
+		got, err := reader.Interactives(t.Context(), storage.User{Tenant: movie.Tenant}, []storage.Subject{movie}, 0)
+		if err != nil {
+			return storage.Interactive{}, err
+		}
+		return got[0], nil
+	}
+	var readers errgroup.Group
+	readers.Go(func() error { _, err := ask(); return err })
+	<-asked
+	persist(t, db, worker, react(alice, movie, storage.Like, 2))
+	cached := func() counts.Result {
+		out, err := reader.counts.Cached(t.Context(), reader.epochs.Current().Keys, []storage.Subject{movie})
+		must(t, err)
+		return out[0]
+	}
+	eventually(t, "the node shows both likes", func() bool { return cached().LikeCount == 2 })
+	before := cached().Version
+	server.command("DEL", worker.countsKey(movie))
+	eventually(t, "the client has heard of it", func() bool { return !cached().Known })
+	readers.Go(func() error {
+		if got, err := ask(); err != nil || got.Version < before {
+			return fmt.Errorf("%+v after version %d: %w", got, before, err)
+		}
+		return nil
+	})
+	time.Sleep(50 * time.Millisecond) // it waits for the first by now
+	close(goOn)
+	must(t, readers.Wait())
 }
 
 // What Redis loses comes from the database, and not from what a node happens to

@@ -12,32 +12,32 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// Publish makes counts visible to everyone in the epoch of the transaction,
-// where they are newer than what is. Counts that were committed a while ago are
-// read again: they may no longer be the latest, and what tells so have ended.
-// Where the commit may have outlasted the guard, it is first made unknown what
-// they include: somebody may have filled a window from before it.
-// Errors: storage.ErrUnavailable, the context's.
+// Publish makes counts visible to everyone in the epoch of the transaction, unless newer
+// ones are already there. Counts that were committed some time ago are read again: they
+// may no longer be the latest, and the key that would tell so may have expired. If the
+// commit may have outlasted the guard, the entries are invalidated first, since another
+// process may have filled a window with the states before it. Errors:
+// storage.ErrUnavailable, the context's.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
 		return nil
 	}
-	at, err := s.epochs.Ours(ctx, outcome.Epoch)
+	at, err := s.epochs.ForWriting(ctx, outcome.Epoch)
 	if err != nil {
-		return s.unpublished(ctx, at, err)
+		return s.publishError(ctx, at, err)
 	}
 	latest := outcome.Counts
 	late := time.Duration(0)
 	if !outcome.At.IsZero() {
 		late = time.Since(outcome.At)
 	}
-	if late > max(counts.FreshTime, s.opts.Guard-mirror.MarkTime) {
-		if err := s.forgetApplied(ctx, at, outcome.Applied, nil); err != nil {
-			return s.unpublished(ctx, at, err)
+	if late > max(counts.MaxWriteDelay, s.opts.Guard-mirror.MarkTime) {
+		if err := s.invalidateApplied(ctx, at, outcome.Applied, nil); err != nil {
+			return s.publishError(ctx, at, err)
 		}
 	}
-	if late > counts.FreshTime {
-		if latest, err = s.counts.StoredAgain(ctx, latest); err != nil {
+	if late > counts.MaxWriteDelay {
+		if latest, err = s.counts.Reload(ctx, latest); err != nil {
 			return err
 		}
 	}
@@ -46,24 +46,24 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 		calls[i] = s.counts.Write(at.Keys, latest[i].Subject, latest[i].Counts)
 	}
 	if err := s.scripts.RunAll(ctx, "publish counts", calls, nil); err != nil {
-		return s.unpublished(ctx, at, err)
+		return s.publishError(ctx, at, err)
 	}
 	for i := range latest {
 		if latest[i].Version > 0 {
-			s.counts.Cache.Seen(latest[i].Subject, latest[i].Counts)
+			s.counts.Cache.Observe(at.Keys, latest[i].Subject, latest[i].Counts)
 		}
 	}
 	return nil
 }
 
-// unpublished returns why counts could not be published, nil once the epoch is
-// over: nobody reads them any more. A worker that only publishes closes it as
-// one that marks.
-func (s *Store) unpublished(ctx context.Context, at *epochs.Epoch, err error) error {
-	if err = s.epochs.Note(err); !errors.Is(err, storage.ErrUnavailable) { // the caller went away
+// publishError returns why counts could not be published. It returns nil if the epoch is
+// over, as its counts are no longer read. Failures close the epoch as those of marks do,
+// for the sake of workers that only publish.
+func (s *Store) publishError(ctx context.Context, at *epochs.Epoch, err error) error {
+	if err = s.epochs.RecordMark(err); !errors.Is(err, storage.ErrUnavailable) { // the caller has cancelled
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), epochs.PollLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), epochs.PollTimeout)
 	defer cancel()
 	now, asked := s.opts.Database.Epoch(ctx)
 	if asked == nil && (!now.Open || now.Number != at.Number) {

@@ -34,7 +34,7 @@ func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 		}
 	}
 	first, second := read(alice, movie, 1), read(alice, movie, 2)
-	must(t, one.Show(t.Context(), []storage.Action{first, react(alice, movie, storage.Like, 10)}, storage.Queued))
+	must(t, one.Apply(t.Context(), []storage.Action{first, react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	wants("queued", other, 0)
 	persist(t, db, one, first)
 	_, err := one.Persist(t.Context(), message(second), nil)

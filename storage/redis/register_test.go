@@ -69,21 +69,21 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 	m.want = m.want.Join(storage.RegisterOf(&a))
 	switch way {
 	case "show":
-		must(m, m.s.Show(ctx, actions, storage.Queued))
+		must(m, m.s.Apply(ctx, actions, storage.Queued, nil))
 		if rapid.Bool().Draw(t, "again") {
-			must(m, m.s.Show(ctx, actions, storage.Queued))
+			must(m, m.s.Apply(ctx, actions, storage.Queued, nil))
 		}
 	case "persist":
 		persist(m, m.db, m.s, a)
 	case "persist directly":
 		_, err := m.s.Persist(ctx, message(a), nil)
 		must(m, err)
-		must(m, m.s.Show(ctx, actions, storage.Persisted))
+		must(m, m.s.Apply(ctx, actions, storage.Persisted, nil))
 	case "lay over":
-		m.s.unshown.add(actions, 0)
+		m.s.pending.Add(actions, 0)
 	}
 	if rapid.IntRange(0, 4).Draw(t, "forget") == 0 {
-		must(m, m.s.Forget(ctx, actions))
+		must(m, m.s.Invalidate(ctx, actions))
 	}
 	if states, _ := look(m, m.s, m.viewer, movie); states.Reaction != m.want {
 		t.Fatalf("after %s of %+v it is %+v, want %+v", way, a, states.Reaction, m.want)
@@ -106,29 +106,29 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, db := startServer(t), &hooked{Store: openDatabase(t)}
+			server, db := startServer(t), &hooked{Database: openDatabase(t)}
 			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 			look(t, s, alice, movie) // so that Redis holds what follows
-			persist(t, db.Store, s, react(alice, movie, storage.Dislike, 10))
+			persist(t, db.Database, s, react(alice, movie, storage.Dislike, 10))
 			if got := see(t, s, alice, movie); got.Liked == nil {
 				t.Fatalf("before: %+v", got)
 			}
 			fails(server, db)
 			eventually(t, "the state is not known", func() bool {
-				_, where, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, window.KindSet)
+				_, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, window.KindSet)
 				return where == "" && (err == nil || errors.Is(err, storage.ErrUnavailable))
 			})
 			unlike := clearIf(alice, movie, storage.Like, 20)
-			_ = s.Show(t.Context(), []storage.Action{unlike}, storage.Queued)
+			_ = s.Apply(t.Context(), []storage.Action{unlike}, storage.Queued, nil)
 			if got := see(t, s, alice, movie); got.Liked == nil || got.Liked.Reaction != storage.Dislike || got.Liked.Version != 10 || got.DislikeCount != 1 {
 				t.Errorf("after the unlike: %+v of %+v", got.Liked, got)
 			}
 			undislike := clearIf(alice, movie, storage.Dislike, 30)
-			_ = s.Show(t.Context(), []storage.Action{undislike}, storage.Queued)
+			_ = s.Apply(t.Context(), []storage.Action{undislike}, storage.Queued, nil)
 			if got := see(t, s, alice, movie); got.Liked != nil {
 				t.Errorf("after the undislike: %+v", got.Liked)
 			}
-			_ = s.Drop(t.Context(), []storage.Action{undislike}) // it could not be persisted
+			_ = s.Revert(t.Context(), []storage.Action{undislike}) // it could not be persisted
 		})
 	}
 }
@@ -148,8 +148,8 @@ func TestClearOfWhatTheWindowLacks(t *testing.T) {
 		clears, leaves storage.Reaction
 		version        int64
 	}{{storage.Like, storage.Dislike, 20}, {storage.Dislike, storage.NoReaction, 30}} {
-		must(t, s.Show(t.Context(), []storage.Action{clearIf(alice, movie, c.clears, c.version)}, storage.Queued))
-		states, _, err := s.Look(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
+		must(t, s.Apply(t.Context(), []storage.Action{clearIf(alice, movie, c.clears, c.version)}, storage.Queued, nil))
+		states, _, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
 		must(t, err)
 		if got := states[0].Reaction; got.Value != c.leaves || got.Version() != c.version {
 			t.Errorf("a clear of %d leaves %+v", c.clears, got)
@@ -166,11 +166,11 @@ func TestDroppedClearIsTakenBack(t *testing.T) {
 	s := open(t, Options{URL: startServer(t).url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Dislike, 10))
 	undislike, unlike := clearIf(alice, movie, storage.Dislike, 20), clearIf(alice, movie, storage.Like, 30)
-	must(t, s.Show(t.Context(), []storage.Action{undislike, unlike}, storage.Queued))
+	must(t, s.Apply(t.Context(), []storage.Action{undislike, unlike}, storage.Queued, nil))
 	if states, _ := look(t, s, alice, movie); states.Liked != nil || states.Reaction.Version() != 30 {
 		t.Fatalf("before: %+v", states)
 	}
-	must(t, s.Drop(t.Context(), []storage.Action{undislike}))
+	must(t, s.Revert(t.Context(), []storage.Action{undislike}))
 	if states, _ := look(t, s, alice, movie); states.Liked == nil || states.Liked.Reaction != storage.Dislike {
 		t.Errorf("after: %+v", states)
 	}

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/scripts"
 	"ovation/storage/redis/internal/window"
-	"ovation/storage/sqlite"
 )
 
 var (
@@ -31,6 +31,14 @@ func react(u storage.User, s storage.Subject, r storage.Reaction, version int64)
 
 func collect(u storage.User, s storage.Subject, folder string, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder, Version: version}
+}
+
+func follow(u storage.User, s storage.Subject, version int64) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Following: true, Version: version}
+}
+
+func unfollow(u storage.User, s storage.Subject, version int64) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Version: version}
 }
 
 // read is as a recorder makes one, now.
@@ -99,7 +107,7 @@ func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Re
 // look is what a recorder learns.
 func look(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()
-	got, where, err := s.Look(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
+	got, where, err := s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)
 	must(tb, err)
 	return got[0], where
 }
@@ -114,8 +122,9 @@ func wantLikes(tb testing.TB, what string, got storage.Interactive, likes int64,
 // hooked is a database that does something in the middle of its reads, after
 // it has read.
 type hooked struct {
-	*sqlite.Store
+	*sqlitetest.Database
 
+	counts  func()
 	windows func()
 	states  func()
 	reads   atomic.Int64
@@ -128,7 +137,7 @@ func (h *hooked) Epoch(ctx context.Context) (mirror.Epoch, error) {
 			return mirror.Epoch{}, err
 		}
 	}
-	return h.Store.Epoch(ctx)
+	return h.Database.Epoch(ctx)
 }
 
 func (h *hooked) trouble(ctx context.Context) error {
@@ -143,14 +152,18 @@ func (h *hooked) Interactives(ctx context.Context, viewer storage.User, subjects
 	if err := h.trouble(ctx); err != nil {
 		return nil, err
 	}
-	return h.Store.Interactives(ctx, viewer, subjects, kinds)
+	out, err := h.Database.Interactives(ctx, viewer, subjects, kinds)
+	if h.counts != nil {
+		h.counts()
+	}
+	return out, err
 }
 
 func (h *hooked) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	if err := h.trouble(ctx); err != nil {
 		return nil, err
 	}
-	out, err := h.Store.States(ctx, keys, kinds)
+	out, err := h.Database.States(ctx, keys, kinds)
 	if h.states != nil {
 		h.states()
 	}
@@ -161,7 +174,7 @@ func (h *hooked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int
 	if err := h.trouble(ctx); err != nil {
 		return nil, err
 	}
-	out, err := h.Store.Windows(ctx, keys, limit)
+	out, err := h.Database.Windows(ctx, keys, limit)
 	if h.windows != nil {
 		h.windows()
 	}
@@ -169,7 +182,7 @@ func (h *hooked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int
 }
 
 // openAgain opens the database once more, for a second node.
-func openAgain(tb testing.TB, db *sqlite.Store) *sqlite.Store {
+func openAgain(tb testing.TB, db *sqlitetest.Database) *sqlitetest.Database {
 	tb.Helper()
-	return openDatabaseAt(tb, databasePath(tb, db))
+	return sqlitetest.OpenDatabaseAt(tb, db.Path)
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -22,9 +21,9 @@ import (
 	"go.uber.org/goleak"
 
 	"ovation/internal/testing/port"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
-	"ovation/storage/sqlite"
 )
 
 func TestMain(m *testing.M) {
@@ -156,33 +155,10 @@ func eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// openDatabase opens an empty SQLite database.
-func openDatabase(tb testing.TB) *sqlite.Store {
+// openDatabase opens an empty database.
+func openDatabase(tb testing.TB) *sqlitetest.Database {
 	tb.Helper()
-	return openDatabaseAt(tb, filepath.Join(tb.TempDir(), "ovation.db"))
-}
-
-// paths are the files of the databases that are open.
-var paths sync.Map
-
-func databasePath(tb testing.TB, db *sqlite.Store) string {
-	tb.Helper()
-	path, ok := paths.Load(db)
-	if !ok {
-		tb.Fatal("a database that no test has opened")
-	}
-	return path.(string)
-}
-
-func openDatabaseAt(tb testing.TB, path string) *sqlite.Store {
-	tb.Helper()
-	db, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	paths.Store(db, path)
-	tb.Cleanup(func() { paths.Delete(db); _ = db.Close() })
-	return db
+	return sqlitetest.OpenDatabase(tb)
 }
 
 var prefixes atomic.Int64

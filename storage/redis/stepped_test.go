@@ -5,16 +5,17 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/counts"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
-	"ovation/storage/sqlite"
 )
 
 // actor does something step by step: it stops before every call of Redis or of
@@ -40,7 +41,7 @@ func step(ctx context.Context) {
 
 // steppedDatabase stops around every read.
 type steppedDatabase struct {
-	*sqlite.Store
+	*sqlitetest.Database
 
 	tooMuch bool // in every window
 }
@@ -50,13 +51,13 @@ func (d steppedDatabase) Interactives(
 ) ([]storage.Interactive, error) {
 	step(ctx)
 	defer step(ctx)
-	return d.Store.Interactives(ctx, viewer, subjects, kinds)
+	return d.Database.Interactives(ctx, viewer, subjects, kinds)
 }
 
 func (d steppedDatabase) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	step(ctx)
 	defer step(ctx)
-	return d.Store.States(ctx, keys, kinds)
+	return d.Database.States(ctx, keys, kinds)
 }
 
 func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
@@ -65,7 +66,7 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, l
 	if d.tooMuch {
 		return make([]mirror.Window, len(keys)), nil
 	}
-	return d.Store.Windows(ctx, keys, limit)
+	return d.Database.Windows(ctx, keys, limit)
 }
 
 // localCaches are the client-side caches of some nodes, and what is near. Each
@@ -101,7 +102,7 @@ func (c *localCaches) hear(node int) {
 	for key := range c.stale[node] {
 		delete(c.of[node], key)
 		if subject, ok := keyspace.SubjectOf(prefixOf(key), key); ok {
-			c.near[node].Forget([]storage.Subject{subject})
+			c.near[node].Invalidate([]storage.Subject{subject})
 		}
 	}
 	clear(c.stale[node])
@@ -117,7 +118,7 @@ func prefixOf(key string) string {
 func (c *localCaches) lose(node int) {
 	clear(c.of[node])
 	clear(c.stale[node])
-	c.near[node].ForgetAll()
+	c.near[node].InvalidateAll()
 }
 
 // steppedClient stops before every command, each of a pipeline too, and reads
@@ -127,11 +128,21 @@ type steppedClient struct {
 
 	caches *localCaches
 	node   int
+	late   *bool // fields are read last, as on a cluster they may be
 }
 
 func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
 	out := make([]rueidis.RedisResult, len(commands))
-	for i, command := range commands {
+	order := make([]int, len(commands))
+	for i := range order {
+		order[i] = i
+	}
+	if *c.late {
+		last := func(i int) int { return slices.Index([]string{"HGET"}, commands[i].Commands()[0]) }
+		slices.SortStableFunc(order, func(a, b int) int { return last(a) - last(b) })
+	}
+	for _, i := range order {
+		command := commands[i]
 		step(ctx)
 		words := append([]string(nil), command.Commands()...) // the client takes the command away
 		out[i] = c.Do(ctx, command)
@@ -147,10 +158,10 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 // repliesOf are the replies of each key, where it is this script that was run.
 func repliesOf(words []string, s *scripts.Script, out rueidis.RedisResult) []rueidis.RedisMessage {
 	switch words[1] {
-	case s.One.SHA, s.One.Text:
+	case s.Single.SHA, s.Single.Text:
 		reply, _ := out.ToMessage()
 		return []rueidis.RedisMessage{reply}
-	case s.Many.SHA, s.Many.Text:
+	case s.Batch.SHA, s.Batch.Text:
 		replies, _ := out.ToArray()
 		return replies
 	}

@@ -1,17 +1,10 @@
 package redis
 
 import (
-	"context"
-	"crypto/rand"
-	"database/sql"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
+	"ovation/internal/testing/postgrestest"
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/postgres"
 	"ovation/storage/storagetest"
@@ -21,24 +14,25 @@ import (
 var _ worker.Mirror = (*Store)(nil)
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
-	runSuite(t, server.url())
+	runSuite(t, server.url(), storagetest.RunStates)
 }
 
 func TestStoreOverPostgres(t *testing.T) {
-	const variable = "OVATION_POSTGRES_URL"
-	at := os.Getenv(variable)
-	switch {
-	case at == "" && os.Getenv("CI") != "":
-		t.Fatal(variable + " is not set: run make test")
-	case at == "":
-		t.Skip(variable + " is not set: run make test")
-	}
+	t.Parallel()
+	storeOverPostgres(t, storagetest.RunStates)
+}
+
+// suite is a function of package storagetest.
+type suite func(*testing.T, func(*testing.T) storagetest.Database)
+
+func storeOverPostgres(t *testing.T, run suite) {
+	t.Helper()
 	server := startServer(t)
-	storagetest.Run(t, func(t *testing.T) storagetest.Database {
+	run(t, func(t *testing.T) storagetest.Database {
 		t.Helper()
-		schema, prefix := schemaOf(t, at), prefix()
-		must(t, postgres.Migrate(t.Context(), schema))
+		schema, prefix := postgrestest.Schema(t), prefix()
 		return storagetest.Database{
 			Open: func(t *testing.T) storage.Store {
 				t.Helper()
@@ -48,58 +42,26 @@ func TestStoreOverPostgres(t *testing.T) {
 			},
 			Edit: func(t *testing.T, statement string) {
 				t.Helper()
-				edit(t, schema, statement)
+				postgrestest.Exec(t, schema, statement)
 			},
 		}
 	})
 }
 
-// schemaOf makes a schema of the test's own and returns the URL of it.
-func schemaOf(t *testing.T, at string) string {
+// runSuite runs a suite over SQLite behind Redis.
+func runSuite(t *testing.T, url string, run suite) {
 	t.Helper()
-	schema := "test_" + strings.ToLower(rand.Text())
-	edit(t, at, "CREATE SCHEMA "+schema)
-	t.Cleanup(func() { edit(t, at, "DROP SCHEMA "+schema+" CASCADE") })
-	u, err := url.Parse(at)
-	must(t, err)
-	query := u.Query()
-	query.Set("search_path", schema)
-	u.RawQuery = query.Encode()
-	return u.String()
-}
-
-// edit runs a statement on a connection of its own.
-func edit(t *testing.T, at, statement string) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // it is done when cleanup runs
-	c, err := pgx.Connect(ctx, at)
-	must(t, err)
-	defer c.Close(ctx)
-	_, err = c.Exec(ctx, statement)
-	must(t, err)
-}
-
-// runSuite runs the suite of package storage over SQLite behind Redis.
-func runSuite(t *testing.T, url string) {
-	t.Helper()
-	storagetest.Run(t, func(t *testing.T) storagetest.Database {
+	run(t, func(t *testing.T) storagetest.Database {
 		t.Helper()
-		path, prefix := filepath.Join(t.TempDir(), "ovation.db"), prefix()
+		path, prefix := sqlitetest.NewFile(t), prefix()
 		return storagetest.Database{
 			Open: func(t *testing.T) storage.Store {
 				t.Helper()
-				return open(t, Options{URL: url, Database: openDatabaseAt(t, path), Prefix: prefix})
+				return open(t, Options{URL: url, Database: sqlitetest.OpenDatabaseAt(t, path), Prefix: prefix})
 			},
 			Edit: func(t *testing.T, statement string) {
 				t.Helper()
-				db, err := sql.Open("sqlite", path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer db.Close()
-				if _, err := db.ExecContext(t.Context(), statement); err != nil {
-					t.Fatal(err)
-				}
+				sqlitetest.Edit(t, path, statement)
 			},
 		}
 	})

@@ -8,64 +8,98 @@ import (
 	"testing"
 	"time"
 
+	"ovation/internal/testing/sqlitetest"
 	"ovation/storage"
 	"ovation/storage/mirror"
-	"ovation/storage/sqlite"
 )
+
+// cutOff opens a node whose link to Redis hangs, and one whose link does not. Both
+// have the same database.
+func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
+	t.Helper()
+	server := startServer(t)
+	to, err := url.Parse(server.url())
+	must(t, err)
+	link := startProxy(t, to.Host)
+	cut = open(t, Options{URL: "redis://" + link.listener.Addr().String(), Database: db, RedisTimeout: short})
+	other = open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
+	link.gate.Lock()
+	t.Cleanup(sync.OnceFunc(link.gate.Unlock))
+	eventually(t, "Redis is unavailable from it", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
+	return cut, other
+}
+
+// showing shows actions, and returns a channel that is closed when that is done.
+func showing(t *testing.T, s *Store, actions ...storage.Action) chan struct{} {
+	t.Helper()
+	replied := make(chan struct{})
+	go func() {
+		_ = s.Apply(t.Context(), actions, storage.Queued, nil)
+		close(replied)
+	}()
+	return replied
+}
+
+// wantsToWait fails the test if the channel is closed soon.
+func wantsToWait(t *testing.T, replied chan struct{}) {
+	t.Helper()
+	select {
+	case <-replied:
+		t.Error("it replies, and nobody else knows")
+	case <-time.After(50 * time.Millisecond):
+	}
+}
 
 // A node that cannot reach Redis answers once a worker has told the others.
 func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), openDatabase(t)
-	to, err := url.Parse(server.url())
-	must(t, err)
-	link := startProxy(t, to.Host)
-	cut := open(t, Options{URL: "redis://" + link.listener.Addr().String(), Database: db, RedisTimeout: short})
-	other := open(t, Options{URL: server.url(), Database: openAgain(t, db)})
-	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
-	link.gate.Lock()
-	release := sync.OnceFunc(link.gate.Unlock)
-	t.Cleanup(release)
-	eventually(t, "Redis is away from it", func() bool { see(t, cut, alice, movie); return !cut.redis.Healthy() })
-
+	db := openDatabase(t)
+	cut, other := cutOff(t, db)
 	actions := []storage.Action{
 		react(alice, movie, storage.Like, 10), collect(alice, movie, "", 10), read(alice, movie, 2),
 	}
-	replied := make(chan struct{})
-	go func() {
-		_ = cut.Show(t.Context(), actions, storage.Queued)
-		close(replied)
-	}()
-	select {
-	case <-replied:
-		t.Fatal("it replies, and nobody else knows")
-	case <-time.After(50 * time.Millisecond):
-	}
+	replied := showing(t, cut, actions...)
+	wantsToWait(t, replied)
 	persist(t, db, other, actions...)
 	<-replied
 	wantLikes(t, "after the reply, on another node", see(t, other, alice, movie), 1, true)
 }
 
-// A worker that does not come is waited for a moment only, and not by everyone.
+// A worker is too late for one action. The next one is waited for all the same.
+func TestCutOffNodeWaitsForALateWorker(t *testing.T) {
+	t.Parallel()
+	db := openDatabase(t)
+	cut, other := cutOff(t, db)
+	late, next := react(alice, movie, storage.Like, 10), react(bob, movie, storage.Like, 11)
+	<-showing(t, cut, late)
+	replied := showing(t, cut, next)
+	wantsToWait(t, replied)
+	persist(t, db, other, late, next)
+	<-replied
+	wantLikes(t, "after the reply, on another node", see(t, other, bob, movie), 2, true)
+}
+
+// Workers that persist nothing at all are waited for a moment only, and not by everyone.
 func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	t.Parallel()
-	server, db := startServer(t), &hooked{Store: openDatabase(t)}
+	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	see(t, s, alice, movie)
 	server.hang()
 	defer server.resume()
-	eventually(t, "Redis is away", func() bool { see(t, s, alice, movie); return !s.redis.Healthy() })
+	eventually(t, "Redis is unavailable", func() bool { see(t, s, alice, movie); return !s.redis.Healthy() })
 	version := int64(10)
-	looks := func() int64 { // for the worker, into the database
-		before := db.reads.Load()
+	wait := func() time.Duration {
 		version++
-		_ = s.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, version)}, storage.Queued)
-		return db.reads.Load() - before
+		began := time.Now()
+		<-showing(t, s, react(alice, movie, storage.Like, version))
+		return time.Since(began)
 	}
-	if looks() == 0 {
-		t.Error("it does not wait for a worker")
+	if took := wait(); took < 300*time.Millisecond {
+		t.Errorf("it waits for a worker for %v", took)
 	}
-	eventually(t, "the next one does not wait", func() bool { return looks() == 0 })
+	eventually(t, "the next one does not wait", func() bool { return wait() < 100*time.Millisecond })
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil {
 		t.Errorf("its own answer: %+v", got)
 	}
@@ -73,7 +107,7 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 
 // slowPolls is a database that answers some polls only once they are let go.
 type slowPolls struct {
-	*sqlite.Store
+	*sqlitetest.Database
 
 	gate sync.RWMutex
 }
@@ -81,14 +115,14 @@ type slowPolls struct {
 func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
-	return d.Store.Epoch(ctx)
+	return d.Database.Epoch(ctx)
 }
 
 // An epoch is closed. Who knows shows to those who do not know yet.
 func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	first := open(t, Options{URL: server.url(), Database: db})
-	slow := &slowPolls{Store: openAgain(t, db)}
+	slow := &slowPolls{Database: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
 	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
 	must(t, other.epochs.Poll(t.Context()))
@@ -97,10 +131,10 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	_, err := db.CloseEpoch(t.Context(), first.epochs.Current().Number)
 	must(t, err)
 	must(t, first.epochs.Poll(t.Context()))
-	if first.epochs.Present() != nil {
+	if first.epochs.Active() != nil {
 		t.Fatal("the epoch is open")
 	}
-	must(t, first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued))
+	must(t, first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	wantLikes(t, "on a node that has not polled", see(t, other, alice, movie), 1, true)
 	if states, _ := look(t, other, alice, movie); states.Reaction.Version() != 10 {
 		t.Errorf("its look: %+v", states)
@@ -109,13 +143,13 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 
 // rewoundDatabase is a database that has gone back, and begins no epoch yet.
 type rewoundDatabase struct {
-	*sqlite.Store
+	*sqlitetest.Database
 
 	rewound atomic.Bool
 }
 
 func (d *rewoundDatabase) Epoch(ctx context.Context) (mirror.Epoch, error) {
-	e, err := d.Store.Epoch(ctx)
+	e, err := d.Database.Epoch(ctx)
 	if d.rewound.Load() {
 		e.Rewound, e.History = true, e.History+" and back"
 	}
@@ -126,15 +160,15 @@ func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirr
 	if d.rewound.Load() {
 		return mirror.Epoch{}, storage.ErrUnavailable
 	}
-	return d.Store.NextEpoch(ctx, number, next)
+	return d.Database.NextEpoch(ctx, number, next)
 }
 
 // A database has gone back. A node that has noticed shows to those that have not.
 func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
-	back := &rewoundDatabase{Store: db}
+	back := &rewoundDatabase{Database: db}
 	first := open(t, Options{URL: server.url(), Database: back})
-	slow := &slowPolls{Store: openAgain(t, db)}
+	slow := &slowPolls{Database: openAgain(t, db)}
 	other := open(t, Options{URL: server.url(), Database: slow})
 	wantLikes(t, "at first", see(t, other, alice, movie), 0, false)
 	must(t, other.epochs.Poll(t.Context()))
@@ -143,8 +177,8 @@ func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
 	back.rewound.Store(true)
 	eventually(t, "the first node notices", func() bool {
 		_ = first.epochs.Poll(t.Context()) // which cannot begin the next epoch
-		return first.epochs.Present() == nil
+		return first.epochs.Active() == nil
 	})
-	_ = first.Show(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued)
+	_ = first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil)
 	wantLikes(t, "on a node that has not noticed", see(t, other, alice, movie), 1, true)
 }

@@ -1,12 +1,11 @@
 package sqlite
 
 import (
-	"math/rand/v2"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 // open opens a store in a folder that goes away with the test.
@@ -29,79 +28,11 @@ func openAt(tb testing.TB, path string) *Store {
 	return s
 }
 
-// traffic makes actions as a content app sees them: many users, few subjects
-// that are very popular; of ten actions five read, four react, one collects.
-type traffic struct {
-	random  *rand.Rand
-	popular *rand.Zipf
-	version int64
-}
+func BenchmarkPersist(b *testing.B) { storagetest.BenchmarkPersist(b, openStore) }
 
-func newTraffic() *traffic {
-	random := rand.New(rand.NewPCG(1, 2))
-	return &traffic{random: random, popular: rand.NewZipf(random, 1.1, 10, 99_999), version: 1_700_000_000_000_000}
-}
+func BenchmarkInteractives(b *testing.B) { storagetest.BenchmarkInteractives(b, openStore) }
 
-func (g *traffic) subject() storage.Subject {
-	return storage.Subject{Tenant: "default", Biz: "video", BizID: strconv.FormatUint(g.popular.Uint64(), 10)}
-}
-
-func (g *traffic) user() storage.User {
-	return storage.User{Tenant: "default", UserID: "user-" + strconv.Itoa(g.random.IntN(50_000))}
-}
-
-func (g *traffic) action() storage.Action {
-	g.version++
-	a := storage.Action{User: g.user(), Subject: g.subject(), Version: g.version}
-	switch g.random.IntN(10) {
-	case 0:
-		a.Kind, a.FolderID = storage.KindCollection, storage.DefaultFolderID
-	case 1, 2, 3, 4:
-		a.Kind, a.Reaction = storage.KindReaction, storage.Reaction(g.random.IntN(3))
-	default:
-		a.Kind, a.Times, a.First = storage.KindRead, 1, g.version
-	}
-	return a
-}
-
-func (g *traffic) message(id string, size int) storage.Message {
-	m := storage.Message{ID: id}
-	for range size {
-		m.Actions = append(m.Actions, g.action())
-	}
-	return m
-}
-
-func BenchmarkPersist(b *testing.B) {
-	for _, size := range []int{1, 64, 1000, 5000} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			s, g, n := open(b), newTraffic(), 0
-			for b.Loop() {
-				n++
-				m := g.message(strconv.Itoa(n), size)
-				if _, err := s.Persist(b.Context(), []storage.Message{m}, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(n*size)/b.Elapsed().Seconds(), "actions/s")
-		})
-	}
-}
-
-func BenchmarkInteractives(b *testing.B) {
-	s, g := open(b), newTraffic()
-	for i := range 20 {
-		if _, err := s.Persist(b.Context(), []storage.Message{g.message(strconv.Itoa(i), 5000)}, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-	subjects := make([]storage.Subject, 100)
-	for b.Loop() {
-		for i := range subjects {
-			subjects[i] = g.subject()
-		}
-		if _, err := s.Interactives(b.Context(), g.user(), subjects, storage.AllKinds); err != nil {
-			b.Fatal(err)
-		}
-	}
+func openStore(tb testing.TB) storage.Store {
+	tb.Helper()
+	return open(tb)
 }

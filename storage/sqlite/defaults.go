@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"maps"
+	"slices"
+
 	"ovation/storage"
 	"ovation/storage/sqlstore"
 )
@@ -13,88 +16,68 @@ const selectDeleted = `
 SELECT k.key, d.moved_to, d.version FROM jsonb_each(?) k CROSS JOIN deleted_folder d
 WHERE d.tenant = k.value ->> 0 AND d.user_id = k.value ->> 1 AND d.folder_id = k.value ->> 2`
 
-// place directs collections into folders that do not exist to where the items
-// of those went when they were deleted after the action, from there on in the
-// same way, and else to the default folder of their users, which is made if it
-// is missing.
-func (t tx) place(actions []storage.Action) error {
-	left := make([]*storage.Action, 0, len(actions)) // the caller's: apply owns what Coalesce returned
+// resolveFolders applies sqlstore.ResolveFolders, and creates missing default folders.
+func (t tx) resolveFolders(actions []storage.Action) error {
+	if len(actions) == 0 {
+		return nil
+	}
+	named := make(map[storage.FolderKey]bool)
 	for i := range actions {
-		left = append(left, &actions[i])
+		if a := &actions[i]; a.FolderID != "" {
+			named[storage.FolderKey{Owner: a.User, FolderID: a.FolderID}] = true
+		}
+	}
+	known, err := t.lookUpFolders(slices.Collect(maps.Keys(named)))
+	if err == nil {
+		err = sqlstore.ResolveFolders(actions, known, t.lookUpFolders)
+	}
+	if err != nil {
+		return err
 	}
 	users := make(map[storage.User]int64)
-	for hop := 0; len(left) > 0; hop++ {
-		missing, err := t.missing(left)
-		if err != nil {
-			return err
+	for i := range actions {
+		a := &actions[i]
+		if a.FolderID != storage.DefaultFolderID || known.Exist[storage.FolderKey{Owner: a.User, FolderID: a.FolderID}] {
+			continue
 		}
-		if left, err = t.follow(missing); err != nil {
-			return err
-		}
-		if hop == storage.MaxFolderHops {
-			for _, a := range left {
-				a.FolderID = storage.DefaultFolderID
-			}
-			left = nil
-		}
-		for _, a := range missing {
-			if at, ok := users[a.User]; a.FolderID == storage.DefaultFolderID && (!ok || a.Version < at) {
-				users[a.User] = a.Version
-			}
+		if at, ok := users[a.User]; !ok || a.Version < at {
+			users[a.User] = a.Version
 		}
 	}
 	if len(users) == 0 {
 		return nil
 	}
-	return t.makeDefaults(users)
+	return t.createDefaultFolders(users)
 }
 
-// missing returns those whose folder does not exist.
-func (t tx) missing(actions []*storage.Action) (out []*storage.Action, err error) {
-	var keys tuples
-	exists := make(map[int]bool)
-	for _, a := range actions {
-		keys.add([]string{a.User.Tenant, a.User.UserID, a.FolderID})
+// lookUpFolders looks up which folders exist, and where the items of deleted ones were
+// moved.
+func (t tx) lookUpFolders(keys []storage.FolderKey) (*sqlstore.FolderIndex, error) {
+	p := &sqlstore.FolderIndex{Exist: make(map[storage.FolderKey]bool), Deleted: make(map[storage.FolderKey]sqlstore.Deletion)}
+	if len(keys) == 0 {
+		return p, nil
 	}
-	err = t.query(selectExisting, []any{keys.json()}, func(scan func(...any) error) error {
+	var rows tuples
+	for _, k := range keys {
+		rows.add([]string{k.Owner.Tenant, k.Owner.UserID, k.FolderID})
+	}
+	arg := []any{rows.json()}
+	err := t.query(selectExisting, arg, func(scan func(...any) error) error {
 		var i int
 		err := scan(&i)
-		exists[i] = true
+		p.Exist[keys[i]] = true
 		return err
 	})
-	for i, a := range actions {
-		if a.FolderID != "" && !exists[i] {
-			out = append(out, a)
-		}
+	if err != nil || len(p.Exist) == len(keys) {
+		return p, err
 	}
-	return out, err
-}
-
-// follow directs collections into missing folders to others and returns those
-// of which it is not known whether they exist.
-func (t tx) follow(actions []*storage.Action) (out []*storage.Action, err error) {
-	if len(actions) == 0 {
-		return nil, nil
-	}
-	var keys tuples
-	for _, a := range actions {
-		keys.add([]string{a.User.Tenant, a.User.UserID, a.FolderID})
-		a.FolderID = storage.DefaultFolderID
-	}
-	err = t.query(selectDeleted, []any{keys.json()}, func(scan func(...any) error) error {
+	return p, t.query(selectDeleted, arg, func(scan func(...any) error) error {
 		var i int
-		var movedTo string
-		var version int64
-		err := scan(&i, &movedTo, &version)
-		if a := actions[i]; version > a.Version {
-			a.FolderID = movedTo
-			if movedTo != storage.DefaultFolderID {
-				out = append(out, a)
-			}
-		}
+		var d sqlstore.Deletion
+		err := scan(&i, &d.MovedTo, &d.Version)
+		p.Deleted[keys[i]] = d
 		return err
 	})
-	return out, err
 }
 
 // Where another folder has the default folder's name already, the default
@@ -110,9 +93,8 @@ SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (
 WHERE true
 ON CONFLICT (tenant, user_id, folder_id) DO NOTHING`
 
-// makeDefaults makes the default folder of each user who has none, as of the
-// given time.
-func (t tx) makeDefaults(users map[storage.User]int64) error {
+// createDefaultFolders creates missing default folders of users, as of the given time.
+func (t tx) createDefaultFolders(users map[storage.User]int64) error {
 	var rows tuples
 	for user, at := range users {
 		rows.add([]string{user.Tenant, user.UserID}, at)

@@ -1,26 +1,30 @@
-// Package sqlite is the storage.Store of the embedded way to run: one SQLite
+// Package sqlite is the storage.Store of the embedded mode: one SQLite
 // file, written by one connection at a time and read by several.
 //
-// A transaction that writes begins by taking the write lock, so what it reads
-// cannot change before it commits. A call that reads sees one snapshot. Many
-// rows go to SQLite as one JSON array per statement, so a batch costs the same
-// few statements whatever its size. Every commit is synced to the disk
-// (synchronous = FULL): with batches the price is small, and what was
-// acknowledged survives a power cut. What is called within a transaction, the
-// mark of Persist and the report of Verify, must not write to the same store:
-// it would wait for itself.
+// A write transaction begins by taking the write lock, so what it reads
+// cannot change before it commits. A read sees one snapshot. Many rows are passed to
+// SQLite as one JSON array per statement, so a batch costs the same few statements at
+// any size. Every commit is synced to disk (synchronous = FULL): batches keep the cost
+// small, and acknowledged data survives a power failure. Functions that are called
+// within a transaction, the mark of Persist and the report of Verify, must not write to
+// the same store, because they would deadlock.
 //
-// The package keeps the invariants of package storage, proven by the suite in
-// storage/storagetest. Its own:
+// # Invariants
+//
+// The package has the invariants of package storage, proven by the suite in
+// storage/storagetest. In addition:
 //
 //   - Every list reads its index and neither sorts nor scans:
 //     TestListsUseTheirIndex.
-//   - Lists have their own connections, and a time-out: reads by key do not wait
+//   - Lists have their own connections and a timeout: reads by key do not wait
 //     for them: TestSlowListsLeaveReadsTheirConnections.
-//   - A failed call leaves nothing half-written and the connection fit for
-//     the next: TestFailedCallsLeaveNothing, TestKilledProcessLosesNothing.
-//   - Counts and states of one answer are of one moment:
+//   - A survey, which reads whole tables, has its own connection and a
+//     timeout: TestSurveysLeaveReadsAndListsTheirConnections.
+//   - A failed call leaves nothing half-written and its connection usable:
+//     TestFailedCallsLeaveNothing, TestKilledProcessLosesNothing.
+//   - Counts and states in one reply are from the same moment:
 //     TestCountsAndStatesAreOfOneMoment.
 //
-// It imports package storage and nothing else of this module.
+// No mirror stands in front of this store, so it has no epochs. This package imports
+// storage and storage/sqlstore.
 package sqlite

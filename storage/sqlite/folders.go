@@ -10,7 +10,6 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"ovation/storage"
-	"ovation/storage/mirror"
 	"ovation/storage/sqlstore"
 )
 
@@ -18,15 +17,15 @@ const insertFolder = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`
 
-// CreateFolder makes a folder with an id that sorts by time.
+// CreateFolder creates a folder with an id that sorts by time.
 func (s *Store) CreateFolder(ctx context.Context, folder storage.Folder) (*storage.Folder, error) {
 	f, err := sqlstore.NewFolder(folder)
 	if err != nil {
 		return nil, err
 	}
 	err = s.write(ctx, "create folder", func(t tx) error {
-		// The default folder is the older one in every list.
-		if err := t.makeDefaults(map[storage.User]int64{f.Owner: f.Created - 1}); err != nil {
+		// In lists, the default folder is older than every other folder.
+		if err := t.createDefaultFolders(map[storage.User]int64{f.Owner: f.Created - 1}); err != nil {
 			return err
 		}
 		if n, err := t.countFolders(f.Owner); err != nil || n >= storage.MaxFolders {
@@ -46,16 +45,16 @@ const updateFolder = `
 UPDATE folder SET name = ?, name_key = ?, description = ?, public = ?, updated = ?
 WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 
-// UpdateFolder changes what is set in the change.
+// UpdateFolder changes the fields that are set in the change.
 func (s *Store) UpdateFolder(
 	ctx context.Context, key storage.FolderKey, change storage.FolderChange, at time.Time,
 ) (*storage.Folder, error) {
-	if err := sqlstore.CheckChange(key.Owner, change); err != nil {
+	if err := sqlstore.ValidateFolderChange(key.Owner, change); err != nil {
 		return nil, err
 	}
 	var f storage.Folder
 	err := s.write(ctx, "update folder", func(t tx) (err error) {
-		if f, err = t.folder(key, at); err != nil || !sqlstore.Change(&f, change) {
+		if f, err = t.folder(key, at); err != nil || !sqlstore.ApplyFolderChange(&f, change) {
 			return err
 		}
 		f.Updated = storage.Micros(at)
@@ -69,7 +68,7 @@ func (s *Store) UpdateFolder(
 	return &f, nil
 }
 
-// SQLite has no UPDATE with a LIMIT: the rows are chosen before.
+// SQLite has no UPDATE with a LIMIT, so the rows are selected first.
 const takeItems = `
 UPDATE user_collection AS s SET prev_state = s.state, state = ?1, version = s.version + 1
 FROM (SELECT biz, biz_id FROM user_collection
@@ -86,10 +85,6 @@ func (s *Store) EmptyFolder(
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "empty folder", func(t tx) error {
-		epoch, err := t.enter(s.now())
-		if err != nil {
-			return err
-		}
 		if _, err := t.folder(key, at); err != nil {
 			return err
 		}
@@ -98,9 +93,8 @@ func (s *Store) EmptyFolder(
 				return err
 			}
 		}
-		outcome = storage.Outcome{Epoch: epoch}
 		args := []any{moveTo, key.Owner.Tenant, key.Owner.UserID, key.FolderID, max(limit, 0)}
-		err = t.query(takeItems, args, func(scan func(...any) error) error {
+		err := t.query(takeItems, args, func(scan func(...any) error) error {
 			c := storage.StateChange{
 				User: key.Owner, Kind: storage.KindCollection, OldFolderID: key.FolderID, FolderID: moveTo,
 			}
@@ -112,10 +106,10 @@ func (s *Store) EmptyFolder(
 		if err != nil {
 			return err
 		}
-		if outcome.Counts, err = t.settle(sqlstore.TallyOf(outcome.Applied, nil), 1); err != nil {
+		if outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, nil), nil, 1); err != nil {
 			return err
 		}
-		return mirror.Mark(ctx, mark, &outcome)
+		return callMark(ctx, mark, outcome)
 	})
 	if err != nil {
 		return 0, storage.Outcome{}, err
@@ -170,11 +164,11 @@ const selectFolder = `
 SELECT folder_id, name, description, public, item_count, created, updated FROM folder
 WHERE tenant = ? AND user_id = ? AND folder_id = ?`
 
-// folder returns a folder that exists, storage.ErrNotFound for others. The
-// default folder is made if need be.
+// folder returns an existing folder, or storage.ErrNotFound. It creates the default
+// folder if necessary.
 func (t tx) folder(key storage.FolderKey, at time.Time) (f storage.Folder, err error) {
 	if key.FolderID == storage.DefaultFolderID && !key.Owner.Anonymous() {
-		if err := t.makeDefaults(map[storage.User]int64{key.Owner: storage.Micros(at)}); err != nil {
+		if err := t.createDefaultFolders(map[storage.User]int64{key.Owner: storage.Micros(at)}); err != nil {
 			return f, err
 		}
 	}
@@ -201,7 +195,7 @@ func (t tx) countFolders(owner storage.User) (n int, err error) {
 	return n, err
 }
 
-// nameTaken knows the error of the only unique key that a caller can hit.
+// nameTaken converts a violation of the only unique key that callers can violate.
 func nameTaken(err error) error {
 	fault := new(sqlite.Error)
 	if errors.As(err, &fault) && fault.Code() == codes.SQLITE_CONSTRAINT_UNIQUE {

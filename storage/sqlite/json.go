@@ -4,11 +4,11 @@ import (
 	"strconv"
 )
 
-// tuples is the argument of a statement that takes many rows and reads them
-// by jsonb_each: a JSON array of arrays under construction.
+// tuples builds the argument of a statement that takes many rows and reads them by
+// jsonb_each: a JSON array of arrays.
 type tuples struct{ buf []byte }
 
-// add appends a row of texts followed by numbers.
+// add appends a row of strings followed by numbers.
 func (r *tuples) add(texts []string, numbers ...int64) {
 	b := r.buf
 	if len(b) == 0 {
@@ -27,7 +27,7 @@ func (r *tuples) add(texts []string, numbers ...int64) {
 	r.buf = b
 }
 
-// json returns the array. Nothing can be added after it.
+// json returns the array. No row can be added after that.
 func (r *tuples) json() string {
 	if len(r.buf) == 0 {
 		return "[]"
@@ -36,8 +36,8 @@ func (r *tuples) json() string {
 	return string(r.buf)
 }
 
-// appendText appends s as a JSON string. Bytes that are not valid UTF-8 stay
-// as they are: they must not turn into the key of something else.
+// appendText appends s as a JSON string. Bytes that are not valid UTF-8 are kept, so that
+// the key does not become that of another object.
 func appendText(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -48,7 +48,7 @@ WHERE tenant = ? AND user_id = ? AND user_id <> '' AND (version, biz, biz_id) < 
 ORDER BY version DESC, biz DESC, biz_id DESC LIMIT ?`
 )
 
-// list answers each query by one statement, all as of one moment.
+// list answers each query with one statement, all of them in one snapshot.
 func list[Q, E any](
 	ctx context.Context, s *Store, what string, queries []Q, one func(tx, Q) (storage.ListPage[E], error),
 ) ([]storage.ListPage[E], error) {
@@ -67,10 +67,10 @@ func list[Q, E any](
 	return out, nil
 }
 
-// Likers lists who likes each subject.
+// Likers lists the likes on each subject.
 func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]storage.ListPage[storage.Liked], error) {
 	return list(ctx, s, "list likers", queries, func(t tx, q storage.LikersQuery) (out storage.ListPage[storage.Liked], err error) {
-		at := sqlstore.After(q.Page)
+		at := sqlstore.StartOf(q.Page)
 		args := []any{q.Subject.Tenant, q.Subject.Biz, q.Subject.BizID, at.Version, at.ID, max(q.First, 0)}
 		err = t.query(selectLikers, args, func(scan func(...any) error) error {
 			l := storage.Liked{Subject: q.Subject, Reaction: storage.Like}
@@ -83,10 +83,10 @@ func (s *Store) Likers(ctx context.Context, queries []storage.LikersQuery) ([]st
 	})
 }
 
-// Likes lists what each user likes.
+// Likes lists the likes of each user.
 func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
 	return list(ctx, s, "list likes", queries, func(t tx, q storage.LikesQuery) (out storage.ListPage[storage.Liked], err error) {
-		query, at := selectLikes, sqlstore.After(q.Page)
+		query, at := selectLikes, sqlstore.StartOf(q.Page)
 		args := []any{q.User.Tenant, q.User.UserID, at.Version, at.Biz, at.ID, max(q.First, 0)}
 		if q.Biz != "" {
 			query, args = selectLikesOfBiz, []any{q.User.Tenant, q.User.UserID, q.Biz, at.Version, at.ID, max(q.First, 0)}
@@ -102,10 +102,10 @@ func (s *Store) Likes(ctx context.Context, queries []storage.LikesQuery) ([]stor
 	})
 }
 
-// Items lists what lies in each folder.
+// Items lists the items of each folder.
 func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]storage.ListPage[storage.Collected], error) {
 	return list(ctx, s, "list items", queries, func(t tx, q storage.ItemsQuery) (out storage.ListPage[storage.Collected], err error) {
-		owner, at := q.Folder.Owner, sqlstore.After(q.Page)
+		owner, at := q.Folder.Owner, sqlstore.StartOf(q.Page)
 		args := []any{owner.Tenant, owner.UserID, q.Folder.FolderID, at.Version, at.Biz, at.ID, max(q.First, 0)}
 		err = t.query(selectItems, args, func(scan func(...any) error) error {
 			c := storage.Collected{User: owner, FolderID: q.Folder.FolderID}
@@ -121,7 +121,7 @@ func (s *Store) Items(ctx context.Context, queries []storage.ItemsQuery) ([]stor
 // ListFolders lists each user's folders.
 func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery) ([]storage.ListPage[storage.Folder], error) {
 	return list(ctx, s, "list folders", queries, func(t tx, q storage.FoldersQuery) (out storage.ListPage[storage.Folder], err error) {
-		query, at := selectFolders, sqlstore.After(q.Page)
+		query, at := selectFolders, sqlstore.StartOf(q.Page)
 		if q.PublicOnly {
 			query = selectPublicFolders
 		}
@@ -138,11 +138,11 @@ func (s *Store) ListFolders(ctx context.Context, queries []storage.FoldersQuery)
 // errPageFull ends a query whose page needs no more rows.
 var errPageFull = errors.New("the page is full")
 
-// Reads lists what each user has read. Of those of one biz it examines a bounded
-// number of rows.
+// Reads lists the read history of each user. With a biz, it examines a bounded number of
+// rows.
 func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]storage.ListPage[storage.Read], error) {
 	return list(ctx, s, "list reads", queries, func(t tx, q storage.ReadsQuery) (out storage.ListPage[storage.Read], err error) {
-		at, rows, limit := sqlstore.After(q.Page), 0, max(q.First, 0)
+		at, rows, limit := sqlstore.StartOf(q.Page), 0, max(q.First, 0)
 		if q.Biz != "" {
 			limit = q.MaxScan()
 		}
@@ -153,20 +153,32 @@ func (s *Store) Reads(ctx context.Context, queries []storage.ReadsQuery) ([]stor
 			if err := scan(&r.Last, &r.Subject.Biz, &r.Subject.BizID, &r.Times, &r.First); err != nil {
 				return err
 			}
-			if q.Biz == "" || q.Biz == r.Subject.Biz {
-				out.Entries = append(out.Entries, r)
-			}
-			switch rows++; {
-			case len(out.Entries) >= q.First:
-				return errPageFull
-			case rows == q.MaxScan():
-				out.Resume = storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}
-			}
-			return nil
+			rows++
+			at := storage.Position{Version: r.Last, Biz: r.Subject.Biz, ID: r.Subject.BizID}
+			return addExamined(&out, q.Page, rows, q.Biz == "" || q.Biz == r.Subject.Biz, at, r)
 		})
-		if errors.Is(err, errPageFull) {
-			err = nil
-		}
-		return out, err
+		return out, ignorePageFull(err)
 	})
+}
+
+// addExamined adds the n-th row examined for a page, if it belongs there. It returns
+// errPageFull once the page is full.
+func addExamined[E any](to *storage.ListPage[E], page storage.Page, n int, belongs bool, at storage.Position, entry E) error {
+	if belongs {
+		to.Entries = append(to.Entries, entry)
+	}
+	switch {
+	case len(to.Entries) >= page.First:
+		return errPageFull
+	case n == page.MaxScan():
+		to.Resume = at
+	}
+	return nil
+}
+
+func ignorePageFull(err error) error {
+	if errors.Is(err, errPageFull) {
+		return nil
+	}
+	return err
 }

@@ -1,6 +1,6 @@
 //go:build long
 
-package sqlite
+package sqlite_test
 
 import "testing"
 

@@ -17,52 +17,51 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"ovation/storage"
-	"ovation/storage/mirror"
 )
 
-// readers is how many calls read by key at the same time, listers how many list.
-// SQLite works on the processor, not on a network, so few are enough.
+// readers is the number of concurrent reads by key, listers that of concurrent lists. SQLite
+// uses the processor, not a network, so few are enough.
 const (
 	readers = 4
 	listers = 2
 )
 
-// listTimeout bounds a call that lists, its wait for a connection included.
+// listTimeout bounds a call that lists, including its wait for a connection.
 const listTimeout = 5 * time.Second
 
-// Options say where the database is.
+// Options configure a Store.
 type Options struct {
-	// Path is the database file. It is made if it is missing (mode 0600), and
-	// so is its folder (mode 0700). The files Path-wal and Path-shm stand
-	// beside it while it is open.
+	// Path is the database file. It is created if missing (mode 0600), as is its
+	// directory (mode 0700). The files Path-wal and Path-shm exist next to it while it is
+	// open.
 	Path string
-	// Now is the clock, time.Now if nil.
+	// Now is the clock; the default is time.Now.
 	Now func() time.Time
 }
 
 // Store is a storage.Store in one SQLite file.
 type Store struct {
-	path   string
-	now    func() time.Time
-	db     *sql.DB
-	writer chan *conn // holds the one connection that writes
-	reader chan *conn // holds those that read by key
-	lister chan *conn // holds those that list, which leave the others alone
+	path     string
+	now      func() time.Time
+	db       *sql.DB
+	writer   chan *conn // holds the one connection that writes
+	reader   chan *conn // holds those that read by key
+	lister   chan *conn // holds those that list, so that reads by key do not wait for lists
+	surveyor chan *conn // holds the one that reads whole tables
 
 	listTimeout time.Duration
 
-	mu     sync.Mutex // guards closed, and calls against a Wait that began
+	mu     sync.Mutex // guards closed, and calls.Add against a concurrent Wait
 	closed bool
 	calls  sync.WaitGroup
 	close  func() error
 }
 
-var _ mirror.Database = (*Store)(nil)
+var _ storage.Store = (*Store)(nil)
 
-// Open opens the database and brings its tables up to date. Errors:
-// storage.ErrNewerSchema; storage.ErrUnavailable where the file cannot be
-// read and written now; others, for example where it is no database. All name
-// the path.
+// Open opens the database and migrates it to the schema of this release. Errors:
+// storage.ErrNewerSchema; storage.ErrUnavailable if the file cannot be read and written;
+// others, for example if it is not a database. All of them name the path.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	path, err := filepath.Abs(options.Path)
 	if err != nil {
@@ -71,7 +70,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	if err := makeFile(options.Path, path); err != nil {
+	if err := createFile(options.Path, path); err != nil {
 		return nil, fmt.Errorf("open database %q: %w: %w", options.Path, storage.ErrUnavailable, err)
 	}
 	db, err := sql.Open("sqlite", dsn(path))
@@ -79,45 +78,45 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open database %q: %w", path, err)
 	}
 	s := &Store{
-		path:   path,
-		now:    options.Now,
-		db:     db,
-		writer: make(chan *conn, 1),
-		reader: make(chan *conn, readers),
-		lister: make(chan *conn, listers),
+		path:     path,
+		now:      options.Now,
+		db:       db,
+		writer:   make(chan *conn, 1),
+		reader:   make(chan *conn, readers),
+		lister:   make(chan *conn, listers),
+		surveyor: make(chan *conn, 1),
 
 		listTimeout: listTimeout,
 	}
-	s.close = sync.OnceValue(s.shut)
+	s.close = sync.OnceValue(s.shutdown)
 	err = migrate(ctx, db)
 	if err == nil {
 		err = s.connect(ctx)
 	}
 	if err != nil {
-		_ = s.Close() // the first error tells more
+		_ = s.Close() // the first error is more precise
 		return nil, wrap(ctx, fmt.Sprintf("open database %q", path), err)
 	}
 	return s, nil
 }
 
-// Close waits for the calls under way and closes the database. What is in the
-// write-ahead log goes into the database file unless another process still
-// has it open.
+// Close waits for the calls in progress and closes the database. The content of the
+// write-ahead log is moved into the database file unless another process has it open.
 func (s *Store) Close() error { return s.close() }
 
-// Ping reports whether the database answers.
+// Ping reports whether the database responds.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, "ping", func(t tx) error {
 		return t.query(`SELECT version FROM interactive LIMIT 1`, nil, func(func(...any) error) error { return nil })
 	})
 }
 
-func (s *Store) shut() error {
+func (s *Store) shutdown() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.calls.Wait()
-	for _, pool := range []chan *conn{s.reader, s.lister, s.writer} {
+	for _, pool := range []chan *conn{s.reader, s.lister, s.surveyor, s.writer} {
 		for range len(pool) {
 			(<-pool).close()
 		}
@@ -130,7 +129,7 @@ func (s *Store) shut() error {
 
 // connect opens the connections.
 func (s *Store) connect(ctx context.Context) error {
-	for _, pool := range []chan *conn{s.reader, s.lister} {
+	for _, pool := range []chan *conn{s.reader, s.lister, s.surveyor} {
 		for range cap(pool) {
 			c, err := newConn(ctx, s.db, "PRAGMA query_only = 1")
 			if err != nil {
@@ -147,11 +146,11 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
-// makeFile makes the file where it is missing. It opens it in any case, since
-// the system says more clearly than SQLite what is wrong with a file.
-func makeFile(given, path string) error {
+// createFile creates the file if it is missing. It opens the file in any case, since the
+// operating system's error is clearer than SQLite's.
+func createFile(given, path string) error {
 	if given == "" {
-		return errors.New("no path is given")
+		return errors.New("path is required")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -163,12 +162,12 @@ func makeFile(given, path string) error {
 	return f.Close()
 }
 
-// dsn says how each connection is set up. A longer log than usual (32 MiB)
-// means that a page is written into the database once for several commits.
+// dsn configures each connection. With a larger log than the default (32 MiB), a page is
+// written to the database file once for several commits.
 func dsn(path string) string {
 	query := url.Values{
 		"mode":          {"rw"},
-		"_busy_timeout": {"5000"}, // milliseconds, for other processes; this one has one writer
+		"_busy_timeout": {"5000"}, // milliseconds, for locks of other processes; this one has one writer
 		"_txlock":       {"immediate"},
 		"_pragma":       {"wal_autocheckpoint(8000)", "cache_size(-16384)", "trusted_schema(0)"},
 		"_journal_mode": {"WAL"},
@@ -182,9 +181,9 @@ func dsn(path string) string {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date. Other processes may do so at the same
-// time: a try that fails because another one was faster finds more done when
-// it is repeated.
+// migrate brings the schema up to date. Other processes may do so concurrently: an
+// attempt that fails because another process was faster finds fewer steps left when it is
+// repeated.
 func migrate(ctx context.Context, db *sql.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -210,7 +209,7 @@ func migrateOnce(ctx context.Context, provider *goose.Provider) error {
 	}
 	if current > known {
 		return fmt.Errorf("%w: its tables have version %d, this release knows versions up to %d; "+
-			"run the release that made it or a newer one, or give another path",
+			"run the release that created it or a newer one, or use another path",
 			storage.ErrNewerSchema, current, known)
 	}
 	_, err = provider.Up(ctx)

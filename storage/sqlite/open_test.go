@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ovation/storage"
+	"ovation/storage/storagetest"
 )
 
 func TestOpenMakesFolderAndFileForTheOwnerAlone(t *testing.T) {
@@ -55,7 +56,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		says string
 		is   error
 	}{
-		"no path":           {"", "no path is given", storage.ErrUnavailable},
+		"no path":           {"", "path is required", storage.ErrUnavailable},
 		"a folder":          {folder, "is a directory", storage.ErrUnavailable},
 		"in a file":         {filepath.Join(write("file", nil), "x.db"), "not a directory", storage.ErrUnavailable},
 		"no database":       {write("text.db", bytes.Repeat([]byte("no database "), 1000)), "not a database", nil},
@@ -111,7 +112,7 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 func TestCloseLeavesOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	s := openAt(t, path)
-	if _, err := s.Persist(t.Context(), []storage.Message{newTraffic().message("1", 100)}, nil); err != nil {
+	if _, err := s.Persist(t.Context(), []storage.Message{storagetest.NewTraffic().Message("1", 100)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -155,7 +156,11 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	}
 	for _, back := range []string{
 		`ALTER TABLE user_reaction DROP COLUMN unlike`, `ALTER TABLE user_reaction DROP COLUMN undislike`,
-		`DROP TABLE mirror`, `DROP TABLE watermark`, `DROP TABLE deleted_folder`, `DELETE FROM goose_db_version WHERE version_id > 1`,
+		`DROP TABLE user_follow`, `ALTER TABLE interactive DROP COLUMN follower_count`,
+		`DROP INDEX works`, `ALTER TABLE interactive DROP COLUMN author`, `ALTER TABLE interactive DROP COLUMN authored`, `DROP TABLE user_totals`, `DROP TABLE user_comments`,
+		`DROP TABLE deleted_folder`, `DROP TABLE comment`, `DROP TABLE comment_count`, `DROP TABLE request`, `DROP TABLE mailbox`, `DROP TABLE message`, `DROP TABLE conversation`,
+		`DROP TABLE account`, `DROP TABLE account_name`, `DROP TABLE video`, `DROP TABLE video_number`,
+		`DELETE FROM goose_db_version WHERE version_id > 1`,
 	} {
 		if _, err := s.db.ExecContext(t.Context(), back); err != nil {
 			t.Fatal(err)
@@ -165,6 +170,9 @@ func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openAt(t, path)
+	if totals, err := s.TotalsOf(t.Context(), []storage.User{user}); err != nil || totals[0] != (storage.UserTotals{Likes: 1}) {
+		t.Errorf("totals of what was there: %+v, %v", totals, err)
+	}
 	if _, err := s.Persist(t.Context(), []storage.Message{like("b", 2, storage.Dislike)}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -6,40 +6,31 @@ import (
 	"time"
 
 	"ovation/storage"
-	"ovation/storage/mirror"
 	"ovation/storage/sqlstore"
 )
 
-// Persist applies what is new of the messages in one transaction. The number
-// of its statements does not depend on that of the actions.
+// Persist applies new messages in one transaction. The number of its statements does not
+// depend on the number of actions.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
 	}
 	var outcome storage.Outcome
 	err := s.write(ctx, "persist", func(t tx) error {
-		epoch, err := t.enter(s.now())
-		if err != nil {
-			return err
-		}
-		barriers, others := storage.SplitBarriers(messages)
-		if err := t.pass(barriers); err != nil {
-			return err
-		}
 		now := s.now()
-		fresh, expired, err := t.expire(others, now)
+		fresh, expired, err := t.expire(messages, now)
 		if err != nil {
 			return err
 		}
-		actions, skipped, err := t.receive(fresh, storage.Micros(now))
+		received, err := t.receive(fresh, storage.Micros(now))
 		if err != nil {
 			return err
 		}
-		outcome = storage.Outcome{Epoch: epoch, Skipped: len(skipped), Expired: expired}
-		if err := t.apply(&outcome, actions, skipped); err != nil {
+		outcome = storage.Outcome{Skipped: len(received.Skipped), Expired: expired}
+		if err := t.apply(&outcome, received, storage.Micros(now)); err != nil {
 			return err
 		}
-		return mirror.Mark(ctx, mark, &outcome)
+		return callMark(ctx, mark, outcome)
 	})
 	if err != nil {
 		return storage.Outcome{}, err
@@ -47,14 +38,22 @@ func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark st
 	return outcome, nil
 }
 
+// callMark calls mark, unless it is nil.
+func callMark(ctx context.Context, mark storage.Mark, outcome storage.Outcome) error {
+	if mark == nil {
+		return nil
+	}
+	return mark(ctx, outcome)
+}
+
 const insertInbox = `
 INSERT INTO inbox (id, persisted)
 SELECT value ->> 0, nullif(value ->> 1, 0) FROM jsonb_each(?) WHERE true
 ON CONFLICT DO NOTHING RETURNING id`
 
-// receive puts the messages into the inbox and returns the actions of those
-// that were not there, and the others.
-func (t tx) receive(messages []storage.Message, now int64) (actions []storage.Action, skipped []storage.Message, err error) {
+// receive inserts the messages into the inbox and separates those that were new from the
+// others.
+func (t tx) receive(messages []storage.Message, now int64) (sqlstore.NewAndSkipped, error) {
 	var rows tuples
 	for _, m := range messages {
 		persisted := now
@@ -64,44 +63,52 @@ func (t tx) receive(messages []storage.Message, now int64) (actions []storage.Ac
 		rows.add([]string{m.ID}, persisted)
 	}
 	fresh := make(map[string]bool, len(messages))
-	err = t.query(insertInbox, []any{rows.json()}, func(scan func(...any) error) error {
+	err := t.query(insertInbox, []any{rows.json()}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		fresh[id] = true
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
+		return sqlstore.NewAndSkipped{}, err
 	}
-	actions, skipped = sqlstore.Divide(messages, fresh)
-	return actions, skipped, nil
+	return sqlstore.SplitNew(messages, fresh), nil
 }
 
-// apply writes coalesced actions and moves the counts by what they change. The
-// counts of the subjects of skipped messages come back too.
-func (t tx) apply(outcome *storage.Outcome, actions []storage.Action, skipped []storage.Message) error {
-	reactions, collections, reads := sqlstore.Split(actions)
-	changes, err := t.react(reactions)
+// apply writes actions and comments and adjusts the counts by what they change. It also
+// returns the counts of the subjects of skipped messages.
+func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now int64) error {
+	of := sqlstore.SplitByKind(received.Actions)
+	changes, err := t.react(of.Reactions)
 	if err != nil {
 		return err
 	}
-	moves, err := t.collect(collections)
+	moves, err := t.collect(of.Collections)
 	if err != nil {
 		return err
 	}
-	if err := t.addReads(reads); err != nil {
+	if err := t.addReads(of.Reads); err != nil {
 		return err
 	}
-	outcome.Applied = slices.Concat(changes, moves)
-	moved := sqlstore.TallyOf(outcome.Applied, reads)
-	if outcome.Counts, err = t.settle(moved, 1); err != nil {
+	follows, err := t.follow(of.Follows)
+	if err != nil {
 		return err
 	}
-	return t.recall(&outcome.Counts, sqlstore.Unmoved(skipped, moved))
+	outcome.Applied = slices.Concat(changes, moves, follows)
+	writers, err := t.addPast(received.Comments, now)
+	if err != nil {
+		return err
+	}
+	moved := sqlstore.TallyOf(outcome.Applied, of.Reads)
+	moved.AddComments(writers)
+	if outcome.Counts, err = t.applyTally(moved, of.Authors, 1); err != nil {
+		return err
+	}
+	return t.lookUpCounts(&outcome.Counts, sqlstore.UnchangedSubjects(received.Skipped, moved))
 }
 
-// recall adds the counts of subjects.
-func (t tx) recall(to *[]storage.SubjectCounts, subjects []storage.Subject) error {
+// lookUpCounts appends the counts of subjects.
+func (t tx) lookUpCounts(to *[]storage.SubjectCounts, subjects []storage.Subject) error {
 	if len(subjects) == 0 {
 		return nil
 	}
@@ -176,14 +183,17 @@ func (t tx) expire(messages []storage.Message, now time.Time) (rest []storage.Me
 	return storage.Without(messages, expired), expired, nil
 }
 
-// Prune forgets old messages and deleted folders.
+// Prune deletes old message ids, deleted folders and requests.
 func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err error) {
 	before := storage.Micros(s.now().Add(-age))
 	err = s.write(ctx, "prune the inbox", func(t tx) error {
 		if n, err = t.exec(`DELETE FROM inbox WHERE persisted < ?`, before); err != nil {
 			return err
 		}
-		_, err = t.exec(`DELETE FROM deleted_folder WHERE version < ?`, before)
+		if _, err = t.exec(`DELETE FROM deleted_folder WHERE version < ?`, before); err != nil {
+			return err
+		}
+		_, err = t.exec(`DELETE FROM request WHERE at < ?`, storage.Micros(s.now().Add(-storage.RequestAge)))
 		return err
 	})
 	return n, err

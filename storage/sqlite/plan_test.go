@@ -37,8 +37,20 @@ func TestListsUseTheirIndex(t *testing.T) {
 		"likes":          {selectLikes, "SEARCH user_reaction USING COVERING INDEX likes (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))"},
 		"likes of a biz": {selectLikesOfBiz, "SEARCH user_reaction USING COVERING INDEX likes_of_biz (tenant=? AND user_id=? AND biz=? AND (version,biz_id)<(?,?))"},
 		"items":          {selectItems, "SEARCH user_collection USING COVERING INDEX items (tenant=? AND user_id=? AND state=? AND (version,biz,biz_id)<(?,?,?))"},
+		"followers":      {selectFollowers, "SEARCH user_follow USING COVERING INDEX followers (tenant=? AND biz_id=? AND biz=? AND (version,user_id)<(?,?))"},
+		"following":      {selectFollowing, "SEARCH user_follow USING COVERING INDEX following (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))"},
+		"a follow back":  {selectFollowOfUser, "SEARCH user_follow USING PRIMARY KEY (tenant=? AND user_id=? AND biz=? AND biz_id=?)"},
+		"works":          {selectWorks, "SEARCH interactive USING COVERING INDEX works (tenant=? AND author=? AND (authored,biz,biz_id)<(?,?,?))"},
 		"folders":        {selectFolders, "SEARCH folder USING INDEX folders (tenant=? AND user_id=? AND (created,folder_id)<(?,?))"},
 		"public folders": {selectPublicFolders, "SEARCH folder USING INDEX folders_public (tenant=? AND user_id=? AND (created,folder_id)<(?,?))"},
+		"comments":       {selectNewestComments, "SEARCH comment USING INDEX comments (tenant=? AND biz_id=? AND biz=? AND reply_to=? AND comment_id<?)"},
+		"old comments":   {selectOldestComments, "SEARCH comment USING INDEX comments (tenant=? AND biz_id=? AND biz=? AND reply_to=? AND comment_id>?)"},
+		"top comments":   {selectTopComments, "SEARCH comment USING INDEX comments_top (tenant=? AND biz_id=? AND biz=? AND reply_to=? AND (like_count,comment_id)<(?,?))"},
+		"changes":        {selectCommentChanges, "SEARCH comment USING INDEX comment_changes (tenant=? AND biz_id=? AND biz=? AND version>?)"},
+		"revocations":    {selectRevocations, "SEARCH account USING INDEX account_revoked ((revoked,tenant,account_id)>(?,?,?))"},
+		"videos":         {selectFeed, "SEARCH v USING PRIMARY KEY (tenant=? AND video_id<?)"},
+		"user videos":    {selectUserVideos, "SEARCH v USING INDEX videos_of (tenant=? AND user_id=? AND video_id<?)"},
+		"messages":       {selectMessageList, "SEARCH message USING PRIMARY KEY (tenant=? AND user_low=? AND user_high=? AND message_id<?)"},
 		"reads":          {selectHistory, "SEARCH user_read USING INDEX reads (tenant=? AND user_id=? AND (version,biz,biz_id)<(?,?,?))"},
 	} {
 		if got := plan(t, s, c.query); got != c.want {
@@ -47,12 +59,26 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
+// How many a user follows is looked up, not counted.
+func TestFollowsAreNotCounted(t *testing.T) {
+	s := open(t)
+	const want = "SEARCH user_totals USING PRIMARY KEY (tenant=? AND user_id=?)"
+	if got := plan(t, s, selectFollowingTotal); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 // A statement that takes many keys finds each by an index.
 func TestBatchesSearchByKey(t *testing.T) {
 	s := open(t)
 	for _, query := range []string{
-		selectCounts, selectReactions, selectCollections, selectReads, selectFoldersByKey, selectSeen, selectExisting,
+		selectCounts, selectReactions, selectCollections, selectFollows, selectReads, selectFoldersByKey, selectSeen, selectExisting,
 		updateItemCounts, rehouseItems, insertDefaults,
+		selectComments, selectCommentCounts, selectRequests, selectLastComment, insertComments, insertMessages, upsertMailboxes, upsertConversations,
+		selectMailboxes, selectMessages, selectConversations, updateRead, countReceived, updateReplyCounts, updateComment, updateCommentLikes,
+		selectAuthors, selectTotals, selectTakenIDs,
+		selectLastAccount, selectAccount, selectAccountNamed, selectProfiles, updateAccount,
+		selectVideo, selectVideos, selectNamedFiles, selectAuthored, takeVideoNumber, deleteVideo, setCover, failCover, selectCoverReason,
 	} {
 		for step := range strings.Lines(plan(t, s, query)) {
 			keys := strings.Contains(step, "VIRTUAL TABLE") || strings.HasPrefix(step, "CORRELATED")
@@ -60,5 +86,40 @@ func TestBatchesSearchByKey(t *testing.T) {
 				t.Errorf("%s\nruns with %s", query, step)
 			}
 		}
+	}
+}
+
+// The conversations of a page, and then their latest messages, come by index; only
+// the page is sorted.
+func TestConversationsUseTheirIndex(t *testing.T) {
+	got := plan(t, open(t), selectConversationList)
+	for _, want := range []string{
+		"SEARCH conversation USING INDEX conversations (tenant=? AND user_id=? AND latest<?)",
+		"SEARCH m USING PRIMARY KEY (tenant=? AND user_low=? AND user_high=? AND message_id=?)",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+// A mailbox is merged from two indexes: no scan, no sort.
+func TestMailboxesUseTheirIndexes(t *testing.T) {
+	got := plan(t, open(t), selectMailbox)
+	for _, want := range []string{
+		"SEARCH message USING INDEX messages_low (tenant=? AND user_low=? AND message_id>?)",
+		"SEARCH message USING INDEX messages_high (tenant=? AND user_high=? AND message_id>?)",
+	} {
+		if !strings.Contains(got, want) || strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+// Covers that are due come by index, however many videos there are.
+func TestDueCoversUseTheirIndex(t *testing.T) {
+	steps := plan(t, open(t), takeDueCovers)
+	if !strings.Contains(steps, "INDEX covers_due (cover_due>? AND cover_due<?)") || strings.Contains(steps, "SCAN") || strings.Contains(steps, "TEMP B-TREE") {
+		t.Error(steps)
 	}
 }

@@ -2,17 +2,16 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"ovation/storage"
 	"ovation/storage/sqlstore"
 )
 
-// Interactives looks up counts and the viewer's states as of one moment.
+// Interactives looks up counts and the viewer's states in one snapshot.
 func (s *Store) Interactives(
 	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
 ) ([]storage.Interactive, error) {
-	out, keys, err := sqlstore.Blank(viewer, subjects)
+	out, keys, err := sqlstore.NewInteractives(viewer, subjects)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +21,7 @@ func (s *Store) Interactives(
 		}
 		states, err := t.states(keys, kinds)
 		for i, state := range states {
-			out[i].Liked, out[i].Collected, out[i].Read = state.Liked, state.Collected, state.Read
+			out[i].Liked, out[i].Collected, out[i].Read, out[i].Followed = state.Liked, state.Collected, state.Read, state.Followed
 		}
 		return err
 	})
@@ -32,7 +31,7 @@ func (s *Store) Interactives(
 	return out, nil
 }
 
-// States looks up states as of one moment.
+// States looks up states in one snapshot.
 func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) (out []storage.States, err error) {
 	if err := sqlstore.CheckTenants(keys); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds stora
 }
 
 const selectCounts = `
-SELECT k.key, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.version
+SELECT k.key, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.follower_count, i.author, i.version
 FROM jsonb_each(?) k CROSS JOIN interactive i
 WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
 
@@ -58,7 +57,7 @@ func (t tx) counts(of []storage.Interactive) error {
 	return t.query(selectCounts, []any{keys.json()}, func(scan func(...any) error) error {
 		var i int
 		var c storage.Counts
-		err := scan(&i, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.Version)
+		err := scan(&i, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
 		of[i].Counts = c
 		return err
 	})
@@ -66,25 +65,27 @@ func (t tx) counts(of []storage.Interactive) error {
 
 const (
 	selectReactions = `
-SELECT k.key, s.state, s.version, s.unlike, s.undislike, coalesce(i.version, 0)
+SELECT k.key, s.state, s.version, s.unlike, s.undislike
 FROM jsonb_each(?) k CROSS JOIN user_reaction s
-LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 
 	selectCollections = `
-SELECT k.key, s.state, s.version, coalesce(i.version, 0)
+SELECT k.key, s.state, s.version
 FROM jsonb_each(?) k CROSS JOIN user_collection s
-LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
+WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
+
+	selectFollows = `
+SELECT k.key, s.state, s.version
+FROM jsonb_each(?) k CROSS JOIN user_follow s
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 
 	selectReads = `
-SELECT k.key, s.times, s.first_read, s.version, coalesce(i.version, 0)
+SELECT k.key, s.times, s.first_read, s.version
 FROM jsonb_each(?) k CROSS JOIN user_read s
-LEFT JOIN interactive i ON i.tenant = s.tenant AND i.biz = s.biz AND i.biz_id = s.biz_id
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 )
 
-// states looks up each kind asked by one statement. The anonymous visitor has
+// states looks up each requested kind with one statement. The anonymous visitor has
 // none: the reads remembered under that name are everyone's.
 func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	out := make([]storage.States, len(of))
@@ -96,32 +97,41 @@ func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States
 	}{
 		{storage.KindReaction, selectReactions, func(scan func(...any) error) error {
 			var i int
-			var counts int64
 			var r storage.Register
-			err := scan(slices.Concat([]any{&i}, registerFields(&r), []any{&counts})...)
-			out[i].Reaction, out[i].Liked, out[i].CountsVersion = r, r.Liked(of[i]), counts
+			err := scan(append([]any{&i}, registerFields(&r)...)...)
+			out[i].Reaction, out[i].Liked = r, r.Liked(of[i])
 			return err
 		}},
 		{storage.KindCollection, selectCollections, func(scan func(...any) error) error {
 			var i int
-			var counts int64
 			var c storage.Collected
-			err := scan(&i, &c.FolderID, &c.Version, &counts)
-			out[i].CollectionVersion, out[i].CountsVersion = c.Version, counts
+			err := scan(&i, &c.FolderID, &c.Version)
+			out[i].CollectionVersion = c.Version
 			if c.FolderID != "" {
 				c.User, c.Subject = of[i].User, of[i].Subject
 				out[i].Collected = &c
 			}
 			return err
 		}},
+		{storage.KindFollow, selectFollows, func(scan func(...any) error) error {
+			var i int
+			var following bool
+			var f storage.Followed
+			err := scan(&i, &following, &f.Version)
+			out[i].FollowVersion = f.Version
+			if following {
+				f.User, f.Subject = of[i].User, of[i].Subject
+				out[i].Followed = &f
+			}
+			return err
+		}},
 		{storage.KindRead, selectReads, func(scan func(...any) error) error {
 			var i int
-			var counts int64
 			var r storage.Read
-			err := scan(&i, &r.Times, &r.First, &r.Last, &counts)
+			err := scan(&i, &r.Times, &r.First, &r.Last)
 			if !of[i].User.Anonymous() {
 				r.User, r.Subject = of[i].User, of[i].Subject
-				out[i].Read, out[i].CountsVersion = &r, counts
+				out[i].Read = &r
 			}
 			return err
 		}},
@@ -149,7 +159,7 @@ SELECT k.key, f.name, f.description, f.public, f.item_count, f.created, f.update
 FROM jsonb_each(?) k CROSS JOIN folder f
 WHERE f.tenant = k.value ->> 0 AND f.user_id = k.value ->> 1 AND f.folder_id = k.value ->> 2`
 
-// FoldersOf looks up folders as of one moment.
+// FoldersOf looks up folders in one snapshot.
 func (s *Store) FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error) {
 	out := sqlstore.DefaultFolders(keys, s.now())
 	var rows tuples

@@ -5,9 +5,10 @@ import (
 	"slices"
 
 	"ovation/storage"
+	"ovation/storage/sqlstore"
 )
 
-// A clear that does not apply leaves state and version as they are.
+// A clear that does not apply leaves state and version unchanged.
 const upsertReactions = `
 INSERT INTO user_reaction AS s (tenant, user_id, biz, biz_id, state, prev_state, version, unlike, undislike)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, value ->> 5, value ->> 6, value ->> 7
@@ -39,7 +40,7 @@ func (t tx) react(actions []storage.Action) ([]storage.StateChange, error) {
 		})
 }
 
-// registerFields are where the columns of a register go: state, version, unlike
+// registerFields returns where to scan the columns of a register: state, version, unlike
 // and undislike.
 func registerFields(r *storage.Register) []any {
 	return []any{&r.Value, &r.Set, &r.Clears[0], &r.Clears[1]}
@@ -54,7 +55,7 @@ RETURNING tenant, user_id, biz, biz_id, prev_state, state, version`
 
 // collect applies actions of KindCollection.
 func (t tx) collect(actions []storage.Action) ([]storage.StateChange, error) {
-	if err := t.place(actions); err != nil {
+	if err := t.resolveFolders(actions); err != nil {
 		return nil, err
 	}
 	changes := storage.ChangesOf(actions)
@@ -69,12 +70,33 @@ func (t tx) collect(actions []storage.Action) ([]storage.StateChange, error) {
 		})
 }
 
+const upsertFollows = `
+INSERT INTO user_follow AS s (tenant, user_id, biz, biz_id, state, prev_state, version)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, value ->> 5 FROM jsonb_each(?) WHERE true
+ON CONFLICT DO UPDATE SET prev_state = s.state, state = excluded.state, version = excluded.version
+WHERE s.version < excluded.version
+RETURNING tenant, user_id, biz, biz_id, prev_state, state, version`
+
+// follow applies actions of KindFollow.
+func (t tx) follow(actions []storage.Action) ([]storage.StateChange, error) {
+	changes := storage.ChangesOf(actions)
+	var rows tuples
+	for i := range changes {
+		c := &changes[i]
+		rows.add(keyOf(c), sqlstore.BoolToInt(c.Following), c.Version)
+	}
+	return t.upsert(changes, upsertFollows, rows.json(), selectFollows,
+		func(c *storage.StateChange) (old any, current []any) {
+			return &c.OldFollowing, []any{&c.Following, &c.Version}
+		})
+}
+
 func keyOf(c *storage.StateChange) []string {
 	return []string{c.User.Tenant, c.User.UserID, c.Subject.Biz, c.Subject.BizID}
 }
 
-// upsert merges the changes into what is stored and fills in what each state
-// was before and is now. fields are those of a change that hold the columns.
+// upsert merges the changes into the stored states, and sets each change to the previous
+// and the resulting state. fields returns where to scan the columns of a change.
 func (t tx) upsert(
 	changes []storage.StateChange, upsert, rows, lookUp string, fields func(*storage.StateChange) (old any, current []any),
 ) ([]storage.StateChange, error) {
@@ -91,7 +113,7 @@ func (t tx) upsert(
 		old, current := fields(&c)
 		err := scan(append([]any{&key.User.Tenant, &key.User.UserID, &key.Subject.Biz, &key.Subject.BizID, old}, current...)...)
 		key.Subject.Tenant = key.User.Tenant
-		found(&changes[at[key]], c)
+		setScanned(&changes[at[key]], c)
 		delete(at, key)
 		return err
 	})
@@ -101,19 +123,18 @@ func (t tx) upsert(
 	keys := slices.Collect(maps.Keys(at))
 	return changes, t.query(lookUp, []any{stateKeys(keys)}, func(scan func(...any) error) error {
 		var i int
-		var counts int64 // of no interest
 		var c storage.StateChange
 		_, current := fields(&c)
-		err := scan(slices.Concat([]any{&i}, current, []any{&counts})...)
+		err := scan(append([]any{&i}, current...)...)
 		change := &changes[at[keys[i]]]
-		found(change, c)
-		change.OldReaction, change.OldFolderID = change.Reaction, change.FolderID
+		setScanned(change, c)
+		change.OldReaction, change.OldFolderID, change.OldFollowing = change.Reaction, change.FolderID, change.Following
 		return err
 	})
 }
 
-// found makes a change what was scanned of it.
-func found(change *storage.StateChange, scanned storage.StateChange) {
+// setScanned sets the fields of a change that were scanned.
+func setScanned(change *storage.StateChange, scanned storage.StateChange) {
 	scanned.User, scanned.Subject, scanned.Kind = change.User, change.Subject, change.Kind
 	if scanned.Kind == storage.KindReaction {
 		scanned.Reaction, scanned.Version = scanned.Register.Value, scanned.Register.Version()

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -13,8 +14,8 @@ import (
 	"ovation/storage"
 )
 
-// conn is a connection with the statements it has prepared. One goroutine at
-// a time uses it.
+// conn is a connection with its prepared statements. It is used by one goroutine at a
+// time.
 type conn struct {
 	*sql.Conn
 	statements map[string]*sql.Stmt
@@ -31,7 +32,7 @@ func newConn(ctx context.Context, db *sql.DB, setup string) (*conn, error) {
 	return &conn{Conn: c, statements: map[string]*sql.Stmt{}}, nil
 }
 
-// close is called when nothing is lost any more, so errors tell nothing.
+// close is called when no data can be lost any more, so errors are ignored.
 func (c *conn) close() {
 	for _, s := range c.statements {
 		_ = s.Close()
@@ -39,8 +40,8 @@ func (c *conn) close() {
 	_ = c.Close()
 }
 
-// statement prepares what is not prepared yet. The queries of this package
-// are constants, so there is a bounded number.
+// statement returns a prepared statement. The queries of this package are constants, so
+// their number is bounded.
 func (c *conn) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s := c.statements[query]; s != nil {
 		return s, nil
@@ -53,13 +54,13 @@ func (c *conn) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// tx is a transaction under way.
+// tx is a transaction in progress.
 type tx struct {
 	ctx context.Context
 	*conn
 }
 
-// query calls row for each row of the answer. scan copies the row's columns.
+// query calls row for each row of the result. scan copies the row's columns.
 func (t tx) query(query string, args []any, row func(scan func(...any) error) error) (err error) {
 	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
@@ -78,7 +79,7 @@ func (t tx) query(query string, args []any, row func(scan func(...any) error) er
 	return nil
 }
 
-// exec returns how many rows it changed.
+// exec returns the number of rows that it has changed.
 func (t tx) exec(query string, args ...any) (int64, error) {
 	s, err := t.statement(t.ctx, query) //nolint:sqlclosecheck // the connection keeps it
 	if err != nil {
@@ -93,28 +94,33 @@ func (t tx) exec(query string, args ...any) (int64, error) {
 
 // read runs do on a snapshot of the database.
 func (s *Store) read(ctx context.Context, what string, do func(tx) error) error {
-	return wrap(ctx, what, s.with(ctx, s.reader, "BEGIN", do))
+	return wrap(ctx, what, s.withConn(ctx, s.reader, "BEGIN", do))
 }
 
-// readList is read for lists: on their own connections, and within listTimeout.
+// readList is read for lists: on separate connections, and within listTimeout.
 func (s *Store) readList(ctx context.Context, what string, do func(tx) error) error {
-	within, cancel := context.WithTimeout(ctx, s.listTimeout)
+	return s.readWithTimeout(ctx, what, s.lister, s.listTimeout, do)
+}
+
+// readWithTimeout is read on a connection of a pool, with a timeout.
+func (s *Store) readWithTimeout(ctx context.Context, what string, on chan *conn, timeout time.Duration, do func(tx) error) error {
+	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := s.with(within, s.lister, "BEGIN", do)
+	err := s.withConn(within, on, "BEGIN", do)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w: it took longer than %v: %w", storage.ErrUnavailable, s.listTimeout, err)
+		err = fmt.Errorf("%w: the call took longer than %v: %w", storage.ErrUnavailable, timeout, err)
 	}
 	return wrap(ctx, what, err)
 }
 
-// write runs do while nobody else writes, and commits what it wrote unless it
+// write runs do in a transaction that holds the write lock, and commits it unless do
 // returns an error.
 func (s *Store) write(ctx context.Context, what string, do func(tx) error) error {
-	return wrap(ctx, what, s.with(ctx, s.writer, "BEGIN IMMEDIATE", do))
+	return wrap(ctx, what, s.withConn(ctx, s.writer, "BEGIN IMMEDIATE", do))
 }
 
-func (s *Store) with(ctx context.Context, pool chan *conn, begin string, do func(tx) error) error {
-	if !s.enter() {
+func (s *Store) withConn(ctx context.Context, pool chan *conn, begin string, do func(tx) error) error {
+	if !s.acquire() {
 		return fmt.Errorf("%w: the store is closed", storage.ErrUnavailable)
 	}
 	defer s.calls.Done()
@@ -131,8 +137,8 @@ func (s *Store) with(ctx context.Context, pool chan *conn, begin string, do func
 	return c.run(ctx, begin, do)
 }
 
-// enter reports whether the store is open, and keeps it open until calls.Done.
-func (s *Store) enter() bool {
+// acquire reports whether the store is open, and keeps it open until calls.Done.
+func (s *Store) acquire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -143,8 +149,8 @@ func (s *Store) enter() bool {
 }
 
 func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
-	// The beginning and the end of the transaction must not be cut short: the
-	// connection would stay in it.
+	// The beginning and the end of the transaction must not be interrupted, as the
+	// connection would remain in the transaction.
 	end := tx{context.WithoutCancel(ctx), c}
 	if _, err := end.exec(begin); err != nil {
 		return err
@@ -152,7 +158,7 @@ func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
 	committed := false
 	defer func() {
 		if !committed {
-			_, _ = end.exec("ROLLBACK") // fails where SQLite has rolled back itself
+			_, _ = end.exec("ROLLBACK") // fails if SQLite has rolled back by itself
 		}
 	}()
 	if err := do(tx{ctx, c}); err != nil {
@@ -168,15 +174,14 @@ func (c *conn) run(ctx context.Context, begin string, do func(tx) error) error {
 	return nil
 }
 
-// wrap says what was being done and finds the error of package storage that
-// err amounts to.
+// wrap adds the operation to an error and converts it to one of package storage.
 func wrap(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	fault := new(sqlite.Error)
 	if errors.As(err, &fault) {
-		switch fault.Code() & 0xff { // the upper bits tell details
+		switch fault.Code() & 0xff { // the upper bits hold details
 		case codes.SQLITE_INTERRUPT:
 			if ctx.Err() != nil {
 				err = ctx.Err()

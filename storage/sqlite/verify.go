@@ -8,27 +8,38 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// Verify recounts on a snapshot. Without repair nobody waits for it. With
-// repair and where something is wrong it recounts once more and holds the write
-// lock from before that to the end, so that the counts cannot move in between;
-// everything is repaired in one transaction, and nothing is if it ends with an
-// error.
+// Verify recounts on a snapshot. Without repair it blocks no other call. With
+// repair, and if there are differences, it recounts once more under the write
+// lock, so that the counts cannot change in between; everything is repaired in
+// one transaction, and nothing if it fails.
 func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (compared int64, err error) {
-	recount := func(mend func(*sqlstore.Damage) error) error {
+	recount := func(mend func(*sqlstore.Discrepancies) error) error {
 		return s.read(ctx, "recount", func(t tx) error {
-			v := sqlstore.Recount{Report: report, Mend: mend, Misplaced: misplaced}
+			v := sqlstore.Recount{Report: report, Repair: mend, NoteFolder: misplaced}
 			if err := t.query(recountSubjects, nil, v.Subject); err != nil {
 				return err
 			}
 			if err := t.query(recountFolders, nil, v.Folder); err != nil {
 				return err
 			}
+			if err := t.query(recountComments, nil, v.Comments); err != nil {
+				return err
+			}
+			if err := t.query(recountReplies, nil, v.Comment); err != nil {
+				return err
+			}
+			if err := t.query(recountTotals, nil, v.Totals); err != nil {
+				return err
+			}
+			if err := t.query(recountUnread, nil, v.Conversation); err != nil {
+				return err
+			}
 			compared = v.Compared
-			return v.End()
+			return v.Finish()
 		})
 	}
 	if !repair {
-		err = recount(func(*sqlstore.Damage) error { return nil })
+		err = recount(func(*sqlstore.Discrepancies) error { return nil })
 		return compared, err
 	}
 	sound, err := s.sound(ctx)
@@ -36,19 +47,16 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 		return sound, err
 	}
 	err = s.write(ctx, "repair", func(t tx) error {
-		if _, err := t.enter(s.now()); err != nil {
-			return err
-		}
-		return recount(func(d *sqlstore.Damage) error { return t.repair(d, storage.Micros(s.now())) })
+		return recount(func(d *sqlstore.Discrepancies) error { return t.repair(d, storage.Micros(s.now())) })
 	})
 	return compared, err
 }
 
-// errDamaged ends a recount at the first difference.
+// errDamaged stops a recount at the first difference.
 var errDamaged = errors.New("damaged")
 
-// sound returns how many counts were compared if all of them are right, and 0
-// if one is not.
+// sound returns how many counts were compared if all of them are correct, and 0
+// otherwise.
 func (s *Store) sound(ctx context.Context) (compared int64, err error) {
 	compared, err = s.Verify(ctx, false, func(storage.Difference) error { return errDamaged })
 	if errors.Is(err, errDamaged) {
@@ -57,11 +65,11 @@ func (s *Store) sound(ctx context.Context) (compared int64, err error) {
 	return compared, err
 }
 
-// misplaced counts the items of a folder that does not exist in the default one,
-// where they will be.
-func misplaced(d *sqlstore.Damage, folder storage.FolderKey, by int64, exists bool) {
+// misplaced counts the items of a missing folder in the default one, into which they will
+// be moved.
+func misplaced(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
 	if !exists {
-		d.Homeless = append(d.Homeless, folder)
+		d.MissingFolders = append(d.MissingFolders, folder)
 		folder.FolderID = storage.DefaultFolderID
 	}
 	d.Folders[folder] += by
@@ -70,16 +78,18 @@ func misplaced(d *sqlstore.Damage, folder storage.FolderKey, by int64, exists bo
 const recountSubjects = `
 SELECT tenant, biz, biz_id,
     sum(read_count), sum(times), sum(like_count), sum(likes),
-    sum(dislike_count), sum(dislikes), sum(collect_count), sum(collected)
+    sum(dislike_count), sum(dislikes), sum(collect_count), sum(collected), sum(follower_count), sum(followers)
 FROM (
     SELECT tenant, biz, biz_id, read_count, 0 AS times, like_count, 0 AS likes,
-        dislike_count, 0 AS dislikes, collect_count, 0 AS collected FROM interactive
+        dislike_count, 0 AS dislikes, collect_count, 0 AS collected, follower_count, 0 AS followers FROM interactive
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, times, 0, 0, 0, 0, 0, 0 FROM user_read
+    SELECT tenant, biz, biz_id, 0, times, 0, 0, 0, 0, 0, 0, 0, 0 FROM user_read
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, state = 1, 0, state = 2, 0, 0 FROM user_reaction WHERE state <> 0
+    SELECT tenant, biz, biz_id, 0, 0, 0, state = 1, 0, state = 2, 0, 0, 0, 0 FROM user_reaction WHERE state <> 0
     UNION ALL
-    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 1 FROM user_collection WHERE state <> ''
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0 FROM user_collection WHERE state <> ''
+    UNION ALL
+    SELECT tenant, biz, biz_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM user_follow WHERE state = 1
 )
 GROUP BY tenant, biz, biz_id ORDER BY tenant, biz, biz_id`
 
@@ -93,29 +103,134 @@ FROM (
 )
 GROUP BY tenant, user_id, folder_id ORDER BY tenant, user_id, folder_id`
 
+const recountComments = `
+SELECT tenant, biz, biz_id, sum(stored), sum(counted), max(version), max(latest)
+FROM (
+    SELECT tenant, biz, biz_id, comments AS stored, 0 AS counted, version, 0 AS latest FROM comment_count
+    UNION ALL
+    SELECT tenant, biz, biz_id, 0, sum(deleted = 0), 0, max(version) FROM comment GROUP BY tenant, biz_id, biz
+)
+GROUP BY tenant, biz, biz_id ORDER BY tenant, biz, biz_id`
+
+const recountReplies = `
+SELECT c.tenant, c.comment_id, c.reply_count, coalesce(r.replies, 0), c.like_count, coalesce(i.like_count, 0),
+    c.listed, c.deleted = 0 OR coalesce(r.replies, 0) > 0
+FROM comment c
+LEFT JOIN (SELECT tenant, reply_to, count(*) AS replies FROM comment WHERE reply_to <> 0 AND deleted = 0 GROUP BY tenant, reply_to) r
+    ON r.tenant = c.tenant AND r.reply_to = c.comment_id
+LEFT JOIN interactive i ON i.tenant = c.tenant AND i.biz = 'comment' AND i.biz_id = CAST(c.comment_id AS TEXT)
+ORDER BY c.tenant, c.comment_id`
+
+const recountTotals = `
+SELECT tenant, user_id, sum(likes), sum(liked), sum(following), sum(followed), sum(collections), sum(collected),
+    sum(comments), sum(written), sum(works), sum(authored), sum(likes_received), sum(received)
+FROM (
+    SELECT tenant, user_id, likes, 0 AS liked, following, 0 AS followed, collections, 0 AS collected,
+        0 AS comments, 0 AS written, works, 0 AS authored, likes_received, 0 AS received FROM user_totals
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, 0, 0, 0, comments, 0, 0, 0, 0, 0 FROM user_comments
+    UNION ALL
+    SELECT tenant, user_id, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM user_reaction WHERE state = 1
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 FROM user_follow WHERE state = 1
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0 FROM user_collection WHERE state <> ''
+    UNION ALL
+    SELECT tenant, user_id, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0 FROM comment WHERE deleted = 0
+    UNION ALL
+    SELECT i.tenant, i.author, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, (SELECT count(*) FROM user_reaction r
+        WHERE r.tenant = i.tenant AND r.biz = i.biz AND r.biz_id = i.biz_id AND r.state = 1)
+    FROM interactive i WHERE i.author <> ''
+)
+GROUP BY tenant, user_id ORDER BY tenant, user_id`
+
+const recountUnread = `
+SELECT tenant, user_id, peer_id, sum(stored), sum(counted)
+FROM (
+    SELECT tenant, user_id, peer_id, unread AS stored, 0 AS counted FROM conversation
+    UNION ALL
+    SELECT m.tenant, iif(m.from_low, m.user_high, m.user_low), iif(m.from_low, m.user_low, m.user_high), 0, 1
+    FROM message m
+    LEFT JOIN conversation c ON c.tenant = m.tenant
+        AND c.user_id = iif(m.from_low, m.user_high, m.user_low) AND c.peer_id = iif(m.from_low, m.user_low, m.user_high)
+    WHERE m.message_id > coalesce(c.read_to, 0)
+)
+GROUP BY tenant, user_id, peer_id ORDER BY tenant, user_id, peer_id`
+
 const rehouseItems = `
 UPDATE user_collection AS s SET prev_state = s.state, state = ?2, version = s.version + 1 FROM jsonb_each(?1) k
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.state = k.value ->> 2 AND s.state <> ''`
 
-// repair moves homeless items into the default folders and sets the counts
-// right.
-func (t tx) repair(d *sqlstore.Damage, now int64) error {
+// repair moves the items of missing folders into the default folders and corrects the
+// counts.
+func (t tx) repair(d *sqlstore.Discrepancies, now int64) error {
 	owners := make(map[storage.User]int64)
 	var homeless tuples
-	for _, key := range d.Homeless {
+	for _, key := range d.MissingFolders {
 		owners[key.Owner] = now
 		homeless.add([]string{key.Owner.Tenant, key.Owner.UserID, key.FolderID})
 	}
 	if len(owners) > 0 {
-		if err := t.makeDefaults(owners); err != nil {
+		if err := t.createDefaultFolders(owners); err != nil {
 			return err
 		}
 		if _, err := t.exec(rehouseItems, homeless.json(), storage.DefaultFolderID); err != nil {
 			return err
 		}
 	}
-	// Counts that somebody deleted had a version, which nothing tells any more.
-	// A time is above every number of changes.
-	_, err := t.settle(d.Tally, now)
+	// The version of counts that were deleted by hand is unknown. A time is higher than
+	// every number of changes.
+	if _, err := t.applyTally(d.Tally, nil, now); err != nil {
+		return err
+	}
+	if err := t.repairComments(d, now); err != nil {
+		return err
+	}
+	return t.repairUnread(d)
+}
+
+// A missing conversation is recreated.
+const repairUnread = `
+INSERT INTO conversation AS c (tenant, user_id, peer_id, latest, unread, read_to)
+SELECT value ->> 0, value ->> 1, value ->> 2, coalesce((SELECT max(message_id) FROM message m
+    WHERE m.tenant = value ->> 0 AND m.user_low = value ->> 3 AND m.user_high = value ->> 4), 0), value ->> 5, 0
+FROM jsonb_each(?) WHERE true
+ON CONFLICT DO UPDATE SET unread = c.unread + excluded.unread`
+
+func (t tx) repairUnread(d *sqlstore.Discrepancies) error {
+	if len(d.Unread) == 0 {
+		return nil
+	}
+	var rows tuples
+	for key, by := range d.Unread {
+		pair := sqlstore.PairOf(key)
+		rows.add([]string{key.Owner.Tenant, key.Owner.UserID, key.With.UserID, pair.Low.UserID, pair.High.UserID}, by)
+	}
+	_, err := t.exec(repairUnread, rows.json())
 	return err
+}
+
+const repairCommentCounts = `
+INSERT INTO comment_count AS c (tenant, biz, biz_id, comments, version)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, max((value ->> 4) + 1, ?2) FROM jsonb_each(?1) WHERE true
+ON CONFLICT DO UPDATE SET comments = c.comments + excluded.comments, version = max(c.version + 1, excluded.version)`
+
+func (t tx) repairComments(d *sqlstore.Discrepancies, now int64) error {
+	if len(d.Comments) > 0 {
+		var rows tuples
+		for s, c := range d.Comments {
+			rows.add([]string{s.Tenant, s.Biz, s.BizID}, c.Comments, c.Version)
+		}
+		if _, err := t.exec(repairCommentCounts, rows.json(), now); err != nil {
+			return err
+		}
+	}
+	if err := t.adjustReplyCounts(d.Replies); err != nil {
+		return err
+	}
+	liked := make([]storage.Subject, len(d.Likes))
+	for i, key := range d.Likes {
+		liked[i] = key.Subject()
+	}
+	return t.setCommentLikes(liked)
 }

@@ -6,13 +6,13 @@ import (
 	"ovation/storage"
 )
 
-// ErrSameFolder is of items that would move to where they are.
+// ErrSameFolder is returned if items would be moved to the folder that they are in.
 var ErrSameFolder = &storage.InvalidError{Field: "moveItemsTo", Reason: "must be another folder"}
 
 // NewFolder returns the folder to insert, with an id that sorts by time.
 func NewFolder(folder storage.Folder) (storage.Folder, error) {
 	change := storage.FolderChange{Name: &folder.Name, Description: &folder.Description}
-	if err := CheckChange(folder.Owner, change); err != nil {
+	if err := ValidateFolderChange(folder.Owner, change); err != nil {
 		return storage.Folder{}, err
 	}
 	id, err := uuid.NewV7()
@@ -20,24 +20,25 @@ func NewFolder(folder storage.Folder) (storage.Folder, error) {
 	return folder, err
 }
 
-// CheckChange validates the owner and what changes.
-func CheckChange(owner storage.User, change storage.FolderChange) error {
-	if err := CheckOwner(owner); err != nil {
+// ValidateFolderChange validates the owner and the changed fields.
+func ValidateFolderChange(owner storage.User, change storage.FolderChange) error {
+	if err := ValidateOwner(owner); err != nil {
 		return err
 	}
 	return change.Validate()
 }
 
-// CheckOwner refuses the anonymous user.
-func CheckOwner(owner storage.User) error {
+// ValidateOwner rejects the anonymous user.
+func ValidateOwner(owner storage.User) error {
 	if err := owner.Validate(); err != nil {
 		return err
 	}
 	return storage.ValidateUserID(owner.UserID)
 }
 
-// Change applies what is set in the change, and reports whether anything differs.
-func Change(f *storage.Folder, change storage.FolderChange) bool {
+// ApplyFolderChange applies the fields that are set in the change, and reports whether
+// any of them differs.
+func ApplyFolderChange(f *storage.Folder, change storage.FolderChange) bool {
 	before := *f
 	set(&f.Name, change.Name)
 	set(&f.Description, change.Description)
@@ -51,5 +52,6 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// NameSuffix makes the name of a default folder unique where it is taken.
+// NameSuffix returns a suffix that makes the name of a default folder unique if it is
+// taken.
 func NameSuffix() string { return " " + uuid.NewString()[:8] }

@@ -17,27 +17,36 @@ func Validate(messages []storage.Message) error {
 	return nil
 }
 
-// Divide returns the coalesced actions of the messages whose ids are in fresh,
-// which it empties, and the other messages.
-func Divide(messages []storage.Message, fresh map[string]bool) (actions []storage.Action, skipped []storage.Message) {
+// NewAndSkipped separates the messages of one call.
+type NewAndSkipped struct {
+	Actions  []storage.Action      // of the new messages, coalesced
+	Comments []storage.PastComment // of the new messages
+	Skipped  []storage.Message     // those that were persisted before
+}
+
+// SplitNew separates the messages whose ids are in fresh, which it empties, from the
+// others.
+func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkipped) {
 	room := 0
 	for i := range messages {
 		room += len(messages[i].Actions)
 	}
-	actions = make([]storage.Action, 0, room)
+	actions := make([]storage.Action, 0, room)
 	for _, m := range messages {
 		if fresh[m.ID] {
 			actions = append(actions, m.Actions...)
+			out.Comments = append(out.Comments, m.Comments...)
 			delete(fresh, m.ID) // a second one of the same call is a repeat
 		} else {
-			skipped = append(skipped, m)
+			out.Skipped = append(out.Skipped, m)
 		}
 	}
-	return storage.Coalesce(actions), skipped
+	out.Actions = storage.Coalesce(actions)
+	return out
 }
 
-// Unmoved returns the subjects of skipped messages whose counts do not move.
-func Unmoved(skipped []storage.Message, moved Tally) []storage.Subject {
+// UnchangedSubjects returns the subjects of skipped messages whose counts do not change.
+func UnchangedSubjects(skipped []storage.Message, moved Tally) []storage.Subject {
 	var out []storage.Subject
 	seen := make(map[storage.Subject]bool)
 	for _, m := range skipped {
@@ -51,15 +60,21 @@ func Unmoved(skipped []storage.Message, moved Tally) []storage.Subject {
 	return out
 }
 
-// Split splits coalesced actions by their kind.
-func Split(actions []storage.Action) (reactions, collections, reads []storage.Action) {
-	reactions, rest := cut(actions, storage.KindReaction)
-	collections, reads = cut(rest, storage.KindCollection)
-	return reactions, collections, reads
+// SplitByKind splits coalesced actions by kind.
+func SplitByKind(actions []storage.Action) (of ByKind) {
+	of.Reactions, actions = cutKind(actions, storage.KindReaction)
+	of.Collections, actions = cutKind(actions, storage.KindCollection)
+	of.Reads, actions = cutKind(actions, storage.KindRead)
+	of.Follows, actions = cutKind(actions, storage.KindFollow)
+	of.Authors, _ = cutKind(actions, storage.KindAuthor)
+	return of
 }
 
-// cut splits off the leading actions of a kind.
-func cut(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {
+// ByKind holds the actions of one batch by kind.
+type ByKind struct{ Reactions, Collections, Reads, Follows, Authors []storage.Action }
+
+// cutKind splits off the leading actions of a kind.
+func cutKind(actions []storage.Action, kind storage.Kind) (of, rest []storage.Action) {
 	n := slices.IndexFunc(actions, func(a storage.Action) bool { return a.Kind != kind })
 	if n < 0 {
 		n = len(actions)

@@ -7,15 +7,15 @@ import (
 	"ovation/storage"
 )
 
-// Errors of calls across tenants.
+// Errors of calls that span tenants.
 var (
 	ErrViewersTenant = &storage.InvalidError{Field: "tenant", Reason: "must be the viewer's for every subject"}
 	ErrKeysTenant    = &storage.InvalidError{Field: "tenant", Reason: "must be the same for user and subject"}
 )
 
-// Blank returns what is known of subjects without looking: that they exist, and
-// whose states to look up. Errors: ErrViewersTenant.
-func Blank(viewer storage.User, subjects []storage.Subject) ([]storage.Interactive, []storage.StateKey, error) {
+// NewInteractives returns the subjects without counts and states, and the keys of the
+// viewer's states. Errors: ErrViewersTenant.
+func NewInteractives(viewer storage.User, subjects []storage.Subject) ([]storage.Interactive, []storage.StateKey, error) {
 	out, keys := make([]storage.Interactive, len(subjects)), make([]storage.StateKey, len(subjects))
 	for i, subject := range subjects {
 		if subject.Tenant != viewer.Tenant {
@@ -37,8 +37,9 @@ func CheckTenants(keys []storage.StateKey) error {
 	return nil
 }
 
-// After is where a page begins: above the zero position stands every entry.
-func After(page storage.Page) storage.Position {
+// StartOf returns the position after which a page begins. The zero position is above
+// every entry.
+func StartOf(page storage.Page) storage.Position {
 	if page.After == (storage.Position{}) {
 		const aboveEveryText = "\U0010ffff"
 		return storage.Position{Version: math.MaxInt64, Biz: aboveEveryText, ID: aboveEveryText}
@@ -46,8 +47,8 @@ func After(page storage.Page) storage.Position {
 	return page.After
 }
 
-// DefaultFolders returns, for each key, the default folder as it is before it is
-// made, nil for any other.
+// DefaultFolders returns, for each key, the default folder as it would be created now, or
+// nil for any other folder.
 func DefaultFolders(keys []storage.FolderKey, now time.Time) []*storage.Folder {
 	out, at := make([]*storage.Folder, len(keys)), storage.Micros(now)
 	for i, k := range keys {

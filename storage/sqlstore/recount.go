@@ -2,53 +2,63 @@ package sqlstore
 
 import "ovation/storage"
 
-// RepairBatch is how many wrong subjects or folders are held in memory before
-// they are repaired.
+// RepairBatch is the maximum number of wrong rows held in memory before they are
+// repaired.
 const RepairBatch = 1000
 
-// Damage is what a recount found wrong: by how much counts must move, the owners
-// of folders whose counts must, and folders that do not exist and yet hold items.
-type Damage struct {
+// Discrepancies are the results of a recount: the amounts by which counts must be
+// adjusted, the owners of folders with wrong counts, missing folders that have items,
+// subjects whose comment version is too low, and comments whose copy of their likes is
+// wrong.
+type Discrepancies struct {
 	Tally
 
-	Owners   map[storage.User]int64
-	Homeless []storage.FolderKey
+	Owners         map[storage.User]int64
+	MissingFolders []storage.FolderKey
+	Comments       map[storage.Subject]storage.CommentCount
+	Replies        map[storage.CommentKey]int64
+	Likes          []storage.CommentKey
+	Unread         map[storage.ConversationKey]int64
 }
 
-// Recount compares counts with what they count.
+// Recount compares stored counts with the rows they count.
 type Recount struct {
 	// Report is called for each difference.
 	Report func(storage.Difference) error
-	// Mend repairs what has been found so far.
-	Mend func(*Damage) error
-	// Misplaced notes a folder whose count is wrong by a number, or that does not
+	// Repair repairs the discrepancies found so far.
+	Repair func(*Discrepancies) error
+	// NoteFolder records a folder whose count is wrong by a number, or that does not
 	// exist.
-	Misplaced func(found *Damage, folder storage.FolderKey, by int64, exists bool)
-	// Compared is how many counts were compared.
+	NoteFolder func(found *Discrepancies, folder storage.FolderKey, by int64, exists bool)
+	// Compared is the number of counts compared.
 	Compared int64
 
-	found *Damage
+	found *Discrepancies
 }
 
-// damage returns what is to be mended next.
-func (r *Recount) damage() *Damage {
+// discrepancies returns what has been found since the last repair.
+func (r *Recount) discrepancies() *Discrepancies {
 	if r.found == nil {
-		r.found = &Damage{Tally: NewTally(), Owners: map[storage.User]int64{}}
+		r.found = &Discrepancies{
+			Tally: NewTally(), Owners: map[storage.User]int64{},
+			Comments: map[storage.Subject]storage.CommentCount{}, Replies: map[storage.CommentKey]int64{},
+			Unread: map[storage.ConversationKey]int64{},
+		}
 	}
 	return r.found
 }
 
-// Subject takes a row: tenant, biz and bizId, then reads, likes, dislikes and
-// collections, each as stored and as counted.
+// Subject receives a row: tenant, biz and bizId, then reads, likes, dislikes, collections
+// and followers, each as stored and as counted.
 func (r *Recount) Subject(scan func(...any) error) error {
 	var s storage.Subject
 	var stored, counted storage.Counts
 	if err := scan(&s.Tenant, &s.Biz, &s.BizID, &stored.ReadCount, &counted.ReadCount,
 		&stored.LikeCount, &counted.LikeCount, &stored.DislikeCount, &counted.DislikeCount,
-		&stored.CollectCount, &counted.CollectCount); err != nil {
+		&stored.CollectCount, &counted.CollectCount, &stored.FollowerCount, &counted.FollowerCount); err != nil {
 		return err
 	}
-	r.Compared += 4
+	r.Compared += 5
 	if stored == counted {
 		return nil
 	}
@@ -57,6 +67,7 @@ func (r *Recount) Subject(scan func(...any) error) error {
 		{Subject: s, Count: "likeCount", Stored: stored.LikeCount, Counted: counted.LikeCount},
 		{Subject: s, Count: "dislikeCount", Stored: stored.DislikeCount, Counted: counted.DislikeCount},
 		{Subject: s, Count: "collectCount", Stored: stored.CollectCount, Counted: counted.CollectCount},
+		{Subject: s, Count: "followerCount", Stored: stored.FollowerCount, Counted: counted.FollowerCount},
 	} {
 		if d.Stored == d.Counted {
 			continue
@@ -65,17 +76,18 @@ func (r *Recount) Subject(scan func(...any) error) error {
 			return err
 		}
 	}
-	*r.damage().subject(s) = storage.Counts{
-		ReadCount:    counted.ReadCount - stored.ReadCount,
-		LikeCount:    counted.LikeCount - stored.LikeCount,
-		DislikeCount: counted.DislikeCount - stored.DislikeCount,
-		CollectCount: counted.CollectCount - stored.CollectCount,
+	*r.discrepancies().subject(s) = storage.Counts{
+		ReadCount:     counted.ReadCount - stored.ReadCount,
+		LikeCount:     counted.LikeCount - stored.LikeCount,
+		DislikeCount:  counted.DislikeCount - stored.DislikeCount,
+		CollectCount:  counted.CollectCount - stored.CollectCount,
+		FollowerCount: counted.FollowerCount - stored.FollowerCount,
 	}
 	return r.flush()
 }
 
-// Folder takes a row: tenant, user and folder id, how many such folders exist,
-// and its items as stored and as counted.
+// Folder receives a row: tenant, user and folder id, how many such folders exist, and its
+// items as stored and as counted.
 func (r *Recount) Folder(scan func(...any) error) error {
 	d := storage.Difference{Count: "itemCount"}
 	var exist int64
@@ -89,7 +101,125 @@ func (r *Recount) Folder(scan func(...any) error) error {
 	if exist == 0 {
 		d.Count = "folder"
 	}
-	r.Misplaced(r.damage(), d.Folder, d.Counted-d.Stored, exist > 0)
+	r.NoteFolder(r.discrepancies(), d.Folder, d.Counted-d.Stored, exist > 0)
+	if err := r.Report(d); err != nil {
+		return err
+	}
+	return r.flush()
+}
+
+// Comments receives a row: tenant, biz and bizId of a subject, its comments as stored and
+// as counted, the version of its comments and the highest version of any of them.
+func (r *Recount) Comments(scan func(...any) error) error {
+	var s storage.Subject
+	count, version := storage.Difference{Count: "commentCount"}, storage.Difference{Count: "commentVersion"}
+	if err := scan(&s.Tenant, &s.Biz, &s.BizID, &count.Stored, &count.Counted, &version.Stored, &version.Counted); err != nil {
+		return err
+	}
+	r.Compared += 2
+	var wrong []storage.Difference
+	if count.Stored != count.Counted {
+		wrong = append(wrong, count)
+	}
+	if version.Stored < version.Counted {
+		wrong = append(wrong, version)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	r.discrepancies().Comments[s] = storage.CommentCount{Comments: count.Counted - count.Stored, Version: version.Counted}
+	for _, d := range wrong {
+		d.Subject = s
+		if err := r.Report(d); err != nil {
+			return err
+		}
+	}
+	return r.flush()
+}
+
+// Comment receives a row: tenant and id of a comment, its replies as stored and as
+// counted, its copy of its likes and their number, whether it is listed and whether it
+// should be, as 1 or 0.
+func (r *Recount) Comment(scan func(...any) error) error {
+	var key storage.CommentKey
+	replies, likes, listed := storage.Difference{Count: "replyCount"}, storage.Difference{Count: "topCount"}, storage.Difference{Count: "listed"}
+	if err := scan(&key.Tenant, &key.CommentID, &replies.Stored, &replies.Counted,
+		&likes.Stored, &likes.Counted, &listed.Stored, &listed.Counted); err != nil {
+		return err
+	}
+	r.Compared += 3
+	if replies.Stored != replies.Counted || listed.Stored != listed.Counted { // adjusting the replies also lists it
+		r.discrepancies().Replies[key] = replies.Counted - replies.Stored
+	}
+	if likes.Stored != likes.Counted {
+		r.discrepancies().Likes = append(r.discrepancies().Likes, key)
+	}
+	for _, d := range []storage.Difference{replies, likes, listed} {
+		if d.Stored == d.Counted {
+			continue
+		}
+		d.Subject = key.Subject()
+		if err := r.Report(d); err != nil {
+			return err
+		}
+	}
+	return r.flush()
+}
+
+// Totals receives a row: tenant and id of a user, then likes, following, collections,
+// comments, works and likes received, each as stored and as counted.
+func (r *Recount) Totals(scan func(...any) error) error {
+	var u storage.User
+	var stored, counted storage.UserTotals
+	if err := scan(&u.Tenant, &u.UserID, &stored.Likes, &counted.Likes, &stored.Following, &counted.Following,
+		&stored.Collections, &counted.Collections, &stored.Comments, &counted.Comments,
+		&stored.Works, &counted.Works, &stored.LikesReceived, &counted.LikesReceived); err != nil {
+		return err
+	}
+	r.Compared += 6
+	if stored == counted {
+		return nil
+	}
+	for _, d := range []storage.Difference{
+		{User: u, Count: "likes", Stored: stored.Likes, Counted: counted.Likes},
+		{User: u, Count: "following", Stored: stored.Following, Counted: counted.Following},
+		{User: u, Count: "collections", Stored: stored.Collections, Counted: counted.Collections},
+		{User: u, Count: "comments", Stored: stored.Comments, Counted: counted.Comments},
+		{User: u, Count: "works", Stored: stored.Works, Counted: counted.Works},
+		{User: u, Count: "likesReceived", Stored: stored.LikesReceived, Counted: counted.LikesReceived},
+	} {
+		if d.Stored == d.Counted {
+			continue
+		}
+		if err := r.Report(d); err != nil {
+			return err
+		}
+	}
+	*r.discrepancies().user(u) = storage.UserTotals{
+		Likes:         counted.Likes - stored.Likes,
+		Following:     counted.Following - stored.Following,
+		Collections:   counted.Collections - stored.Collections,
+		Comments:      counted.Comments - stored.Comments,
+		Works:         counted.Works - stored.Works,
+		LikesReceived: counted.LikesReceived - stored.LikesReceived,
+	}
+	return r.flush()
+}
+
+// Conversation receives a row: tenant, owner and the other user, and the unread messages
+// of the owner as stored and as counted.
+func (r *Recount) Conversation(scan func(...any) error) error {
+	d := storage.Difference{Count: "unread"}
+	of := &d.Conversation
+	if err := scan(&of.Owner.Tenant, &of.Owner.UserID, &of.With.UserID, &d.Stored, &d.Counted); err != nil {
+		return err
+	}
+	of.With.Tenant = of.Owner.Tenant
+	r.Compared++
+	if d.Stored == d.Counted {
+		return nil
+	}
+	r.discrepancies().Unread[*of] = d.Counted - d.Stored
 	if err := r.Report(d); err != nil {
 		return err
 	}
@@ -97,15 +227,16 @@ func (r *Recount) Folder(scan func(...any) error) error {
 }
 
 func (r *Recount) flush() error {
-	if d := r.damage(); len(d.Subjects)+len(d.Folders)+len(d.Homeless) < RepairBatch {
+	d := r.discrepancies()
+	if len(d.Subjects)+len(d.Users)+len(d.Folders)+len(d.MissingFolders)+len(d.Comments)+len(d.Replies)+len(d.Likes)+len(d.Unread) < RepairBatch {
 		return nil
 	}
-	return r.End()
+	return r.Finish()
 }
 
-// End mends what is left.
-func (r *Recount) End() error {
-	full := r.damage()
+// Finish repairs what is left.
+func (r *Recount) Finish() error {
+	full := r.discrepancies()
 	r.found = nil
-	return r.Mend(full)
+	return r.Repair(full)
 }

@@ -1,9 +1,10 @@
-// Package sqlstore holds what the SQL databases behind storage.Store decide in
-// the same way: by how much counts move, which messages are new, what a folder
-// is before it is written, and how a recount is repaired. It writes no SQL.
+// Package sqlstore holds the decisions that the SQL databases behind storage.Store share:
+// by how much counts change, which messages are new, the content of a new folder, where a
+// collection into a missing folder goes, and how the results of a recount are repaired.
+// It contains no SQL.
 //
-// The suite of storage/storagetest proves it over each of them. This package
-// imports storage and a library for UUIDs.
+// The suite of storage/storagetest tests it with each database. This package imports
+// storage and a library for UUIDs.
 package sqlstore
 
 import (
@@ -15,23 +16,34 @@ import (
 	"ovation/storage"
 )
 
-// Tally is by how much counts move. A subject in it gets a new count version even
-// if no count moves: a state behind the counts has changed.
+// Tally holds the amounts by which counts change. A subject in it gets a new count
+// version even if no count changes: a state behind the counts, or the author, has
+// changed.
 type Tally struct {
 	Subjects map[storage.Subject]*storage.Counts
 	Folders  map[storage.FolderKey]int64
+	// Users holds the changes of users' totals, except those implied by LikesToAuthors.
+	Users map[storage.User]*storage.UserTotals
+	// LikesToAuthors means that the authors of Subjects receive the likes by which
+	// LikeCount changes. A repair corrects LikeCount and the totals of users separately
+	// instead.
+	LikesToAuthors bool
 }
 
 // NewTally returns an empty Tally.
 func NewTally() Tally {
-	return Tally{map[storage.Subject]*storage.Counts{}, map[storage.FolderKey]int64{}}
+	return Tally{
+		Subjects: map[storage.Subject]*storage.Counts{}, Folders: map[storage.FolderKey]int64{},
+		Users: map[storage.User]*storage.UserTotals{},
+	}
 }
 
-// TallyOf returns what changed states and added reads move.
+// TallyOf returns the changes of counts that result from changed states and added reads.
 func TallyOf(changes []storage.StateChange, reads []storage.Action) Tally {
 	t := NewTally()
+	t.LikesToAuthors = true
 	for i := range changes {
-		t.state(&changes[i])
+		t.addChange(&changes[i])
 	}
 	for i := range reads {
 		t.subject(reads[i].Subject).ReadCount += reads[i].Times
@@ -44,7 +56,7 @@ func (t Tally) Sorted() []storage.Subject {
 	return slices.SortedFunc(maps.Keys(t.Subjects), CompareSubjects)
 }
 
-// subject returns the counts to add to.
+// subject returns the counts of a subject, to add to.
 func (t Tally) subject(s storage.Subject) *storage.Counts {
 	counts := t.Subjects[s]
 	if counts == nil {
@@ -54,13 +66,18 @@ func (t Tally) subject(s storage.Subject) *storage.Counts {
 	return counts
 }
 
-func (t Tally) state(c *storage.StateChange) {
-	if c.OldReaction == c.Reaction && c.OldFolderID == c.FolderID {
+func (t Tally) addChange(c *storage.StateChange) {
+	if c.OldReaction == c.Reaction && c.OldFolderID == c.FolderID && c.OldFollowing == c.Following {
 		return
 	}
-	counts := t.subject(c.Subject)
+	counts, totals := t.subject(c.Subject), t.user(c.User)
 	react(counts, c.OldReaction, -1)
 	react(counts, c.Reaction, +1)
+	follows := BoolToInt(c.Following) - BoolToInt(c.OldFollowing)
+	counts.FollowerCount += follows
+	totals.Following += follows
+	totals.Likes += BoolToInt(c.Reaction == storage.Like) - BoolToInt(c.OldReaction == storage.Like)
+	totals.Collections += BoolToInt(c.FolderID != "") - BoolToInt(c.OldFolderID != "")
 	if c.OldFolderID != "" {
 		counts.CollectCount--
 		t.Folders[storage.FolderKey{Owner: c.User, FolderID: c.OldFolderID}]--
@@ -79,6 +96,14 @@ func react(counts *storage.Counts, r storage.Reaction, by int64) {
 		counts.DislikeCount += by
 	case storage.NoReaction:
 	}
+}
+
+// BoolToInt returns 1 for true and 0 for false, as numeric columns store them.
+func BoolToInt(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // CompareSubjects orders by tenant, biz and bizId.

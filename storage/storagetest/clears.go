@@ -8,8 +8,8 @@ import (
 	"ovation/storage"
 )
 
-// clearsAreConditional persists a clear of a like or a dislike on top of each
-// state, and before what it is meant for arrives.
+// clearsAreConditional persists a clear of a like or a dislike on top of each state,
+// and also ahead of the action that it is meant to clear.
 func clearsAreConditional(w *world) {
 	const none = storage.NoReaction
 	alice := user("alice")

@@ -52,7 +52,7 @@ func concurrentWritersAgree(w *world) {
 
 func randomAction(random *rand.Rand, version *atomic.Int64, folders *sync.Map) storage.Action {
 	u, s, v := user(fmt.Sprint("user", random.IntN(4))), video(strconv.Itoa(random.IntN(3))), version.Add(1)
-	switch random.IntN(4) {
+	switch random.IntN(5) {
 	case 0:
 		return read(u, s, 1, v, v)
 	case 1:
@@ -64,6 +64,10 @@ func randomAction(random *rand.Rand, version *atomic.Int64, folders *sync.Map) s
 		return collect(u, s, id, v)
 	case 2:
 		return collect(u, s, "", v)
+	case 3:
+		a := unfollow(u, user(fmt.Sprint("user", random.IntN(4))).Subject(), v)
+		a.Following = a.Subject != u.Subject() && random.IntN(3) > 0
+		return a
 	default:
 		return react(u, s, storage.Reaction(random.IntN(3)), v)
 	}

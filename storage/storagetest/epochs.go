@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"ovation/storage"
 	"ovation/storage/mirror"
@@ -132,7 +133,7 @@ func epochsRise(w *world) {
 	w.wantEpoch("another process's", e, err, 4, true)
 	w.equal("of its transaction", w.persist(like(user("alice"), video("2"), 1)).Epoch, int64(4))
 
-	// Of several at once one wins, and all are told the same.
+	// Of several concurrent calls one wins, and all get the same result.
 	var group sync.WaitGroup
 	for n := range 4 {
 		group.Go(func() {
@@ -147,6 +148,18 @@ func epochsRise(w *world) {
 		})
 	}
 	group.Wait()
+}
+
+func outcomesTellWhenTheyWereCommitted(w *world) {
+	owner := user("alice")
+	outcomes := []storage.Outcome{w.persist(collect(owner, video("1"), storage.DefaultFolderID, 1))}
+	_, outcome, err := w.s.EmptyFolder(w.Context(), defaultOf(owner), "", storage.Time(9), 10, nil)
+	w.must(err)
+	for _, o := range append(outcomes, outcome) {
+		if age := time.Since(o.At); age < 0 || age > time.Minute {
+			w.Errorf("it was about to commit %v ago", age)
+		}
+	}
 }
 
 // While the epoch that ended may still be believed nothing commits.

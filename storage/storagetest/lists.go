@@ -20,7 +20,7 @@ type listing struct {
 	name string
 	// put makes the entry of that key, or renews it at another version.
 	put func(key string, version int64)
-	// drop removes the entry; nil where there is no such thing.
+	// drop removes the entry; nil if there is no such thing.
 	drop func(key string, version int64)
 	page func(storage.Page) []entry
 }
@@ -38,6 +38,7 @@ func listings(w *world) []listing {
 	w.persist(
 		like(bob, video("noise"), 5), react(alice, video("noise"), storage.Dislike, 5), read(bob, video("noise"), 1, 5, 5),
 		collect(alice, video("noise"), other.FolderID, 5), read(user(""), video("noise"), 1, 5, 5),
+		follow(bob, video("noise"), 5), unfollow(alice, video("noise"), 5),
 	)
 	return []listing{
 		{
@@ -78,6 +79,39 @@ func listings(w *world) []listing {
 			func(p storage.Page) []entry {
 				got, err := w.s.Items(w.Context(), []storage.ItemsQuery{{Folder: films.Key(), Page: p}})
 				return entries(w, got, err, func(c storage.Collected) entry { return of(c.Subject, c.Version) })
+			},
+		},
+		{
+			"followers",
+			func(key string, v int64) { w.persist(follow(user(key), video("1"), v)) },
+			func(key string, v int64) { w.persist(unfollow(user(key), video("1"), v)) },
+			func(p storage.Page) []entry {
+				got, err := w.s.Followers(w.Context(), []storage.FollowersQuery{{Subject: video("1"), Page: p}})
+				return entries(w, got, err, func(f storage.Followed) entry {
+					w.equal("the subject", f.Subject, video("1"))
+					return entry{f.User.UserID, storage.Position{Version: f.Version, ID: f.User.UserID}}
+				})
+			},
+		},
+		{
+			"following",
+			func(key string, v int64) { w.persist(follow(alice, subject(key), v)) },
+			func(key string, v int64) { w.persist(unfollow(alice, subject(key), v)) },
+			func(p storage.Page) []entry {
+				got, err := w.s.Following(w.Context(), []storage.FollowingQuery{{User: alice, Page: p}})
+				return entries(w, got, err, func(f storage.Followed) entry { return of(f.Subject, f.Version) })
+			},
+		},
+		{
+			"following of a biz",
+			func(key string, v int64) {
+				w.persist(follow(bob, video(key), v), follow(bob, subject("an article"), v))
+			},
+			func(key string, v int64) { w.persist(unfollow(bob, video(key), v)) },
+			func(p storage.Page) []entry {
+				got, err := w.s.Following(w.Context(), []storage.FollowingQuery{{User: bob, Biz: "video", Page: p}})
+				return slices.DeleteFunc(entries(w, got, err, func(f storage.Followed) entry { return of(f.Subject, f.Version) }),
+					func(e entry) bool { return e.key == "noise" })
 			},
 		},
 		{
@@ -269,6 +303,19 @@ func listsHoldWhatTheyName(w *world) {
 	for _, f := range folders[0].Entries {
 		w.equal("a listed folder", f, *w.folder(f.Key()))
 	}
+
+	// Who follows what, in either direction.
+	w.persist(follow(alice, s, 13), unfollow(user("bob"), s, 13))
+	follows := []storage.ListPage[storage.Followed]{{Entries: []storage.Followed{{User: alice, Subject: s, Version: 13}}}}
+	followers, err := w.s.Followers(w.Context(), []storage.FollowersQuery{{Subject: s, Page: page}})
+	w.must(err)
+	w.equal("followers", followers, follows)
+	following, err := w.s.Following(w.Context(), []storage.FollowingQuery{{User: alice, Page: page}})
+	w.must(err)
+	w.equal("following", following, follows)
+	following, err = w.s.Following(w.Context(), []storage.FollowingQuery{{User: alice, Biz: "article", Page: page}})
+	w.must(err)
+	w.equal("following of another biz", len(following[0].Entries), 0)
 
 	// What is no like is in no list of likes; what is nowhere is no item.
 	w.persist(react(alice, s, storage.Dislike, 20), collect(alice, s, "", 20))

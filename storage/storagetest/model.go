@@ -25,6 +25,7 @@ type modelled struct {
 	inbox    map[string]storage.Message // what was persisted
 	states   map[storage.StateKey]*storage.States
 	said     map[storage.StateKey][]storage.Action // of KindReaction, as it arrived
+	authors  map[storage.Subject]storage.Action    // the declarations in force
 	folders  map[storage.FolderKey]*storage.Folder // the default ones from the start, without item counts
 	gone     []storage.FolderKey
 	deleted  map[storage.FolderKey]tombstone
@@ -64,6 +65,7 @@ func newModelled(w *world, t *rapid.T, tenants ...string) *modelled {
 		inbox:    make(map[string]storage.Message),
 		states:   make(map[storage.StateKey]*storage.States),
 		said:     make(map[storage.StateKey][]storage.Action),
+		authors:  make(map[storage.Subject]storage.Action),
 		folders:  make(map[storage.FolderKey]*storage.Folder),
 		deleted:  make(map[storage.FolderKey]tombstone),
 		versions: make(map[storage.Subject]int64),
@@ -110,7 +112,7 @@ func (m *modelled) persist() {
 		m.inbox[message.ID] = message
 		for _, a := range message.Actions {
 			id := fmt.Sprint(a.User, a.Subject, a.Kind)
-			if _, known := meant[id]; !known && a.Kind != storage.KindRead {
+			if _, known := meant[id]; !known && a.Kind != storage.KindRead && a.Kind != storage.KindAuthor {
 				meant[id] = *m.state(storage.StateKey{User: a.User, Subject: a.Subject})
 			}
 			m.apply(a)
@@ -120,11 +122,7 @@ func (m *modelled) persist() {
 	m.equal("states told", len(outcome.Applied), len(meant))
 	for _, change := range outcome.Applied {
 		was := meant[fmt.Sprint(change.User, change.Subject, change.Kind)]
-		if change.Kind == storage.KindReaction {
-			m.equal("the reaction before", change.OldReaction, reactionOf(&was))
-		} else {
-			m.equal("the collection before", change.OldFolderID, folderOf(&was))
-		}
+		m.equal("the state before", []any{change.OldReaction, change.OldFolderID, change.OldFollowing}, ofKind(&was, change.Kind))
 	}
 	m.told(outcome, recalled)
 }
@@ -137,8 +135,12 @@ func (m *modelled) anyAction() storage.Action {
 		Kind:    storage.KindRead,
 		Version: m.version("version"),
 	}
+	if a.User.Anonymous() && rapid.Bool().Draw(m.T, "declares") {
+		a.Kind, a.Author = storage.KindAuthor, rapid.SampledFrom([]string{"", "ann", "bea"}).Draw(m.T, "author")
+		return a
+	}
 	if !a.User.Anonymous() {
-		a.Kind = storage.Kind(rapid.IntRange(int(storage.KindReaction), int(storage.KindRead)).Draw(m.T, "kind"))
+		a.Kind = storage.Kind(rapid.IntRange(int(storage.KindReaction), int(storage.KindFollow)).Draw(m.T, "kind"))
 	}
 	switch a.Kind {
 	case storage.KindReaction:
@@ -147,12 +149,21 @@ func (m *modelled) anyAction() storage.Action {
 		a.FolderID = rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "folder")
 	case storage.KindRead:
 		a.Times, a.First = rapid.Int64Range(1, 3).Draw(m.T, "times"), rapid.Int64Range(1, a.Version).Draw(m.T, "first")
+	case storage.KindFollow:
+		a.Following = a.Subject != a.User.Subject() && rapid.Bool().Draw(m.T, "following")
+	case storage.KindAuthor: // drawn above
 	}
 	return a
 }
 
 // apply is the whole meaning of an action.
 func (m *modelled) apply(a storage.Action) {
+	if a.Kind == storage.KindAuthor {
+		if a.Version >= m.authors[a.Subject].Version {
+			m.authors[a.Subject] = a
+		}
+		return
+	}
 	s := m.state(storage.StateKey{User: a.User, Subject: a.Subject})
 	switch {
 	case a.Kind == storage.KindReaction:
@@ -161,6 +172,11 @@ func (m *modelled) apply(a storage.Action) {
 		s.CollectionVersion, s.Collected = a.Version, nil
 		if a.FolderID = m.home(a); a.FolderID != "" {
 			s.Collected = &storage.Collected{User: a.User, Subject: a.Subject, FolderID: a.FolderID, Version: a.Version}
+		}
+	case a.Kind == storage.KindFollow && a.Version > s.FollowVersion:
+		s.FollowVersion, s.Followed = a.Version, nil
+		if a.Following {
+			s.Followed = &storage.Followed{User: a.User, Subject: a.Subject, Version: a.Version}
 		}
 	case a.Kind == storage.KindRead:
 		if s.Read == nil {
@@ -301,7 +317,13 @@ func (m *modelled) users(tenants ...string) (out []storage.User) {
 }
 
 func (m *modelled) subjects(tenant string) []storage.Subject {
-	return []storage.Subject{{Tenant: tenant, Biz: "video", BizID: "1"}, {Tenant: tenant, Biz: "video", BizID: "2"}, {Tenant: tenant, Biz: "article", BizID: "1"}}
+	users := m.users(tenant)
+	return []storage.Subject{
+		{Tenant: tenant, Biz: "video", BizID: "1"},
+		{Tenant: tenant, Biz: "video", BizID: "2"},
+		{Tenant: tenant, Biz: "article", BizID: "1"},
+		users[0].Subject(), users[1].Subject(),
+	}
 }
 
 func (m *modelled) version(label string) int64 { return rapid.Int64Range(1, 30).Draw(m.T, label) }

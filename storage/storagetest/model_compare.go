@@ -20,6 +20,7 @@ func (m *modelled) state(key storage.StateKey) *storage.States {
 
 // counts counts.
 func (m *modelled) counts(of storage.Subject) (c storage.Counts) {
+	c.AuthorID = m.authors[of].Author
 	for key, s := range m.states {
 		if key.Subject != of {
 			continue
@@ -30,6 +31,9 @@ func (m *modelled) counts(of storage.Subject) (c storage.Counts) {
 		if s.Collected != nil {
 			c.CollectCount++
 		}
+		if s.Followed != nil {
+			c.FollowerCount++
+		}
 		switch reactionOf(s) {
 		case storage.Like:
 			c.LikeCount++
@@ -39,6 +43,32 @@ func (m *modelled) counts(of storage.Subject) (c storage.Counts) {
 		}
 	}
 	return c
+}
+
+// totals counts what a user did, and what others did to the user's works.
+func (m *modelled) totals(of storage.User) (t storage.UserTotals) {
+	for key, s := range m.states {
+		if key.User == of {
+			t.Likes += one(reactionOf(s) == storage.Like)
+			t.Following += one(s.Followed != nil)
+			t.Collections += one(s.Collected != nil)
+		}
+	}
+	for subject, a := range m.authors {
+		if subject.Tenant == of.Tenant && a.Author == of.UserID {
+			t.Works++
+			t.LikesReceived += m.counts(subject).LikeCount
+		}
+	}
+	t.Followers = m.counts(of.Subject()).FollowerCount
+	return t
+}
+
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // items is how many items lie in a folder.
@@ -71,11 +101,11 @@ func (m *modelled) folderKeys() []storage.FolderKey {
 func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bool) {
 	for _, change := range outcome.Applied {
 		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
-		if change.Kind == storage.KindReaction {
-			m.equal("the reaction told", []any{change.Reaction, change.Version}, []any{reactionOf(got), got.Reaction.Version()})
-		} else {
-			m.equal("the collection told", []any{change.FolderID, change.Version}, []any{folderOf(got), got.CollectionVersion})
-		}
+		m.equal("the state told", []any{change.Reaction, change.FolderID, change.Following}, ofKind(got, change.Kind))
+		version := map[storage.Kind]int64{
+			storage.KindReaction: got.Reaction.Version(), storage.KindCollection: got.CollectionVersion, storage.KindFollow: got.FollowVersion,
+		}[change.Kind]
+		m.equal("the version told", change.Version, version)
 	}
 	for _, c := range outcome.Counts {
 		if c.Version < m.versions[c.Subject] || c.Version == m.versions[c.Subject] && !recalled[c.Subject] {
@@ -102,17 +132,23 @@ func (m *modelled) compare() {
 				want := storage.Interactive{Subject: i.Subject, Counts: m.counts(i.Subject), Freshness: storage.Live}
 				want.Version = m.versions[i.Subject]
 				if known := m.state(storage.StateKey{User: viewer, Subject: i.Subject}); !viewer.Anonymous() {
-					want.Liked, want.Collected, want.Read = known.Liked, known.Collected, known.Read
+					want.Liked, want.Collected, want.Read, want.Followed = known.Liked, known.Collected, known.Read, known.Followed
 				}
 				m.equal("an interactive", i, want)
 			}
 		}
 		for _, subject := range m.subjects(tenant) {
 			m.compareLikers(subject)
+			m.compareFollowers(subject)
 		}
 		for _, viewer := range m.users(tenant) {
 			m.compareLikes(viewer, "")
 			m.compareLikes(viewer, "video")
+			m.compareFollowing(viewer, "")
+			m.compareFollowing(viewer, "video")
+			m.compareFriends(viewer)
+			m.compareWorks(viewer, "")
+			m.compareWorks(viewer, "video")
 			m.compareReads(viewer, "")
 			m.compareReads(viewer, "video")
 			m.compareFolderLists(viewer, false)
@@ -156,6 +192,66 @@ func (m *modelled) likes(wanted func(*storage.Liked) bool) []storage.Liked {
 	return out
 }
 
+func (m *modelled) compareFollowers(of storage.Subject) {
+	got, err := m.w.s.Followers(m.w.Context(), []storage.FollowersQuery{{Subject: of, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("followers", nonNil(got[0].Entries), m.follows(func(f *storage.Followed) bool { return f.Subject == of }))
+}
+
+func (m *modelled) compareFollowing(of storage.User, biz string) {
+	got, err := m.w.s.Following(m.w.Context(), []storage.FollowingQuery{{User: of, Biz: biz, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("following", nonNil(got[0].Entries), m.follows(func(f *storage.Followed) bool {
+		return f.User == of && (biz == "" || f.Subject.Biz == biz)
+	}))
+}
+
+func (m *modelled) follows(wanted func(*storage.Followed) bool) []storage.Followed {
+	out := []storage.Followed{}
+	for _, s := range m.states {
+		if s.Followed != nil && wanted(s.Followed) {
+			out = append(out, *s.Followed)
+		}
+	}
+	slices.SortFunc(out, func(a, b storage.Followed) int {
+		return newestFirst(a.Version, b.Version, a.Subject, b.Subject, a.User.UserID, b.User.UserID)
+	})
+	return out
+}
+
+// compareFriends leaves the order to the store, which searches one of two lists.
+func (m *modelled) compareFriends(of storage.User) {
+	want := make(map[storage.User]int64)
+	for _, out := range m.follows(func(f *storage.Followed) bool { return f.User == of }) {
+		for _, back := range m.follows(func(f *storage.Followed) bool { return f.Subject == of.Subject() && f.User.Subject() == out.Subject }) {
+			want[back.User] = max(out.Version, back.Version)
+		}
+	}
+	friends, err := m.w.s.Friends(m.w.Context(), []storage.FriendsQuery{{User: of, Page: whole}})
+	m.wantError(err, nil)
+	got := make(map[storage.User]int64)
+	for _, f := range friends[0].Entries {
+		got[f.User] = f.Version
+	}
+	m.equal("friends", got, want)
+}
+
+func (m *modelled) compareWorks(of storage.User, biz string) {
+	want := []storage.Work{}
+	for subject, a := range m.authors {
+		if subject.Tenant == of.Tenant && a.Author == of.UserID && (biz == "" || subject.Biz == biz) {
+			want = append(want, storage.Work{Subject: subject, Since: a.Version})
+		}
+	}
+	slices.SortFunc(want, func(a, b storage.Work) int { return newestFirst(a.Since, b.Since, a.Subject, b.Subject, "", "") })
+	got, err := m.w.s.Works(m.w.Context(), []storage.WorksQuery{{User: of, Biz: biz, Page: whole}})
+	m.wantError(err, nil)
+	m.equal("works", nonNil(got[0].Entries), want)
+	totals, err := m.w.s.TotalsOf(m.w.Context(), []storage.User{of})
+	m.wantError(err, nil)
+	m.equal("totals", totals[0], m.totals(of))
+}
+
 func (m *modelled) compareReads(of storage.User, biz string) {
 	want := []storage.Read{}
 	for key, s := range m.states {
@@ -169,8 +265,8 @@ func (m *modelled) compareReads(of storage.User, biz string) {
 	m.equal("reads", nonNil(got[0].Entries), want)
 }
 
-// compareFolder compares a folder and what lies in it. When a default folder
-// was made is the store's own matter.
+// compareFolder compares a folder and what lies in it. The times of a default folder
+// are up to the store and are not compared.
 func (m *modelled) compareFolder(key storage.FolderKey) {
 	want := *m.folders[key]
 	want.ItemCount = int64(m.items(key))
@@ -229,6 +325,21 @@ func (m *modelled) wantError(err, want error) {
 }
 
 func nonNil[E any](list []E) []E { return append([]E{}, list...) }
+
+// ofKind is the state of a kind: reaction, folder and whether it is followed.
+func ofKind(s *storage.States, kind storage.Kind) []any {
+	out := []any{storage.NoReaction, "", false}
+	switch kind {
+	case storage.KindReaction:
+		out[0] = reactionOf(s)
+	case storage.KindCollection:
+		out[1] = folderOf(s)
+	case storage.KindFollow:
+		out[2] = s.Followed != nil
+	case storage.KindRead, storage.KindAuthor:
+	}
+	return out
+}
 
 func reactionOf(s *storage.States) storage.Reaction {
 	if s.Liked == nil {

@@ -38,6 +38,7 @@ func answersInTheOrderAsked(w *world) {
 	w.equal("the unknown folder", folders[0], nil)
 	w.equal("names", []string{folders[1].Name, folders[2].Name, folders[3].Name}, []string{"Films", storage.DefaultFolderName, "Films"})
 
+	w.persist(follow(alice, a, 16), follow(bob, b, 17), follow(alice, b, 18))
 	seen, err := w.s.Seen(w.Context(), []string{"unknown", "message-1", "unknown", "message-1"})
 	w.must(err)
 	w.equal("seen", seen, []bool{false, true, false, true})
@@ -58,6 +59,12 @@ func answersInTheOrderAsked(w *world) {
 	reads, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Page: page}, {User: bob, Page: page}})
 	w.must(err)
 	w.equal("reads of alice, bob", lengths(reads), []int{0, 1})
+	followers, err := w.s.Followers(w.Context(), []storage.FollowersQuery{{Subject: b, Page: page}, {Subject: unknown, Page: page}, {Subject: a, Page: page}})
+	w.must(err)
+	w.equal("followers of b, unknown, a", lengths(followers), []int{2, 0, 1})
+	following, err := w.s.Following(w.Context(), []storage.FollowingQuery{{User: bob, Page: page}, {User: alice, Biz: "video", Page: page}, {User: alice, Biz: "article", Page: page}})
+	w.must(err)
+	w.equal("what bob, alice, and alice of another biz follow", lengths(following), []int{1, 2, 0})
 }
 
 func unknownKeysAreEmpty(w *world) {
@@ -90,16 +97,16 @@ func awkwardKeysAreKeptApart(w *world) {
 		"Ελλάδα", "👩‍👩", "é", "ß", "ss", "K", "\u212a", "default",
 	}
 	ids = slices.DeleteFunc(ids, func(id string) bool { return video(id).Validate() != nil })
-	actions := make([]storage.Action, 0, 3*len(ids))
+	actions := make([]storage.Action, 0, 4*len(ids))
 	for i, id := range ids {
 		actions = append(actions, like(user(id), video(id), int64(i+1)), collect(user(id), video(id), "default", int64(i+1)))
-		actions = append(actions, read(user(id), video(id), 1, 1, int64(i+1)))
+		actions = append(actions, read(user(id), video(id), 1, 1, int64(i+1)), follow(user(id), video(id), int64(i+1)))
 	}
 	w.persist(actions...)
 	for i, id := range ids {
-		w.wantCounts(video(id), 1, 1, 0, 1)
+		w.wantFollowed(video(id), 1, 1, 0, 1, 1)
 		got := w.states(user(id), video(id))
-		if got.Liked == nil || got.Collected == nil || got.Read == nil || got.Liked.Version != int64(i+1) {
+		if got.Liked == nil || got.Collected == nil || got.Read == nil || got.Followed == nil || got.Liked.Version != int64(i+1) {
 			w.Errorf("the states of %q: %+v", id, got)
 		}
 		liked, err := w.s.Likes(w.Context(), []storage.LikesQuery{{User: user(id), Page: storage.Page{First: 10}}})
@@ -125,15 +132,15 @@ func anonymousViewersDidNothing(w *world) {
 
 func onlyTheKindsAskedAreAnswered(w *world) {
 	alice, s := user("alice"), video("1")
-	w.persist(like(alice, s, 5), collect(alice, s, "default", 6), read(alice, s, 1, 7, 7))
+	w.persist(like(alice, s, 5), collect(alice, s, "default", 6), read(alice, s, 1, 7, 7), follow(alice, s, 8))
 	for kinds := range storage.AllKinds + 1 {
-		want := [3]bool{kinds.Has(storage.KindReaction), kinds.Has(storage.KindCollection), kinds.Has(storage.KindRead)}
+		want := [4]bool{kinds.Has(storage.KindReaction), kinds.Has(storage.KindCollection), kinds.Has(storage.KindRead), kinds.Has(storage.KindFollow)}
 		i, err := w.s.Interactives(w.Context(), alice, []storage.Subject{s}, kinds)
 		w.must(err)
-		w.equal("of Interactives", [3]bool{i[0].Liked != nil, i[0].Collected != nil, i[0].Read != nil}, want)
+		w.equal("of Interactives", [4]bool{i[0].Liked != nil, i[0].Collected != nil, i[0].Read != nil, i[0].Followed != nil}, want)
 		got, err := w.s.States(w.Context(), []storage.StateKey{{User: alice, Subject: s}}, kinds)
 		w.must(err)
-		w.equal("of States", [3]bool{got[0].Reaction.Version() == 5, got[0].CollectionVersion == 6, got[0].Read != nil}, want)
+		w.equal("of States", [4]bool{got[0].Reaction.Version() == 5, got[0].CollectionVersion == 6, got[0].Read != nil, got[0].FollowVersion == 8 && got[0].Followed != nil}, want)
 	}
 }
 
@@ -142,7 +149,7 @@ func tenantsAreWalledOff(w *world) {
 	alice, other := user("alice"), storage.User{Tenant: "other", UserID: "alice"}
 	s, t := video("1"), storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}
 	f := w.newFolder(alice, "Films")
-	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 2, 12, 12), read(user(""), s, 1, 9, 9))
+	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 2, 12, 12), read(user(""), s, 1, 9, 9), follow(alice, s, 13))
 	before := w.counts(s)
 
 	w.equal("the other's counts", w.counts(t), storage.Counts{})
@@ -159,7 +166,12 @@ func tenantsAreWalledOff(w *world) {
 	w.must(err)
 	reads, err := w.s.Reads(w.Context(), []storage.ReadsQuery{{User: other, Page: page}, {User: other, Biz: "video", Page: page}})
 	w.must(err)
-	w.equal("the other's lists", slices.Concat(lengths(likers), lengths(likes), lengths(items), lengths(folders), lengths(reads)), make([]int, 7))
+	followers, err := w.s.Followers(w.Context(), []storage.FollowersQuery{{Subject: t, Page: page}})
+	w.must(err)
+	following, err := w.s.Following(w.Context(), []storage.FollowingQuery{{User: other, Page: page}, {User: other, Biz: "video", Page: page}})
+	w.must(err)
+	w.equal("the other's lists", slices.Concat(lengths(likers), lengths(likes), lengths(items), lengths(folders), lengths(reads),
+		lengths(followers), lengths(following)), make([]int, 10))
 
 	// What the other does changes nothing here.
 	stolen := storage.FolderKey{Owner: other, FolderID: f.FolderID}
@@ -169,10 +181,11 @@ func tenantsAreWalledOff(w *world) {
 	_, _, err = w.s.EmptyFolder(w.Context(), stolen, "", storage.Time(20), 10, nil)
 	w.wantError(err, storage.ErrNotFound)
 	w.wantError(w.s.DeleteFolder(w.Context(), stolen, "", storage.Time(1)), storage.ErrNotFound)
-	w.persist(react(other, t, storage.Dislike, 30), collect(other, t, f.FolderID, 31), read(other, t, 7, 32, 32))
+	w.persist(react(other, t, storage.Dislike, 30), collect(other, t, f.FolderID, 31), read(other, t, 7, 32, 32), unfollow(other, t, 33))
 	w.equal("counts here", w.counts(s), before)
 	w.equal("the collection there", w.states(other, t).Collected.FolderID, storage.DefaultFolderID)
 	w.equal("the reaction here", w.states(alice, s).Liked.Reaction, storage.Like)
+	w.equal("the follow here", w.states(alice, s).Followed != nil, true)
 	w.equal("items here", w.folder(f.Key()).ItemCount, int64(1))
 	w.wantCounts(t, 7, 0, 1, 1)
 	w.verified()

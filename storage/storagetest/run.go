@@ -1,29 +1,30 @@
-// Package storagetest is the conformance suite of storage.Store: what every
-// adapter, and every decorator over one, must do. An adapter's test calls
+// Package storagetest is the conformance suite of storage.Store, for every adapter and
+// every decorator. An adapter's test calls
 //
 //	storagetest.Run(t, func(t *testing.T) storagetest.Database { … })
 //
-// Each case gets an empty database. The cases that prove an invariant have the
-// name that the documentation of package storage gives.
+// Each case gets an empty database. The documentation of package storage names the
+// cases that prove its invariants.
 //
-// This package imports package storage and nothing else of this module.
+// This package imports storage, storage/mirror and internal/testing/seed and no other
+// package of this module.
 package storagetest
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
 	"ovation/storage"
 )
 
-// Database is an empty database, made for one case.
+// Database is an empty database, created for one case.
 type Database struct {
-	// Open opens a store on it. A case may open several, as several processes
-	// would; it closes them.
+	// Open opens a store on it. A case may open several, as several processes would. The
+	// stores are closed at the end of the case.
 	Open func(t *testing.T) storage.Store
-	// Edit runs a statement of SQL behind the back of the stores, as somebody
-	// with a console would. The names of tables and columns are the same in
-	// every adapter.
+	// Edit runs an SQL statement without the knowledge of the stores. The names of tables
+	// and columns are the same in every adapter.
 	Edit func(t *testing.T, sql string)
 }
 
@@ -35,66 +36,155 @@ type testCase struct {
 // Run runs every case of storage.Store.
 func Run(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
-	run(t, newDatabase, []testCase{
-		{"AnswersInTheOrderAsked", answersInTheOrderAsked},
-		{"UnknownKeysAreEmpty", unknownKeysAreEmpty},
-		{"AwkwardKeysAreKeptApart", awkwardKeysAreKeptApart},
-		{"AnonymousViewersDidNothing", anonymousViewersDidNothing},
-		{"OnlyTheKindsAskedAreAnswered", onlyTheKindsAskedAreAnswered},
-		{"TenantsAreWalledOff", tenantsAreWalledOff},
-		{"OtherTenantsKeysAreInvalid", otherTenantsKeysAreInvalid},
-
-		{"CountsMatchStates", countsMatchStates},
-		{"CountVersionsOnlyRise", countVersionsOnlyRise},
-		{"LatestVersionWins", latestVersionWins},
-		{"ClearsAreConditional", clearsAreConditional},
-		{"ReactionsMergeInAnyOrder", reactionsMergeInAnyOrder},
-		{"ReadsAddUp", readsAddUp},
-		{"OutcomeIsTheLatestWord", outcomeIsTheLatestWord},
-		{"InvalidActionPersistsNothing", invalidActionPersistsNothing},
-		{"RedeliveredMessageCountsOnce", redeliveredMessageCountsOnce},
-		{"SeenUntilPruned", seenUntilPruned},
-		{"OldReadsAreNotPersisted", oldReadsAreNotPersisted},
-		{"MarkIsInsideTheTransaction", markIsInsideTheTransaction},
-		{"PersistedSurvivesReopen", persistedSurvivesReopen},
-		{"ConcurrentWritersAgree", concurrentWritersAgree},
-
-		{"ListsAreNewestFirst", listsAreNewestFirst},
-		{"UnchangedEntriesAppearOnce", unchangedEntriesAppearOnce},
-		{"ListsOfOneBizExamineBoundedRows", listsOfOneBizExamineBoundedRows},
-		{"ListsHoldWhatTheyName", listsHoldWhatTheyName},
-		{"PrivateFoldersAreHidden", privateFoldersAreHidden},
-
-		{"CreateFolder", createFolder},
-		{"FolderNamesAreUnique", folderNamesAreUnique},
-		{"FoldersAreBounded", foldersAreBounded},
-		{"UpdateFolder", updateFolder},
-		{"DefaultFolderIsMadeOnDemand", defaultFolderIsMadeOnDemand},
-		{"CollectionsOfGoneFoldersGoToTheDefault", collectionsOfGoneFoldersGoToTheDefault},
-		{"CollectionsFollowTheItemsOfDeletedFolders", collectionsFollowTheItemsOfDeletedFolders},
-		{"EmptyFolderInChunks", emptyFolderInChunks},
-		{"EmptyFolderMovesItems", emptyFolderMovesItems},
-		{"DeleteFoldersCrosswise", deleteFoldersCrosswise},
-		{"EmptyFolderOvertakesNothing", emptyFolderOvertakesNothing},
-		{"DeleteFolder", deleteFolder},
-
-		{"VerifyFindsAndRepairs", verifyFindsAndRepairs},
-		{"VerifyRehousesTheItemsOfSeveralFolders", verifyRehousesTheItemsOfSeveralFolders},
-		{"VerifyEndsWithTheReport", verifyEndsWithTheReport},
-		{"SecretsStayTheSame", secretsStayTheSame},
-		{"CancelledCallsDoNothing", cancelledCallsDoNothing},
-		{"CloseMayBeCalledTwice", closeMayBeCalledTwice},
-		{"Model", model},
-	})
+	runParallel(t, newDatabase, slices.Concat(states, rest, models))
 }
 
-// RunDatabase runs the cases of the roles that mirror.Database has besides.
-// What Open returns must be one.
+// RunOnce runs every case that takes the same steps each time, and the model of states.
+func RunOnce(t *testing.T, newDatabase func(t *testing.T) Database) {
+	t.Helper()
+	runParallel(t, newDatabase, slices.Concat(states, rest))
+}
+
+// RunStates runs the cases about states and counts, and about what changes them: those
+// that may fail with a decorator that caches states and counts and passes on all other
+// calls.
+func RunStates(t *testing.T, newDatabase func(t *testing.T) Database) {
+	t.Helper()
+	runParallel(t, newDatabase, states)
+}
+
+var states = []testCase{
+	{"AnswersInTheOrderAsked", answersInTheOrderAsked},
+	{"UnknownKeysAreEmpty", unknownKeysAreEmpty},
+	{"AwkwardKeysAreKeptApart", awkwardKeysAreKeptApart},
+	{"AnonymousViewersDidNothing", anonymousViewersDidNothing},
+	{"OnlyTheKindsAskedAreAnswered", onlyTheKindsAskedAreAnswered},
+	{"TenantsAreWalledOff", tenantsAreWalledOff},
+	{"OtherTenantsKeysAreInvalid", otherTenantsKeysAreInvalid},
+
+	{"CountsMatchStates", countsMatchStates},
+	{"CountVersionsOnlyRise", countVersionsOnlyRise},
+	{"LatestVersionWins", latestVersionWins},
+	{"ClearsAreConditional", clearsAreConditional},
+	{"ReactionsMergeInAnyOrder", reactionsMergeInAnyOrder},
+	{"ReadsAddUp", readsAddUp},
+	{"FollowersAreCounted", followersAreCounted},
+	{"NobodyFollowsThemselves", nobodyFollowsThemselves},
+	{"OutcomeIsTheLatestWord", outcomeIsTheLatestWord},
+	{"InvalidActionPersistsNothing", invalidActionPersistsNothing},
+	{"RedeliveredMessageCountsOnce", redeliveredMessageCountsOnce},
+	{"SeenUntilPruned", seenUntilPruned},
+	{"OldReadsAreNotPersisted", oldReadsAreNotPersisted},
+	{"MarkIsInsideTheTransaction", markIsInsideTheTransaction},
+	{"PersistedSurvivesReopen", persistedSurvivesReopen},
+	{"ConcurrentWritersAgree", concurrentWritersAgree},
+
+	{"CollectionsOfGoneFoldersGoToTheDefault", collectionsOfGoneFoldersGoToTheDefault},
+	{"CollectionsFollowTheItemsOfDeletedFolders", collectionsFollowTheItemsOfDeletedFolders},
+	{"EmptyFolderInChunks", emptyFolderInChunks},
+	{"EmptyFolderMovesItems", emptyFolderMovesItems},
+	{"DeleteFoldersCrosswise", deleteFoldersCrosswise},
+	{"EmptyFolderOvertakesNothing", emptyFolderOvertakesNothing},
+	{"DeleteFolder", deleteFolder},
+
+	{"LatestDeclarationIsInForce", latestDeclarationIsInForce},
+	{"AuthorsReceiveLikes", authorsReceiveLikes},
+	{"ConcurrentAuthorsAgree", concurrentAuthorsAgree},
+
+	{"DeletedVideosLeaveTheirCounts", deletedVideosLeaveTheirCounts},
+	{"PublicationsAreMarked", publicationsAreMarked},
+
+	{"VerifyFindsAndRepairs", verifyFindsAndRepairs},
+	{"VerifyRehousesTheItemsOfSeveralFolders", verifyRehousesTheItemsOfSeveralFolders},
+	{"VerifyEndsWithTheReport", verifyEndsWithTheReport},
+	{"CancelledCallsDoNothing", cancelledCallsDoNothing},
+	{"CloseMayBeCalledTwice", closeMayBeCalledTwice},
+	{"Model", model},
+}
+
+// rest are the cases of storage.Store that states and models lack.
+var rest = []testCase{
+	{"ListsAreNewestFirst", listsAreNewestFirst},
+	{"UnchangedEntriesAppearOnce", unchangedEntriesAppearOnce},
+	{"ListsOfOneBizExamineBoundedRows", listsOfOneBizExamineBoundedRows},
+	{"ListsHoldWhatTheyName", listsHoldWhatTheyName},
+	{"FriendsFollowEachOther", friendsFollowEachOther},
+	{"FriendsAreSearchedInTheShorterList", friendsAreSearchedInTheShorterList},
+	{"PagesOfFriendsExamineBoundedRows", pagesOfFriendsExamineBoundedRows},
+	{"PrivateFoldersAreHidden", privateFoldersAreHidden},
+
+	{"CreateFolder", createFolder},
+	{"FolderNamesAreUnique", folderNamesAreUnique},
+	{"FoldersAreBounded", foldersAreBounded},
+	{"UpdateFolder", updateFolder},
+	{"DefaultFolderIsMadeOnDemand", defaultFolderIsMadeOnDemand},
+
+	{"CommentsAreListed", commentsAreListed},
+	{"CommentsHoldWhatTheySay", commentsHoldWhatTheySay},
+	{"RepliesAreOneLevelDeep", repliesAreOneLevelDeep},
+	{"OneRefusedCommentHarmsNoOther", oneRefusedCommentHarmsNoOther},
+	{"RepeatedRequestAddsOnce", repeatedRequestAddsOnce},
+	{"DeletedCommentsKeepThreads", deletedCommentsKeepThreads},
+	{"CommentChangesMissNothing", commentChangesMissNothing},
+	{"VersionsAreNotUsedAgain", versionsAreNotUsedAgain},
+	{"ConcurrentCommentersAgree", concurrentCommentersAgree},
+	{"CommentsAreWalledOff", commentsAreWalledOff},
+	{"PastCommentsTakeTheirPlace", pastCommentsTakeTheirPlace},
+	{"PastCommentsOfOneTimeAreKeptApart", pastCommentsOfOneTimeAreKeptApart},
+	{"PastCommentsAreAddedOnce", pastCommentsAreAddedOnce},
+	{"VerifyRecountsComments", verifyRecountsComments},
+
+	{"DeclarationsAreChecked", declarationsAreChecked},
+	{"TotalsCountWhatUsersDo", totalsCountWhatUsersDo},
+	{"WorksAreNewestFirst", worksAreNewestFirst},
+	{"VerifyRecountsTotals", verifyRecountsTotals},
+	{"AccountsAreFoundByNameAndUser", accountsAreFoundByNameAndUser},
+	{"AccountNamesAreUnique", accountNamesAreUnique},
+	{"ConcurrentRegistrationsTakeANameOnce", concurrentRegistrationsTakeANameOnce},
+	{"AccountsRefuseWhatIsOutOfBounds", accountsRefuseWhatIsOutOfBounds},
+	{"ProfilesHoldWhatTheySay", profilesHoldWhatTheySay},
+	{"PasswordsAreReplacedOnce", passwordsAreReplacedOnce},
+	{"RevocationsAreFollowed", revocationsAreFollowed},
+	{"AccountIDsAreNotUsedAgain", accountIDsAreNotUsedAgain},
+	{"AccountsAreWalledOff", accountsAreWalledOff},
+	{"ErasedAccountsAreGone", erasedAccountsAreGone},
+
+	{"PublishedVideosHoldWhatTheySay", publishedVideosHoldWhatTheySay},
+	{"VideosAreChecked", videosAreChecked},
+	{"FeedsAreNewestFirst", feedsAreNewestFirst},
+	{"RepeatedPublicationsPublishOnce", repeatedPublicationsPublishOnce},
+	{"VideosAreWalledOff", videosAreWalledOff},
+	{"VideoNumbersAreNotUsedAgain", videoNumbersAreNotUsedAgain},
+	{"FilesOfVideosAreNamed", filesOfVideosAreNamed},
+	{"CoversAreTriedThreeTimes", coversAreTriedThreeTimes},
+
+	{"MessagesAreListed", messagesAreListed},
+	{"MessagesHoldTheirText", messagesHoldTheirText},
+	{"UnreadMessagesAreCounted", unreadMessagesAreCounted},
+	{"RepeatedRequestSendsOnce", repeatedRequestSendsOnce},
+	{"ConcurrentSendersAgree", concurrentSendersAgree},
+	{"MessageNumbersAreNotUsedAgain", messageNumbersAreNotUsedAgain},
+	{"MessagesAreWalledOff", messagesAreWalledOff},
+	{"VerifyRecountsMessages", verifyRecountsMessages},
+	{"ErasedMessagesAreGone", erasedMessagesAreGone},
+
+	{"SecretsStayTheSame", secretsStayTheSame},
+}
+
+// models are random cases of what has nothing to do with states.
+var models = []testCase{
+	{"CommentsModel", commentsModel},
+	{"MessagesModel", messagesModel},
+}
+
+// RunDatabase runs the cases of the additional roles of mirror.Database, which the stores
+// returned by Open must implement.
 func RunDatabase(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
 	run(t, newDatabase, []testCase{
 		{"WindowsHoldAllOrSayThatTheyDoNot", windowsHoldAllOrSayThatTheyDoNot},
 		{"StatesTellTheVersionOfTheirCounts", statesTellTheVersionOfTheirCounts},
+		{"OutcomesTellWhenTheyWereCommitted", outcomesTellWhenTheyWereCommitted},
 		{"EpochsRise", epochsRise},
 		{"EpochsAreHeld", epochsAreHeld},
 		{"BarrierIsPassedByEveryPartition", barrierIsPassedByEveryPartition},
@@ -106,10 +196,19 @@ func RunDatabase(t *testing.T, newDatabase func(t *testing.T) Database) {
 	})
 }
 
-func run(t *testing.T, newDatabase func(t *testing.T) Database, cases []testCase) {
+// runParallel runs cases in parallel, as they mostly wait for their databases.
+func runParallel(t *testing.T, newDatabase func(t *testing.T) Database, cases []testCase) {
+	t.Helper()
+	run(t, newDatabase, cases, (*testing.T).Parallel)
+}
+
+func run(t *testing.T, newDatabase func(t *testing.T) Database, cases []testCase, before ...func(*testing.T)) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			for _, do := range before {
+				do(t)
+			}
 			db := newDatabase(t)
 			w := &world{T: t, db: db}
 			w.s = w.open()
@@ -175,9 +274,15 @@ func (w *world) counts(subject storage.Subject) storage.Counts {
 // wantCounts compares all but the version.
 func (w *world) wantCounts(subject storage.Subject, reads, likes, dislikes, collects int64) {
 	w.Helper()
+	w.wantFollowed(subject, reads, likes, dislikes, collects, 0)
+}
+
+// wantFollowed is wantCounts of a subject that is followed.
+func (w *world) wantFollowed(subject storage.Subject, reads, likes, dislikes, collects, followers int64) {
+	w.Helper()
 	got := w.counts(subject)
 	got.Version = 0
-	want := storage.Counts{ReadCount: reads, LikeCount: likes, DislikeCount: dislikes, CollectCount: collects}
+	want := storage.Counts{ReadCount: reads, LikeCount: likes, DislikeCount: dislikes, CollectCount: collects, FollowerCount: followers}
 	if got != want {
 		w.Errorf("counts of %v: got %+v, want %+v", subject, got, want)
 	}
@@ -235,6 +340,14 @@ func like(u storage.User, s storage.Subject, version int64) storage.Action {
 
 func collect(u storage.User, s storage.Subject, folder string, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder, Version: version}
+}
+
+func follow(u storage.User, s storage.Subject, version int64) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Following: true, Version: version}
+}
+
+func unfollow(u storage.User, s storage.Subject, version int64) storage.Action {
+	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Version: version}
 }
 
 func read(u storage.User, s storage.Subject, times, first, last int64) storage.Action {

@@ -8,8 +8,8 @@ import (
 	"ovation/storage"
 )
 
-// scattered is a history of rows of one biz among which a few are of another.
-// Version 1 is the oldest.
+// scattered is the length of a history of rows of one biz among which a few are of
+// another. Version 1 is the oldest.
 const scattered = 3*storage.MaxListScan + 50
 
 // wanted are the versions of the few, newest first: the first row, the last that
@@ -29,10 +29,11 @@ func listsOfOneBizExamineBoundedRows(w *world) {
 		if slices.Contains(wanted, v) {
 			subject.Biz = "video"
 		}
-		actions = append(actions, like(alice, subject, v), read(alice, subject, 1, v, v))
+		actions = append(actions, like(alice, subject, v), read(alice, subject, 1, v, v), follow(alice, subject, v))
 	}
 	w.persist(actions...)
 	versionOfLike := func(l storage.Liked) int64 { return l.Version }
+	versionOfFollow := func(f storage.Followed) int64 { return f.Version }
 	versionOfRead := func(r storage.Read) int64 { return r.Last }
 	for _, first := range []int{1, 3, 100, storage.MaxListScan + 10} {
 		pageThrough(w, fmt.Sprint("likes by ", first), first, versionOfLike, func(p storage.Page) ([]storage.ListPage[storage.Liked], error) {
@@ -40,6 +41,9 @@ func listsOfOneBizExamineBoundedRows(w *world) {
 		})
 		pageThrough(w, fmt.Sprint("reads by ", first), first, versionOfRead, func(p storage.Page) ([]storage.ListPage[storage.Read], error) {
 			return w.s.Reads(w.Context(), []storage.ReadsQuery{{User: alice, Biz: "video", Page: p}})
+		})
+		pageThrough(w, fmt.Sprint("following by ", first), first, versionOfFollow, func(p storage.Page) ([]storage.ListPage[storage.Followed], error) {
+			return w.s.Following(w.Context(), []storage.FollowingQuery{{User: alice, Biz: "video", Page: p}})
 		})
 	}
 	// A list of everything is never cut short.

@@ -24,16 +24,17 @@ func verifyFindsAndRepairs(w *world) {
 		like(alice, s[0], 1), react(bob, s[0], storage.Dislike, 1), read(bob, s[0], 4, 1, 1),
 		like(alice, s[1], 1), read(user(""), s[1], 2, 1, 1), like(bob, s[2], 1),
 		collect(alice, s[0], films.FolderID, 1), collect(alice, s[1], gone.FolderID, 1), collect(alice, s[2], gone.FolderID, 1),
+		follow(alice, s[0], 1), follow(bob, s[0], 1), follow(bob, s[1], 1), unfollow(alice, s[1], 1),
 	)
-	w.equal("counts compared: four of each of 3 subjects, 3 folders", w.compared(), int64(15))
+	w.equal("counts compared: five of each of 3 subjects, 3 folders, six of each of 2 users", w.compared(), int64(30))
 	w.verified()
 	version, lost := w.counts(s[0]).Version, w.counts(s[1]).Version
 	housed := w.states(alice, s[1]).Collected.Version
 
-	w.db.Edit(w.T, `UPDATE interactive SET like_count = 7, read_count = 0, dislike_count = 5, collect_count = 0 WHERE biz_id = '0'`)
+	w.db.Edit(w.T, `UPDATE interactive SET like_count = 7, read_count = 0, dislike_count = 5, collect_count = 0, follower_count = 3 WHERE biz_id = '0'`)
 	w.db.Edit(w.T, `DELETE FROM interactive WHERE biz_id = '1'`)
-	w.db.Edit(w.T, `INSERT INTO interactive (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, version)
-		VALUES ('default', 'video', '3', 0, 1, 0, 0, 1)`) // counts without a state
+	w.db.Edit(w.T, `INSERT INTO interactive (tenant, biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, version)
+		VALUES ('default', 'video', '3', 0, 1, 0, 0, 6, 1)`) // counts without a state
 	w.db.Edit(w.T, `UPDATE folder SET item_count = 9 WHERE name = 'Films'`)
 	w.db.Edit(w.T, `DELETE FROM folder WHERE name = 'Gone'`)
 	// The ids of the folders decide which comes first.
@@ -49,10 +50,13 @@ func verifyFindsAndRepairs(w *world) {
 		{Subject: s[0], Count: "likeCount", Stored: 7, Counted: 1},
 		{Subject: s[0], Count: "dislikeCount", Stored: 5, Counted: 1},
 		{Subject: s[0], Count: "collectCount", Stored: 0, Counted: 1},
+		{Subject: s[0], Count: "followerCount", Stored: 3, Counted: 2},
 		{Subject: s[1], Count: "readCount", Stored: 0, Counted: 2},
 		{Subject: s[1], Count: "likeCount", Stored: 0, Counted: 1},
 		{Subject: s[1], Count: "collectCount", Stored: 0, Counted: 1},
+		{Subject: s[1], Count: "followerCount", Stored: 0, Counted: 1},
 		{Subject: s[3], Count: "likeCount", Stored: 1, Counted: 0},
+		{Subject: s[3], Count: "followerCount", Stored: 6, Counted: 0},
 	}, folders...)
 
 	for _, repair := range []bool{false, false, true} {
@@ -63,11 +67,12 @@ func verifyFindsAndRepairs(w *world) {
 		})
 		w.must(err)
 		w.equal("differences", got, want)
-		w.equal("counts compared: of one more subject", n, int64(19))
+		w.equal("counts compared: of one more subject", n, int64(35))
 	}
 	w.verified()
-	w.wantCounts(s[0], 4, 1, 1, 1)
-	w.wantCounts(s[1], 2, 1, 0, 1)
+	w.wantFollowed(s[0], 4, 1, 1, 1, 2)
+	w.wantFollowed(s[1], 2, 1, 0, 1, 1)
+	w.wantCounts(s[3], 0, 0, 0, 0)
 	w.equal("the version after a repair", w.counts(s[0]).Version, version+1)
 	if got := w.counts(s[1]).Version; got <= lost {
 		w.Errorf("counts that somebody deleted came back with version %d, they had %d", got, lost)

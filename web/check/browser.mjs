@@ -4,6 +4,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { chromium } from 'playwright-core';
+import { exitWithFaults, note } from './fault.mjs';
+
+exitWithFaults();
 
 export const desktop = { viewport: { width: 1440, height: 900 } };
 export const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
@@ -13,8 +16,8 @@ export const patience = 30_000;
 
 // openBrowser returns a browser whose visits leave screenshots in a folder. Of
 // the page under base it may ask for anything, of others nothing. CHROMIUM
-// names the program, /usr/bin/chromium if unset.
-export async function openBrowser(base, out) {
+// names the program, /usr/bin/chromium if unset; flags are further ones of it.
+export async function openBrowser(base, out, flags = []) {
   mkdirSync(out, { recursive: true });
   const origin = new URL(base).origin;
   const browser = await chromium.launch({
@@ -27,6 +30,7 @@ export async function openBrowser(base, out) {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...flags,
     ],
   });
 
@@ -57,18 +61,24 @@ export async function openBrowser(base, out) {
   }
 
   // visit runs a check with a page for each of the options, and fails if one of
-  // them has faults, but for those that are expected.
+  // them has faults, but for those that are expected. With ONLY, a regular
+  // expression, it leaves out those of other names.
   async function visit(name, options, check, expected) {
+    if (!new RegExp(process.env.ONLY ?? '').test(name)) return;
     const opened = await Promise.all([options].flat().map(newPage));
+    const unexpected = ({ faults }) => faults.filter((fault) => !expected?.test(fault));
     try {
       await check(...opened.map(({ page }) => page));
+      assert.deepEqual(opened.flatMap(unexpected), [], 'the page has faults');
     } catch (error) {
       await Promise.all(opened.map(({ page }, n) => page.screenshot({ path: join(out, `${name}-fault-${n}.png`) }).catch(() => {})));
-      error.message = `${name}: ${error.message}\n${opened.flatMap(({ faults }) => faults).join('\n')}`;
+      note(
+        error,
+        name,
+        opened.map((one) => ({ url: one.page.url(), faults: unexpected(one) })),
+      );
       throw error;
     }
-    const faults = opened.flatMap(({ faults: all }) => all).filter((fault) => !expected?.test(fault));
-    assert.deepEqual(faults, [], `${name}: the page has faults`);
     await Promise.all(opened.map(({ context }) => context.close()));
     console.log(`ok: ${name}`);
   }

@@ -9,38 +9,61 @@
 // standard output, see restart in browser.mjs. Screenshots go to OUT_DIR. Exits
 // with 1 at the first fault.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { desktop, done, noSidewaysScroll, openBrowser, phone, restart, until } from './browser.mjs';
+import { done, noSidewaysScroll, openBrowser, phone, restart, until } from './browser.mjs';
+import {
+  ada,
+  answerWith,
+  ask,
+  base,
+  ben,
+  button,
+  card,
+  cleo,
+  count,
+  dark,
+  isPressed,
+  light,
+  linkIs,
+  open,
+  out,
+  record,
+  refused,
+  rules,
+  subject,
+  title,
+  tokens,
+  truth,
+} from './demo-kit.mjs';
+import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, whatIsWrittenMeanwhileStays } from './demo-drawer.mjs';
+import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
+import { moreByKeyboard } from './demo-more.mjs';
+import { cardsOpen, itemLooks, notLiveSaysWhy, readsAreListed } from './demo-items.mjs';
+import {
+  commentsAreLive,
+  hostileTextStaysInItsBox,
+  nothingIsMissedOffline,
+  peopleFollowEachOther,
+  talkLooks,
+  whatIsSentTwiceIsThereOnce,
+  whoWroteChanges,
+} from './demo-talk.mjs';
 
-const [base, out] = process.argv.slice(2);
-if (!base || !out || !URL.canParse(base)) {
-  console.error('usage: node check/demo.mjs BASE_URL OUT_DIR, for example http://127.0.0.1:8080 /tmp/shots');
-  process.exit(2);
-}
-const tokens = process.env.OVATION_CHECK_TOKENS ? process.env.OVATION_CHECK_TOKENS.split(' ') : undefined;
-const people = tokens
-  ? tokens.map((token) => ({ id: JSON.parse(Buffer.from(token.split('.')[1], 'base64url')).sub, token }))
-  : ['ada', 'ben', 'cleo'].map((name) => ({ id: `${name}-${Date.now()}` }));
-const [ada, ben, cleo] = people; // cleo reads only
-
-// What the page shows of an item, by its title.
-const title = 'Packing for the second night';
-const subject = { biz: 'article', bizId: '1' };
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const light = { ...desktop, colorScheme: 'light' };
-const dark = { ...desktop, colorScheme: 'dark' };
 const gone = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED|WebSocket connection|status of 50[23]/;
 
 const { visit, shoot, close } = await openBrowser(base, out);
 try {
   await visit('others see', [light, light], othersSee);
   await visit('clicks', light, clicksEndWhereTheyWereMeant);
-  await visit('folders', light, foldersByKeyboard);
+  await visit('folders', light, (page) => foldersByKeyboard(page, shoot));
+  await visit('changed folders', light, (page) => foldersAreChanged(page, shoot));
   await visit('likes', light, likesInPages);
   await visit('reads', light, readsAreCountedOnce);
+  await visit('listed reads', light, (page) => readsAreListed(page, shoot));
+  await visit('cards', light, cardsOpen);
   await visit('late', light, lateAnswersNeverShow);
+  await visit('comments', [light, light], (a, b) => commentsAreLive(a, b, shoot));
+  await visit('more', light, moreByKeyboard);
+  await visit('people', [light, light], (a, b) => peopleFollowEachOther(a, b, shoot));
   if (tokens) {
     await visit('token', light, aTokenIsAskedFor, /status of 401/);
   } else {
@@ -49,86 +72,26 @@ try {
     await visit('refusals', light, refusalsAreTakenBack, gone);
     await visit('unconfirmed', light, whatIsNotConfirmedIsReadAgain);
     await visit('doubts', light, doubtsAreShown);
+    await visit('not live', light, (page) => notLiveSaysWhy(page, shoot));
     await visit('offline', light, offlineIsTold, gone);
+    await visit('comments offline', light, nothingIsMissedOffline, gone);
+    await visit('comments unconfirmed', light, (page) => whatIsSentTwiceIsThereOnce(page, shoot));
+    await visit('comments refused', light, whoWroteChanges);
+    await visit('drafts', light, draftsAreKept);
+    await visit('written meanwhile', light, whatIsWrittenMeanwhileStays);
+    await visit('edits', light, editsAreKept);
+    await visit('focus in the drawer', light, focusStaysInTheDrawer);
     await visit('light', light, (page) => looks(page, 'light'));
     await visit('dark', dark, (page) => looks(page, 'dark'));
     await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
     await visit('long', { ...phone, colorScheme: 'dark' }, whatIsLongFits);
-    await visit('readme', { ...light, reducedMotion: 'reduce' }, aPictureForTheReadme);
+    await visit('hostile', { ...phone, colorScheme: 'light' }, (page) => hostileTextStaysInItsBox(page, shoot));
   }
   await visit('restart', [light, light], aRestartIsLivedThrough, gone);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
   await close();
   done();
-}
-
-// open shows the page to somebody, or to nobody.
-async function open(page, person, view = '') {
-  const who = person?.token ? `token=${person.token}` : `user=${encodeURIComponent(person?.id ?? '')}`;
-  if (person) await page.goto(`${base}/demo#${who}`);
-  else await page.goto(`${base}/demo`);
-  await linkIs(page, 'Live');
-  if (view) await page.getByRole('navigation').getByRole('link', { name: view }).click();
-  await page.getByRole('article').first().getByRole('button', { name: /^Like, / }).waitFor();
-}
-
-async function linkIs(page, label) {
-  await page.locator('.link-label', { hasText: label }).waitFor();
-}
-
-function card(page, name = title) {
-  return page.getByRole('article', { name });
-}
-
-function button(page, what, name = title) {
-  return card(page, name).getByRole('button', { name: new RegExp(`^${what}`) });
-}
-
-// count is what a button says: "Like, 74 likes".
-async function count(page, what = 'Like', name = title) {
-  const label = await button(page, what, name).getAttribute('aria-label');
-  return Number(/, ([\d,]+) /.exec(label)?.[1].replaceAll(',', ''));
-}
-
-async function isPressed(page, what = 'Like', name = title) {
-  return (await button(page, what, name).getAttribute('aria-pressed')) === 'true';
-}
-
-// ask sends an operation in somebody's name.
-async function ask({ id, token }, query, variables = {}) {
-  const who = token ? { authorization: `Bearer ${token}` } : { 'x-ovation-user': Buffer.from(id).toString('latin1') };
-  const response = await fetch(`${base}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...who },
-    body: JSON.stringify({ query, variables }),
-  });
-  const { data, errors } = await response.json();
-  assert.equal(errors, undefined);
-  return data;
-}
-
-// truth is what the server says of the subject.
-async function truth(person) {
-  const query = `query ($biz: String!, $bizId: ID!) {
-    interactive(biz: $biz, bizId: $bizId) { readCount likeCount liked { reaction } read { times } collected { folder { name } } }
-  }`;
-  return (await ask(person, query, subject)).interactive;
-}
-
-// record notes every state of a button from now on: how often, and whether the
-// viewer did.
-async function record(page, what = 'Like') {
-  return button(page, what).evaluateHandle((element) => {
-    const states = [];
-    const note = () => {
-      const state = `${/, ([\d,]+) /.exec(element.ariaLabel)?.[1]} ${element.ariaPressed}`;
-      if (states.at(-1) !== state) states.push(state);
-    };
-    note();
-    new MutationObserver(note).observe(element, { attributes: true });
-    return states;
-  });
 }
 
 async function othersSee(a, b) {
@@ -177,48 +140,6 @@ async function clicksEndWhereTheyWereMeant(page) {
   assert.equal(await count(page), before);
   await button(page, 'Dislike').click();
   await until('nothing is left', async () => (await truth(ada)).liked === null);
-}
-
-async function foldersByKeyboard(page) {
-  await open(page, ada);
-  const before = await count(page, 'Keep');
-  await button(page, 'Keep').focus();
-  await page.keyboard.press('Enter');
-  const dialog = page.getByRole('dialog', { name: 'Keep in a folder' });
-  await dialog.getByRole('button', { name: /^Default/ }).waitFor();
-  await page.keyboard.press('Escape');
-  await dialog.waitFor({ state: 'detached' });
-  assert.equal(await button(page, 'Keep').evaluate((element) => element === document.activeElement), true, 'the focus comes back');
-
-  await page.keyboard.press('Enter');
-  await dialog.getByLabel('New folder').fill('Weekend');
-  await page.keyboard.press('Enter');
-  await dialog.waitFor({ state: 'detached' });
-  await card(page).getByText('in Weekend').waitFor();
-  assert.equal(await count(page, 'Keep'), before + 1);
-  await until('it lies there', async () => (await truth(ada)).collected?.folder.name === 'Weekend');
-
-  await button(page, 'Keep').click();
-  const move = page.getByRole('dialog', { name: 'Move to another folder' });
-  await move.getByLabel('New folder').fill('weekend');
-  await page.keyboard.press('Enter');
-  await move.getByRole('alert').waitFor();
-  await shoot(page, 'folder-picker');
-  await move.getByRole('button', { name: /^Default/ }).click();
-  await card(page).getByText('in Default').waitFor();
-  assert.equal(await count(page, 'Keep'), before + 1, 'moving changes no count');
-
-  await page.getByRole('link', { name: 'Folders' }).click();
-  await page.getByRole('link', { name: /^Weekend\s*0 items/ }).waitFor();
-  await page.getByRole('link', { name: /^Default\s*1 item/ }).click();
-  await card(page).waitFor();
-  await shoot(page, 'folder');
-  await button(page, 'Keep').click();
-  await page.getByRole('button', { name: 'Take it out' }).click();
-  await page.getByText('Nothing lies here yet.').waitFor();
-  await until('it is out', async () => (await truth(ada)).collected === null);
-  await page.goBack();
-  await page.getByRole('link', { name: /^Default\s*0 items/ }).waitFor();
 }
 
 async function likesInPages(page) {
@@ -271,19 +192,6 @@ async function readsAreCountedOnce(page) {
   assert.equal((await truth(cleo)).read.times, 1);
 }
 
-// answerWith has the server answer one operation in a way of ours.
-async function answerWith(page, operation, change) {
-  await page.route('**/graphql', async (route) => {
-    if (route.request().postDataJSON()?.operationName !== operation) return route.fallback();
-    return change(route);
-  });
-}
-
-// refused is an answer to a like that says why it was not done.
-function refused(code) {
-  return { json: { data: null, errors: [{ message: 'not now', path: ['like'], extensions: { code } }] } };
-}
-
 async function refusalsAreTakenBack(page) {
   await open(page, ada);
   const before = await count(page);
@@ -314,7 +222,7 @@ async function whatIsNotConfirmedIsReadAgain(page) {
   await answerWith(page, 'Like', async (route) => {
     await route.fetch();
     // Nothing but the page's own question tells it of the like.
-    await answerWith(page, 'Feed', (question) => {
+    await answerWith(page, 'Subject', (question) => {
       readAgain++;
       return question.fallback();
     });
@@ -347,6 +255,7 @@ async function doubtsAreShown(page) {
   // The subscription would put it right at once.
   await page.routeWebSocket('**/graphql', () => {});
   await page.goto(`${base}/demo#${ada.token ? `token=${ada.token}` : `user=${ada.id}`}`);
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
   await page.getByText('Some counts are not known right now').waitFor();
   await page.getByText('True a while ago').waitFor();
   assert.equal(await page.getByRole('article').nth(2).getByRole('button', { name: 'Like', exact: true }).count(), 1, 'zeros in place of the unknown are not shown');
@@ -418,6 +327,7 @@ async function somebodyElseLooks(page) {
 async function aTokenIsAskedFor(page) {
   await page.goto(`${base}/demo`);
   await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Browse' }).click();
   await linkIs(page, 'Live');
   await button(page, 'Like').click();
   const dialog = page.getByRole('dialog', { name: 'Who is looking?' });
@@ -442,9 +352,11 @@ async function looks(page, name) {
   await rules(page);
   await noSidewaysScroll(page);
   await shoot(page, name);
+  await page.reload();
+  await card(page).waitFor();
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
-  await button(page, 'Keep').click();
+  await button(page, 'Collect').click();
   await page.getByRole('dialog').getByRole('button', { name: /^Default/ }).waitFor();
   await rules(page);
   await shoot(page, `${name}-picker`);
@@ -454,6 +366,8 @@ async function looks(page, name) {
   await rules(page);
   await noSidewaysScroll(page);
   await shoot(page, `${name}-folders`);
+  await talkLooks(page, name, shoot);
+  await itemLooks(page, name, shoot);
 }
 
 // whatIsLongFits shows the longest names that there may be.
@@ -470,7 +384,7 @@ async function whatIsLongFits(page) {
   await open(page, long, 'Likes');
   await noSidewaysScroll(page);
   await shoot(page, 'long-likes');
-  await page.getByRole('article').getByRole('button', { name: /^Keep/ }).click();
+  await page.getByRole('article').getByRole('button', { name: /^Collect/ }).click();
   await page.getByRole('dialog').getByRole('button', { name: /^WWW/ }).waitFor();
   await noSidewaysScroll(page);
   await shoot(page, 'long-picker');
@@ -484,28 +398,6 @@ async function whatIsLongFits(page) {
   await noSidewaysScroll(page);
   await rules(page);
   await shoot(page, 'long-folder');
-}
-
-// aPictureForTheReadme is of the demo data as they are, docs/demo.png.
-async function aPictureForTheReadme(page) {
-  await open(page, { id: 'alice' });
-  await atRest(page);
-  await shoot(page, 'readme');
-}
-
-// atRest waits until nothing moves.
-async function atRest(page) {
-  await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations === 1).map((one) => one.finished.catch(() => {}))));
-}
-
-async function rules(page) {
-  await atRest(page); // when colours are as they stay
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
-  assert.deepEqual(
-    violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.target} ${node.failureSummary}`).slice(0, 3).join('; ')}`),
-    [],
-  );
 }
 
 async function offlineIsTold(page) {

@@ -3,9 +3,13 @@
 //   node check/graphiql.mjs BASE_URL OUT_DIR
 //
 // The server must be `ovation dev` with demo data. It is asked in the name of
-// a user made for this run. Screenshots go to OUT_DIR. CHROMIUM names the
-// browser, /usr/bin/chromium if unset. Exits with 1 at the first fault.
+// a user made for this run, and by the token of alice in OVATION_CHECK_TOKENS.
+// Screenshots go to OUT_DIR. CHROMIUM names the browser, /usr/bin/chromium if unset.
+// Exits with 1 at the first fault.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { desktop, done, noSidewaysScroll, openBrowser, phone, until } from './browser.mjs';
 
 const [base, out] = process.argv.slice(2);
@@ -15,6 +19,10 @@ if (!base || !out || !URL.canParse(base)) {
 }
 const user = `check-${Date.now()}`;
 
+// The rules of axe that GraphiQL 4.1.2 itself breaks, and where: each of its tabs
+// has two buttons inside.
+const ofGraphiQL = [/^nested-interactive: <li [^>]*role="tab"/];
+
 const { visit, shoot, close } = await openBrowser(base, out);
 try {
   await visit('light', { ...desktop, colorScheme: 'light' }, (page) => wholeVisit(page, 'light'));
@@ -22,6 +30,11 @@ try {
   await visit('phone', { ...phone, colorScheme: 'light' }, (page) => shortVisit(page, 'phone'));
   // It types a token that is none, which the server refuses.
   await visit('links', desktop, followLinks, /status of 401/);
+  await visit('greeting', desktop, opensAsAlice);
+  await visit('tokens', desktop, tokensAreJudged, /status of 401|WebSocket/);
+  await visit('again', desktop, tabsRunAgain);
+  await visit('copies', { ...desktop, permissions: ['clipboard-read', 'clipboard-write'] }, operationsAreCopied);
+  await visit('rules', desktop, keepsTheRules);
   console.log(`ok: screenshots are in ${out}`);
 } finally {
   await close();
@@ -30,9 +43,10 @@ try {
 
 async function shortVisit(page, name) {
   await page.goto(`${base}/?user=${user}`);
+  await shows(page, (result) => result.data?.interactives.length === 10);
   await runFeed(page);
   await comeBack(page);
-  assert.equal((await tabs(page)).length, 8);
+  assert.equal((await tabs(page)).length, 10);
   await runFeed(page);
   await noSidewaysScroll(page);
   await shoot(page, `${name}`);
@@ -104,12 +118,115 @@ async function subscribe(page) {
   }
 }
 
+// The first visit opens as alice, with the feed of her demo data.
+async function opensAsAlice(page) {
+  await page.goto(base);
+  await says(page, /^You are alice/);
+  await shows(page, (result) => result.data?.interactives.length === 10 && result.data.interactives.some(({ liked }) => liked));
+  await shoot(page, 'first-visit');
+  const chip = (name) => page.getByRole('group', { name: 'Ask as' }).getByRole('button', { name });
+  assert.equal(await chip('alice').getAttribute('aria-pressed'), 'true');
+  await chip('bob').click();
+  await says(page, /^You are bob/);
+  assert.equal((await runTab(page, 'Viewer')).data.viewer.userId, 'bob');
+  await chip('nobody').click();
+  await says(page, /^You are anonymous/);
+  assert.equal((await runTab(page, 'Viewer')).data.viewer, null);
+  await comeBack(page);
+  await says(page, /^You are anonymous/);
+  assert.equal(await chip('nobody').getAttribute('aria-pressed'), 'true');
+
+  await chip('bob').click();
+  await page.getByRole('link', { name: 'Demo' }).click();
+  await page.getByRole('button', { name: 'You are bob.' }).waitFor();
+  await page.getByRole('link', { name: 'GraphiQL' }).click();
+  await says(page, /^You are bob/);
+  assert.match(await (await page.request.get(`${base}/schema.graphqls`)).text(), /^type Interactive implements Node/m);
+  assert.equal(await page.getByRole('link', { name: 'Schema' }).getAttribute('href'), '/schema.graphqls');
+}
+
+// A valid token shows its user; a bad one says what is wrong, over a WebSocket too.
+async function tokensAreJudged(page) {
+  await page.goto(base);
+  await says(page, /^You are alice/);
+  await page.getByLabel('Token').fill(`Bearer ${process.env.OVATION_CHECK_TOKENS}`);
+  await says(page, /^The token is valid: you are alice/);
+  await page.getByLabel('Token').fill('a.b.c');
+  await says(page, /^Refused: .*token/);
+  await tab(page, 'Live').click();
+  await operationIs(page, 'Live');
+  await execute(page);
+  await shows(page, ({ errors }) => /WebSocket with 4403: Forbidden: .*token/.test(errors?.[0].message));
+  await shoot(page, 'bad-token');
+  await page.getByLabel('Token').fill('');
+  await says(page, /^You are alice/);
+  await execute(page);
+  await shows(page, ({ data }) => data?.interactiveChanged.biz === 'video');
+}
+
+// Every operation of every tab can be run twice.
+async function tabsRunAgain(page) {
+  await page.goto(base);
+  await shows(page, (result) => result.data?.interactives.length === 10);
+  for (const title of (await tabs(page)).filter((one) => one !== 'Live')) {
+    await tab(page, title).click();
+    await operationIs(page, title);
+    const all = await page.locator('.graphiql-query-editor .CodeMirror').first().evaluate(({ CodeMirror }) =>
+      CodeMirror.operations.filter(({ operation }) => operation !== 'subscription').map(({ name }) => name.value),
+    );
+    for (const operation of [...all, ...all]) {
+      const { errors } = await run(page, title, operation);
+      assert.equal(errors, undefined, `${title}, ${operation}: ${JSON.stringify(errors)}`);
+    }
+  }
+}
+
+// What is copied works elsewhere.
+async function operationsAreCopied(page) {
+  await page.goto(base);
+  await shows(page, (result) => result.data?.interactives.length === 10);
+  const copied = async (form) => {
+    await page.getByRole('button', { name: 'Copy as' }).click();
+    await page.getByRole('menuitem', { name: form }).click();
+    await says(page, `Copied for ${form}`);
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  const { data } = JSON.parse(execFileSync('bash', ['-c', await copied('curl')], { encoding: 'utf8' }));
+  assert.equal(data.interactives.length, 10);
+  assert.ok(data.interactives.some(({ liked }) => liked), 'curl does not ask as alice');
+  const apollo = await copied('Apollo Client');
+  assert.match(apollo, /const FEED = gql`\n {2}query Feed\(\$subjects/);
+  assert.match(apollo, /useQuery\(FEED, \{ variables: \{\n {2}subjects: \[/);
+
+  await tab(page, 'Like').click();
+  await operationIs(page, 'Like');
+  assert.match(await copied('urql'), /const LIKE = gql`[^`]*`;[^]*useMutation\(LIKE\);[^]*like\(\{\n {2}biz: "video"/);
+  assert.doesNotMatch(await copied('urql'), /unlike/);
+  await tab(page, 'Live').click();
+  await operationIs(page, 'Live');
+  assert.match(await copied('curl'), /^curl -N [^]*accept: text\/event-stream/);
+}
+
+// keepsTheRules lets axe look at the page, but for the insides of the editors, whose
+// colours and structure are CodeMirror's; their names are ours.
+async function keepsTheRules(page) {
+  await page.goto(base);
+  await shows(page, (result) => result.data?.interactives.length === 10);
+  for (const label of ['Operations', 'Variables', 'Response']) {
+    assert.equal(await page.getByRole('textbox', { name: label, exact: true }).count(), 1, label);
+  }
+  await page.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'));
+  const { violations } = await page.evaluate(() => globalThis.axe.run({ exclude: ['.CodeMirror'] }, { selectors: false, xpath: true }));
+  const found = violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+  assert.deepEqual(found.filter((one) => !ofGraphiQL.some((known) => known.test(one))), []);
+}
+
 // Links carry an operation and a user; what was edited since outlives them.
 async function followLinks(page) {
   await page.goto(`${base}/?${new URLSearchParams({ query: 'query First { __typename }', user: 'josé' })}`);
   assert.deepEqual(await run(page, 'First'), { data: { __typename: 'Query' } });
   await comeBack(page);
-  assert.equal((await tabs(page)).length, 9);
+  assert.equal((await tabs(page)).length, 11);
   assert.match(await editorValue(page, '.graphiql-query-editor'), /query First/);
 
   await page.goto(`${base}/?${new URLSearchParams({ query: 'query Second { __typename }', variables: '{"a": 1}' })}`);
@@ -118,7 +235,7 @@ async function followLinks(page) {
   await page.getByLabel('Token').fill('a.b.c');
   await comeBack(page);
   const all = await tabs(page);
-  assert.deepEqual([all.length, all[0], all[9]], [10, 'First', 'Second']);
+  assert.deepEqual([all.length, all[0], all[11]], [12, 'First', 'Second']);
   assert.match(await editorValue(page, '.graphiql-query-editor'), /query Second/);
   assert.equal(await editorValue(page, '.graphiql-editor-tool'), '{"a": 1}');
   assert.equal(await page.getByLabel('User').inputValue(), 'josé');
@@ -162,11 +279,32 @@ function tabs(page) {
   return page.locator('.graphiql-tab-button').allInnerTexts();
 }
 
-// run executes the open tab's first operation, whose name is given, and
-// returns the result when the page shows it.
-async function run(page, operation) {
-  await operationIs(page, operation);
-  const answered = page.waitForResponse((r) => r.url().endsWith('/graphql') && !isIntrospection(r.request()));
+// says waits until the page says something of the viewer.
+async function says(page, text) {
+  await page.locator('.viewer-bar output', { hasText: text }).waitFor();
+}
+
+// shows waits until the response pane shows a result that fits.
+async function shows(page, fits) {
+  await until('the result is shown', async () => {
+    const value = (await page.locator('.graphiql-response .CodeMirror').count()) > 0 && (await editorValue(page, '.graphiql-response'));
+    try {
+      return fits(JSON.parse(value)) || value;
+    } catch {
+      return value; // half of it, or none
+    }
+  });
+}
+
+async function execute(page) {
+  await page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' }).click();
+}
+
+// run executes an operation of the open tab, the first one if none is named, whose
+// name is that of the tab, and returns the result when the page shows it.
+async function run(page, first, operation = first) {
+  await operationIs(page, first);
+  const answered = page.waitForResponse((r) => r.url().endsWith('/graphql') && isOperation(r.request(), operation));
   await page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' }).click();
   const choice = page.getByRole('menuitem', { name: operation, exact: true });
   await Promise.race([answered, choice.click().catch(() => {})]);
@@ -188,8 +326,8 @@ async function operationIs(page, name) {
   }, name);
 }
 
-function isIntrospection(request) {
-  return request.postData()?.includes('IntrospectionQuery');
+function isOperation(request, name) {
+  return request.method() === 'POST' && request.postDataJSON()?.operationName === name;
 }
 
 function editorValue(page, pane) {

@@ -1,12 +1,17 @@
 import { useEffect, useRef } from 'react';
 import { useRoute, type Route } from './route';
 import { SessionProvider } from './session';
+import { Mail } from './ui/mail';
 import { Masthead } from './ui/masthead';
 import { Notices } from './ui/notices';
+import { Chat } from './views/chat';
+import { Chats } from './views/chats';
+import { Clips, OneClip } from './views/clips';
 import { Feed } from './views/feed';
 import { Folder } from './views/folder';
 import { Folders } from './views/folders';
 import { Likes } from './views/likes';
+import { Person } from './views/person';
 
 // The whole page. What is below the session begins anew with each viewer.
 export function App() {
@@ -16,32 +21,51 @@ export function App() {
       <a className="skip" href="#main" onClick={skipToMain}>
         Skip to the content
       </a>
-      <Masthead view={route.view} />
+      <Masthead route={route} />
       <Main route={route} />
+      <Mail route={route} />
       <Notices />
     </SessionProvider>
   );
 }
 
-const titles = { feed: 'Now showing', likes: 'Your likes', folders: 'Your folders', folder: 'Folder' };
+const titles = {
+  clips: 'Feed',
+  clip: 'Clip',
+  browse: 'Now showing',
+  chats: 'Chats',
+  chat: 'Chat',
+  likes: 'Your likes',
+  folders: 'Your folders',
+  folder: 'Folder',
+  person: 'Your people',
+};
 
 function Main({ route }: { route: Route }) {
   const main = useRef<HTMLElement>(null);
-  const place = route.view === 'folder' ? route.id : route.view;
+  const id = 'id' in route ? route.id : null;
+  const place = id === null ? route.view : `${route.view} ${id}`;
+  const title = (route.view === 'person' && id) || titles[route.view];
   const first = useRef(place);
   useEffect(() => {
-    document.title = `${titles[route.view]} · Ovation`;
+    document.title = `${title} · Ovation`;
     if (first.current === place) return; // the browser sees to the first view
     first.current = place;
+    if (main.current?.contains(document.activeElement)) return; // the view has put it there
     window.scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
-  }, [place, route.view]);
+  }, [place, title]);
   return (
-    <main id="main" ref={main} tabIndex={-1} aria-label={titles[route.view]}>
-      {route.view === 'feed' && <Feed />}
+    <main id="main" data-view={route.view} ref={main} tabIndex={-1} aria-label={title}>
+      {route.view === 'clips' && <Clips />}
+      {route.view === 'clip' && <OneClip key={route.id} id={route.id} />}
+      {route.view === 'browse' && <Feed />}
+      {route.view === 'chats' && <Chats />}
+      {route.view === 'chat' && <Chat key={route.id} id={route.id} />}
       {route.view === 'likes' && <Likes />}
       {route.view === 'folders' && <Folders />}
       {route.view === 'folder' && <Folder key={route.id} id={route.id} />}
+      {route.view === 'person' && <Person key={route.id} {...route} />}
     </main>
   );
 }

@@ -1,16 +1,36 @@
-import type { Viewer } from '../viewer';
+import { anonymous, type Viewer } from '../viewer';
 import { decoded } from './route';
+
+// Login is a session of an account of this site.
+export interface Login {
+  readonly token: string;
+  readonly since: number; // milliseconds since 1970, as until
+  readonly until: number;
+  readonly userId: string;
+}
+
+// Who is a viewer; login is set where an account of this site is logged in.
+export interface Who extends Viewer {
+  readonly login?: Login;
+}
 
 // Who looks at the page belongs to the browser tab, so that two tabs can be two
 // people. It is forgotten with the tab.
 const storageKey = 'ovation:demo:viewer';
 
-// Whom the development server greets.
+// A login belongs to the browser: it outlives the tab, and ends in all of them.
+const loginKey = 'ovation:demo:login';
+
+// Whom a server greets that believes names.
 const greeted: Viewer = { user: 'alice', token: '' };
 
-// recall returns who asked last in this tab. An address that ends in
-// #user=bob or #token=… names somebody else; it is taken out of the address.
-export function recall(): Viewer {
+// believesNames reports whether the server believes names, as in development. It marks
+// the page then.
+export const believesNames = () => document.documentElement.hasAttribute('data-believes-names');
+
+// recall returns who asked last in this tab, or who is logged in. An address that
+// ends in #user=bob or #token=… names somebody else; it is taken out of the address.
+export function recall(): Who {
   const named = /^#(user|token)=(.+)$/.exec(location.hash);
   if (named) {
     history.replaceState(null, '', `${location.pathname}#/`);
@@ -18,18 +38,55 @@ export function recall(): Viewer {
     remember(viewer);
     return viewer;
   }
+  const kept = read(() => sessionStorage, storageKey);
+  if (isViewer(kept)) return kept;
+  const login = recallLogin();
+  if (login) return loggedIn(login);
+  return believesNames() ? greeted : anonymous;
+}
+
+export const loggedIn = (login: Login): Who => ({ user: '', token: login.token, login });
+
+// remember keeps who asks, where the browser lets it.
+export function remember({ user, token }: Viewer): void {
+  write(() => sessionStorage, storageKey, { user, token });
+}
+
+// rememberLogin makes a login that of every tab that names nobody else.
+export function rememberLogin(login: Login): void {
+  write(() => sessionStorage, storageKey, undefined);
+  write(() => localStorage, loginKey, login);
+}
+
+export function forgetLogin(): void {
+  write(() => localStorage, loginKey, undefined);
+}
+
+// recallLogin returns the login of this browser, unless it has ended.
+export function recallLogin(): Login | undefined {
+  const kept = read(() => localStorage, loginKey);
+  return isLogin(kept) && kept.until > Date.now() ? kept : undefined;
+}
+
+// watchLogin calls back when another tab logs in or out, or renews the token.
+export function watchLogin(changed: () => void): () => void {
+  const onStorage = (event: StorageEvent) => event.key === loginKey && changed();
+  addEventListener('storage', onStorage);
+  return () => removeEventListener('storage', onStorage);
+}
+
+function read(storage: () => Storage, key: string): unknown {
   try {
-    const kept: unknown = JSON.parse(sessionStorage.getItem(storageKey) ?? 'null');
-    return isViewer(kept) ? kept : greeted;
+    return JSON.parse(storage().getItem(key) ?? 'null');
   } catch {
-    return greeted; // storage is blocked, or holds what we did not write
+    return null; // storage is blocked, or holds what we did not write
   }
 }
 
-// remember keeps who asks, where the browser lets it.
-export function remember(viewer: Viewer): void {
+function write(storage: () => Storage, key: string, value: unknown): void {
   try {
-    sessionStorage.setItem(storageKey, JSON.stringify(viewer));
+    if (value === undefined) storage().removeItem(key);
+    else storage().setItem(key, JSON.stringify(value));
   } catch {
     // Storage is blocked or full: the viewer lasts as long as the page.
   }
@@ -38,4 +95,9 @@ export function remember(viewer: Viewer): void {
 function isViewer(value: unknown): value is Viewer {
   const { user, token } = (value ?? {}) as Partial<Viewer>;
   return typeof user === 'string' && typeof token === 'string';
+}
+
+function isLogin(value: unknown): value is Login {
+  const { token, since, until, userId } = (value ?? {}) as Partial<Login>;
+  return typeof token === 'string' && typeof since === 'number' && typeof until === 'number' && typeof userId === 'string';
 }

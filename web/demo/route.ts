@@ -1,14 +1,39 @@
 import { useSyncExternalStore } from 'react';
 
 // Route is what the address names, behind its #: the server knows one page.
-export type Route = { readonly view: 'feed' | 'likes' | 'folders' } | { readonly view: 'folder'; readonly id: string };
+export type Route =
+  | { readonly view: 'clips' | 'browse' | 'likes' | 'folders' | 'chats' }
+  | { readonly view: 'clip' | 'chat'; readonly id: string }
+  | { readonly view: 'folder'; readonly id: string }
+  | { readonly view: 'person'; readonly id: string | null; readonly section: Section | null }; // null: the viewer, the first section
+
+// Sections of what there is to see of a person.
+export const sections = ['clips', 'works', 'likes', 'folders', 'reads', 'friends', 'following', 'followers'] as const;
+export type Section = (typeof sections)[number];
 
 export const links = {
-  feed: '#/',
+  clips: '#/',
+  clip: (id: string) => `#/clips/${encodeURIComponent(id)}`,
+  browse: '#/browse',
   likes: '#/likes',
   folders: '#/folders',
   folder: (id: string) => `#/folders/${encodeURIComponent(id)}`,
+  chats: '#/chats',
+  chat: (id: string) => `#/chats/${encodeURIComponent(id)}`,
+  people: '#/people',
+  person: (id: string, section?: Section) => `#/people/${encodeURIComponent(id)}${section ? `/${section}` : ''}`,
 };
+
+const clipPath = '/demo#/clips/';
+
+// clipAddress is how a message names a clip; clipIn finds such an address in a text. It
+// may lack the origin.
+export const clipAddress = (id: string) => location.origin + clipPath + id;
+
+export function clipIn(text: string): { readonly id: string; readonly address: string } | undefined {
+  const [address, id] = new RegExp(`(?:${location.origin}|(?<!\\S))${clipPath}(\\d+)`).exec(text) ?? [];
+  return id === undefined ? undefined : { id, address: address! };
+}
 
 // useRoute follows the address.
 export function useRoute(): Route {
@@ -21,10 +46,13 @@ function watch(changed: () => void) {
 }
 
 function parse(hash: string): Route {
-  const [view, id] = hash.replace(/^#\/?/, '').split('/');
-  if (view === 'likes') return { view };
+  const [view, id, part] = hash.replace(/^#\/?/, '').split('/');
+  if (view === 'likes' || view === 'browse') return { view };
+  if (view === 'clips' && id) return { view: 'clip', id: decoded(id) };
+  if (view === 'chats') return id ? { view: 'chat', id: decoded(id) } : { view };
   if (view === 'folders') return id ? { view: 'folder', id: decoded(id) } : { view };
-  return { view: 'feed' };
+  if (view === 'people') return { view: 'person', id: id ? decoded(id) : null, section: sections.find((section) => section === part) ?? null };
+  return { view: 'clips' };
 }
 
 // decoded is a part of an address as text. What is not well written stays.

@@ -1,18 +1,24 @@
-import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { createContext, useCallback, useContext, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { Provider } from 'urql';
 import { anonymous, type Viewer } from '../viewer';
 import { connect, type Connection } from './api/connection';
-import { ViewerDocument } from './operations';
-import { recall, remember } from './remembered';
+import { forgetEnded, loginOf, useRenewal } from './login';
+import { ViewerDocument, type SessionFragment } from './operations';
+import { believesNames, forgetLogin, loggedIn, recall, remember, rememberLogin, type Who } from './remembered';
 
 // Session is who looks at the page.
 export interface Session {
   readonly connection: Connection;
   readonly userId: string | null; // null for an anonymous viewer
   readonly known: boolean; // whether the server has said so
+  readonly account: boolean; // whether an account of this site is logged in
   readonly tokensOnly: boolean; // whether this server believes no names
   readonly refusal: string | null; // why it did not believe the last token
+  readonly ended: string | null; // why the last login is over, if the viewer did not end it
+  readonly changed: boolean; // whether it was another one before, on this page
   change(viewer: Viewer): void;
+  logIn(session: SessionFragment): void;
+  logOut(): void;
 }
 
 const Context = createContext<Session | null>(null);
@@ -23,18 +29,24 @@ export function useSession(): Session {
   return session;
 }
 
-type Known = Pick<Session, 'userId' | 'known' | 'tokensOnly' | 'refusal'>;
+type Known = Pick<Session, 'userId' | 'known' | 'tokensOnly' | 'refusal' | 'ended' | 'changed'>;
 
-const nobodyYet: Known = { userId: null, known: false, tokensOnly: false, refusal: null };
+const nobodyYet = (): Known => ({ userId: null, known: false, tokensOnly: !believesNames(), refusal: null, ended: null, changed: false });
 const askAgain = 1_500; // milliseconds, while the server does not answer
 
 // SessionProvider connects as the viewer, and asks the server whether it is
-// believed. The development server believes a name. Where another one refuses
-// it, the page goes on anonymously and asks for a token.
+// believed. The development server believes a name. Where it is not believed, such as
+// one in the address, the page goes on anonymously and asks for a token.
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [viewer, setViewer] = useState(recall);
   const [known, setKnown] = useState(nobodyYet);
-  const connection = useMemo(() => connect(viewer), [viewer]);
+  const connection = useMemo(() => connect(viewer, viewer.login !== undefined), [viewer]);
+
+  const be = useCallback((next: Who, ended: string | null = null) => {
+    setKnown((before) => ({ ...before, userId: null, known: false, refusal: null, ended, changed: true }));
+    setViewer({ ...next });
+  }, []);
+  const over = useCallback((why: string) => be(anonymous, why), [be]);
 
   useEffect(() => {
     const given = new AbortController();
@@ -43,6 +55,10 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       if ('userId' in answer) {
         setKnown((before) => ({ ...before, userId: answer.userId, known: true }));
         return;
+      }
+      if (viewer.login) {
+        forgetEnded(viewer.login);
+        return over('Your session has ended.');
       }
       setKnown((before) => ({
         ...before,
@@ -56,19 +72,30 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       given.abort();
       connection.close();
     };
-  }, [connection, viewer]);
+  }, [connection, viewer, over]);
+  useRenewal(connection, viewer.login, over);
 
   const session = useMemo<Session>(
     () => ({
       connection,
       ...known,
+      account: viewer.login !== undefined,
       change(next) {
         remember(next);
-        setKnown((before) => ({ ...before, userId: null, known: false, refusal: null }));
-        setViewer({ ...next });
+        be(next);
+      },
+      logIn(answer) {
+        const login = loginOf(answer);
+        rememberLogin(login);
+        be(loggedIn(login));
+      },
+      logOut() {
+        forgetLogin();
+        remember(anonymous);
+        be(anonymous);
       },
     }),
-    [connection, known],
+    [connection, known, viewer, be],
   );
   return (
     <Context.Provider value={session}>

@@ -1,43 +1,65 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { GraphiQL } from 'graphiql';
 import { parse, print } from 'graphql';
 import { newFetcher } from './fetcher.js';
 import { newTabQuery, presets } from './presets.js';
-import { loadViewer, storeViewer } from './viewer.js';
+import { CopyAs, FirstRun, Labels } from './tools.jsx';
+import { useViewer } from './viewer.js';
 import { ViewerBar } from './viewer-bar.jsx';
+
+const endpoint = '/graphql';
+const noticeFor = 4_000; // milliseconds
 
 // The whole page: who is asking, and below it GraphiQL.
 export function Page() {
   const [start] = useState(readStart);
-  const [viewer, setViewer] = useState(() => loadViewer(start.user));
+  const { viewer, setViewer, standing, names, opening } = useViewer(endpoint, start.user);
+  const [notice, setNotice] = useState('');
 
   // GraphiQL fetches the schema anew with each new fetcher. So there is one,
   // and it looks the viewer up when it sends something.
   const current = useRef(viewer);
-  const fetcher = useMemo(() => newFetcher('/graphql', () => current.current), []);
+  const fetcher = useMemo(() => newFetcher(endpoint, () => current.current), []);
+  current.current = viewer;
 
   useEffect(() => {
-    current.current = viewer;
-    storeViewer(viewer);
-  }, [viewer]);
+    if (!notice) return undefined;
+    const timer = setTimeout(() => setNotice(''), noticeFor);
+    return () => clearTimeout(timer);
+  }, [notice]);
+  const tell = useCallback((text) => setNotice(text), []);
 
   return (
-    <div className="ovation graphiql-container">
-      <ViewerBar viewer={viewer} onChange={setViewer} />
-      <GraphiQL
-        fetcher={fetcher}
-        query={start.query}
-        variables={start.variables}
-        defaultTabs={start.tabs}
-        defaultQuery={newTabQuery}
-        defaultEditorToolsVisibility="variables"
-        onPrettifyQuery={prettify}
-      >
-        <GraphiQL.Logo>
-          <span />
-        </GraphiQL.Logo>
-      </GraphiQL>
-    </div>
+    <main className="ovation graphiql-container">
+      <ViewerBar viewer={viewer} onChange={setViewer} standing={standing} names={names} notice={notice} />
+      {!opening && (
+        <GraphiQL
+          fetcher={fetcher}
+          query={start.query}
+          variables={start.variables}
+          defaultTabs={start.tabs}
+          defaultQuery={newTabQuery}
+          defaultEditorToolsVisibility="variables"
+          onPrettifyQuery={prettify}
+        >
+          <GraphiQL.Logo>
+            <span />
+          </GraphiQL.Logo>
+          <GraphiQL.Toolbar>
+            {({ prettify, merge, copy }) => (
+              <>
+                {prettify}
+                {merge}
+                {copy}
+                <CopyAs url={new URL(endpoint, location.href).href} viewer={viewer} onCopied={tell} />
+                <Labels />
+                {start.first && <FirstRun />}
+              </>
+            )}
+          </GraphiQL.Toolbar>
+        </GraphiQL>
+      )}
+    </main>
   );
 }
 
@@ -48,13 +70,13 @@ function readStart() {
   const params = new URLSearchParams(location.search);
   if (location.search) history.replaceState(null, '', location.pathname);
 
-  const start = { user: params.get('user'), tabs: presets };
+  const start = { user: params.get('user') ?? undefined, tabs: presets, first: false };
   if (params.has('query')) {
     const linked = { query: params.get('query'), variables: params.get('variables') ?? '' };
     Object.assign(start, linked, { tabs: [linked, ...presets] });
   } else if (read('tabState') === null) {
     // GraphiQL shows the first tab's query by itself, but not its variables.
-    Object.assign(start, presets[0]);
+    Object.assign(start, presets[0], { first: true });
   }
   // GraphiQL stores what is edited, but not what it was given. At the next
   // visit it would take the tab that is open now for another one.

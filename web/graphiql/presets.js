@@ -9,9 +9,8 @@ export const newTabQuery = '# A new operation. Ctrl-Space completes, Ctrl-Enter 
 
 const feed = {
   query: `# A feed page in one request: ten subjects with their
-# counts, and what the viewer did with each. Without a
-# user or token above, the viewer is anonymous: liked and
-# collected are null.
+# counts, and what the viewer did with each. Choose nobody
+# above and run it again: liked and collected are null.
 query Feed($subjects: [SubjectInput!]!) {
   interactives(subjects: $subjects) {
     biz
@@ -79,6 +78,7 @@ const collect = {
 # above. With folderId null it goes to the default folder.
 # Run CreateFolder, copy the id from the result into
 # folderId below and run Collect again: the video moves.
+# {{time}} becomes the time, for names are unique.
 mutation Collect($biz: String!, $bizId: ID!, $folderId: ID) {
   collect(input: { biz: $biz, bizId: $bizId, folderId: $folderId }) {
     changed
@@ -116,8 +116,8 @@ mutation Uncollect($biz: String!, $bizId: ID!) {
 }
 `,
   variables: json({
-    name: 'Watch later',
-    description: 'For the weekend',
+    name: 'Weekend {{time}}',
+    description: 'For two quiet days',
     ...video(5),
     folderId: null,
   }),
@@ -194,10 +194,119 @@ query MyLikes($first: Int!, $after: String) {
   variables: json({ first: 5, after: null }),
 };
 
+const follow = {
+  query: `# Follow a person, and stop. Needs a user or token above.
+# People are the subjects of the kind "user".
+mutation Follow($userId: ID!) {
+  follow(input: { biz: "user", bizId: $userId }) {
+    changed
+    interactive {
+      followerCount
+      followed {
+        at
+      }
+    }
+  }
+}
+
+mutation Unfollow($userId: ID!) {
+  unfollow(input: { biz: "user", bizId: $userId }) {
+    changed
+    interactive {
+      followerCount
+    }
+  }
+}
+
+query Friends($userId: ID!) {
+  user(userId: $userId) {
+    friends(first: 5) {
+      edges {
+        node {
+          since
+          user {
+            userId
+            interactive {
+              followerCount
+            }
+          }
+        }
+      }
+    }
+  }
+}
+`,
+  variables: json({ userId: 'carol' }),
+};
+
+const comments = {
+  query: `# Comments of a video, the most liked first, each with its
+# first replies. For CommentsChanged, copy changesCursor
+# from the result into after below; then run AddComment in
+# another window. Needs a user or token above to add one.
+query Comments($biz: String!, $bizId: ID!) {
+  interactive(biz: $biz, bizId: $bizId) {
+    commentCount
+    comments(order: TOP, first: 5) {
+      changesCursor
+      edges {
+        node {
+          id
+          text
+          at
+          author {
+            userId
+          }
+          interactive {
+            likeCount
+          }
+          replyCount
+          replies(first: 2) {
+            edges {
+              node {
+                text
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+mutation AddComment($biz: String!, $bizId: ID!, $text: String!) {
+  addComment(input: { biz: $biz, bizId: $bizId, text: $text }) {
+    comment {
+      id
+      text
+    }
+    interactive {
+      commentCount
+    }
+  }
+}
+
+subscription CommentsChanged($biz: String!, $bizId: ID!, $after: String) {
+  commentsChanged(biz: $biz, bizId: $bizId, after: $after) {
+    kind
+    cursor
+    comment {
+      id
+      text
+      author {
+        userId
+      }
+    }
+  }
+}
+`,
+  variables: json({ ...video(1), text: 'Well said at {{time}}.', after: null }),
+};
+
 const node = {
   query: `# Everything that has an id can be fetched again by it.
-# Run NodeIds, copy one of the ids from the result into id
-# below, then run Refetch.
+# Run NodeIds, then Refetch: id below is that of the video.
+# Put another id of the result in its place.
 query NodeIds($biz: String!, $bizId: ID!) {
   interactive(biz: $biz, bizId: $bizId) {
     id
@@ -239,7 +348,7 @@ query Refetch($id: ID!) {
   }
 }
 `,
-  variables: json({ ...video(3), id: '' }),
+  variables: json({ ...video(3), id: 'SWRlZmF1bHQAdmlkZW8AMw' }),
 };
 
 const viewer = {
@@ -270,8 +379,8 @@ query Viewer {
 
 const live = {
   query: `# The counts of two videos, now and whenever they change.
-# Press the button again to stop. Run Like in another tab
-# or window, and see them move.
+# Press the button again to stop. Run Like in another
+# window, for example as bob, and see them move.
 subscription Live($subjects: [SubjectInput!]!) {
   interactiveChanged(subjects: $subjects) {
     biz
@@ -289,4 +398,4 @@ subscription Live($subjects: [SubjectInput!]!) {
   variables: json({ subjects: [video(3), video(4)] }),
 };
 
-export const presets = [feed, like, collect, folders, likes, node, viewer, live];
+export const presets = [feed, like, collect, folders, likes, follow, comments, node, viewer, live];

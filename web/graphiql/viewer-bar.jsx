@@ -1,7 +1,11 @@
 import icon from './icon.svg';
 
-// The bar above GraphiQL that says in whose name operations are sent.
-export function ViewerBar({ viewer, onChange }) {
+// Users of the demo data, and nobody.
+const people = ['alice', 'bob', ''];
+
+// The bar above GraphiQL that says in whose name operations are sent, and leads
+// to the other pages.
+export function ViewerBar({ viewer, onChange, standing, names, notice }) {
   const set = (name) => (event) => onChange({ ...viewer, [name]: event.target.value });
   return (
     <header className="viewer-bar">
@@ -9,19 +13,35 @@ export function ViewerBar({ viewer, onChange }) {
         <img src={icon} alt="" width="24" height="24" />
         Ovation
       </h1>
-      <form role="group" aria-label="Viewer" onSubmit={(event) => event.preventDefault()}>
-        <label>
-          <span>User</span>
-          <input
-            name="user"
-            value={viewer.user}
-            onChange={set('user')}
-            disabled={viewer.token !== ''}
-            placeholder="alice"
-            title="Sent as X-Ovation-User. Accepted by ovation dev with --demo or --dev-headers only."
-            {...plainText}
-          />
-        </label>
+      <form aria-label="Viewer" onSubmit={(event) => event.preventDefault()}>
+        {names !== false && (
+          <>
+            <div className="chips" role="group" aria-label="Ask as">
+              {people.map((user) => (
+                <button
+                  key={user}
+                  type="button"
+                  aria-pressed={!viewer.token && viewer.user === user}
+                  onClick={() => onChange({ user, token: '' })}
+                >
+                  {user || 'nobody'}
+                </button>
+              ))}
+            </div>
+            <label>
+              <span>User</span>
+              <input
+                name="user"
+                value={viewer.user}
+                onChange={set('user')}
+                disabled={viewer.token !== ''}
+                placeholder="alice"
+                title="Sent as X-Ovation-User. Accepted by ovation dev with --demo or --dev-headers only."
+                {...plainText}
+              />
+            </label>
+          </>
+        )}
         <label>
           <span>Token</span>
           <input
@@ -34,8 +54,15 @@ export function ViewerBar({ viewer, onChange }) {
             {...plainText}
           />
         </label>
-        <output>{describe(viewer)}</output>
+        <output aria-live="polite" data-refused={'refused' in standing || undefined}>
+          {notice || describe(viewer, standing, names)}
+        </output>
       </form>
+      <nav aria-label="Pages">
+        <a href={`/demo${viewer.user && !viewer.token ? `#user=${encodeURIComponent(viewer.user)}` : ''}`}>Demo</a>
+        {names && <a href="/data">Data</a>}
+        <a href="/schema.graphqls">Schema</a>
+      </nav>
     </header>
   );
 }
@@ -43,8 +70,11 @@ export function ViewerBar({ viewer, onChange }) {
 // What browsers like to add to a text field, and is wrong here.
 const plainText = { autoComplete: 'off', autoCapitalize: 'none', autoCorrect: 'off', spellCheck: false };
 
-function describe({ user, token }) {
-  if (token) return 'You are whom the token names';
-  if (user.trim()) return `You are ${user.trim()} (development only)`;
-  return 'You are anonymous: counts and reads only';
+function describe({ token }, { asking, userId, refused, unreachable }, names) {
+  if (asking) return '…';
+  if (unreachable) return unreachable;
+  if (refused) return `Refused: ${refused}`;
+  if (userId && token) return `The token is valid: you are ${userId}`;
+  if (userId) return `You are ${userId} (development only)`;
+  return `You are anonymous: counts and reads only${names === false ? '. This server accepts tokens alone' : ''}`;
 }

@@ -5,34 +5,33 @@ import (
 	"time"
 )
 
-// balanceEvery is the time between two looks at how many workers there are.
+// balanceEvery is the interval at which the workers are counted.
 const balanceEvery = time.Second
 
-// enlist registers this consumption as one of the workers.
-func (c *consumption) enlist() error {
+// register registers this consumer as one of the workers.
+func (c *consumer) register() error {
 	channel, err := c.session.conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open a channel: %w", err)
 	}
 	c.channel = channel
 	q := c.queue
-	return c.session.enter(channel, q.opts, q.opts.workers(), func(why error) { q.consuming.giveUp(c.session, why) })
+	return c.session.register(channel, q.opts, q.opts.workers(), func(why error) { q.consuming.discard(c.session, why) })
 }
 
-// balance begins to pass on what is more than this consumption's share: the
-// partitions by the number of workers, rounded up.
+// balance starts to hand over the partitions that exceed this consumer's share: the
+// number of partitions divided by the number of workers, rounded up.
 //
-// The broker keeps the consumers of a partition in a row and serves the first.
-// Who passes a partition on goes to the end of that row. Whoever comes next and
-// is then served too much passes on as well, so that each partition moves
-// along its row until it finds a worker that has room; as the shares add up to
-// all partitions at least, there is one, and the moving ends. A partition that
-// delivers nothing counts for nobody. Nobody needs to know who else there is,
-// and that each partition is served by one, and always by one, remains the
-// broker's business.
-func (c *consumption) balance() error {
+// The broker keeps the consumers of a queue in order and serves the first. A consumer
+// that hands a partition over rejoins at the end of that order. If the next one then
+// has too many partitions, it hands over as well, so that each partition moves on until
+// it reaches a worker with capacity. As the shares add up to at least the number of
+// partitions, there is one, and the process terminates. Partitions that deliver nothing
+// do not count. Workers need not know each other; that each partition is served by
+// exactly one consumer remains the broker's task.
+func (c *consumer) balance() error {
 	workers := 0
-	err := c.session.within(func() error {
+	err := c.session.withTimeout(func() error {
 		registered, err := c.channel.QueueDeclarePassive(c.queue.opts.workers(), true, false, false, false, nil)
 		workers = registered.Consumers
 		return err
@@ -40,78 +39,79 @@ func (c *consumption) balance() error {
 	if err != nil {
 		return fmt.Errorf("count the workers: %w", err)
 	}
-	workers = max(workers, 1) // the broker may not know us yet
-	fair := (len(c.shares) + workers - 1) / workers
-	var served []*share
-	for _, s := range c.shares {
-		if s.isServed() {
+	workers = max(workers, 1) // the broker may not have registered this one yet
+	fair := (len(c.subscriptions) + workers - 1) / workers
+	var served []*subscription
+	for _, s := range c.subscriptions {
+		if s.isActive() {
 			served = append(served, s)
 		}
 	}
 	c.queue.opts.Metrics.serving.Set(float64(len(served)))
 	for _, s := range served[min(fair, len(served)):] {
-		s.leave()
+		s.beginHandover()
 	}
 	return nil
 }
 
-// passOn lets the broker serve the partition to the next consumer in the row,
-// and joins the row again at its end.
-func (s *share) passOn() error {
-	opts := s.consumption.queue.opts
+// handOver lets the broker serve the partition to the next consumer, and subscribes
+// again at the end of the order.
+func (s *subscription) handOver() error {
+	opts := s.consumer.queue.opts
 	if err := s.close(); err != nil {
-		return fmt.Errorf("pass on partition %d: %w", s.partition, err)
+		return fmt.Errorf("hand over partition %d: %w", s.partition, err)
 	}
 	s.mu.Lock()
-	s.served, s.leaving = false, false
+	s.active, s.handingOver = false, false
 	s.mu.Unlock()
-	s.order = order{} // nobody holds a message of the old channel
-	opts.Logger.Info("partition passed on to another worker", "partition", s.partition)
-	return s.consumption.session.within(s.subscribe)
+	s.acks = ackTracker{} // no message of the old channel is outstanding
+	opts.Logger.Info("partition handed over to another worker", "partition", s.partition)
+	return s.consumer.session.withTimeout(s.subscribe)
 }
 
-// isServed reports whether the broker serves the partition to this consumer, as
-// far as known, and will go on to.
-func (s *share) isServed() bool {
+// isActive reports whether, as far as known, the broker serves the partition to this
+// consumer and it is not being handed over.
+func (s *subscription) isActive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.served && !s.leaving
+	return s.active && !s.handingOver
 }
 
-func (s *share) isLeaving() bool {
+func (s *subscription) isHandingOver() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.leaving
+	return s.handingOver
 }
 
-// leave hands on no more messages. The partition is passed on when all that
-// were handed on are settled: two workers never have messages of one partition.
-func (s *share) leave() {
+// beginHandover stops forwarding messages. The partition is handed over when all
+// forwarded messages are settled, so that two workers never hold messages of one
+// partition.
+func (s *subscription) beginHandover() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leaving = true
-	if s.inHand == 0 {
-		s.consumption.idle <- s
+	s.handingOver = true
+	if s.outstanding == 0 {
+		s.consumer.idle <- s
 	}
 }
 
-// take notes that a message came and reports whether to hand it on.
-func (s *share) take() bool {
+// accept records the arrival of a message and reports whether to forward it.
+func (s *subscription) accept() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.served = true
-	if !s.leaving {
-		s.inHand++
+	s.active = true
+	if !s.handingOver {
+		s.outstanding++
 	}
-	return !s.leaving
+	return !s.handingOver
 }
 
-// settled notes that messages that were handed on are settled.
-func (s *share) settled(n int) {
+// release records that n forwarded messages are settled.
+func (s *subscription) release(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inHand -= n
-	if s.leaving && s.inHand == 0 {
-		s.consumption.idle <- s
+	s.outstanding -= n
+	if s.handingOver && s.outstanding == 0 {
+		s.consumer.idle <- s
 	}
 }

@@ -92,7 +92,7 @@ func (c *crew) join(name string) (die func()) {
 
 // take checks that no other worker has messages of the partition.
 func (c *crew) take(name string, d worker.Delivery) {
-	partition := d.(*delivery).share.partition
+	partition := d.(*delivery).subscription.partition
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	has := c.inHand[partition]
@@ -103,7 +103,7 @@ func (c *crew) take(name string, d worker.Delivery) {
 }
 
 func (c *crew) settle(name string, d worker.Delivery) {
-	partition := d.(*delivery).share.partition
+	partition := d.(*delivery).subscription.partition
 	c.mu.Lock()
 	has := c.inHand[partition]
 	c.inHand[partition] = hand{has.worker, has.messages - 1}
@@ -169,7 +169,7 @@ func TestPartitionIsPassedOnWhenNoMessageOfItIsInHand(t *testing.T) {
 	passed := -1
 	eventually(t, "a partition is to be passed on", func() bool {
 		for partition, d := range held {
-			if d.(*delivery).share.isLeaving() {
+			if d.(*delivery).subscription.isHandingOver() {
 				passed = partition
 			}
 		}

@@ -21,6 +21,7 @@ import (
 
 	"ovation/internal/testing/port"
 	"ovation/storage"
+	"ovation/worker"
 )
 
 // broker is a RabbitMQ of the test's own, which may be hurt.
@@ -175,7 +176,7 @@ func TestBrokerInTrouble(t *testing.T) {
 func ownOptions(t *testing.T, b *broker) Options {
 	t.Helper()
 	opts := options(t)
-	opts.URL, opts.settle = b.url(), 0
+	opts.URL, opts.durableAfter = b.url(), 0
 	return opts
 }
 
@@ -214,7 +215,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 	t.Helper()
 	opts := ownOptions(t, b)
 	opts.Grace = 50 * time.Millisecond
-	opts.Metrics = NewMetrics(prometheus.NewRegistry(), Publishes|Consumes)
+	opts.Metrics = NewMetrics(prometheus.NewRegistry(), worker.Records|worker.Works)
 	log := &logged{}
 	opts.Logger = log.logger()
 	q := open(t, opts)
@@ -245,7 +246,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 		return err == nil
 	})
 	eventually(t, "the gauge of the alarm is off", func() bool { return testutil.ToFloat64(opts.Metrics.alarm) == 0 })
-	if n := log.count("an alarm is on"); n != 1 {
+	if n := log.count("because of an alarm"); n != 1 {
 		t.Errorf("the alarm was logged %d times", n)
 	}
 	if n := log.count("connection to RabbitMQ lost"); n != 0 {

@@ -11,30 +11,29 @@ import (
 	"ovation/worker"
 )
 
-// Changed is what ChangePartitions did.
+// Changed is the result of ChangePartitions.
 type Changed struct {
-	// From is how many partitions there were.
+	// From is the previous number of partitions.
 	From int
-	// Kept is how many partition queues are left that are not used any more. They
-	// are empty.
+	// Kept is the number of partition queues that are no longer used. They are empty.
 	Kept int
 }
 
-// A Drain persists what a consumer delivers until its context ends, as a
-// worker.Worker does.
+// A Drain persists what a consumer delivers until its context ends, as worker.Worker
+// does.
 type Drain func(context.Context, worker.Consumer) error
 
-// ChangePartitions gives the queues the number of partitions of the options,
-// while publishers and workers run: it shuts them out until they are opened with
-// the new number, has everything that is queued persisted, and lets in those with
-// the new number. Dead letters stay where they are.
+// ChangePartitions changes the number of partitions to that of the options while
+// publishers and workers run: it disconnects them, drains the queues with drain, and
+// admits processes that are configured with the new number. Dead letters are not
+// touched.
 //
-// No queue that has ever held a message is deleted: AMQP cannot tell whether the
-// broker still moves a dead letter out of a queue that looks empty.
+// Queues that have ever held a message are never deleted: AMQP cannot tell whether the
+// broker is still moving a dead letter out of a queue that looks empty.
 //
-// Where it fails, the old number holds again; where it is killed or RabbitMQ fails,
-// nobody can use the queues until it has run again. Errors:
-// storage.ErrUnavailable; those of Open; a publisher or worker that does not leave.
+// If it fails, the old number remains in effect; if it is killed or RabbitMQ fails, the
+// queues cannot be used until it is run again. Errors: storage.ErrUnavailable; those of
+// Open; a publisher or worker that does not disconnect.
 func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, error) {
 	c := &change{given: opts, opts: opts.withDefaults(), drain: drain}
 	if err := c.opts.validate(); err != nil {
@@ -50,10 +49,10 @@ func ChangePartitions(ctx context.Context, opts Options, drain Drain) (Changed, 
 // change is one run of ChangePartitions.
 type change struct {
 	given   Options
-	opts    Options // with the new number and all defaults
+	opts    Options // with defaults and the new number
 	drain   Drain
 	session *session
-	queues  int // partition queues there are: all below this number, at least
+	queues  int // a number above that of every existing partition queue
 	from    int
 }
 
@@ -62,7 +61,7 @@ func (c *change) run(ctx context.Context) (changed Changed, err error) {
 		return changed, err
 	}
 	defer c.session.close()
-	release := context.AfterFunc(ctx, c.session.abort) // requests know no context
+	release := context.AfterFunc(ctx, c.session.abort) // requests do not accept a context
 	defer release()
 	if err := c.examine(); err != nil {
 		return changed, unlessEnded(ctx, err)
@@ -87,16 +86,16 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// examine takes the lock and finds out what there is.
+// examine acquires the lock and determines the existing queues.
 func (c *change) examine() error {
-	if err := c.session.expect(c.opts); err != nil {
+	if err := c.session.requireQueues(c.opts); err != nil {
 		return err
 	}
 	if err := c.session.lock(c.opts); err != nil {
-		return fmt.Errorf("take the lock: %w", c.opts.explain(c.opts.lock(), err))
+		return fmt.Errorf("acquire the lock: %w", c.opts.explain(c.opts.lock(), err))
 	}
 	for partition := range maxPartitions {
-		lacks, err := c.session.lacks(c.opts.queue(partition))
+		lacks, err := c.session.missing(c.opts.queue(partition))
 		if err != nil {
 			return fmt.Errorf("look for partition %d: %w", partition, err)
 		}
@@ -107,14 +106,14 @@ func (c *change) examine() error {
 	return c.findOld()
 }
 
-// findOld finds the old number by asking for the new one: the broker refuses it and
-// tells what there is. Where there is no marker, a run before was killed that was
-// about to make it, and there is no old number to keep.
+// findOld determines the old number by declaring the new one: the broker's refusal
+// contains the existing value. If there is no marker, an earlier run was killed right
+// before declaring it, and there is no old number to preserve.
 func (c *change) findOld() error {
-	err := c.session.make(c.opts, markerOf(c.opts))
+	err := c.session.declareAll(c.opts, markerOf(c.opts))
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.PreconditionFailed {
 		if c.from = partitionsIn(refused); c.from == 0 {
-			return fmt.Errorf("the number that there is cannot be read: %w", err)
+			return fmt.Errorf("the existing number of partitions cannot be determined: %w", err)
 		}
 		return nil
 	}
@@ -123,16 +122,16 @@ func (c *change) findOld() error {
 }
 
 func (c *change) remove(queue string) error {
-	return c.session.with(func(channel *amqp091.Channel) error {
+	return c.session.withChannel(func(channel *amqp091.Channel) error {
 		_, err := channel.QueueDelete(queue, false, false, false)
 		return err
 	})
 }
 
-// unchanged reports whether there is nothing to do: the number is the new one, the
-// gate is open and nothing lies in queues that are not used.
+// unchanged reports whether there is nothing to do: the number is the new one, the gate
+// is open, and unused queues are empty.
 func (c *change) unchanged() (bool, error) {
-	closed, err := c.session.lacks(c.opts.gate())
+	closed, err := c.session.missing(c.opts.gate())
 	if err != nil || closed || c.from != c.opts.Partitions {
 		return false, err
 	}
@@ -140,21 +139,22 @@ func (c *change) unchanged() (bool, error) {
 	return unused.Messages == 0, err
 }
 
-// close closes the gate and waits until every publisher and worker has left.
+// close closes the gate and waits until every publisher and worker has disconnected.
 func (c *change) close(ctx context.Context) error {
 	if err := c.remove(c.opts.gate()); err != nil {
 		return fmt.Errorf("close the gate: %w", err)
 	}
-	c.opts.Logger.Info("publishers and workers are shut out; nodes persist straight to Postgres")
-	// What consumes a partition and is not registered is no worker of this release.
+	c.opts.Logger.Info("gate closed: publishers and workers disconnect; nodes write directly to Postgres")
+	// The partitions are included because a worker of an earlier release consumes
+	// without registering.
 	return c.left(ctx, append(c.partitions(0), c.opts.publishers(), c.opts.workers()))
 }
 
-// leaveTimeout is how long publishers and workers may take to leave. The broker
-// drops a connection that is silent for two heartbeats, or three.
+// leaveTimeout is how long publishers and workers may take to disconnect. The broker
+// drops a connection after two or three silent heartbeats.
 func (o Options) leaveTimeout() time.Duration { return 6 * o.Heartbeat }
 
-// left waits until queues have no consumers.
+// left waits until the queues have no consumers.
 func (c *change) left(ctx context.Context, queues []string) error {
 	late := time.After(c.opts.leaveTimeout())
 	for {
@@ -165,7 +165,7 @@ func (c *change) left(ctx context.Context, queues []string) error {
 		select {
 		case <-time.After(drainEvery):
 		case <-late:
-			return fmt.Errorf("%d consumers of publishers or workers do not leave within %v: stop them (rabbitmqctl list_consumers names them)",
+			return fmt.Errorf("%d publishers or workers have not disconnected within %v: stop them (rabbitmqctl list_consumers lists them)",
 				d.Consumers, c.opts.leaveTimeout())
 		case <-ctx.Done():
 			return ctx.Err()
@@ -173,12 +173,11 @@ func (c *change) left(ctx context.Context, queues []string) error {
 	}
 }
 
-// drainEvery is the time between two looks at the queues.
+// drainEvery is the interval at which the queues are polled.
 const drainEvery = 100 * time.Millisecond
 
-// empty has everything persisted that is queued. It returns once no partition has
-// a message or a consumer: in the state of a quorum queue, messages that were
-// delivered and not settled belong to one of its consumers.
+// empty drains the queues. It returns when no partition has a message or a consumer: in
+// a quorum queue's state, delivered and unsettled messages belong to a consumer.
 func (c *change) empty(ctx context.Context) error {
 	for {
 		if err := c.drainOnce(ctx); err != nil {
@@ -193,13 +192,13 @@ func (c *change) empty(ctx context.Context) error {
 	}
 }
 
-// drainOnce runs a worker until it consumes every partition, none has a message left,
-// and none is in its hands. That it consumes proves that the queues answer: of one
-// without a leader the broker says that it is empty.
+// drainOnce runs a worker until it consumes every partition, none has a message left
+// and none is unsettled. The consumers prove that the queues respond: for a queue
+// without a leader, the broker reports that it is empty.
 func (c *change) drainOnce(ctx context.Context) (err error) {
 	opts := c.given
 	opts.Partitions, opts.draining = c.queues, true
-	opts.Metrics = NewMetrics(nil, Consumes) // which count what is in its hands
+	opts.Metrics = NewMetrics(nil, worker.Works) // counts unsettled messages
 	q, err := Open(ctx, opts)
 	if err != nil {
 		return err
@@ -225,7 +224,7 @@ func (c *change) drainOnce(ctx context.Context) (err error) {
 	}
 }
 
-// partitions are the names of the partition queues from one on.
+// partitions returns the names of the partition queues from the given one on.
 func (c *change) partitions(from int) (names []string) {
 	for partition := from; partition < c.queues; partition++ {
 		names = append(names, c.opts.queue(partition))
@@ -233,45 +232,42 @@ func (c *change) partitions(from int) (names []string) {
 	return names
 }
 
-// depth adds up the messages that queues have ready, and their consumers. A queue
-// that is missing has none.
+// depth adds up the ready messages and the consumers of queues. A missing queue has
+// none.
 func (c *change) depth(queues []string) (total amqp091.Queue, err error) {
 	for _, name := range queues {
-		err := c.session.with(func(channel *amqp091.Channel) error {
-			state, err := channel.QueueDeclarePassive(name, true, false, false, false, nil)
-			total.Messages += state.Messages
-			total.Consumers += state.Consumers
-			return err
-		})
-		if refused, is := errors.AsType[*amqp091.Error](err); err != nil && (!is || refused.Code != amqp091.NotFound) {
+		state, _, err := c.session.state(name)
+		if err != nil {
 			return total, fmt.Errorf("look at queue %s: %w", name, err)
 		}
+		total.Messages += state.Messages
+		total.Consumers += state.Consumers
 	}
 	return total, nil
 }
 
-// open makes the queues that the new number needs, and opens the gate.
+// open declares the queues that the new number needs, and opens the gate.
 func (c *change) open(ctx context.Context) error {
 	opts := c.opts
 	opts.draining = true
-	if err := c.session.make(c.opts, opts.used()...); err != nil {
+	if err := c.session.declareAll(c.opts, opts.used()...); err != nil {
 		return err
 	}
-	// New queues must outlive a crash before anything is confirmed.
-	if err := newLink("change partitions", c.opts, nil).settle(ctx); err != nil {
+	// New queues must survive a crash before anything is confirmed.
+	if err := newSupervisedConn("change partitions", c.opts, nil).awaitDurable(ctx); err != nil {
 		return err
 	}
 	return c.reopen(ctx, c.opts.Partitions)
 }
 
-// reopen replaces the marker and makes the gate. A session that saw the gate open
-// and looks at the marker only now may make it in between, with its own number; it
-// is not let in.
+// reopen replaces the marker and declares the gate. In between, a session that found
+// the gate open earlier may declare the marker with its own number; such a session is
+// not admitted.
 func (c *change) reopen(ctx context.Context, partitions int) error {
 	opts := c.opts
 	opts.Partitions = partitions
 	for {
-		err := c.session.make(c.opts, markerOf(opts))
+		err := c.session.declareAll(c.opts, markerOf(opts))
 		if refused, is := errors.AsType[*amqp091.Error](err); !is || refused.Code != amqp091.PreconditionFailed {
 			if err != nil {
 				return err
@@ -282,19 +278,19 @@ func (c *change) reopen(ctx context.Context, partitions int) error {
 			return err
 		}
 	}
-	return c.session.make(c.opts, holdsNothing(opts.gate()))
+	return c.session.declareAll(c.opts, emptyQueue(opts.gate()))
 }
 
-// restore opens the gate with the old number, over a connection of its own: the other
-// one may be lost.
+// restore opens the gate with the old number, over a new connection, because the
+// current one may be lost.
 func (c *change) restore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.IOTimeout)
 	defer cancel()
 	c.session.close()
 	if err := c.restoreOver(ctx); err != nil {
-		return fmt.Errorf("the queues can be used again when this has been run to its end; meanwhile nodes persist straight to Postgres (%w)", err)
+		return fmt.Errorf("run this command again to make the queues usable; until then nodes write directly to Postgres (%w)", err)
 	}
-	return fmt.Errorf("there are %d partitions, as before, and nothing is lost", c.from)
+	return fmt.Errorf("the number of partitions is still %d, and no message is lost", c.from)
 }
 
 func (c *change) restoreOver(ctx context.Context) (err error) {
@@ -307,7 +303,7 @@ func (c *change) restoreOver(ctx context.Context) (err error) {
 		if err == nil {
 			return c.reopen(ctx, c.from)
 		}
-		if !errors.Is(err, errLocked) { // as it is until the broker has closed the other connection
+		if !errors.Is(err, errLocked) { // the broker has not closed the other connection yet
 			return err
 		}
 		select {

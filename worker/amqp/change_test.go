@@ -91,7 +91,7 @@ func TestChangeOfPartitionsLosesNothingThatWasConfirmed(t *testing.T) {
 			t.Errorf("with the old number Publish returned %v", err)
 		}
 		cancel()
-		refuses(t, opts, step.from, fmt.Sprintf("use %d, or change it", step.to))
+		refuses(t, opts, step.from, fmt.Sprintf("use %d, or change the number", step.to))
 		n := 0
 		confirmed.Range(func(id, _ any) bool {
 			n++
@@ -141,7 +141,7 @@ func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 	if found := ids(list(t, dead, 10)); len(found) != 2 {
 		t.Fatalf("dead letters are %v", found)
 	}
-	all := func(Letter) bool { return true }
+	all := func(DeadLetter) bool { return true }
 	if n, err := dead.Replay(t.Context(), false, all); n != (Replayed{}) || err == nil || !strings.Contains(err.Error(), "use 7") {
 		t.Errorf("with the old number Replay returned %+v, %v", n, err)
 	}
@@ -185,7 +185,7 @@ func TestChangeOfPartitionsIsRefusedWhileAPublisherStays(t *testing.T) {
 	to := opts
 	to.Partitions = 5
 	_, err := ChangePartitions(t.Context(), to, got.drain)
-	for _, says := range []string{"1 consumers of publishers or workers do not leave", "there are 3 partitions, as before"} {
+	for _, says := range []string{"1 publishers or workers have not disconnected", "the number of partitions is still 3"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v; it should say %q", err, says)
 		}
@@ -208,7 +208,7 @@ func TestChangeOfPartitionsThatWasKilledIsCompleted(t *testing.T) {
 	publish(t, q, 0, "queued")
 	s := dialed(t, opts)
 	defer s.close()
-	err := s.with(func(ch *amqp091.Channel) error {
+	err := s.withChannel(func(ch *amqp091.Channel) error {
 		_, err := ch.QueueDelete(q.opts.gate(), false, false, false)
 		return err
 	})
@@ -237,7 +237,7 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 	to.Partitions = 4
 	broken := errors.New("the disk burns")
 	_, err := ChangePartitions(t.Context(), to, func(context.Context, worker.Consumer) error { return broken })
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "there are 3 partitions, as before") {
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "the number of partitions is still 3") {
 		t.Errorf("the error is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -246,7 +246,7 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "there are 3 partitions, as before") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the number of partitions is still 3") {
 		t.Errorf("the error is %v", err)
 	}
 	refuses(t, opts, 4, "use 3")
@@ -265,7 +265,7 @@ func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
 	changeTo(t, opts, 1, got.drain)
 	opts.Partitions = 1
 	q := open(t, opts)
-	sealed, err := seal(message("lost"), time.Now())
+	sealed, err := newPublishing(message("lost"), time.Now())
 	if err == nil {
 		err = q.send(t.Context(), q.opts.queue(2), sealed)
 	}
@@ -300,7 +300,7 @@ func TestTwoChangesOfPartitionsExcludeEachOther(t *testing.T) {
 
 func TestChangeOfPartitionsNeedsQueues(t *testing.T) {
 	_, err := ChangePartitions(t.Context(), options(t), nil)
-	if err == nil || !strings.Contains(err.Error(), "is it the right one, and the right prefix?") {
+	if err == nil || !strings.Contains(err.Error(), "check the URL and the prefix") {
 		t.Errorf("without queues the error is %v", err)
 	}
 }
@@ -320,7 +320,7 @@ func TestProcessesThatBeginAtOnceAgreeOnTheQueues(t *testing.T) {
 				if err := q.Close(); err != nil {
 					t.Error(err)
 				}
-			case !strings.Contains(err.Error(), fmt.Sprintf("use %d, or change it", 4-i%2)):
+			case !strings.Contains(err.Error(), fmt.Sprintf("use %d, or change the number", 4-i%2)):
 				t.Errorf("with %d partitions Open returned %v", mine.Partitions, err)
 			}
 		})

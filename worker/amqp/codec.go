@@ -12,10 +12,10 @@ import (
 
 // A message travels in a binary form of its own, about a quarter of the size
 // of JSON. Its first byte is the version of the form; everything behind it
-// belongs to that version. Versions 1 and 2, where a number is a varint as in
+// belongs to that version. Versions 1, 2 and 4, where a number is a varint as in
 // encoding/binary and a signed one is zigzag:
 //
-//	version   byte      1 or 2
+//	version   byte      1, 2 or 4
 //	flags     byte      1: the id is kept forever
 //	at        signed    when it was published, microseconds since 1970
 //	id        text
@@ -23,7 +23,8 @@ import (
 //	n times:
 //	  kind      byte
 //	  reaction  byte
-//	  if        byte      in version 2
+//	  if        byte      in versions 2 and 4
+//	  follow    byte      in version 4: 1 if the user follows from now on
 //	  tenant    text    of the user
 //	  userId    text
 //	  tenant    text    of the subject
@@ -38,8 +39,24 @@ import (
 // before, 1 + its place among the different texts so far, of which the empty
 // one is the first.
 //
-// Version 2 is written only for messages with a conditional clear, so that a
-// worker of the release before reads all others.
+// Version 2 is written only for messages with a conditional clear and version 4
+// only for those with a follow or an unfollow, so that a worker of the release
+// before reads all others.
+//
+// A new kind of action, a new field of an action and a new sort of message take a new
+// version: the next number, written only for the messages that need it. A version with
+// actions has all fields of those before it, as one message may need several. A release
+// that does not know a version dead-letters its messages, so workers are upgraded before
+// nodes. Every version that was ever released is still read.
+//
+// Version 5 is a job for the cover of a video:
+//
+//	version     byte      5
+//	flags       byte      0
+//	at          signed
+//	id          text
+//	tenant      text
+//	number      unsigned
 //
 // Version 3 is a barrier:
 //
@@ -54,14 +71,17 @@ const (
 	formatPlain       = 1
 	formatConditional = 2
 	formatBarrier     = 3
+	formatFollow      = 4
+	formatCover       = 5
 )
 
 const flagForever = 1
 
-// maxBody bounds a message in bytes: what every RabbitMQ takes by default.
+// maxBody is the maximum size of a message in bytes: the default limit of all RabbitMQ
+// versions.
 const maxBody = 16 << 20
 
-// encode returns the form of a message that is published at the given time.
+// encode encodes a message that is published at the given time.
 func encode(m storage.Message, at time.Time) []byte {
 	e := encoder{
 		out:    make([]byte, 0, 64+48*len(m.Actions)),
@@ -72,21 +92,16 @@ func encode(m storage.Message, at time.Time) []byte {
 	if m.Forever {
 		flags |= flagForever
 	}
-	format := byte(formatPlain)
-	for i := range m.Actions {
-		if m.Actions[i].If != storage.NoReaction {
-			format = formatConditional
-			break
-		}
-	}
-	barrier := m.Barrier != (storage.Barrier{})
-	if barrier {
-		format = formatBarrier
-	}
+	format := formatOf(&m)
 	e.out = append(e.out, format, flags)
 	e.signed(storage.Micros(at))
 	e.text(m.ID)
-	if barrier {
+	switch format {
+	case formatCover:
+		e.text(m.Cover.Tenant)
+		e.out = binary.AppendUvarint(e.out, uint64(m.Cover.Number))
+		return e.out
+	case formatBarrier:
 		for _, n := range [...]int64{m.Barrier.Number, int64(m.Barrier.Partition), int64(m.Barrier.Partitions)} {
 			e.out = binary.AppendUvarint(e.out, uint64(n))
 		}
@@ -96,8 +111,11 @@ func encode(m storage.Message, at time.Time) []byte {
 	version := int64(0)
 	for _, a := range m.Actions {
 		e.out = append(e.out, byte(a.Kind), byte(a.Reaction))
-		if format == formatConditional {
+		if format != formatPlain {
 			e.out = append(e.out, byte(a.If))
+		}
+		if format == formatFollow {
+			e.out = append(e.out, bit(a.Following))
 		}
 		for _, s := range [...]string{a.User.Tenant, a.User.UserID, a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.FolderID} {
 			e.text(s)
@@ -108,6 +126,33 @@ func encode(m storage.Message, at time.Time) []byte {
 		version = a.Version
 	}
 	return e.out
+}
+
+// formatOf returns the earliest version that can hold a message.
+func formatOf(m *storage.Message) byte {
+	switch {
+	case m.Barrier != storage.Barrier{}:
+		return formatBarrier
+	case m.Cover != storage.VideoKey{}:
+		return formatCover
+	}
+	format := byte(formatPlain)
+	for i := range m.Actions {
+		switch a := &m.Actions[i]; {
+		case a.Kind == storage.KindFollow || a.Following:
+			return formatFollow
+		case a.If != storage.NoReaction:
+			format = formatConditional
+		}
+	}
+	return format
+}
+
+func bit(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 type encoder struct {
@@ -127,20 +172,20 @@ func (e *encoder) text(s string) {
 	}
 }
 
-// errForm is why bytes cannot be read.
+// errForm is returned for bytes that cannot be decoded.
 var errForm = errors.New("the message is damaged")
 
-// decode reads what encode wrote, of any version that was ever released, and
-// returns the message and when it was published.
+// decode decodes a message of any released version, and returns it with the time of its
+// publication.
 func decode(body []byte) (storage.Message, time.Time, error) {
 	d := decoder{rest: string(body), texts: []string{""}}
 	version := d.byte()
 	if d.err != nil {
 		return storage.Message{}, time.Time{}, fmt.Errorf("%w: it is empty", errForm)
 	}
-	if version < formatPlain || version > formatBarrier {
+	if version < formatPlain || version > formatCover {
 		return storage.Message{}, time.Time{}, fmt.Errorf(
-			"the message has version %d; this release reads versions %d to %d", version, formatPlain, formatBarrier)
+			"the message has version %d; this release reads versions %d to %d", version, formatPlain, formatCover)
 	}
 	flags := d.byte()
 	at := storage.Time(d.signed())
@@ -148,10 +193,13 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	if flags&^flagForever != 0 {
 		d.fail("unknown flags")
 	}
-	if version == formatBarrier {
+	switch version {
+	case formatBarrier:
 		m.Barrier = d.barrier()
-	} else {
-		m.Actions = d.actions(version == formatConditional)
+	case formatCover:
+		m.Cover = d.cover()
+	default:
+		m.Actions = d.actions(version)
 	}
 	if d.rest != "" {
 		d.fail("bytes follow its end")
@@ -162,7 +210,7 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	return m, at, nil
 }
 
-// decoder reads from the front of rest. After an error it reads zeroes.
+// decoder reads from the front of rest. After an error it returns zero values.
 type decoder struct {
 	rest  string
 	texts []string
@@ -176,7 +224,7 @@ func (d *decoder) fail(why string) {
 	d.rest = ""
 }
 
-func (d *decoder) actions(conditional bool) []storage.Action {
+func (d *decoder) actions(format byte) []storage.Action {
 	const least = 11 // bytes of an action
 	n := d.unsigned()
 	if n > uint64(len(d.rest)/least) {
@@ -188,8 +236,14 @@ func (d *decoder) actions(conditional bool) []storage.Action {
 	for i := range actions {
 		a := &actions[i]
 		a.Kind, a.Reaction = storage.Kind(d.byte()), storage.Reaction(d.byte())
-		if conditional {
+		if format != formatPlain {
 			a.If = storage.Reaction(d.byte())
+		}
+		if format == formatFollow {
+			follow := d.byte()
+			if a.Following = follow == 1; follow > 1 {
+				d.fail("it says neither that it follows nor that it does not")
+			}
 		}
 		for _, s := range [...]*string{&a.User.Tenant, &a.User.UserID, &a.Subject.Tenant, &a.Subject.Biz, &a.Subject.BizID, &a.FolderID} {
 			*s = d.text()
@@ -208,6 +262,18 @@ func (d *decoder) barrier() storage.Barrier {
 		return storage.Barrier{}
 	}
 	return storage.Barrier{Number: int64(number), Partition: int(partition), Partitions: int(partitions)}
+}
+
+func (d *decoder) cover() storage.VideoKey {
+	key := storage.VideoKey{Tenant: d.text()}
+	number := d.unsigned()
+	if number > math.MaxInt64 {
+		number = 0
+	}
+	if key.Number = int64(number); d.err == nil && key.Validate() != nil {
+		d.fail("it is no job for a cover")
+	}
+	return key
 }
 
 func (d *decoder) byte() byte {

@@ -33,6 +33,7 @@ func anyMessage() *rapid.Generator[storage.Message] {
 				If:       storage.Reaction(rapid.SampledFrom([]byte{0, 0, 1, 2, 255}).Draw(t, "if")),
 				FolderID: text.Draw(t, "folder"), Times: rapid.Int64().Draw(t, "times"),
 				First: rapid.Int64().Draw(t, "first"), Version: rapid.Int64().Draw(t, "version"),
+				Following: rapid.IntRange(0, 9).Draw(t, "following") == 0,
 			}
 		})
 		return storage.Message{
@@ -118,6 +119,33 @@ func TestFormOfVersion3(t *testing.T) {
 	}
 }
 
+// The form of version 4 is that of messages with a follow or an unfollow alone.
+func TestFormOfVersion4(t *testing.T) {
+	want := []byte("\x04\x00\x04\x00\x02m1\x03" +
+		"\x04\x00\x00\x01\x00\x07default\x00\x05alice\x03\x00\x04user\x00\x03bob\x01\x00\x00\x14" +
+		"\x01\x01\x00\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02" +
+		"\x04\x00\x00\x00\x03\x04\x03\x05\x06\x01\x00\x00\x02")
+	alice, bob := storage.User{Tenant: "default", UserID: "alice"}, storage.User{Tenant: "default", UserID: "bob"}
+	m := storage.Message{ID: "m1", Actions: []storage.Action{
+		{User: alice, Subject: bob.Subject(), Kind: storage.KindFollow, Following: true, Version: 10},
+		{User: alice, Subject: bob.Subject(), Kind: storage.KindReaction, Reaction: storage.Like, Version: 11},
+		{User: alice, Subject: bob.Subject(), Kind: storage.KindFollow, Version: 12},
+	}}
+	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	if alone := (storage.Message{ID: "m1", Actions: m.Actions[2:]}); encode(alone, storage.Time(2))[0] != formatFollow {
+		t.Error("an unfollow alone has another form")
+	}
+	damaged := bytes.Replace(want, []byte("\x04\x00\x00\x01\x00\x07"), []byte("\x04\x00\x00\x02\x00\x07"), 1)
+	if _, _, err := decode(damaged); !errors.Is(err, errForm) {
+		t.Errorf("neither following nor not: %v", err)
+	}
+}
+
 func TestDamagedMessageIsAnError(t *testing.T) {
 	whole := encode(message("m"), time.Now())
 	for n := range whole {
@@ -161,4 +189,24 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("read %+v, and again %+v: %v", m, again, err)
 		}
 	})
+}
+
+// The form of version 5 is that of jobs for covers alone.
+func TestFormOfVersion5(t *testing.T) {
+	want := []byte("\x05\x00\x04\x00\x02m1\x00\x07default\xac\x02")
+	m := storage.Message{ID: "m1", Cover: storage.VideoKey{Tenant: "default", Number: 300}}
+	if got := encode(m, storage.Time(2)); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got, _, err := decode(want); err != nil || !reflect.DeepEqual(got, m) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	for _, damaged := range []string{
+		"\x05\x00\x04\x00\x02m1\x00\x07default\x00", "\x05\x00\x04\x00\x02m1\x00\x07DEFAULT\x01", "\x05\x00\x04\x00\x02m1\x00\x07default",
+		"\x05\x00\x04\x00\x02m1\x00\x07default\x01\x00", "\x05\x00\x04\x00\x02m1\x00\x07default\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\x05\x00\x04\x00\x02m1\x01\x01",
+	} {
+		if _, _, err := decode([]byte(damaged)); !errors.Is(err, errForm) {
+			t.Errorf("%q: %v", damaged, err)
+		}
+	}
 }

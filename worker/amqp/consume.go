@@ -12,73 +12,72 @@ import (
 	"ovation/worker"
 )
 
-// Consume delivers messages. The broker serves each partition to one consumer
-// at a time, of those here and in other processes, and at once to the next
-// when that one goes away. Consumers that are served more than their share
-// pass partitions on, see balance. A consumer holds at most Prefetch unsettled
-// messages of each partition.
+// Consume delivers messages. The broker serves each partition to one consumer at a time
+// across all processes, and fails over to the next when that one ends. Consumers that
+// serve more than their share hand partitions over, see balance. A consumer holds at
+// most Prefetch unsettled messages of each partition.
 //
-// The channel is closed when the context is done, the connection is lost or
-// the Queue is closed; call Consume again for the next. Errors:
-// storage.ErrUnavailable, after IOTimeout where the broker is away; worker.ErrClosed.
+// The channel is closed when the context ends, the connection is lost or the Queue is
+// closed; call Consume again to continue. Errors: storage.ErrUnavailable, after
+// IOTimeout if the broker is unavailable; worker.ErrClosed.
 func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	q.startConsuming() //nolint:contextcheck // lives until Close
 	s, err := q.consuming.ready(ctx, q.closing, q.opts.IOTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("consume: %w", err)
 	}
-	c := &consumption{
+	c := &consumer{
 		queue: q, session: s,
 		out:  make(chan worker.Delivery, q.opts.Partitions*q.opts.Prefetch),
-		over: make(chan struct{}),
+		done: make(chan struct{}),
 		lost: make(chan struct{}, q.opts.Partitions),
-		idle: make(chan *share, q.opts.Partitions),
+		idle: make(chan *subscription, q.opts.Partitions),
 	}
 	if err := c.open(); err != nil {
 		c.finish()
-		q.consuming.giveUp(s, err) // the next session declares what is missing
+		q.consuming.discard(s, err) // the next session declares missing queues
 		return nil, fmt.Errorf("consume: %s: %w: %w", q.opts.broker(), storage.ErrUnavailable, err)
 	}
-	if !q.begin(func() { c.run(ctx) }) {
+	if !q.startWork(func() { c.run(ctx) }) {
 		c.finish()
 		return nil, fmt.Errorf("consume: %w", worker.ErrClosed)
 	}
 	return c.out, nil
 }
 
-// consumption is one call of Consume: some channels of one session. When that
-// is gone nothing can be settled any more, since a number that named a delivery
-// there names another one elsewhere.
-type consumption struct {
-	queue   *Queue
-	session *session
-	channel *amqp091.Channel // to count the workers
-	shares  []*share         // by partition
-	out     chan worker.Delivery
-	lost    chan struct{} // takes one from each partition that delivers no more
-	idle    chan *share   // takes those to be passed on of which no message is in hand
+// consumer is one call of Consume, with several channels of one session. When the
+// session has ended nothing can be settled any more, since delivery tags are only valid
+// within their channel.
+type consumer struct {
+	queue         *Queue
+	session       *session
+	channel       *amqp091.Channel // counts the workers
+	subscriptions []*subscription  // by partition
+	out           chan worker.Delivery
+	lost          chan struct{}      // receives one value from each partition that is no longer delivered
+	idle          chan *subscription // receives subscriptions to be handed over that have no outstanding message
 
-	settling sync.RWMutex // held to settle; closing over waits for it
-	over     chan struct{}
+	settling sync.RWMutex // read-locked while settling, so that finish waits for it
+	done     chan struct{}
 }
 
-// open asks the broker for the messages of every partition.
-func (c *consumption) open() error {
-	if err := c.session.within(c.enlist); err != nil {
+// open subscribes to every partition.
+func (c *consumer) open() error {
+	if err := c.session.withTimeout(c.register); err != nil {
 		return err
 	}
 	for partition := range c.queue.opts.Partitions {
-		s := &share{consumption: c, partition: partition}
-		c.shares = append(c.shares, s)
-		if err := c.session.within(s.subscribe); err != nil {
+		s := &subscription{consumer: c, partition: partition}
+		c.subscriptions = append(c.subscriptions, s)
+		if err := c.session.withTimeout(s.subscribe); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// run balances until the end.
-func (c *consumption) run(ctx context.Context) {
+// run balances partitions until the consumer ends.
+func (c *consumer) run(ctx context.Context) {
 	defer c.finish()
 	tick := time.NewTicker(balanceEvery)
 	defer tick.Stop()
@@ -94,27 +93,27 @@ func (c *consumption) run(ctx context.Context) {
 		case <-tick.C:
 			err = c.balance()
 		case s := <-c.idle:
-			err = s.passOn()
+			err = s.handOver()
 		}
 		if err != nil {
-			c.queue.consuming.giveUp(c.session, err)
+			c.queue.consuming.discard(c.session, err)
 			return
 		}
 	}
 }
 
-// finish gives back what is unsettled and closes the channel of deliveries.
-func (c *consumption) finish() {
+// finish returns unsettled messages to the broker and closes the channel of deliveries.
+func (c *consumer) finish() {
 	c.settling.Lock()
-	close(c.over)
+	close(c.done)
 	c.settling.Unlock()
 	if c.channel != nil {
-		_ = c.session.within(c.channel.Close) // where it fails, the channel is gone already
+		_ = c.session.withTimeout(c.channel.Close) // an error means that it is closed already
 	}
-	for _, s := range c.shares {
+	for _, s := range c.subscriptions {
 		_ = s.close()
 	}
-	for drained := false; !drained; { // what lies there is in nobody's hands
+	for drained := false; !drained; { // deliveries that the worker has not received
 		select {
 		case <-c.out:
 		default:
@@ -125,43 +124,42 @@ func (c *consumption) finish() {
 	c.queue.opts.Metrics.forget(c)
 }
 
-// ended reports whether nothing can be settled any more.
-func (c *consumption) ended() bool {
+// ended reports whether deliveries can no longer be settled.
+func (c *consumer) ended() bool {
 	select {
-	case <-c.over:
+	case <-c.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// share is a consumption's subscription to one partition, over a channel of its
-// own.
-type share struct {
-	consumption *consumption
-	partition   int
-	channel     *amqp091.Channel
-	forwarding  sync.WaitGroup
+// subscription is the subscription to one partition, on a channel of its own.
+type subscription struct {
+	consumer   *consumer
+	partition  int
+	channel    *amqp091.Channel
+	forwarding sync.WaitGroup
 
-	telling sync.Mutex // held to tell the broker what is settled
-	order   order      // of the channel
+	ackMu sync.Mutex // held while acknowledging
+	acks  ackTracker // of the current channel
 
-	mu      sync.Mutex
-	served  bool // the broker has delivered something: no other consumer is served
-	leaving bool // is to be passed on: what comes now is not handed on
-	inHand  int  // messages handed on and not settled
+	mu          sync.Mutex
+	active      bool // the broker has delivered something: no other consumer is served
+	handingOver bool // to be handed over: further messages are not forwarded
+	outstanding int  // messages forwarded and not settled
 }
 
-// subscribe asks the broker for the partition's messages.
-func (s *share) subscribe() error {
-	c, queue := s.consumption, s.consumption.queue.opts.queue(s.partition)
+// subscribe opens a channel and consumes the partition's queue.
+func (s *subscription) subscribe() error {
+	c, queue := s.consumer, s.consumer.queue.opts.queue(s.partition)
 	channel, err := c.session.conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open a channel: %w", err)
 	}
 	s.channel = channel
 	if err := channel.Qos(c.queue.opts.Prefetch, 0, false); err != nil {
-		return fmt.Errorf("bound the prefetch: %w", err)
+		return fmt.Errorf("set the prefetch: %w", err)
 	}
 	deliveries, err := channel.Consume(queue, "", false, false, false, false, nil)
 	if err != nil {
@@ -171,48 +169,48 @@ func (s *share) subscribe() error {
 	return nil
 }
 
-// close ends the subscription. The broker takes back what is unsettled.
-func (s *share) close() (err error) {
+// close ends the subscription. The broker requeues unsettled messages.
+func (s *subscription) close() (err error) {
 	if s.channel != nil {
-		err = s.consumption.session.within(s.channel.Close)
+		err = s.consumer.session.withTimeout(s.channel.Close)
 	}
 	s.forwarding.Wait()
 	return err
 }
 
-// forward hands on the messages of a partition. There is room for all that the
-// broker gives before one is settled, so that it waits for nobody.
-func (s *share) forward(deliveries <-chan amqp091.Delivery) {
-	c := s.consumption
+// forward passes on the messages of a partition. The buffer of out holds everything
+// that the broker delivers before a message is settled, so that forward never blocks.
+func (s *subscription) forward(deliveries <-chan amqp091.Delivery) {
+	c := s.consumer
 	for d := range deliveries {
-		if !s.take() {
-			continue // the broker takes it back when the channel is closed
+		if !s.accept() {
+			continue // the broker requeues it when the channel is closed
 		}
 		message, at, err := decode(d.Body)
 		if forced, _ := d.Headers[headerForced].(bool); !forced {
 			message.Published = storage.Micros(at)
 		}
-		got := &delivery{share: s, raw: d, message: message}
-		c.queue.opts.Metrics.took(got, at)
+		got := &delivery{subscription: s, raw: d, message: message}
+		c.queue.opts.Metrics.received(got, at)
 		if err != nil {
-			s.putAside(got, err)
+			s.deadLetterUnreadable(got, err)
 			continue
 		}
 		select {
 		case c.out <- got:
-		case <-c.over:
+		case <-c.done:
 		}
 	}
-	if !s.isLeaving() {
+	if !s.isHandingOver() {
 		c.lost <- struct{}{}
 	}
 }
 
-// putAside rejects a message that cannot be read.
-func (s *share) putAside(d *delivery, reason error) {
-	logger := s.consumption.queue.opts.Logger.With("message", d.raw.MessageId, "partition", s.partition)
-	logger.Error("message put aside: it cannot be read", "error", reason)
+// deadLetterUnreadable rejects a message that cannot be decoded.
+func (s *subscription) deadLetterUnreadable(d *delivery, reason error) {
+	logger := s.consumer.queue.opts.Logger.With("message", d.raw.MessageId, "partition", s.partition)
+	logger.Error("message dead-lettered: it cannot be decoded", "error", reason)
 	if err := d.Reject(reason); err != nil {
-		logger.Warn("message not put aside; it will come again", "error", err)
+		logger.Warn("message not dead-lettered; it will be redelivered", "error", err)
 	}
 }

@@ -16,50 +16,50 @@ import (
 	"ovation/worker"
 )
 
-// Letter is a message that was put aside.
-type Letter struct {
-	// ID is the message's id or, where it has none that can be typed, "body-"
-	// and a digest of its bytes.
+// DeadLetter is a dead-lettered message.
+type DeadLetter struct {
+	// ID is the message's id. If it has none that is safe to type in a shell, it is
+	// "body-" followed by a digest of the body.
 	ID string
-	// Reason is why it was put aside.
+	// Reason is why the message was dead-lettered.
 	Reason string
-	// Queue is where it comes from, and At when it left there.
+	// Queue is where the message comes from, and At when it was dead-lettered.
 	Queue string
 	At    time.Time
-	// Message is what it says, and Published when it was first published.
-	// Where it cannot be read, Unreadable is why.
+	// Message is the decoded message, and Published when it was first published. If it
+	// cannot be decoded, Unreadable is the reason.
 	Message    storage.Message
 	Published  time.Time
 	Unreadable error
-	// Body is the message as it was sent.
+	// Body is the encoded message.
 	Body []byte
 }
 
-// Dead looks into the queue of messages put aside. Every use goes through it
-// from the oldest message; meanwhile others do not see what it has passed.
-// After an error it is best closed. It is not safe for concurrent use.
-type Dead struct {
+// DeadLetters reads the dead-letter queue. Each method walks the queue from the oldest
+// message; while it does so, other clients do not see the messages that it has passed.
+// Close it after an error. It is not safe for concurrent use.
+type DeadLetters struct {
 	opts    Options
-	link    *link
+	conn    *supervisedConn
 	session *session
 	channel *amqp091.Channel // to read
 }
 
-// OpenDead connects to the broker; Window and Prefetch are of no matter.
-// Errors are those of Open.
-func OpenDead(ctx context.Context, opts Options) (*Dead, error) {
-	d := &Dead{opts: opts.withDefaults()}
+// OpenDeadLetters connects to the broker; Window and Prefetch are ignored. Errors:
+// those of Open.
+func OpenDeadLetters(ctx context.Context, opts Options) (*DeadLetters, error) {
+	d := &DeadLetters{opts: opts.withDefaults()}
 	if err := d.opts.validate(); err != nil {
 		return nil, err
 	}
-	d.link = newLink("dead letters", d.opts, func(s *session) error {
-		return s.within(func() (err error) {
+	d.conn = newSupervisedConn("dead letters", d.opts, func(s *session) error {
+		return s.withTimeout(func() (err error) {
 			d.channel, err = s.conn.Channel()
 			return err
 		})
 	})
-	d.link.looks = true
-	s, err := d.link.connect(ctx)
+	d.conn.passive = true
+	s, err := d.conn.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,167 +68,165 @@ func OpenDead(ctx context.Context, opts Options) (*Dead, error) {
 }
 
 // Close ends the connection. It may be called twice.
-func (d *Dead) Close() error {
+func (d *DeadLetters) Close() error {
 	d.session.close()
 	return nil
 }
 
-// List returns the oldest messages, up to a limit. Errors:
-// storage.ErrUnavailable, the context's.
-func (d *Dead) List(ctx context.Context, limit int) ([]Letter, error) {
-	var letters []Letter
-	err := d.walk(ctx, func(l Letter) (step, error) {
+// List returns the oldest dead letters, at most limit. Errors: storage.ErrUnavailable,
+// the context's.
+func (d *DeadLetters) List(ctx context.Context, limit int) ([]DeadLetter, error) {
+	var letters []DeadLetter
+	err := d.walk(ctx, "list", func(l DeadLetter) (step, error) {
 		if len(letters) >= limit {
 			return stop, nil
 		}
 		letters = append(letters, l)
-		return leave, nil
+		return keep, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	return letters, nil
+	return letters, err
 }
 
-// Show returns the oldest message of this id. Errors: storage.ErrNotFound,
+// Show returns the oldest dead letter with this id. Errors: storage.ErrNotFound,
 // storage.ErrUnavailable, the context's.
-func (d *Dead) Show(ctx context.Context, id string) (Letter, error) {
-	var found *Letter
-	err := d.walk(ctx, func(l Letter) (step, error) {
+func (d *DeadLetters) Show(ctx context.Context, id string) (DeadLetter, error) {
+	var found *DeadLetter
+	err := d.walk(ctx, "show", func(l DeadLetter) (step, error) {
 		if l.ID != id {
-			return leave, nil
+			return keep, nil
 		}
 		found = &l
 		return stop, nil
 	})
-	switch {
-	case err != nil:
-		return Letter{}, fmt.Errorf("show dead letter: %w", err)
-	case found == nil:
-		return Letter{}, fmt.Errorf("dead letter %s: %w", id, storage.ErrNotFound)
+	if err == nil && found == nil {
+		err = fmt.Errorf("dead letter %s: %w", id, storage.ErrNotFound)
+	}
+	if err != nil {
+		return DeadLetter{}, err
 	}
 	return *found, nil
 }
 
-// Replayed is what became of the picked messages.
+// Replayed counts the picked messages by outcome.
 type Replayed struct {
-	Queued     int // published anew and taken out
-	Unreadable int // left, as it is not known where they belong
-	Old        int // left, as they might count twice, see Letter.Old
+	Queued     int // published again and removed
+	Unreadable int // left, because their partition is unknown
+	Expired    int // left, because they might count twice, see DeadLetter.Expired
 }
 
-// Replay publishes the picked messages anew, each to the partition of its
-// subjects, and takes them out. Old ones are left unless it is forced. A
-// failure on the way may leave one message in both places, which is harmless:
-// it counts once. Errors: storage.ErrUnavailable, the context's; another number of
-// partitions than that of the queues, with nothing done.
-func (d *Dead) Replay(ctx context.Context, force bool, pick func(Letter) bool) (Replayed, error) {
+// Replay publishes the picked messages again, each to the partition of its subjects,
+// and removes them. Expired ones are left unless force is set. A failure midway may
+// leave one message in both places, which is harmless: it counts once. Errors:
+// storage.ErrUnavailable, the context's; a number of partitions that differs from that
+// of the queues, in which case nothing is done.
+func (d *DeadLetters) Replay(ctx context.Context, force bool, pick func(DeadLetter) bool) (Replayed, error) {
 	var n Replayed
-	done := map[string]bool{} // what a worker rejects once more is not replayed for ever
+	done := map[string]bool{} // a message that is rejected again is not replayed again
 	now := time.Now()
-	out, err := d.outlet()
+	out, err := d.publisher()
 	if err != nil {
 		return n, fmt.Errorf("replay dead letters: %w", err)
 	}
-	err = d.walk(ctx, func(l Letter) (step, error) {
+	err = d.walk(ctx, "replay", func(l DeadLetter) (step, error) {
 		switch {
 		case !pick(l) || done[l.ID]:
-			return leave, nil
+			return keep, nil
 		case !l.replayable():
 			n.Unreadable++
-			return leave, nil
-		case l.Old(now) && !force:
-			n.Old++
-			return leave, nil
+			return keep, nil
+		case l.Expired(now) && !force:
+			n.Expired++
+			return keep, nil
 		}
-		sealed, err := seal(l.Message, l.Published)
+		sealed, err := newPublishing(l.Message, l.Published)
 		if err != nil {
-			return leave, fmt.Errorf("message %s: %w", l.ID, err)
+			return keep, fmt.Errorf("message %s: %w", l.ID, err)
 		}
 		if force {
 			sealed.Headers = amqp091.Table{headerForced: true}
 		}
-		partition := worker.PartitionOf(l.Message.Actions[0].Subject, d.opts.Partitions)
+		partition := 0 // of cover jobs
+		if len(l.Message.Actions) > 0 {
+			partition = worker.PartitionOf(l.Message.Actions[0].Subject, d.opts.Partitions)
+		}
 		if err := out.publish(d.opts.queue(partition), sealed); err != nil {
-			return leave, err
+			return keep, err
 		}
 		done[l.ID] = true
 		n.Queued++
-		return take, nil
+		return remove, nil
 	})
-	if err != nil {
-		return n, fmt.Errorf("replay dead letters: %w", err)
-	}
-	return n, nil
+	return n, err
 }
 
-// outlet opens a channel to publish on, unless that was done.
-func (d *Dead) outlet() (*outlet, error) {
-	if d.session.out != nil {
-		return d.session.out, nil
+// publisher returns the publisher of the session, which it opens on first use.
+func (d *DeadLetters) publisher() (*confirmPublisher, error) {
+	if d.session.publisher != nil {
+		return d.session.publisher, nil
 	}
-	err := d.session.within(func() (err error) {
-		d.session.out, err = newOutlet(d.session, d.link)
+	err := d.session.withTimeout(func() (err error) {
+		d.session.publisher, err = newConfirmPublisher(d.session, d.conn)
 		return err
 	})
-	return d.session.out, err
+	return d.session.publisher, err
 }
 
-// replayable reports whether it is known where the message belongs.
-func (l Letter) replayable() bool { return l.Unreadable == nil && len(l.Message.Actions) > 0 }
+// replayable reports whether the message's partition is known.
+func (l DeadLetter) replayable() bool {
+	return l.Unreadable == nil && (len(l.Message.Actions) > 0 || l.Message.Cover != storage.VideoKey{})
+}
 
-// Old reports whether the message, if it was persisted before it was put aside,
-// would count twice: it holds reads, and may be older than the memory of what
-// was persisted. Everything else is told by its version for ever.
-func (l Letter) Old(now time.Time) bool {
+// Expired reports whether the message might count twice if it was persisted before it
+// was dead-lettered: it contains reads, and may be older than the ids kept in the
+// inbox. All other actions are deduplicated by their versions.
+func (l DeadLetter) Expired(now time.Time) bool {
 	m := l.Message
 	m.Published = storage.Micros(l.Published)
 	return m.MayExpire(now) && now.Sub(l.Published) >= storage.MaxMessageAge
 }
 
-// Drop takes the picked messages out for good and returns how many. Their
-// actions are lost. Errors: storage.ErrUnavailable, the context's.
-func (d *Dead) Drop(ctx context.Context, pick func(Letter) bool) (int, error) {
+// Drop deletes the picked messages and returns their number. Their actions are lost.
+// Errors: storage.ErrUnavailable, the context's.
+func (d *DeadLetters) Drop(ctx context.Context, pick func(DeadLetter) bool) (int, error) {
 	dropped := 0
-	err := d.walk(ctx, func(l Letter) (step, error) {
+	err := d.walk(ctx, "drop", func(l DeadLetter) (step, error) {
 		if !pick(l) {
-			return leave, nil
+			return keep, nil
 		}
 		dropped++
-		return take, nil
+		return remove, nil
 	})
-	if err != nil {
-		return dropped, fmt.Errorf("drop dead letters: %w", err)
-	}
-	return dropped, nil
+	return dropped, err
 }
 
-// step is what to do with a letter.
+// step is what to do with a dead letter.
 type step int
 
 const (
-	leave step = iota // and go on
-	take              // out of the queue, and go on
+	keep   step = iota // in the queue, and continue
+	remove             // from the queue, and continue
 	stop
 )
 
-// walk visits messages until none is left or it is told to stop, oldest first,
-// and gives back what it leaves.
-func (d *Dead) walk(ctx context.Context, visit func(Letter) (step, error)) error {
-	release := context.AfterFunc(ctx, d.session.abort) // requests know no context
+// walk visits messages from the oldest to the newest until visit returns stop, and
+// returns those that are kept to the queue.
+func (d *DeadLetters) walk(ctx context.Context, doing string, visit func(DeadLetter) (step, error)) error {
+	release := context.AfterFunc(ctx, d.session.abort) // requests do not accept a context
 	defer release()
 	err := d.visitAll(visit)
 	if err != nil && ctx.Err() != nil {
-		return storage.Ended(ctx, "talk to RabbitMQ")
+		err = storage.Ended(ctx, "wait for RabbitMQ")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s dead letters: %w", doing, err)
 	}
 	return err
 }
 
-// visitAll does not ask first how many there are: the broker puts a message
-// back some time after it was given back, and answers a Get on the same
-// channel only then, but not a question.
-func (d *Dead) visitAll(visit func(Letter) (step, error)) (err error) {
-	var left uint64 // the newest one
+// visitAll does not ask for the number of messages first: the broker requeues messages
+// with a delay, and only a Get on the same channel waits for that.
+func (d *DeadLetters) visitAll(visit func(DeadLetter) (step, error)) (err error) {
+	var left uint64 // the latest delivery tag
 	defer func() {
 		if left > 0 {
 			err = errors.Join(err, unavailable(d.channel.Nack(left, true, true)))
@@ -237,15 +235,15 @@ func (d *Dead) visitAll(visit func(Letter) (step, error)) (err error) {
 	for {
 		var raw amqp091.Delivery
 		var there bool
-		err := d.session.within(func() (err error) {
+		err := d.session.withTimeout(func() (err error) {
 			raw, there, err = d.channel.Get(d.opts.dead(), false)
 			return err
 		})
 		if err != nil || !there {
 			return unavailable(err)
 		}
-		next, err := visit(letterOf(raw))
-		if next == take {
+		next, err := visit(parseDeadLetter(raw))
+		if next == remove {
 			err = unavailable(raw.Ack(false))
 		} else {
 			left = raw.DeliveryTag
@@ -263,20 +261,20 @@ func unavailable(err error) error {
 	return fmt.Errorf("RabbitMQ: %w: %w", storage.ErrUnavailable, err)
 }
 
-// The headers of a copy that a worker puts aside.
+// Headers of a dead letter that was published by a worker.
 const (
 	headerReason = "ovation-reason"
 	headerQueue  = "ovation-queue"
 	headerAt     = "ovation-at" // microseconds since 1970
 )
 
-// headerForced is of a message that is replayed and persisted whatever its age.
+// headerForced marks a replayed message that is persisted whatever its age.
 const headerForced = "ovation-forced"
 
-// maxReason bounds a reason in bytes.
+// maxReason is the maximum length of a reason in bytes.
 const maxReason = 4096
 
-// deadCopy is a delivery as it is put aside.
+// deadCopy returns the dead letter of a delivery.
 func deadCopy(raw amqp091.Delivery, queue string, reason error, at time.Time) amqp091.Publishing {
 	text := "no reason was given"
 	if reason != nil {
@@ -294,14 +292,14 @@ func deadCopy(raw amqp091.Delivery, queue string, reason error, at time.Time) am
 	}
 }
 
-// typed is the form of an id that an operator can write in a shell.
-var typed = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+// shellSafeID matches ids that can be typed in a shell without quoting.
+var shellSafeID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
-// letterOf reads what was put aside, by a worker or by the broker itself.
-func letterOf(raw amqp091.Delivery) Letter {
-	l := Letter{ID: raw.MessageId, Body: raw.Body}
+// parseDeadLetter decodes a dead letter, published by a worker or by the broker itself.
+func parseDeadLetter(raw amqp091.Delivery) DeadLetter {
+	l := DeadLetter{ID: raw.MessageId, Body: raw.Body}
 	l.Message, l.Published, l.Unreadable = decode(raw.Body)
-	if !typed.MatchString(l.ID) {
+	if !shellSafeID.MatchString(l.ID) {
 		sum := sha256.Sum256(raw.Body)
 		l.ID = "body-" + hex.EncodeToString(sum[:8])
 	}
@@ -312,7 +310,7 @@ func letterOf(raw amqp091.Delivery) Letter {
 		l.At = storage.Time(at)
 		return l
 	}
-	l.Reason = "RabbitMQ does not say why"
+	l.Reason = "RabbitMQ gives no reason"
 	deaths, _ := raw.Headers["x-death"].([]any)
 	if len(deaths) > 0 {
 		death, _ := deaths[0].(amqp091.Table)
@@ -321,11 +319,11 @@ func letterOf(raw amqp091.Delivery) Letter {
 		l.At, _ = death["time"].(time.Time)
 		switch why {
 		case "delivery_limit":
-			l.Reason = "it was delivered too often and never settled: it may have killed its workers; look into their logs before it is replayed"
+			l.Reason = "it was delivered too often without being settled and may have crashed workers; check their logs before replaying it"
 		case "rejected":
-			l.Reason = "a worker rejected it; the reason is in the worker's log"
+			l.Reason = "a worker rejected it; see the worker's log for the reason"
 		default:
-			l.Reason = "RabbitMQ says: " + why
+			l.Reason = "reason given by RabbitMQ: " + why
 		}
 	}
 	return l

@@ -15,7 +15,7 @@ import (
 	"ovation/worker"
 )
 
-func ids(letters []Letter) []string {
+func ids(letters []DeadLetter) []string {
 	var ids []string
 	for _, l := range letters {
 		ids = append(ids, l.ID)
@@ -23,7 +23,7 @@ func ids(letters []Letter) []string {
 	return ids
 }
 
-func list(t *testing.T, d *Dead, limit int) []Letter {
+func list(t *testing.T, d *DeadLetters, limit int) []DeadLetter {
 	t.Helper()
 	letters, err := d.List(t.Context(), limit)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 		t.Errorf("what is not there is shown as %v", err)
 	}
 
-	replayed, err := dead.Replay(t.Context(), false, func(l Letter) bool { return l.ID == "b" || l.ID == "c" })
+	replayed, err := dead.Replay(t.Context(), false, func(l DeadLetter) bool { return l.ID == "b" || l.ID == "c" })
 	if err != nil || replayed != (Replayed{Queued: 2}) {
 		t.Errorf("replayed %+v, %v", replayed, err)
 	}
@@ -82,14 +82,14 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 	for range 2 {
 		d := receive(t, deliveries)
 		m := d.Message()
-		if m.ID != "b" && m.ID != "c" || d.(*delivery).share.partition != worker.PartitionOf(m.Actions[0].Subject, q.Partitions()) {
-			t.Errorf("message %s was replayed to partition %d", m.ID, d.(*delivery).share.partition)
+		if m.ID != "b" && m.ID != "c" || d.(*delivery).subscription.partition != worker.PartitionOf(m.Actions[0].Subject, q.Partitions()) {
+			t.Errorf("message %s was replayed to partition %d", m.ID, d.(*delivery).subscription.partition)
 		}
 		if err := d.Ack(); err != nil {
 			t.Error(err)
 		}
 	}
-	if n, err := dead.Drop(t.Context(), func(l Letter) bool { return l.ID == "a" }); n != 1 || err != nil {
+	if n, err := dead.Drop(t.Context(), func(l DeadLetter) bool { return l.ID == "a" }); n != 1 || err != nil {
 		t.Errorf("dropped %d, %v", n, err)
 	}
 	if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"d"}) {
@@ -134,11 +134,11 @@ func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
 	if string(letters[0].Body) != "\x09whatever the future brings" {
 		t.Errorf("the body became %q", letters[0].Body)
 	}
-	replayed, err := dead.Replay(t.Context(), true, func(Letter) bool { return true })
+	replayed, err := dead.Replay(t.Context(), true, func(DeadLetter) bool { return true })
 	if replayed != (Replayed{Unreadable: 4}) || err != nil {
 		t.Errorf("replayed %+v, %v", replayed, err)
 	}
-	if n, err := dead.Drop(t.Context(), func(l Letter) bool { return l.Unreadable != nil }); n != 4 || err != nil {
+	if n, err := dead.Drop(t.Context(), func(l DeadLetter) bool { return l.Unreadable != nil }); n != 4 || err != nil {
 		t.Errorf("dropped %d, %v", n, err)
 	}
 }
@@ -157,7 +157,7 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 		message storage.Message
 		at      time.Time
 	}{{read, long}, {forever, long}, {message("like"), long}, {young, long.Add(time.Hour)}} {
-		sealed, err := seal(m.message, m.at)
+		sealed, err := newPublishing(m.message, m.at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,8 +166,8 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 		}
 	}
 	dead := openDead(t, opts)
-	all := func(Letter) bool { return true }
-	if n, err := dead.Replay(t.Context(), false, all); n != (Replayed{Queued: 3, Old: 1}) || err != nil {
+	all := func(DeadLetter) bool { return true }
+	if n, err := dead.Replay(t.Context(), false, all); n != (Replayed{Queued: 3, Expired: 1}) || err != nil {
 		t.Errorf("replayed %+v, %v", n, err)
 	}
 	if got := ids(list(t, dead, 10)); !slices.Equal(got, []string{"read"}) {
@@ -221,7 +221,7 @@ func TestRejectWithoutRoomForACopyLosesNothing(t *testing.T) {
 	}
 	dead := openDead(t, opts)
 	eventually(t, "the broker puts it aside", func() bool { return len(list(t, dead, 1)) == 1 })
-	if l := list(t, dead, 1)[0]; l.ID != "bad" || !strings.Contains(l.Reason, "in the worker's log") {
+	if l := list(t, dead, 1)[0]; l.ID != "bad" || !strings.Contains(l.Reason, "the worker's log") {
 		t.Errorf("put aside was %+v", l)
 	}
 }
@@ -246,7 +246,7 @@ func TestManyDeadLetters(t *testing.T) {
 	var want []string
 	for i := range 300 {
 		want = append(want, fmt.Sprint(i))
-		sealed, err := seal(message(want[i]), time.Now())
+		sealed, err := newPublishing(message(want[i]), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestManyDeadLetters(t *testing.T) {
 	if got := ids(list(t, dead, 1000)); !slices.Equal(got, want) {
 		t.Errorf("the list has %d entries, or another order", len(got))
 	}
-	if n, err := dead.Drop(t.Context(), func(Letter) bool { return true }); n != 300 || err != nil {
+	if n, err := dead.Drop(t.Context(), func(DeadLetter) bool { return true }); n != 300 || err != nil {
 		t.Errorf("dropped %d, %v", n, err)
 	}
 }

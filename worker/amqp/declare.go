@@ -8,15 +8,14 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 )
 
-// leaderLocator is the argument that says where the broker places the leader of
-// a queue.
+// leaderLocator is the queue argument that selects the node of a queue's leader.
 const (
 	leaderLocator = "x-queue-leader-locator"
 	balanced      = "balanced"
 )
 
-// make declares queues.
-func (s *session) make(o Options, queues ...declaration) error {
+// declareAll declares queues.
+func (s *session) declareAll(o Options, queues ...declaration) error {
 	d := declarer{session: s, places: true}
 	for _, queue := range queues {
 		if err := d.declare(queue); err != nil {
@@ -26,16 +25,15 @@ func (s *session) make(o Options, queues ...declaration) error {
 	if d.channel == nil {
 		return nil
 	}
-	return s.within(d.channel.Close)
+	return s.withTimeout(d.channel.Close)
 }
 
-// declarer declares queues. Those made by an earlier release do not say where
-// their leaders are placed, and the arguments of a queue cannot be changed: each
-// is declared as the one before, and in the other way if the broker refuses
-// that.
+// declarer declares queues. Queues created by earlier releases lack the leader-locator
+// argument, and arguments cannot be changed: each queue is declared in the way that
+// worked for the previous one, and in the other way if the broker refuses that.
 type declarer struct {
 	session *session
-	channel *amqp091.Channel // nil before the first queue, and after a refusal, which closes it
+	channel *amqp091.Channel // nil before the first queue, and after a refusal
 	places  bool
 }
 
@@ -60,12 +58,12 @@ func (d *declarer) try(queue declaration) (err error) {
 		args = maps.Clone(args)
 		delete(args, leaderLocator)
 	}
-	err = d.session.within(func() error {
+	err = d.session.withTimeout(func() error {
 		_, err := d.channel.QueueDeclare(queue.name, true, false, false, false, args)
 		return err
 	})
 	if err != nil {
-		_ = d.channel.Close() // where the broker has refused something, it has closed it
+		_ = d.channel.Close() // the broker has closed it if it refused the declaration
 		d.channel = nil
 	}
 	return err

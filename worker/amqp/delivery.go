@@ -15,24 +15,24 @@ import (
 	"ovation/worker"
 )
 
-// delivery is a message in the hands of a worker.
+// delivery is a delivered message.
 type delivery struct {
-	share   *share
-	raw     amqp091.Delivery
-	message storage.Message
-	settled atomic.Bool
+	subscription *subscription
+	raw          amqp091.Delivery
+	message      storage.Message
+	settled      atomic.Bool
 }
 
 // Message is the message.
 func (d *delivery) Message() storage.Message { return d.message }
 
-// Partition is the one that the message was published to.
-func (d *delivery) Partition() int { return d.share.partition }
+// Partition is the partition that the message was published to.
+func (d *delivery) Partition() int { return d.subscription.partition }
 
-// Redelivered reports whether the broker has delivered the message before.
+// Redelivered reports whether the broker may have delivered the message before.
 func (d *delivery) Redelivered() bool { return d.raw.Redelivered }
 
-// Ack takes the message out of the queue.
+// Ack removes the message from the queue.
 func (d *delivery) Ack() error {
 	if !d.settled.CompareAndSwap(false, true) {
 		return fmt.Errorf("ack: %w", worker.ErrSettled)
@@ -40,12 +40,11 @@ func (d *delivery) Ack() error {
 	return d.settle("ack", func() error { return d.raw.Ack(false) })
 }
 
-// AckAll takes messages out of the queue: with one word to the broker those of
-// a partition before which nothing is unsettled, each other one with a word of
-// its own.
+// AckAll removes messages from the queue. The deliveries of a partition that are next
+// in order are acknowledged with one frame, all others with a frame each.
 func (d *delivery) AckAll(deliveries []worker.Delivery) error {
 	var errs []error
-	of := make(map[*share][]*delivery)
+	of := make(map[*subscription][]*delivery)
 	for _, one := range deliveries {
 		switch ours, is := one.(*delivery); {
 		case !is:
@@ -53,7 +52,7 @@ func (d *delivery) AckAll(deliveries []worker.Delivery) error {
 		case !ours.settled.CompareAndSwap(false, true):
 			errs = append(errs, fmt.Errorf("ack: %w", worker.ErrSettled))
 		default:
-			of[ours.share] = append(of[ours.share], ours)
+			of[ours.subscription] = append(of[ours.subscription], ours)
 		}
 	}
 	for s, some := range of {
@@ -62,7 +61,7 @@ func (d *delivery) AckAll(deliveries []worker.Delivery) error {
 	return errors.Join(errs...)
 }
 
-// Requeue gives the message back to the broker.
+// Requeue returns the message to the broker.
 func (d *delivery) Requeue() error {
 	if !d.settled.CompareAndSwap(false, true) {
 		return fmt.Errorf("requeue: %w", worker.ErrSettled)
@@ -70,53 +69,53 @@ func (d *delivery) Requeue() error {
 	return d.settle("requeue", func() error { return d.raw.Nack(false, true) })
 }
 
-// Reject puts a copy of the message with the reason into the queue of dead
-// letters and then takes the message out of its own. A worker that dies in
-// between leaves both. Where the copy cannot be made, the broker itself puts
-// the message aside, and the reason is only in the log.
+// Reject publishes a copy of the message with the reason to the dead-letter queue and
+// then acknowledges the message. If the worker dies in between, both remain. If the
+// copy cannot be published, the broker dead-letters the message itself, and the reason
+// is only in the log.
 func (d *delivery) Reject(reason error) error {
 	if !d.settled.CompareAndSwap(false, true) {
 		return fmt.Errorf("reject: %w", worker.ErrSettled)
 	}
-	err := d.bury(reason)
+	err := d.deadLetter(reason)
 	if err == nil {
 		return d.settle("reject", func() error { return d.raw.Ack(false) })
 	}
 	if errors.Is(err, worker.ErrClosed) {
-		return fmt.Errorf("reject: %w: %w", worker.ErrSettled, err) // it comes again
+		return fmt.Errorf("reject: %w: %w", worker.ErrSettled, err) // it will be redelivered
 	}
-	d.share.consumption.queue.opts.Logger.Warn("message put aside without its reason",
+	d.subscription.consumer.queue.opts.Logger.Warn("message dead-lettered without its reason",
 		"message", d.raw.MessageId, "reason", reason, "error", err)
 	return d.settle("reject", func() error { return d.raw.Nack(false, false) })
 }
 
-// bury publishes the copy.
-func (d *delivery) bury(reason error) error {
-	q := d.share.consumption.queue
-	if d.share.consumption.ended() {
+// deadLetter publishes the copy.
+func (d *delivery) deadLetter(reason error) error {
+	q := d.subscription.consumer.queue
+	if d.subscription.consumer.ended() {
 		return worker.ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), q.opts.IOTimeout)
 	defer cancel()
-	return q.send(ctx, q.opts.dead(), deadCopy(d.raw, q.opts.queue(d.share.partition), reason, time.Now()))
+	return q.send(ctx, q.opts.dead(), deadCopy(d.raw, q.opts.queue(d.subscription.partition), reason, time.Now()))
 }
 
-// settle tells the broker, while the consumption lasts. Where that fails the
-// session is gone and the message comes again.
-func (d *delivery) settle(how string, tell func() error) error {
-	return d.share.settle(how, []*delivery{d}, func() error {
-		d.share.order.settle(d.raw.DeliveryTag)
-		return tell()
+// settle sends an acknowledgement while the consumer lasts. If that fails the session
+// has ended and the message will be redelivered.
+func (d *delivery) settle(how string, send func() error) error {
+	return d.subscription.settle(how, []*delivery{d}, func() error {
+		d.subscription.acks.settle(d.raw.DeliveryTag)
+		return send()
 	})
 }
 
 // ackAll acknowledges deliveries of the partition.
-func (s *share) ackAll(deliveries []*delivery) error {
+func (s *subscription) ackAll(deliveries []*delivery) error {
 	slices.SortFunc(deliveries, func(a, b *delivery) int { return cmp.Compare(a.raw.DeliveryTag, b.raw.DeliveryTag) })
 	return s.settle("ack", deliveries, func() error {
 		n := 0
-		for n < len(deliveries) && s.order.isNext(deliveries[n].raw.DeliveryTag) {
-			s.order.settle(deliveries[n].raw.DeliveryTag)
+		for n < len(deliveries) && s.acks.isNext(deliveries[n].raw.DeliveryTag) {
+			s.acks.settle(deliveries[n].raw.DeliveryTag)
 			n++
 		}
 		var errs []error
@@ -124,16 +123,16 @@ func (s *share) ackAll(deliveries []*delivery) error {
 			errs = append(errs, deliveries[n-1].raw.Ack(true))
 		}
 		for _, d := range deliveries[n:] {
-			s.order.settle(d.raw.DeliveryTag)
+			s.acks.settle(d.raw.DeliveryTag)
 			errs = append(errs, d.raw.Ack(false))
 		}
 		return errors.Join(errs...)
 	})
 }
 
-// settle has the broker told of deliveries.
-func (s *share) settle(how string, deliveries []*delivery, tell func() error) error {
-	c := s.consumption
+// settle sends acknowledgements for deliveries.
+func (s *subscription) settle(how string, deliveries []*delivery, send func() error) error {
+	c := s.consumer
 	c.settling.RLock()
 	defer c.settling.RUnlock()
 	if c.ended() {
@@ -142,33 +141,33 @@ func (s *share) settle(how string, deliveries []*delivery, tell func() error) er
 	for _, d := range deliveries {
 		c.queue.opts.Metrics.settled(d)
 	}
-	s.telling.Lock()
-	err := tell()
-	s.telling.Unlock()
-	s.settled(len(deliveries))
+	s.ackMu.Lock()
+	err := send()
+	s.ackMu.Unlock()
+	s.release(len(deliveries))
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", how, worker.ErrSettled, err)
 	}
 	return nil
 }
 
-// order knows which deliveries of a channel are settled. The broker counts them
-// from 1.
-type order struct {
-	upTo  uint64 // all of these are
+// ackTracker records which deliveries of a channel are settled. Delivery tags start at
+// 1.
+type ackTracker struct {
+	upTo  uint64 // all tags up to this one are settled
 	above map[uint64]bool
 }
 
-// isNext reports whether all before it are settled.
-func (o *order) isNext(tag uint64) bool { return tag == o.upTo+1 }
+// isNext reports whether all earlier deliveries are settled.
+func (t *ackTracker) isNext(tag uint64) bool { return tag == t.upTo+1 }
 
-func (o *order) settle(tag uint64) {
-	if o.above == nil {
-		o.above = make(map[uint64]bool)
+func (t *ackTracker) settle(tag uint64) {
+	if t.above == nil {
+		t.above = make(map[uint64]bool)
 	}
-	o.above[tag] = true
-	for o.above[o.upTo+1] {
-		o.upTo++
-		delete(o.above, o.upTo)
+	t.above[tag] = true
+	for t.above[t.upTo+1] {
+		t.upTo++
+		delete(t.above, t.upTo)
 	}
 }

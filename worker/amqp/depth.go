@@ -2,9 +2,9 @@ package amqp
 
 import "github.com/rabbitmq/amqp091-go"
 
-// inspect measures how much waits in the queues.
+// inspect measures the depths of the queues.
 func (q *Queue) inspect(s *session) {
-	err := s.within(func() error {
+	err := s.withTimeout(func() error {
 		channel, err := s.conn.Channel()
 		if err != nil {
 			return err
@@ -28,7 +28,7 @@ func (q *Queue) inspect(s *session) {
 	}
 }
 
-// depth is how many messages of a queue no consumer has.
+// depth returns the number of messages of a queue that are ready for delivery.
 func depth(channel *amqp091.Channel, queue string) (int, error) {
 	state, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 	return state.Messages, err

@@ -1,71 +1,69 @@
-// Package amqp is the queue in RabbitMQ, which many nodes publish to and many
-// workers consume.
+// Package amqp is the queue in RabbitMQ, shared by many nodes that publish and many
+// workers that consume.
 //
 // Each partition is a durable quorum queue with one active consumer at a time.
 // Publish returns storage.Queued when the broker has confirmed the message;
-// the broker keeps it until a worker has acknowledged it. What cannot be
-// persisted or read is put aside in one more queue with its reason, where Dead
-// lists, shows, replays and drops it.
+// the broker keeps it until a worker has acknowledged it. Messages that cannot be
+// decoded or persisted are dead-lettered with their reason into another queue; DeadLetters
+// lists, shows, replays and drops them.
 //
-// A connection lives once: when it is lost another one is made, and what was
-// delivered over the old one can no longer be settled. One connection
-// publishes and another consumes and measures, so that an alarm, during which
-// the broker stops reading from publishers, does not keep workers from
-// acknowledging.
+// A lost connection is replaced by a new one, and deliveries of the old one can no
+// longer be settled. One connection publishes and another consumes and measures, so
+// that an alarm, during which the broker stops reading from publishers, does not
+// prevent workers from acknowledging.
 //
-// Workers spread the partitions among themselves without knowing each other:
-// each sees how many they are and passes on what is more than its share. On
-// RabbitMQ 3.10 the broker heeds no priority of consumers of such queues (the
-// one that asked first is served next), and tells a consumer neither that it is
-// served nor how many wait.
+// Workers distribute the partitions among themselves without coordination: each sees
+// the number of workers and passes on partitions in excess of its share. RabbitMQ 3.10
+// ignores the priority of consumers of such queues (the first to subscribe is served
+// next), and reports to a consumer neither that it is active nor how many others wait.
 //
-// RabbitMQ 4 changes nothing here. Where nothing is said it puts a message
-// aside after 20 deliveries, or drops it, and takes no message above 16 MiB;
-// the queues say their own limit, and maxBody is that bound.
+// RabbitMQ 4 changes nothing here. By default it dead-letters or drops a message after
+// 20 deliveries, and accepts no message above 16 MiB; the queues declare a limit of
+// their own, and maxBody is the bound on size.
 //
-// The number of partitions belongs to the queues. ChangePartitions changes it while
-// they are used.
+// The number of partitions is stored with the queues. ChangePartitions changes it while
+// they are in use.
 //
 // # Invariants
 //
-//   - The queue keeps the contract of package worker: TestQueueContract.
-//   - I1 Acknowledged is durable: what was confirmed is delivered whatever
-//     becomes of connections and the broker's process:
+//   - The queue implements the contract of package worker: TestQueueContract.
+//   - I1 Acknowledged is durable: confirmed messages are delivered in spite of
+//     lost connections and crashes of the broker:
 //     TestNothingConfirmedIsLostWhileConnectionsAreKilled,
-//     TestBrokerInTrouble, also where it dies as soon as the queues are made. A
-//     message that no queue has taken is not confirmed:
-//     TestMessageWithoutAQueueIsNotConfirmed. Queues that are gone are made
+//     TestBrokerInTrouble, also if it crashes right after the queues are declared. A
+//     message that no queue has accepted is not confirmed:
+//     TestMessageWithoutAQueueIsNotConfirmed. Deleted queues are declared
 //     again: TestConsumerWithoutAQueueDeclaresItAgain.
-//   - The number of partitions changes without the loss of anything that was
-//     confirmed, and at no moment do two processes use different ones (gate.go):
+//   - The number of partitions changes without loss of confirmed messages, and two
+//     processes never use different numbers at the same time (gate.go):
 //     TestProcessesThatBeginAtOnceAgreeOnTheQueues,
 //     TestChangeOfPartitionsLosesNothingThatWasConfirmed,
 //     TestChangeOfPartitionsIsRefusedWhileAPublisherStays,
 //     TestChangeOfPartitionsThatWasKilledIsCompleted,
 //     TestChangeOfPartitionsThatFailsLeavesTheOldNumber,
-//     TestChangeOfPartitionsFindsWhatLiesInUnusedQueues. Dead letters stay:
+//     TestChangeOfPartitionsFindsWhatLiesInUnusedQueues. Dead letters are kept:
 //     TestChangeOfPartitionsKeepsDeadLetters.
 //   - A delivery of a lost connection settles nothing, in particular no other
 //     delivery: TestStaleDeliverySettlesNothing.
-//   - I6 Degrade, and say so: no call hangs on a broker that is away, silent or
-//     takes no messages: TestStalledConnectionHoldsUpNobodyAndIsReplaced,
+//   - I6 Degrade, and say so: no call hangs on a broker that is unavailable, silent or
+//     accepts no messages: TestStalledConnectionHoldsUpNobodyAndIsReplaced,
 //     TestCloseEndsOverAStalledConnection, TestBrokerInTrouble,
-//     TestOpenHonoursItsContext, TestDeadLettersHonourTheContext. What is wrong
-//     with the options or the broker is said: TestOpenSaysWhatIsWrong,
+//     TestOpenHonoursItsContext, TestDeadLettersHonourTheContext. Errors state what is
+//     wrong with the options or the broker: TestOpenSaysWhatIsWrong,
 //     TestAnotherTypeOfQueueIsRefused, TestOldBrokerIsRefused.
-//   - No message is thrown away, whatever is in it:
+//   - No message is discarded, whatever its content:
 //     TestUnreadableMessageIsPutAsideWithItsReason,
 //     TestMessageThatIsNeverSettledIsPutAsideByTheBroker,
 //     TestWorkersThatDieWithMessagesPutNoneAside,
 //     TestRejectWithoutRoomForACopyLosesNothing.
-//   - A message that cannot be persisted holds up no other:
+//   - A message that cannot be persisted delays no other:
 //     TestPoisonIsPutAsideAndHoldsUpNothing.
-//   - Each partition is served by one worker, and each worker is served its
-//     share: TestPartitionsAreSpreadOverTheWorkers,
+//   - Each partition has one active worker, and each worker gets its share of
+//     partitions: TestPartitionsAreSpreadOverTheWorkers,
 //     TestPartitionIsPassedOnWhenNoMessageOfItIsInHand.
-//   - What one release has written every later one reads: TestFormOfVersion1.
-//   - I7 Bounded: the window bounds what is published, the prefetch what is
-//     delivered: ConsumerIsGivenABoundedNumber of the contract.
+//   - Messages of a release can be read by every later one: TestFormOfVersion1.
+//   - I7 Bounded: the window bounds unconfirmed messages, the prefetch bounds
+//     deliveries: ConsumerIsGivenABoundedNumber of the contract.
 //
-// This package imports worker and storage and nothing else of this module.
+// This package imports storage and worker.
 package amqp

@@ -10,32 +10,34 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 )
 
-// The gate makes the number of partitions one that all processes agree on at
-// every moment, also while it changes:
+// The gate makes all processes agree on the number of partitions at every moment, also
+// while it changes:
 //
-//   - The number is the bound of the queue PREFIX.partitions, the marker. The broker
-//     refuses a declaration with another one.
-//   - The gate is open while there is a queue PREFIX.open.
+//   - The number is the length limit of the queue PREFIX.partitions, the marker. The
+//     broker refuses a declaration with a different limit.
+//   - The gate is open while the queue PREFIX.open exists.
 //   - A session that publishes or consumes first registers, by consuming from
-//     PREFIX.publishers or PREFIX.workers; then subscribes to PREFIX.open; and last
+//     PREFIX.publishers or PREFIX.workers; then subscribes to PREFIX.open; and finally
 //     checks that the marker has its own number.
 //   - ovation partitions closes the gate by deleting PREFIX.open. The broker cancels
-//     every subscription to it, upon which sessions end. Once none is registered, and
-//     the queues are drained, it replaces the marker and makes PREFIX.open again.
+//     all subscriptions to it, whereupon the sessions end. When none is registered any
+//     more and the queues are drained, it replaces the marker and declares PREFIX.open
+//     again.
 //
-// Sessions never make PREFIX.open: the first one of all does, and the command, each
-// under a lock that ends with its connection. A session with the old number therefore
-// subscribed to the queue that the command deleted, was registered by then, and has
-// ended before the drain: what it was confirmed lies in a queue that is drained. The
-// registration of a publisher and its messages share a channel, so that the one does
-// not end before the others are taken.
+// Only the first process of all and the command declare PREFIX.open, each holding a
+// lock that ends with its connection. A session with the old number has therefore
+// subscribed to the queue that the command deletes, was registered by then, and has
+// ended before the drain: every message that it saw confirmed is in a queue that is
+// drained. A publisher registers on the channel on which it publishes, so that its
+// registration does not end before its messages have arrived.
 
-// errClosedGate is why a session cannot begin, or ends.
-var errClosedGate = errors.New("the number of partitions is being changed; where ovation partitions was killed, run it again")
+// errClosedGate is returned if a session cannot begin, and discards existing sessions.
+var errClosedGate = errors.New("the number of partitions is being changed; if ovation partitions was interrupted, run it again")
 
-// enter registers a channel, has expelled called when the gate closes, and checks
-// the number of partitions. Nothing may be published or consumed before.
-func (s *session) enter(channel *amqp091.Channel, o Options, register string, expelled func(error)) error {
+// register registers a channel, arranges for expelled to be called when the gate
+// closes, and checks the number of partitions. Nothing may be published or consumed
+// before.
+func (s *session) register(channel *amqp091.Channel, o Options, register string, expelled func(error)) error {
 	cancelled := channel.NotifyCancel(make(chan string, 2))
 	s.watching.Go(func() {
 		for range cancelled { // until the channel is closed
@@ -57,7 +59,7 @@ func (s *session) enter(channel *amqp091.Channel, o Options, register string, ex
 	if o.draining {
 		return nil
 	}
-	return s.make(o, markerOf(o))
+	return s.declareAll(o, markerOf(o))
 }
 
 // gateState is what a session finds.
@@ -72,11 +74,11 @@ const (
 // gateState looks for the gate last: PREFIX.dead, which is made after it, is no proof
 // of a closed gate where another process makes the queues at this moment.
 func (s *session) gateState(o Options) (gateState, error) {
-	lacksDead, err := s.lacks(o.dead())
+	lacksDead, err := s.missing(o.dead())
 	if err != nil {
 		return gateOpen, err
 	}
-	lacksGate, err := s.lacks(o.gate())
+	lacksGate, err := s.missing(o.gate())
 	switch {
 	case err != nil || !lacksGate:
 		return gateOpen, err
@@ -92,7 +94,7 @@ var errLocked = errors.New("another process is making the queues or changes the 
 // lock excludes other processes until the connection ends or unlock. Errors:
 // errLocked.
 func (s *session) lock(o Options) error {
-	err := s.with(func(channel *amqp091.Channel) error {
+	err := s.withChannel(func(channel *amqp091.Channel) error {
 		_, err := channel.QueueDeclare(o.lock(), false, true, true, false, nil)
 		return err
 	})
@@ -103,7 +105,7 @@ func (s *session) lock(o Options) error {
 }
 
 func (s *session) unlock(o Options) error {
-	return s.with(func(channel *amqp091.Channel) error {
+	return s.withChannel(func(channel *amqp091.Channel) error {
 		_, err := channel.QueueDelete(o.lock(), false, false, false)
 		return err
 	})
@@ -138,16 +140,16 @@ func (s *session) setUp(o Options) error {
 	if state, err := s.gateState(o); err != nil || state != gateMissing { // by now
 		return errors.Join(err, s.unlock(o))
 	}
-	return errors.Join(s.make(o, topology(o)...), s.unlock(o))
+	return errors.Join(s.declareAll(o, topology(o)...), s.unlock(o))
 }
 
-// with runs requests on a channel of their own.
-func (s *session) with(requests func(*amqp091.Channel) error) error {
+// withChannel runs requests on a channel of their own.
+func (s *session) withChannel(requests func(*amqp091.Channel) error) error {
 	channel, err := s.channel()
 	if err != nil {
 		return err
 	}
-	return s.within(func() error {
+	return s.withTimeout(func() error {
 		if err := requests(channel); err != nil {
 			_ = channel.Close() // where the broker refused something, it has closed it
 			return err
@@ -158,7 +160,7 @@ func (s *session) with(requests func(*amqp091.Channel) error) error {
 
 // channel opens a channel.
 func (s *session) channel() (channel *amqp091.Channel, err error) {
-	err = s.within(func() (err error) {
+	err = s.withTimeout(func() (err error) {
 		if channel, err = s.conn.Channel(); err != nil {
 			err = fmt.Errorf("open a channel: %w", err)
 		}

@@ -44,7 +44,7 @@ func options(tb testing.TB) Options {
 		URL: brokerURL(tb), Prefix: "test-" + strings.ToLower(rand.Text()[:12]), Partitions: 3,
 		DeliveryLimit: 10_000, MinBackoff: 20 * time.Millisecond, MaxBackoff: 200 * time.Millisecond,
 		Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
-		settle: 1, // nobody hurts the broker
+		durableAfter: 1, // nobody hurts the broker
 	}
 	tb.Cleanup(func() { deleteQueues(tb, opts) })
 	return opts
@@ -91,9 +91,9 @@ func open(tb testing.TB, opts Options) *Queue {
 	return q
 }
 
-func openDead(tb testing.TB, opts Options) *Dead {
+func openDead(tb testing.TB, opts Options) *DeadLetters {
 	tb.Helper()
-	d, err := OpenDead(tb.Context(), opts)
+	d, err := OpenDeadLetters(tb.Context(), opts)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -6,16 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-)
 
-// Use is what a process does with the queue.
-type Use int
-
-// A process may do both.
-const (
-	Publishes Use = 1 << iota // as an API node
-	Consumes                  // as a worker
+	"ovation/worker"
 )
 
 // Metrics measures a Queue.
@@ -29,25 +21,19 @@ type Metrics struct {
 	waiting    *prometheus.GaugeVec
 	dead       prometheus.Gauge
 	serving    prometheus.Gauge
-	does       Use
+	does       worker.Role
 
 	mu   sync.Mutex
-	held map[*delivery]time.Time // when each was published
+	held map[*delivery]time.Time // unsettled deliveries, with the time of publication
 }
 
-// unmeasured takes what nobody reads.
-var unmeasured = NewMetrics(nil, 0)
+// noMetrics is used if no Metrics are given; its collectors are not registered.
+var noMetrics = NewMetrics(nil, 0)
 
-// NewMetrics registers the collectors of what a process does with the queue. It
-// panics where they are registered already.
-func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
-	both, publishes, consumes := promauto.With(reg), promauto.With(nil), promauto.With(nil)
-	if does&Publishes != 0 {
-		publishes = both
-	}
-	if does&Consumes != 0 {
-		consumes = both
-	}
+// NewMetrics registers the collectors of a process with the given roles. It panics if
+// they are registered already.
+func NewMetrics(reg prometheus.Registerer, does worker.Role) *Metrics {
+	both, publishes, consumes := does.Factories(reg)
 	gauge := func(name, help string) prometheus.GaugeOpts {
 		return prometheus.GaugeOpts{Name: name, Help: help}
 	}
@@ -60,15 +46,15 @@ func NewMetrics(reg prometheus.Registerer, does Use) *Metrics {
 		published: publishes.NewCounterVec(counter("ovation_queue_published_total",
 			"Messages published by outcome (confirmed, write, no queue, no confirm)."), []string{"outcome"}),
 		confirms: publishes.NewGauge(gauge("ovation_queue_confirms_in_flight", "Messages published and not yet confirmed by the broker.")),
-		returns:  publishes.NewCounter(counter("ovation_queue_returned_messages_total", "Messages that the broker returned because their queue was not there.")),
+		returns:  publishes.NewCounter(counter("ovation_queue_returned_messages_total", "Messages returned by the broker because their queue did not exist.")),
 		reconnects: both.NewCounterVec(counter("ovation_queue_reconnects_total",
-			"Tries to connect to the broker again, by purpose (publish, consume, measure)."), []string{"purpose"}),
+			"Attempts to reconnect to the broker, by purpose (publish, consume, measure)."), []string{"purpose"}),
 		connected: both.NewGaugeVec(gauge("ovation_queue_connected",
 			"1 while there is a connection to the broker, by purpose (publish, consume, measure)."), []string{"purpose"}),
-		alarm: both.NewGauge(gauge("ovation_queue_alarm", "1 while the broker takes no messages because of an alarm.")),
+		alarm: both.NewGauge(gauge("ovation_queue_alarm", "1 while the broker blocks publishers because of an alarm.")),
 		waiting: both.NewGaugeVec(gauge("ovation_queue_waiting_messages",
 			"Messages of each partition that no worker has yet, counted every few seconds."), []string{"partition"}),
-		dead: both.NewGauge(gauge("ovation_queue_dead_messages", "Messages put aside, counted every few seconds.")),
+		dead: both.NewGauge(gauge("ovation_queue_dead_messages", "Dead letters, counted every few seconds.")),
 		serving: consumes.NewGauge(gauge("ovation_queue_served_partitions",
 			"Partitions that this process is served, of those that have delivered anything to it. No other worker is served them.")),
 	}
@@ -99,8 +85,8 @@ func (m *Metrics) depth(partition, messages int) {
 	m.waiting.WithLabelValues(strconv.Itoa(partition)).Set(float64(messages))
 }
 
-// took notes a delivery and when its message was published.
-func (m *Metrics) took(d *delivery, at time.Time) {
+// received records a delivery and the time of its publication.
+func (m *Metrics) received(d *delivery, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.held[d] = at
@@ -112,13 +98,13 @@ func (m *Metrics) settled(d *delivery) {
 	delete(m.held, d)
 }
 
-// forget drops what a consumption held when it ended.
-func (m *Metrics) forget(c *consumption) {
+// forget removes the deliveries of a consumer that has ended.
+func (m *Metrics) forget(c *consumer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.serving.Set(0)
 	for d := range m.held {
-		if d.share.consumption == c {
+		if d.subscription.consumer == c {
 			delete(m.held, d)
 		}
 	}
@@ -130,7 +116,7 @@ func (m *Metrics) unsettled() int {
 	return len(m.held)
 }
 
-// lag is the age of the oldest message held.
+// lag returns the age of the oldest unsettled message.
 func (m *Metrics) lag(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

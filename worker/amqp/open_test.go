@@ -45,9 +45,11 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"unreadable URL":    {func(o *Options) { o.URL = "amqp://u:sec%ret@localhost" }, "%XX", false},
 		"prefix":            {func(o *Options) { o.Prefix = "a b" }, "prefix must be", false},
 		"partitions":        {func(o *Options) { o.Partitions = 257 }, "must be 1 to 256", false},
-		"fewer partitions":  {func(o *Options) { o.Partitions = 2 }, "made for another number of partitions than 2", false},
-		"more partitions":   {func(o *Options) { o.Partitions = 4 }, "made for another number of partitions than 4", false},
-		"another argument":  {func(o *Options) { o.DeliveryLimit = 7 }, "of another type or with other arguments", false},
+		"name":              {func(o *Options) { o.Name = "a.b"; o.Partitions = 1 }, "name must be", false},
+		"name, partitions":  {func(o *Options) { o.Name = "jobs" }, "name must be", false},
+		"fewer partitions":  {func(o *Options) { o.Partitions = 2 }, "queues do not have 2 partitions", false},
+		"more partitions":   {func(o *Options) { o.Partitions = 4 }, "queues do not have 4 partitions", false},
+		"another argument":  {func(o *Options) { o.DeliveryLimit = 7 }, "with a different type or arguments", false},
 		"window too large":  {func(o *Options) { o.Window = 1001 }, "window is 1001", false},
 		"prefetch negative": {func(o *Options) { o.Prefetch = -1 }, "prefetch is -1", false},
 	} {
@@ -104,7 +106,7 @@ func TestOpenHonoursItsContext(t *testing.T) {
 
 func TestOldBrokerIsRefused(t *testing.T) {
 	for version, old := range map[string]bool{"3.9.29": true, "2.8.0": true, "3.10.0": false, "3.13.7": false, "4.1.0": false, "": false} {
-		err := tooOld(amqp091.Table{"product": "RabbitMQ", "version": version})
+		err := checkVersion(amqp091.Table{"product": "RabbitMQ", "version": version})
 		if (err != nil) != old {
 			t.Errorf("RabbitMQ %q: %v", version, err)
 		}

@@ -16,60 +16,58 @@ import (
 	"ovation/storage"
 )
 
-// Options tell where the broker is and how it is used. Only URL is needed.
-// Prefix, Partitions and DeliveryLimit are part of the queues themselves: all
-// processes must agree on them.
+// Options configure a Queue. Only URL is required. Prefix, Partitions and DeliveryLimit
+// are properties of the queues themselves: all processes must use the same values.
 type Options struct {
 	// URL is amqp://user:password@host:port/vhost, or amqps:// for TLS. See
-	// https://www.rabbitmq.com/uri-query-parameters.html for what may follow a
-	// question mark (certificates, heartbeat).
+	// https://www.rabbitmq.com/uri-query-parameters.html for query parameters
+	// (certificates, heartbeat).
 	URL string
-	// Prefix begins the name of every queue: 1 to 64 letters, digits, "-", "_"
-	// and "."; "ovation" if empty.
+	// Prefix starts the name of every queue: 1 to 64 letters, digits, "-", "_" and ".";
+	// "ovation" if empty.
 	Prefix string
-	// Partitions is how many queues share the load, at most 256; 4 if 0. Where
-	// there are queues it must be their number, which ChangePartitions changes.
+	// Name, if set, selects a separate queue, PREFIX.NAME, with its own auxiliary
+	// queues. It has one partition, which one consumer at a time serves.
+	Name string
+	// Partitions is the number of partition queues, at most 256; 4 if 0. If the queues
+	// exist it must be their number, which ChangePartitions changes.
 	Partitions int
-	// DeliveryLimit is how often the broker delivers a message that is neither
-	// acknowledged nor rejected before it puts it aside; 200 if 0. It counts
-	// what it delivered, not what a worker began with: a worker that dies, or
-	// passes a partition on, adds one to each message it was given, up to
-	// Prefetch of each partition. So this is no bound on tries, and must be
-	// many times what a bad day of restarts makes of it; it is the last defence
-	// against a message that kills workers.
+	// DeliveryLimit is how often the broker delivers a message without a settlement
+	// before it dead-letters it; 200 if 0. It counts deliveries, not tries: a worker
+	// that dies or hands a partition over adds one for each message in its prefetch
+	// window. It must therefore be far above the number of restarts on a bad day; it is
+	// the last defence against a message that crashes workers.
 	DeliveryLimit int
-	// Window is how many messages may be published and not confirmed; 256 if
-	// 0, at most 1,000. Whoever comes then waits.
+	// Window is the maximum number of unconfirmed messages; 256 if 0, at most 1,000.
+	// Further calls wait.
 	Window int
-	// Prefetch is how many messages of each partition a consumer is given
-	// before it settles one; 400 if 0. Messages have a thousand actions at most
-	// and mostly a few: 400 of a thousand take some 80 MB, and 300 MB where all
-	// ids are as long as can be.
+	// Prefetch is the maximum number of unsettled messages of each partition that a
+	// consumer holds; 400 if 0. Messages have at most a thousand actions and usually a
+	// few: 400 messages of a thousand actions take about 80 MB, or 300 MB with ids of
+	// maximum length.
 	Prefetch int
 	// Grace is how long Publish waits, within its context, for a broker that is
-	// away or takes nothing; 300 ms if 0.
+	// unavailable or blocks publishers; 300 ms if 0.
 	Grace time.Duration
-	// ConfirmTimeout is how long a message may lack its confirm before the
-	// connection is given up; 15 s if 0. It starts anew when an alarm ends.
+	// ConfirmTimeout is how long a message may remain unconfirmed before the connection
+	// is discarded; 15 s if 0. It starts anew when an alarm ends.
 	ConfirmTimeout time.Duration
-	// IOTimeout bounds each connecting, each write and each request to the
-	// broker, and how long Consume waits for a broker that is away; 5 s if 0.
+	// IOTimeout bounds each dial, write and request, and how long Consume waits for a
+	// broker that is unavailable; 5 s if 0.
 	IOTimeout time.Duration
-	// Heartbeat is how long a connection may be silent before the broker gives
-	// it up, in whole seconds; 5 s if 0. This side gives it up after one and a
-	// half times as long.
+	// Heartbeat is how long a connection may be silent before the broker drops it, in
+	// whole seconds; 5 s if 0. This side drops it after one and a half times as long.
 	Heartbeat time.Duration
-	// MinBackoff and MaxBackoff bound the wait between two tries to connect,
-	// which doubles each time and is spread by half; 100 ms and 5 s if 0.
+	// MinBackoff and MaxBackoff bound the wait between two attempts to connect, which
+	// doubles each time, with a jitter of 50 %; 100 ms and 5 s if 0.
 	MinBackoff, MaxBackoff time.Duration
-	// Logger takes what goes wrong without failing a caller; slog.Default() if
-	// nil.
+	// Logger logs failures that are not returned to a caller; slog.Default() if nil.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 
-	settle   time.Duration // how long new queues are left alone; 1.5 s if 0
-	draining bool          // used beside the closed gate, by ovation partitions alone
+	durableAfter time.Duration // see awaitDurable; 1.5 s if 0
+	draining     bool          // ignores the closed gate; set by ChangePartitions only
 }
 
 func (o Options) withDefaults() Options {
@@ -84,9 +82,9 @@ func (o Options) withDefaults() Options {
 	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Second)
 	o.MinBackoff = cmp.Or(o.MinBackoff, 100*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 5*time.Second)
-	o.settle = cmp.Or(o.settle, 1500*time.Millisecond)
+	o.durableAfter = cmp.Or(o.durableAfter, 1500*time.Millisecond)
 	o.Logger = cmp.Or(o.Logger, slog.Default()).With("broker", o.at())
-	o.Metrics = cmp.Or(o.Metrics, unmeasured)
+	o.Metrics = cmp.Or(o.Metrics, noMetrics)
 	return o
 }
 
@@ -94,13 +92,18 @@ const maxPartitions = 256
 
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// validate returns an *storage.InvalidError that says what cannot work.
+var nameForm = regexp.MustCompile(`^[a-z]{1,16}$`)
+
+// validate returns a *storage.InvalidError that names the invalid option.
 func (o Options) validate() error {
 	if err := validateURL(o.URL); err != nil {
 		return &storage.InvalidError{Field: "RabbitMQ URL", Reason: err.Error()}
 	}
 	if !prefixForm.MatchString(o.Prefix) {
 		return &storage.InvalidError{Field: "prefix", Reason: "must be 1 to 64 letters, digits, -, _ and ."}
+	}
+	if o.Name != "" && (!nameForm.MatchString(o.Name) || o.Partitions != 1) {
+		return &storage.InvalidError{Field: "name", Reason: "must be 1 to 16 letters, of a queue with one partition"}
 	}
 	for _, bound := range []struct {
 		field       string
@@ -118,12 +121,11 @@ func (o Options) validate() error {
 	return nil
 }
 
-// validateURL tells what is wrong with a URL without repeating it: it holds a
-// password.
+// validateURL checks a URL. Its error does not contain the URL, which holds a password.
 func validateURL(s string) error {
 	_, err := amqp091.ParseURI(s)
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("cannot be read (%w); a special character in user or password is written as %%XX", inURL.Err)
+		return fmt.Errorf("cannot be parsed (%w); write special characters in user and password as %%XX", inURL.Err)
 	}
 	if err != nil {
 		return fmt.Errorf("must be amqp://user:password@host:port/vhost or amqps://…: %w", err)
@@ -131,7 +133,7 @@ func validateURL(s string) error {
 	return nil
 }
 
-// broker is what messages call the server: with its address, without the
+// broker names the server in errors and log messages: with its address, without the
 // password.
 func (o Options) broker() string {
 	if at := o.at(); at != "" {
@@ -140,7 +142,7 @@ func (o Options) broker() string {
 	return "RabbitMQ"
 }
 
-// at is the host and port of the server; "" where the URL cannot be read.
+// at is the host and port of the server, or "" if the URL cannot be parsed.
 func (o Options) at() string {
 	uri, err := amqp091.ParseURI(o.URL)
 	if err != nil {
@@ -150,20 +152,33 @@ func (o Options) at() string {
 }
 
 // queue is the name of a partition's queue.
-func (o Options) queue(partition int) string { return o.Prefix + "." + strconv.Itoa(partition) }
+func (o Options) queue(partition int) string {
+	if o.Name != "" {
+		return o.queuePrefix()
+	}
+	return o.queuePrefix() + "." + strconv.Itoa(partition)
+}
 
-// dead is the name of the queue of messages put aside.
-func (o Options) dead() string { return o.Prefix + ".dead" }
+// queuePrefix starts the name of every queue.
+func (o Options) queuePrefix() string {
+	if o.Name != "" {
+		return o.Prefix + "." + o.Name
+	}
+	return o.Prefix
+}
 
-// marker is the name of the queue whose bound is the number of partitions.
-func (o Options) marker() string { return o.Prefix + ".partitions" }
+// dead is the name of the dead-letter queue.
+func (o Options) dead() string { return o.queuePrefix() + ".dead" }
 
-// gate is the name of the queue that is there while the others may be used.
-func (o Options) gate() string { return o.Prefix + ".open" }
+// marker is the name of the queue whose length limit is the number of partitions.
+func (o Options) marker() string { return o.queuePrefix() + ".partitions" }
 
-// lock is the name of the queue that one connection has while it changes that.
-func (o Options) lock() string { return o.Prefix + ".lock" }
+// gate is the name of the queue that exists while the others may be used.
+func (o Options) gate() string { return o.queuePrefix() + ".open" }
+
+// lock is the name of the queue that one connection owns while it changes that.
+func (o Options) lock() string { return o.queuePrefix() + ".lock" }
 
 // publishers and workers are the names of the queues in which sessions register.
-func (o Options) publishers() string { return o.Prefix + ".publishers" }
-func (o Options) workers() string    { return o.Prefix + ".workers" }
+func (o Options) publishers() string { return o.queuePrefix() + ".publishers" }
+func (o Options) workers() string    { return o.queuePrefix() + ".workers" }

@@ -138,7 +138,7 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 		})
 	}
 	all.Wait() // while the connection is stalled
-	eventually(t, "the connection is given up", func() bool { return !q.publishing.up() })
+	eventually(t, "the connection is given up", func() bool { return !q.publishing.connected() })
 	p.resume()
 	eventually(t, "a new connection", func() bool {
 		_, err := q.Publish(t.Context(), 0, message("after"))
@@ -154,7 +154,7 @@ func TestSilentBrokerIsNotSaidToHaveLostItsData(t *testing.T) {
 	defer s.close()
 	s.timeout = 50 * time.Millisecond
 	p.stall()
-	err := s.within(func() error {
+	err := s.withTimeout(func() error {
 		_, err := s.declare(opts.withDefaults())
 		return err
 	})
@@ -231,7 +231,7 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 
 func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 	opts := options(t)
-	opts.Metrics = NewMetrics(prometheus.NewRegistry(), Publishes|Consumes)
+	opts.Metrics = NewMetrics(prometheus.NewRegistry(), worker.Records|worker.Works)
 	q := open(t, opts)
 	s := dialed(t, opts)
 	defer s.close()
@@ -326,7 +326,7 @@ func TestDepthIsMeasuredWhereNobodyWorks(t *testing.T) {
 		}
 	}
 	registry := prometheus.NewRegistry()
-	opts.Metrics = NewMetrics(registry, Publishes)
+	opts.Metrics = NewMetrics(registry, worker.Records)
 	open(t, opts) // consumes nothing, as an API node
 	want := `
 # HELP ovation_queue_waiting_messages Messages of each partition that no worker has yet, counted every few seconds.
@@ -354,7 +354,7 @@ ovation_queue_connected{purpose="publish"} 1
 
 func TestLagIsTheAgeOfTheOldestUnsettledMessage(t *testing.T) {
 	opts := options(t)
-	opts.Metrics = NewMetrics(prometheus.NewRegistry(), Publishes|Consumes)
+	opts.Metrics = NewMetrics(prometheus.NewRegistry(), worker.Records|worker.Works)
 	q := open(t, opts)
 	begin := time.Now()
 	publish(t, q, 0, "1")

@@ -12,16 +12,17 @@ import (
 	"ovation/worker"
 )
 
-// Queue is both ends of the queue in RabbitMQ. It is safe for concurrent use.
+// Queue is the queue in RabbitMQ, for publishers and consumers. It is safe for
+// concurrent use.
 type Queue struct {
 	opts    Options
-	window  chan struct{} // holds a token for each message without its confirm
+	window  chan struct{} // holds a token for each unconfirmed message
 	closing chan struct{} // closed by Close
 
-	publishing *link
-	consuming  *link
-	consumes   bool           // consuming is started
-	work       sync.WaitGroup // publishings and consumptions
+	publishing *supervisedConn
+	consuming  *supervisedConn
+	consumes   bool           // consuming has been started
+	work       sync.WaitGroup // running publishes and consumers
 	mu         sync.Mutex     // guards closed, consumes and additions to work
 	closed     bool
 	ended      chan struct{} // closed when Close is done
@@ -32,15 +33,15 @@ var (
 	_ worker.Consumer  = (*Queue)(nil)
 )
 
-// Open connects to the broker, declares the queues and returns a Queue that
-// stays connected until it is closed. It makes a second connection when
-// something is first consumed, and at once where there are Metrics: that one
-// never publishes, so that the queues can be measured during an alarm, too.
+// Open connects to the broker, declares the queues and returns a Queue that reconnects
+// until it is closed. It opens a second connection on the first call of Consume, or at
+// once if there are Metrics. This connection never publishes, so that queue depths can
+// be measured even during an alarm.
 //
-// Errors: storage.ErrInvalid for options out of bounds; storage.ErrUnavailable
-// where the broker cannot be reached; else the broker is there and the message
-// says what to do: a wrong password or virtual host, missing permissions, a
-// RabbitMQ before 3.10, queues of another type or number of partitions.
+// Errors: storage.ErrInvalid for invalid options; storage.ErrUnavailable if the broker
+// cannot be reached. Other errors come from the broker and say what to do: wrong
+// credentials or virtual host, missing permissions, RabbitMQ before 3.10, queues of
+// another type or number.
 func Open(ctx context.Context, opts Options) (*Queue, error) {
 	opts = opts.withDefaults()
 	if err := opts.validate(); err != nil {
@@ -52,27 +53,27 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
-	q.publishing = newLink(toPublish, opts, q.prepare)
+	q.publishing = newSupervisedConn(toPublish, opts, q.prepare)
 	second := toConsume
-	if opts.Metrics != unmeasured && opts.Metrics.does&Consumes == 0 {
+	if opts.Metrics != noMetrics && opts.Metrics.does&worker.Works == 0 {
 		second = toMeasure
 	}
-	q.consuming = newLink(second, opts, func(*session) error { return nil })
-	if opts.Metrics != unmeasured {
-		q.consuming.every = q.inspect
+	q.consuming = newSupervisedConn(second, opts, func(*session) error { return nil })
+	if opts.Metrics != noMetrics {
+		q.consuming.onTick = q.inspect
 	}
 	first, err := q.publishing.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	q.publishing.start(first) //nolint:contextcheck // lives until Close
-	if opts.Metrics != unmeasured {
+	if opts.Metrics != noMetrics {
 		q.startConsuming() //nolint:contextcheck // lives until Close
 	}
 	return q, nil
 }
 
-// startConsuming makes the second connection, unless that was done.
+// startConsuming opens the second connection, once.
 func (q *Queue) startConsuming() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,29 +83,28 @@ func (q *Queue) startConsuming() {
 	}
 }
 
-// prepare opens what a session needs to publish.
+// prepare readies a session for publishing.
 func (q *Queue) prepare(s *session) error {
-	return s.within(func() (err error) {
-		s.out, err = newOutlet(s, q.publishing)
+	return s.withTimeout(func() (err error) {
+		s.publisher, err = newConfirmPublisher(s, q.publishing)
 		return err
 	})
 }
 
-// Partitions is how many partitions there are.
+// Partitions is the number of partitions.
 func (q *Queue) Partitions() int { return q.opts.Partitions }
 
-// Publish returns storage.Queued when the broker has made the message durable.
-// It never outlives its context, whatever state the connection is in.
+// Publish returns storage.Queued when the broker has made the message durable. It never
+// outlasts its context, whatever the state of the connection.
 //
-// Errors: storage.ErrUnavailable, at the latest when the context's deadline
-// passes, and after Grace where the broker is away or takes no messages;
-// storage.ErrInvalid for an id out of bounds or a message above 16 MiB;
-// worker.ErrClosed; context.Canceled.
+// Errors: storage.ErrUnavailable, at the context's deadline at the latest, and after
+// Grace if the broker is unavailable or blocks publishers; storage.ErrInvalid for an
+// invalid id or a message above 16 MiB; worker.ErrClosed; context.Canceled.
 func (q *Queue) Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error) {
 	if partition < 0 || partition >= q.opts.Partitions {
 		return "", fmt.Errorf("publish: there is no partition %d of %d", partition, q.opts.Partitions)
 	}
-	sealed, err := seal(message, time.Now())
+	sealed, err := newPublishing(message, time.Now())
 	if err == nil {
 		err = q.send(ctx, q.opts.queue(partition), sealed)
 	}
@@ -114,13 +114,13 @@ func (q *Queue) Publish(ctx context.Context, partition int, message storage.Mess
 	return storage.Queued, nil
 }
 
-// Up reports whether the broker takes messages, as far as is known.
-func (q *Queue) Up() bool { return q.publishing.up() && !q.publishing.alarmOn() }
+// Up reports whether the broker accepts messages, as far as known.
+func (q *Queue) Up() bool { return q.publishing.connected() && !q.publishing.blocked() }
 
-// seal makes of a message what is sent.
-func seal(message storage.Message, at time.Time) (amqp091.Publishing, error) {
+// newPublishing encodes a message.
+func newPublishing(message storage.Message, at time.Time) (amqp091.Publishing, error) {
 	if err := (storage.Message{ID: message.ID}).Validate(); err != nil {
-		return amqp091.Publishing{}, err // the actions were checked when they were made
+		return amqp091.Publishing{}, err // the actions were validated by the recorder
 	}
 	body := encode(message, at)
 	if len(body) > maxBody {
@@ -133,9 +133,8 @@ func seal(message storage.Message, at time.Time) (amqp091.Publishing, error) {
 
 const contentType = "application/vnd.ovation.message"
 
-// send publishes to a queue. The publishing itself belongs to no caller: it
-// keeps its place in the window until the confirm, and the caller leaves when
-// its context ends.
+// send publishes to a queue. If ctx ends, send returns, but the publishing continues
+// and keeps its place in the window until it is confirmed.
 func (q *Queue) send(ctx context.Context, queue string, sealed amqp091.Publishing) error {
 	if ctx.Err() != nil {
 		return storage.Ended(ctx, "begin")
@@ -153,8 +152,8 @@ func (q *Queue) send(ctx context.Context, queue string, sealed amqp091.Publishin
 		return err
 	}
 	done := make(chan error, 1)
-	if !q.begin(func() {
-		done <- s.out.publish(queue, sealed)
+	if !q.startWork(func() {
+		done <- s.publisher.publish(queue, sealed)
 		<-q.window
 	}) {
 		<-q.window
@@ -164,12 +163,12 @@ func (q *Queue) send(ctx context.Context, queue string, sealed amqp091.Publishin
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return storage.Ended(ctx, "wait for the confirm")
+		return storage.Ended(ctx, "wait for confirmation")
 	}
 }
 
-// begin runs something that Close waits for, or returns false after Close.
-func (q *Queue) begin(f func()) bool {
+// startWork runs f in a goroutine that Close waits for, or returns false after Close.
+func (q *Queue) startWork(f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -179,8 +178,8 @@ func (q *Queue) begin(f func()) bool {
 	return true
 }
 
-// Close ends the consumers, waits for the confirms that are under way, no
-// longer than IOTimeout, and closes the connections. It may be called twice.
+// Close ends the consumers, waits at most IOTimeout for outstanding confirms, and
+// closes the connections. It may be called twice.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	first := !q.closed
@@ -191,7 +190,7 @@ func (q *Queue) Close() error {
 		return nil
 	}
 	close(q.closing)
-	late := time.AfterFunc(q.opts.IOTimeout, q.publishing.cut)
+	late := time.AfterFunc(q.opts.IOTimeout, q.publishing.disconnect)
 	q.work.Wait()
 	late.Stop()
 	if q.consumes {

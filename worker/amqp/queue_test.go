@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -8,13 +9,19 @@ import (
 )
 
 func TestQueueContract(t *testing.T) {
-	for _, c := range []struct{ partitions, prefetch, window int }{{3, 100, 256}, {1, 1, 1}, {8, 7, 16}} {
-		t.Run(fmt.Sprintf("%d partitions, prefetch %d, window %d", c.partitions, c.prefetch, c.window), func(t *testing.T) {
+	for _, c := range []struct {
+		partitions, prefetch, window int
+		name                         string
+	}{{3, 100, 256, ""}, {1, 1, 1, ""}, {8, 7, 16, ""}, {1, 4, 16, "jobs"}} {
+		t.Run(fmt.Sprintf("%d partitions %s, prefetch %d, window %d", c.partitions, c.name, c.prefetch, c.window), func(t *testing.T) {
 			features := queuetest.Features{ConfirmsEarly: true, MaxUnsettled: c.prefetch, DeadLetters: deadReasons}
 			queuetest.Run(t, features, func(t *testing.T) queuetest.Queue {
 				t.Helper()
 				opts := options(t)
-				opts.Partitions, opts.Prefetch, opts.Window = c.partitions, c.prefetch, c.window
+				opts.Partitions, opts.Prefetch, opts.Window, opts.Name = c.partitions, c.prefetch, c.window, c.name
+				if c.name != "" {
+					t.Cleanup(func() { deleteQueues(t, opts) })
+				}
 				return open(t, opts)
 			})
 		})
@@ -37,4 +44,34 @@ func deadReasons(t *testing.T, q queuetest.Queue, n int) map[string]string {
 		return len(letters) == n
 	})
 	return reasons
+}
+
+// A queue of a name lies beside the partitions: what one has the other never gets.
+func TestQueueOfANameIsApart(t *testing.T) {
+	t.Parallel()
+	opts := options(t)
+	named := opts
+	named.Name, named.Partitions = "jobs", 1
+	t.Cleanup(func() { deleteQueues(t, named) })
+	actions, jobs := open(t, opts), open(t, named)
+	for i, q := range []*Queue{actions, jobs} {
+		if _, err := q.Publish(t.Context(), 0, message(fmt.Sprint("m", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, q := range []*Queue{actions, jobs} {
+		deliveries, err := q.Consume(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := <-deliveries; d.Message().ID != fmt.Sprint("m", i) || d.Reject(errors.New("aside")) != nil {
+			t.Errorf("queue %d delivers %s", i, d.Message().ID)
+		}
+	}
+	for i, o := range []Options{opts, named} {
+		letters, err := openDead(t, o).List(t.Context(), 10)
+		if err != nil || len(letters) != 1 || letters[0].ID != fmt.Sprint("m", i) {
+			t.Errorf("dead letters of queue %d: %+v, %v", i, letters, err)
+		}
+	}
 }

@@ -13,21 +13,21 @@ import (
 	"ovation/storage"
 )
 
-// session is one connection to the broker, from its making to its end. It is
-// never revived: what was delivered over it can be settled over it only.
+// session is one connection to the broker. It is never reopened: a delivery can only be
+// settled over the connection that it came from.
 type session struct {
-	conn    *amqp091.Connection
-	raw     net.Conn
-	timeout time.Duration // of each request, see within
-	ended   chan *amqp091.Error
-	alarms  chan amqp091.Blocking
-	out     *outlet // of a connection to publish
+	conn      *amqp091.Connection
+	raw       net.Conn
+	timeout   time.Duration // of each request, see withTimeout
+	ended     chan *amqp091.Error
+	alarms    chan amqp091.Blocking
+	publisher *confirmPublisher // nil unless the connection publishes
 
-	watching sync.WaitGroup // see enter
+	watching sync.WaitGroup // see register
 }
 
-// dial connects to the broker. Errors: storage.ErrUnavailable, unless the
-// broker answered and refused.
+// dial connects to the broker. It returns storage.ErrUnavailable unless the broker has
+// answered with a refusal.
 func dial(ctx context.Context, o Options, purpose string) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.IOTimeout)
 	defer cancel()
@@ -43,8 +43,8 @@ func dial(ctx context.Context, o Options, purpose string) (*session, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.raw = &patientConn{Conn: raw, timeout: o.IOTimeout}
-			cutOff = context.AfterFunc(ctx, s.abort) // the handshake knows no context
+			s.raw = &deadlineConn{Conn: raw, timeout: o.IOTimeout}
+			cutOff = context.AfterFunc(ctx, s.abort) // the handshake does not accept a context
 			return s.raw, nil
 		},
 	})
@@ -54,20 +54,21 @@ func dial(ctx context.Context, o Options, purpose string) (*session, error) {
 		if !inTime {
 			err = fmt.Errorf("%w: no answer in time: %w", storage.ErrUnavailable, context.Cause(ctx))
 		}
-		return nil, fmt.Errorf("connect: %w", refusal(err))
+		return nil, fmt.Errorf("connect: %w", classifyDialError(err))
 	}
 	s.conn = conn
 	s.ended = conn.NotifyClose(make(chan *amqp091.Error, 1))
-	s.alarms = conn.NotifyBlocked(make(chan amqp091.Blocking, 16)) // more than a watcher ever leaves there
-	if err := tooOld(conn.Properties); err != nil {
+	s.alarms = conn.NotifyBlocked(make(chan amqp091.Blocking, 16)) // more than can arrive between two reads
+	if err := checkVersion(conn.Properties); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// refusal tells a broker that refuses from one that cannot be reached.
-func refusal(err error) error {
+// classifyDialError distinguishes a broker that refuses the connection from one that is
+// unreachable.
+func classifyDialError(err error) error {
 	var refused *amqp091.Error
 	switch {
 	case errors.Is(err, storage.ErrUnavailable):
@@ -75,38 +76,38 @@ func refusal(err error) error {
 	case !errors.As(err, &refused):
 		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	case errors.Is(err, amqp091.ErrCredentials):
-		// A broker that dislikes the password hangs up without a word.
-		return fmt.Errorf("it hung up at the login; user or password are wrong, or it is just stopping: %w", err)
+		// The broker closes the connection without a reason if the password is wrong.
+		return fmt.Errorf("the broker closed the connection during login; check user and password (it may also be shutting down): %w", err)
 	case refused.Code == amqp091.NotAllowed:
-		return fmt.Errorf("the virtual host does not exist or the user may not use it: %w", err)
+		return fmt.Errorf("the virtual host does not exist, or the user has no access to it: %w", err)
 	}
 	return err
 }
 
-// tooOld returns an error where the broker is a RabbitMQ before 3.10, which
-// cannot put messages aside without losing some.
-func tooOld(server amqp091.Table) error {
+// checkVersion returns an error for RabbitMQ before 3.10, which may lose messages while
+// dead-lettering them.
+func checkVersion(server amqp091.Table) error {
 	product, _ := server["product"].(string)
 	version, _ := server["version"].(string)
 	var major, minor int
 	read, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
-	known := read == 2 && product == "RabbitMQ" // of anything else the queues will tell
+	known := read == 2 && product == "RabbitMQ" // for other products, declaring the queues decides
 	if known && (major < 3 || major == 3 && minor < 10) {
-		return fmt.Errorf("this is RabbitMQ %s; 3.10 or newer is needed", version)
+		return fmt.Errorf("RabbitMQ %s is too old; version 3.10 or newer is required", version)
 	}
 	return nil
 }
 
-// abort cuts the connection. Whatever waits for it then ends.
+// abort closes the connection immediately, which ends all pending requests.
 func (s *session) abort() {
 	if s.raw != nil {
 		_ = s.raw.Close()
 	}
 }
 
-// within runs a request that knows no context, and cuts the connection where
-// it takes too long.
-func (s *session) within(request func() error) error {
+// withTimeout runs a request that does not accept a context, and aborts the connection
+// if it takes too long.
+func (s *session) withTimeout(request func() error) error {
 	timer := time.AfterFunc(s.timeout, s.abort)
 	err := request()
 	if inTime := timer.Stop(); err != nil && !inTime {
@@ -115,25 +116,24 @@ func (s *session) within(request func() error) error {
 	return err
 }
 
-// close says goodbye and waits until the connection is gone.
+// close closes the connection gracefully and waits until it is closed.
 func (s *session) close() {
-	_ = s.within(s.conn.Close) // an error says that it is gone already
+	_ = s.withTimeout(s.conn.Close) // an error means that it is closed already
 	s.abort()
 	for range s.ended {
 	}
 	s.watching.Wait()
 }
 
-// patientConn waits only so long until written bytes are taken. A peer that
-// stops reading would else hold up a write for ever, and with it the client
-// library's own end of the connection.
-type patientConn struct {
+// deadlineConn sets a deadline for each write. Otherwise a peer that stops reading
+// would block a write forever, and with it the client library's Close.
+type deadlineConn struct {
 	net.Conn
 
 	timeout time.Duration
 }
 
-func (c *patientConn) Write(b []byte) (int, error) {
+func (c *deadlineConn) Write(b []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return 0, err
 	}

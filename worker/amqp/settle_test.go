@@ -43,14 +43,14 @@ func (b *channelEnd) Nack(tag uint64, _, _ bool) error {
 
 func (b *channelEnd) Reject(tag uint64, requeue bool) error { return b.Nack(tag, false, requeue) }
 
-func newTestShare() *share {
-	return &share{consumption: &consumption{queue: &Queue{opts: Options{Metrics: unmeasured}}, over: make(chan struct{})}}
+func newTestShare() *subscription {
+	return &subscription{consumer: &consumer{queue: &Queue{opts: Options{Metrics: noMetrics}}, done: make(chan struct{})}}
 }
 
-func (b *channelEnd) deliver(s *share, tag uint64) *delivery {
+func (b *channelEnd) deliver(s *subscription, tag uint64) *delivery {
 	b.outstanding[tag] = true
-	s.take()
-	return &delivery{share: s, raw: amqp091.Delivery{Acknowledger: b, DeliveryTag: tag}}
+	s.accept()
+	return &delivery{subscription: s, raw: amqp091.Delivery{Acknowledger: b, DeliveryTag: tag}}
 }
 
 // However deliveries are settled, alone or together and in whatever order, the
@@ -100,8 +100,8 @@ func TestTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(b.outstanding) != len(held) || s.inHand != len(held) {
-				t.Fatalf("%d are held; to the broker %d, to the partition %d", len(held), len(b.outstanding), s.inHand)
+			if len(b.outstanding) != len(held) || s.outstanding != len(held) {
+				t.Fatalf("%d are held; to the broker %d, to the partition %d", len(held), len(b.outstanding), s.outstanding)
 			}
 			for tag := range b.acked {
 				if !acked[tag] {

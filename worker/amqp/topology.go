@@ -11,33 +11,33 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 )
 
-// declaration is a queue as it must be.
+// declaration is a queue with the arguments that it must have.
 type declaration struct {
 	name string
 	args amqp091.Table
 }
 
-// topology returns every queue, in the order in which they are made at first.
+// topology returns all queues, in the order of their first declaration.
 //
-//   - PREFIX.partitions, the marker, holds nothing. Its bound is the number of
-//     partitions: the broker itself refuses, at one point and without a race,
-//     any process that would use another number.
-//   - PREFIX.publishers and PREFIX.workers hold nothing. Their consumers are the
+//   - PREFIX.partitions, the marker, holds no messages. Its length limit is the number
+//     of partitions: the broker itself refuses, in one place and without a race, any
+//     process with a different number.
+//   - PREFIX.publishers and PREFIX.workers hold no messages. Their consumers are the
 //     sessions that publish and those that consume.
 //   - PREFIX.0 … are the partitions.
-//   - PREFIX.open holds nothing. While it is there, the queues may be used: see
+//   - PREFIX.open holds no messages. While it exists, the queues may be used: see
 //     gate.go.
-//   - PREFIX.dead takes dead letters.
+//   - PREFIX.dead holds dead letters.
 //
-// All are quorum queues, so that they outlive the loss of a node of a cluster.
-// The broker places the leader of each where the fewest are: all would otherwise
-// be on the node that the first process happened to reach, and if only the
-// others were, the partitions would avoid that node.
-// Messages reach them by name through the default exchange: there are no
-// bindings that could be missing.
+// All are quorum queues, so that they survive the loss of a cluster node. The broker
+// places each leader on the node with the fewest leaders; by default all leaders would
+// be on the node to which the first process happened to connect. This applies to the
+// queues without messages, too: otherwise the partitions would avoid that node.
+// Messages are routed by queue name through the default exchange, so no bindings can be
+// missing.
 func topology(o Options) []declaration {
 	queues := make([]declaration, 0, 5+o.Partitions)
-	queues = append(queues, markerOf(o), holdsNothing(o.publishers()), holdsNothing(o.workers()))
+	queues = append(queues, markerOf(o), emptyQueue(o.publishers()), emptyQueue(o.workers()))
 	for partition := range o.Partitions {
 		queues = append(queues, declaration{o.queue(partition), amqp091.Table{
 			amqp091.QueueTypeArg:            amqp091.QueueTypeQuorum,
@@ -47,19 +47,19 @@ func topology(o Options) []declaration {
 			"x-dead-letter-exchange":        "",
 			"x-dead-letter-routing-key":     o.dead(),
 			"x-dead-letter-strategy":        "at-least-once",
-			amqp091.QueueOverflowArg:        amqp091.QueueOverflowRejectPublish, // which at-least-once needs
+			amqp091.QueueOverflowArg:        amqp091.QueueOverflowRejectPublish, // required by at-least-once
 		}})
 	}
-	return append(queues, holdsNothing(o.gate()), declaration{o.dead(), amqp091.Table{
+	return append(queues, emptyQueue(o.gate()), declaration{o.dead(), amqp091.Table{
 		amqp091.QueueTypeArg: amqp091.QueueTypeQuorum,
 		leaderLocator:        balanced,
-		// To look at a message is to have it delivered; newer brokers drop
-		// it after twenty times where nothing is said.
+		// Inspecting a dead letter delivers it, and newer brokers drop a message after
+		// 20 deliveries by default.
 		"x-delivery-limit": 1_000_000_000,
 	}})
 }
 
-func holdsNothing(queue string) declaration {
+func emptyQueue(queue string) declaration {
 	return declaration{queue, amqp091.Table{amqp091.QueueTypeArg: amqp091.QueueTypeQuorum, leaderLocator: balanced}}
 }
 
@@ -71,13 +71,13 @@ func markerOf(o Options) declaration {
 	}}
 }
 
-// declare makes sure that all queues are there and as they must be. It reports
-// whether it made the last partition, at least. Errors: errClosedGate.
+// declare ensures that all queues exist with the right arguments. It reports whether it
+// has created at least the last partition. Errors: errClosedGate.
 func (s *session) declare(o Options) (made bool, err error) {
-	if made, err = s.lacks(o.queue(o.Partitions - 1)); err != nil {
+	if made, err = s.missing(o.queue(o.Partitions - 1)); err != nil {
 		return false, err
 	}
-	if err := s.with(o.probe); err != nil {
+	if err := s.withChannel(o.checkPermissions); err != nil {
 		return false, fmt.Errorf("check the permissions: %w", err)
 	}
 	if !o.draining {
@@ -85,49 +85,53 @@ func (s *session) declare(o Options) (made bool, err error) {
 			return false, err
 		}
 	}
-	return made, s.make(o, o.used()...)
+	return made, s.declareAll(o, o.used()...)
 }
 
-// used is what a session declares again whenever it begins: all but the gate and,
-// while that is closed, the marker.
+// used returns the queues that each session declares: all except the gate and, while it
+// is closed, the marker.
 func (o Options) used() []declaration {
 	return slices.DeleteFunc(topology(o), func(d declaration) bool {
 		return d.name == o.gate() || d.name == o.marker() && o.draining
 	})
 }
 
-// expect returns an error where the queue of what is put aside is not there.
-func (s *session) expect(o Options) error {
-	lacks, err := s.lacks(o.dead())
+// requireQueues returns an error if the dead-letter queue does not exist.
+func (s *session) requireQueues(o Options) error {
+	lacks, err := s.missing(o.dead())
 	if err == nil && lacks {
-		err = fmt.Errorf("this broker has no queue %s: is it the right one, and the right prefix? "+
-			"ovation serve or work makes the queues when it starts", o.dead())
+		err = fmt.Errorf("the broker has no queue %s; check the URL and the prefix "+
+			"(ovation serve and ovation work declare the queues when they start)", o.dead())
 	}
 	return err
 }
 
-// lacks reports whether there is no such queue.
-func (s *session) lacks(queue string) (bool, error) {
-	channel, err := s.channel()
-	if err != nil {
-		return false, err
-	}
-	err = s.within(func() error {
-		_, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+// missing reports whether the queue does not exist.
+func (s *session) missing(queue string) (bool, error) {
+	_, there, err := s.state(queue)
+	return !there, err
+}
+
+// state returns the number of messages that are ready in a queue and the number of its
+// consumers, if the queue exists.
+func (s *session) state(queue string) (state amqp091.Queue, there bool, err error) {
+	err = s.withChannel(func(channel *amqp091.Channel) (err error) {
+		state, err = channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 		return err
 	})
 	if refused, is := errors.AsType[*amqp091.Error](err); is && refused.Code == amqp091.NotFound {
-		return true, nil // which has closed the channel
+		return state, false, nil
 	}
-	return false, errors.Join(err, s.within(channel.Close))
+	return state, err == nil, err
 }
 
-// probe has the broker check all permissions that are needed: whoever declares
-// a new queue with dead letters must be allowed to configure and read it, and
-// to write to their exchange. Of a queue that is there the broker would check
-// the first only, and the others when something is published or consumed.
-func (o Options) probe(ch *amqp091.Channel) error {
-	name := o.Prefix + ".probe-" + rand.Text()
+// checkPermissions makes the broker check all required permissions: declaring a new
+// queue with a dead-letter exchange needs configure and read access to the queue and
+// write access to the exchange. For an existing queue the broker would check only the
+// configure permission at this point, and the others only when something is published
+// or consumed.
+func (o Options) checkPermissions(ch *amqp091.Channel) error {
+	name := o.queuePrefix() + ".probe-" + rand.Text()
 	_, err := ch.QueueDeclare(name, false, true, true, false, amqp091.Table{"x-dead-letter-exchange": ""})
 	if err != nil {
 		return o.explain(name, err)
@@ -136,7 +140,7 @@ func (o Options) probe(ch *amqp091.Channel) error {
 	return err
 }
 
-// explain says what to do about a queue that is not as it must be.
+// explain adds a remedy to the error of a declaration.
 func (o Options) explain(queue string, err error) error {
 	var refused *amqp091.Error
 	if !errors.As(err, &refused) {
@@ -148,11 +152,11 @@ func (o Options) explain(queue string, err error) error {
 		if n := partitionsIn(refused); n > 0 {
 			theirs = strconv.Itoa(n)
 		}
-		return fmt.Errorf("the queues were made for another number of partitions than %d: use %s, "+
-			"or change it by ovation partitions %d: %w", o.Partitions, theirs, o.Partitions, err)
+		return fmt.Errorf("the queues do not have %d partitions: use %s, "+
+			"or change the number with ovation partitions %d: %w", o.Partitions, theirs, o.Partitions, err)
 	case refused.Code == amqp091.PreconditionFailed:
-		return fmt.Errorf("the queue is there and of another type or with other arguments: use another prefix, "+
-			"or let the workers empty the queues, stop every process and delete this one: %w", err)
+		return fmt.Errorf("the queue exists with a different type or arguments: use another prefix, "+
+			"or let the workers empty the queues, stop all processes and delete this queue: %w", err)
 	case refused.Code == amqp091.AccessRefused:
 		queues := "^" + strings.ReplaceAll(o.Prefix, ".", `\.`) + `\.`
 		return fmt.Errorf("the user needs the permissions to configure, write and read %s, and to write to amq.default "+

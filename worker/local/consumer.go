@@ -8,19 +8,19 @@ import (
 	"ovation/worker"
 )
 
-// consumer is one call of Consume. It is guarded by the queue's lock.
+// consumer is one call of Consume. The queue's mutex guards it.
 type consumer struct {
 	queue     *Queue
 	out       chan worker.Delivery
 	unsettled map[worker.Delivery]*entry
 }
 
-// leave puts back what is unsettled and lets the next consumer have its turn.
+// leave requeues all unsettled messages and lets the next consumer continue.
 func (c *consumer) leave() {
 	q := c.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for drained := false; !drained; { // what still lies there is in nobody's hands
+	for drained := false; !drained; { // deliveries that the consumer has not received
 		select {
 		case d := <-c.out:
 			q.putBack(c.unsettled[d])
@@ -39,28 +39,28 @@ func (c *consumer) leave() {
 	q.deliver()
 }
 
-// delivery is an entry in the hands of a consumer.
+// delivery is an entry delivered to a consumer.
 type delivery struct {
 	consumer    *consumer
 	entry       *entry
 	redelivered bool
 }
 
-// Message is the message, which must not be changed.
+// Message is the message. It must not be changed.
 func (d *delivery) Message() storage.Message { return d.entry.message }
 
-// Partition is the one that the message was published to.
+// Partition is the partition that the message was published to.
 func (d *delivery) Partition() int { return d.entry.partition }
 
-// Redelivered reports whether a consumer had the message before.
+// Redelivered reports whether a consumer has received the message before.
 func (d *delivery) Redelivered() bool { return d.redelivered }
 
-// Ack tells the publisher that the message is persisted.
+// Ack reports to the publisher that the message is persisted.
 func (d *delivery) Ack() error {
 	return d.settle("ack", func() { d.entry.settled <- nil })
 }
 
-// Requeue puts the message back in front.
+// Requeue returns the message to the front of the queue.
 func (d *delivery) Requeue() error {
 	return d.settle("requeue", func() {
 		d.entry.redelivered = true
@@ -68,12 +68,12 @@ func (d *delivery) Requeue() error {
 	})
 }
 
-// Reject tells the publisher that the message is given up, and why.
+// Reject reports to the publisher that the message was rejected, and why.
 func (d *delivery) Reject(reason error) error {
 	return d.settle("reject", func() { d.entry.settled <- fmt.Errorf("%w: %w", worker.ErrRejected, reason) })
 }
 
-// settle does it under the lock, unless it is too late.
+// settle calls do with the mutex held, unless the delivery is settled already.
 func (d *delivery) settle(how string, do func()) error {
 	q := d.consumer.queue
 	q.mu.Lock()

@@ -7,16 +7,16 @@ import (
 	"ovation/worker"
 )
 
-// Mirror looks into the database. Nothing is acknowledged before it is there,
-// so that nothing has to be shown, marked or taken back.
+// Mirror reads from the database. An action is acknowledged only once it is there, so
+// that nothing has to be applied, marked or reverted.
 type Mirror struct {
 	Reader storage.Reader
 }
 
 var _ worker.Mirror = Mirror{}
 
-// Look returns the states that the store has, all of them persisted.
-func (m Mirror) Look(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
+// Get returns the states in the store, all of them persisted.
+func (m Mirror) Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
 	states, err := m.Reader.States(ctx, keys, kinds)
 	if err != nil {
 		return nil, "", err
@@ -24,17 +24,19 @@ func (m Mirror) Look(ctx context.Context, keys []storage.StateKey, kinds storage
 	return states, storage.Persisted, nil
 }
 
-// Show does nothing: readers look into the database.
-func (Mirror) Show(context.Context, []storage.Action, storage.Durability) error { return nil }
+// Apply does nothing: readers use the database.
+func (Mirror) Apply(context.Context, []storage.Action, storage.Durability, []*storage.Interactive) error {
+	return nil
+}
 
-// Forget does nothing: there are no marks.
-func (Mirror) Forget(context.Context, []storage.Action) error { return nil }
+// Invalidate does nothing: there are no marks.
+func (Mirror) Invalidate(context.Context, []storage.Action) error { return nil }
 
-// Drop does nothing: nothing is shown that is not persisted.
-func (Mirror) Drop(context.Context, []storage.Action) error { return nil }
+// Revert does nothing: only persisted actions are visible.
+func (Mirror) Revert(context.Context, []storage.Action) error { return nil }
 
 // Mark does nothing: counts and states are committed together.
 func (Mirror) Mark(context.Context, storage.Outcome) error { return nil }
 
-// Publish does nothing: readers look into the database.
+// Publish does nothing: readers use the database.
 func (Mirror) Publish(context.Context, storage.Outcome) error { return nil }

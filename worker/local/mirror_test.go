@@ -21,14 +21,14 @@ func TestMirrorLooksIntoTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	states, known, err := mirror.Look(t.Context(), keys, storage.AllKinds)
+	states, known, err := mirror.Get(t.Context(), keys, storage.AllKinds)
 	if err != nil || known != storage.Persisted || states[0].Reaction.Version() != 7 || states[0].Liked == nil || states[1].Liked != nil {
 		t.Errorf("got %+v, %q, %v", states, known, err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, known, err := mirror.Look(t.Context(), keys, storage.AllKinds); err == nil || known != "" {
+	if _, known, err := mirror.Get(t.Context(), keys, storage.AllKinds); err == nil || known != "" {
 		t.Errorf("of a store that is closed it says %q, %v", known, err)
 	}
 }

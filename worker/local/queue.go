@@ -11,21 +11,20 @@ import (
 	"ovation/worker"
 )
 
-// Options tune a Queue. The zero value is a good choice.
+// Options configure a Queue. The zero value is a good choice.
 type Options struct {
-	// Partitions is how many there are; 1 if 0. More of them let a recorder
-	// have more messages in the queue at a time, and do nothing else.
+	// Partitions is the number of partitions; 1 if 0. More partitions allow a recorder
+	// to have more messages in the queue at a time, and have no other effect.
 	Partitions int
-	// Capacity is how many messages are published at a time; 1,000 if 0.
-	// Whoever comes then waits.
+	// Capacity is the maximum number of messages being published; 1,000 if 0. Further
+	// calls wait.
 	Capacity int
-	// Prefetch is how many messages a consumer has before it settles one; 100
-	// if 0.
+	// Prefetch is the maximum number of unsettled messages of a consumer; 100 if 0.
 	Prefetch int
 }
 
-// Queue hands messages from publishers to one consumer at a time, all in the
-// order they came. Other consumers wait until it goes away.
+// Queue delivers messages to one consumer at a time, in the order of publication. Other
+// consumers wait until it ends.
 type Queue struct {
 	opts  Options
 	space chan struct{} // holds a token for each Publish
@@ -50,7 +49,7 @@ type entry struct {
 	partition   int
 	number      uint64
 	redelivered bool
-	settled     chan error // takes the verdict without blocking
+	settled     chan error // receives the result without blocking
 }
 
 // NewQueue returns an empty queue. Close it at the end.
@@ -61,13 +60,12 @@ func NewQueue(opts Options) *Queue {
 	return &Queue{opts: opts, space: make(chan struct{}, opts.Capacity), gone: make(chan struct{})}
 }
 
-// Partitions is how many partitions there are.
+// Partitions is the number of partitions.
 func (q *Queue) Partitions() int { return q.opts.Partitions }
 
-// Publish returns storage.Persisted when a worker has acknowledged the
-// message. When the context ends first, a message that no worker has yet is
-// withdrawn. Errors: worker.ErrRejected with the worker's reason,
-// worker.ErrClosed, the context's.
+// Publish returns storage.Persisted when a worker has acknowledged the message. If the
+// context ends first, a message that has not been delivered is withdrawn. Errors:
+// worker.ErrRejected with the worker's reason, worker.ErrClosed, the context's.
 func (q *Queue) Publish(ctx context.Context, partition int, message storage.Message) (storage.Durability, error) {
 	if partition < 0 || partition >= q.opts.Partitions {
 		return "", fmt.Errorf("publish: there is no partition %d of %d", partition, q.opts.Partitions)
@@ -123,7 +121,7 @@ func (q *Queue) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	return c.out, nil
 }
 
-// Close ends every Publish with worker.ErrClosed, closes the channels of the
+// Close ends all calls of Publish with worker.ErrClosed, closes the channels of the
 // consumers and waits until that is done. It may be called twice.
 func (q *Queue) Close() error {
 	q.mu.Lock()
@@ -149,7 +147,7 @@ func (q *Queue) add(e *entry) error {
 	return nil
 }
 
-// withdraw takes the entry out, unless a consumer has it.
+// withdraw removes the entry, unless it has been delivered.
 func (q *Queue) withdraw(e *entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -158,7 +156,7 @@ func (q *Queue) withdraw(e *entry) {
 	}
 }
 
-// putBack puts the entry where its number belongs. The lock is held.
+// putBack inserts the entry by its number. The mutex is held.
 func (q *Queue) putBack(e *entry) {
 	i, _ := q.find(e)
 	q.waiting = slices.Insert(q.waiting, i, e)
@@ -170,9 +168,8 @@ func (q *Queue) find(e *entry) (int, bool) {
 	})
 }
 
-// deliver hands the first consumer what there is, as far as it may have more.
-// The lock is held. It never blocks: the channel has room for whatever is
-// unsettled.
+// deliver delivers messages to the first consumer, up to Prefetch. The mutex is held.
+// It never blocks: the channel has room for all unsettled messages.
 func (q *Queue) deliver() {
 	if q.closed || len(q.consumers) == 0 {
 		return

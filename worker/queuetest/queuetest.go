@@ -113,6 +113,10 @@ func messageArrivesWhole(t *trial) {
 			User: storage.User{Tenant: "acme"}, Subject: storage.Subject{Tenant: "acme", Biz: "video", BizID: "2"},
 			Kind: storage.KindRead, Times: 7, First: 3, Version: 1 << 60,
 		},
+		{
+			User: storage.User{Tenant: "acme", UserID: "b"}, Subject: storage.Subject{Tenant: "acme", Biz: "user", BizID: "c"},
+			Kind: storage.KindFollow, Following: true, Version: 2,
+		},
 	}}
 	published := publish(t, t.q.Partitions()-1, want)
 	d := receive(t, consume(t))

@@ -17,15 +17,7 @@ import (
 // time of opening a new one, and far more under the race detector.
 func Open(tb testing.TB) *sqlite.Store {
 	tb.Helper()
-	empty, err := template()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	path := filepath.Join(tb.TempDir(), "ovation.db")
-	if err := os.WriteFile(path, empty, 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	store, err := sqlite.Open(tb.Context(), sqlite.Options{Path: path})
+	store, err := sqlite.Open(tb.Context(), sqlite.Options{Path: NewFile(tb)})
 	if err != nil {
 		tb.Fatal(err)
 	}

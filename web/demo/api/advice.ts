@@ -1,4 +1,7 @@
+import { unconfirmed } from '@ovation/client';
 import type { CombinedError } from '@urql/core';
+
+export { unconfirmed };
 
 // Advice is an error in words for the person at the page: what happened and what
 // to do about it.
@@ -10,16 +13,6 @@ export interface Advice {
 
 const again = { retry: true, signIn: false };
 const final = { retry: false, signIn: false };
-
-// The codes of errors after which nothing was done.
-const refusals = new Set<unknown>(['UNAUTHENTICATED', 'RATE_LIMITED', 'LIMIT_EXCEEDED', 'NOT_FOUND', 'BAD_USER_INPUT']);
-
-// unconfirmed reports whether a mutation may have been done in spite of its
-// error: without an answer, and also where the service had sent the action on
-// and did not hear that it arrived.
-export function unconfirmed(error: CombinedError): boolean {
-  return error.networkError !== undefined || error.graphQLErrors.some(({ extensions }) => !refusals.has(extensions['code']));
-}
 
 // advise turns an error of a mutation, or of the way to the API, into advice.
 export function advise(error: CombinedError): Advice {

@@ -1,95 +1,59 @@
 import { Client, fetchExchange, subscriptionExchange } from '@urql/core';
-import { createClient, type Client as Socket } from 'graphql-ws';
+import { connect as openSocket, type Status, type Watched } from '@ovation/client';
+import { overSocket } from '@ovation/client/urql';
 import { viewerHeaders, viewerParams, type Viewer } from '../../viewer';
-import { apart } from './apart';
-import { normalisedCache } from './cache';
-import { newest } from './newest';
-import { Store } from './store';
-
-// Link is how the page hears of changes: the state of its WebSocket.
-export type Link = 'idle' | 'connecting' | 'live' | 'reconnecting' | 'offline' | 'refused';
+import { cache } from './cache';
+import { InView } from './in-view';
+import { clipsOf, profilesOf, type Clips, type Profiles } from './lookup';
 
 // Connection is everything that belongs to one viewer. A change of viewer is a
 // new connection with an empty cache; close the old one.
 export interface Connection {
   readonly viewer: Viewer;
   readonly client: Client;
-  readonly link: Store<Link>;
+  readonly status: Watched<Status>; // of the WebSocket, by which the page hears of changes
+  readonly subscribed: Watched<boolean>; // whether the view is told of changes
+  readonly profiles: Profiles;
+  readonly clips: Clips;
+  headers(): Record<string, string>; // that say who is asking
+  renew(token: string): void; // goes on with another token of the same user
   close(): void;
 }
 
 const endpoint = '/graphql';
 const patience = 15_000; // milliseconds for an answer
-const pingEvery = 10_000;
-const pongWithin = 5_000;
 
-export function connect(viewer: Viewer): Connection {
-  const link = new Store<Link>('idle');
-  const socket = openSocket(viewer, link);
+// connect connects as a viewer. With renewable, the token may be replaced by renew.
+export function connect(viewer: Viewer, renewable = false): Connection {
+  let now = viewer;
+  const asking = viewer.token ? { token: renewable ? () => now.token : viewer.token } : { params: viewerParams(viewer) };
+  const socket = openSocket({ url: endpoint, ...asking });
+  const inView = new InView();
   const client = new Client({
     url: new URL(endpoint, location.href).href,
     preferGetMethod: false,
     fetch: (input, init) => fetch(input, { ...init, signal: within(patience, init?.signal) }),
-    fetchOptions: { headers: { accept: 'application/graphql-response+json, application/json;q=0.9', ...viewerHeaders(viewer) } },
-    exchanges: [
-      apart,
-      normalisedCache(),
-      newest,
-      subscriptionExchange({
-        forwardSubscription: ({ query, variables }) => ({
-          subscribe: (sink) => ({ unsubscribe: socket.subscribe({ query: query ?? '', variables: variables ?? {} }, sink) }),
-        }),
-      }),
-      fetchExchange,
-    ],
+    fetchOptions: () => ({ headers: { accept: 'application/graphql-response+json, application/json;q=0.9', ...viewerHeaders(now) } }),
+    exchanges: [cache(), subscriptionExchange({ forwardSubscription: inView.counting(overSocket(socket)) }), fetchExchange],
   });
-  return { viewer, client, link, close: () => void socket.dispose() };
-}
-
-// openSocket connects at the first subscription, and again whenever it must:
-// what is subscribed then comes anew, beginning with how it is by now.
-function openSocket(viewer: Viewer, link: Store<Link>): Socket {
-  let pong: ReturnType<typeof setTimeout> | undefined;
-  const socket = createClient({
-    url: new URL(endpoint, location.href.replace(/^http/, 'ws')).href,
-    connectionParams: viewerParams(viewer),
-    retryAttempts: Infinity,
-    shouldRetry: (problem) => why(problem) !== 'refused', // the same token would be refused again
-    retryWait: (retries) => pause(Math.min(10_000, 250 * 2 ** retries) * (0.5 + Math.random() / 2)),
-    keepAlive: pingEvery,
-    on: {
-      connecting: (retry) => link.set(retry ? 'reconnecting' : 'connecting'),
-      connected: () => link.set('live'),
-      closed: (event) => link.set(why(event)),
-      ping: (received) => {
-        if (!received) pong = setTimeout(() => socket.terminate(), pongWithin);
-      },
-      pong: (received) => {
-        if (received) clearTimeout(pong);
-      },
+  const [profiles, clips] = [profilesOf(client), clipsOf(client)];
+  return {
+    viewer,
+    client,
+    status: socket.status,
+    subscribed: inView.subscribed,
+    profiles,
+    clips,
+    headers: () => viewerHeaders(now),
+    renew: (token) => {
+      now = { ...now, token };
     },
-  });
-  return socket;
-}
-
-function why(event: unknown): Link {
-  if (!navigator.onLine) return 'offline';
-  const { code, wasClean } = event as CloseEvent;
-  if (code === 4401 || code === 4403) return 'refused';
-  return code === 1000 && wasClean ? 'idle' : 'reconnecting';
-}
-
-// pause waits, but no longer than until the machine is on the net again.
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      removeEventListener('online', end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    addEventListener('online', end);
-  });
+    close() {
+      profiles.stop();
+      clips.stop();
+      void Promise.resolve(socket.dispose()).catch(() => {}); // the attempt to connect that it ended
+    },
+  };
 }
 
 function within(milliseconds: number, signal?: AbortSignal | null): AbortSignal {

@@ -1,10 +1,9 @@
-// A subject, as the API names one.
-export interface Subject {
-  readonly biz: string;
-  readonly bizId: string;
-}
+import type { Subject } from '@ovation/client';
 
-// keyOf names a subject in maps and lists.
-export function keyOf({ biz, bizId }: Subject): string {
-  return `${biz}/${bizId}`;
+export { keyOf, type Subject } from '@ovation/client';
+
+// isContent tells what the page shows as a card from comments and people, which
+// are subjects as well.
+export function isContent({ biz }: Subject): boolean {
+  return biz !== 'comment' && biz !== 'user';
 }

@@ -4,7 +4,7 @@
 //
 // The ids are those of Ovation's demo data: 20 videos and 100 articles.
 
-import { keyOf } from '../api/subject';
+import { keyOf, type Subject } from '../api/subject';
 
 export const topics = {
   kitchen: 'Kitchen',
@@ -111,6 +111,11 @@ export function find(biz: string, bizId: string): Item {
     topic: order[hash(biz + bizId) % order.length]!,
     minutes: 5,
   };
+}
+
+// isListed tells what is in the catalogue.
+export function isListed(subject: Subject): boolean {
+  return byKey.has(keyOf(subject));
 }
 
 // hash is a small number that is always the same for the same text.

@@ -5,9 +5,11 @@ import type { Subject } from '../api/subject';
 import {
   CollectDocument,
   DislikeDocument,
+  FollowDocument,
   LikeDocument,
   UncollectDocument,
   UndislikeDocument,
+  UnfollowDocument,
   UnlikeDocument,
   type CardFragment,
   type Reaction,
@@ -23,6 +25,7 @@ export interface Actions {
   react(reaction: Reaction, on: boolean): void;
   collect(folder: { id: string; name: string }): void;
   uncollect(): void;
+  follow(on: boolean): void;
 }
 
 export function useActions({ biz, bizId }: Subject, title: string): Actions {
@@ -42,8 +45,9 @@ export function useActions({ biz, bizId }: Subject, title: string): Actions {
         else void (on ? act('Disliked', 'dislike', DislikeDocument, input) : act('No more disliked:', 'undislike', UndislikeDocument, input));
       },
       collect: ({ id, name }) =>
-        void act(`In ${name}:`, 'keep', CollectDocument, id === defaultToBe.id ? input : { ...input, folderId: id }),
+        void act(`In ${name}:`, 'collect', CollectDocument, id === defaultToBe.id ? input : { ...input, folderId: id }),
       uncollect: () => void act('Taken out:', 'take out', UncollectDocument, input),
+      follow: (on) => void (on ? act('Following', 'follow', FollowDocument, input) : act('No more following', 'unfollow', UnfollowDocument, input)),
     };
   }, [client, biz, bizId, title]);
 }
@@ -52,7 +56,8 @@ export function useActions({ biz, bizId }: Subject, title: string): Actions {
 function counts(data: unknown): string {
   for (const payload of Object.values((data ?? {}) as Record<string, { interactive?: CardFragment }>)) {
     const card = payload?.interactive;
-    if (card) return `${inFull(card.likeCount)} likes, ${inFull(card.collectCount)} kept`;
+    if (card?.biz === 'user') return `${inFull(card.followerCount)} followers`;
+    if (card) return `${inFull(card.likeCount)} likes, ${inFull(card.collectCount)} collected`;
   }
   return '';
 }

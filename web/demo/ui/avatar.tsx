@@ -3,7 +3,15 @@ import { hash } from '../content/catalogue';
 const shades = 6;
 
 // Avatar stands for a user: a letter on a colour that is always the same.
-export function Avatar({ name }: { name: string | null }) {
+export function Avatar({ name, size }: { name: string | null; size?: 'small' | 'large' }) {
   const letter = name === null ? '?' : [...name][0]!.toUpperCase();
-  return <span className="avatar" data-shade={name === null ? 'none' : (hash(name) >>> 7) % shades} data-letter={letter} aria-hidden="true" />;
+  return (
+    <span
+      className="avatar"
+      data-shade={name === null ? 'none' : (hash(name) >>> 7) % shades}
+      data-size={size}
+      data-letter={letter}
+      aria-hidden="true"
+    />
+  );
 }

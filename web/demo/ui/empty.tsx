@@ -10,7 +10,7 @@ export function Empty({ icon, children }: { icon: IconName; children: ReactNode 
     <div className="empty">
       <Icon name={icon} />
       <p>{children}</p>
-      <a className="button" href={links.feed}>
+      <a className="button" href={links.clips}>
         To the feed
       </a>
     </div>
@@ -25,9 +25,9 @@ export function ForUsers({ children }: { children: ReactNode }) {
   return (
     <div className="empty">
       <Icon name="lock" />
-      <p>This belongs to somebody. Say who you are to see yours.</p>
+      <p>This belongs to somebody. Log in to see yours.</p>
       <button type="button" className="button strong" onClick={askWho}>
-        Say who you are
+        Log in or register
       </button>
     </div>
   );

@@ -1,15 +1,19 @@
 import type { Client } from '@urql/core';
 import type { ReactNode } from 'react';
-import { MyFoldersDocument, type MyFoldersQuery } from '../operations';
+import { keyOf } from '../api/subject';
+import { find } from '../content/catalogue';
+import { MyFoldersDocument, type FolderShelfFragment, type MyFoldersQuery } from '../operations';
+import { links } from '../route';
+import { Cover } from './cover';
 import { Empty } from './empty';
+import { FolderFacts } from './folder-facts';
+import { Icon } from './icons';
 import { Pages, type PageProps } from './pages';
-
-type FolderNode = NonNullable<MyFoldersQuery['viewer']>['folders']['edges'][number]['node'];
 
 const atOnce = 20;
 
 // defaultToBe stands for the default folder while there is none yet.
-export const defaultToBe: FolderNode = {
+export const defaultToBe: FolderShelfFragment = {
   __typename: 'Folder',
   id: 'default',
   name: 'Default',
@@ -25,30 +29,69 @@ export function readFoldersAgain(client: Client): void {
   void client.query(MyFoldersDocument, { first: atOnce, after: null }, { requestPolicy: 'network-only' }).toPromise();
 }
 
-// FolderPages lists the viewer's folders, page by page.
-export function FolderPages({ shape, render }: { shape: 'choice' | 'shelf'; render: (folder: FolderNode) => ReactNode }) {
+// FolderPages lists the viewer's folders, page by page: on shelves, or as choices.
+// Folders without a choice are left out.
+export function FolderPages({ choice }: { choice?: (folder: FolderShelfFragment) => ReactNode }) {
   return (
     <Pages
       label="folders"
       query={MyFoldersDocument}
       variables={(after) => ({ first: atOnce, after })}
       info={(data) => data.viewer?.folders.pageInfo}
-      page={(props) => <FolderPage {...props} shape={shape} render={render} />}
+      page={(props) => <FolderPage {...props} choice={choice} />}
     />
   );
 }
 
-function FolderPage({ data, first, shape, render }: PageProps<MyFoldersQuery> & { shape: string; render: (folder: FolderNode) => ReactNode }) {
+function FolderPage({ data, first, choice }: PageProps<MyFoldersQuery> & { choice: ((folder: FolderShelfFragment) => ReactNode) | undefined }) {
   const { edges, pageInfo } = data?.viewer?.folders ?? {};
   if (!edges) return null;
   const folders = edges.map(({ node }) => node);
   // The default folder is made when something is first put there.
-  if (shape === 'choice' && first && !pageInfo?.hasNextPage && !folders.some((folder) => folder.default)) folders.unshift(defaultToBe);
-  if (first && folders.length === 0) return <Empty icon="folder">No folders yet. The first comes with what you keep, or make one.</Empty>;
+  if (choice && first && !pageInfo?.hasNextPage && !folders.some((folder) => folder.default)) folders.unshift(defaultToBe);
+  if (first && folders.length === 0) return <Empty icon="folder">No folders yet. The first comes with what you collect, or make one.</Empty>;
+  if (!choice) return <FolderShelves folders={folders} />;
   return (
-    <ul className={`folders-${shape}`}>
+    <ul className="folders-choice">
+      {folders.map((folder) => {
+        const chosen = choice(folder);
+        return chosen && <li key={folder.id}>{chosen}</li>;
+      })}
+    </ul>
+  );
+}
+
+let from = ''; // what was shown before, as in links
+addEventListener('hashchange', ({ oldURL }) => {
+  from = new URL(oldURL).hash;
+});
+
+// takeFocus gives the focus back to the shelf of the folder that was left, unless
+// something else has taken it.
+function takeFocus(shelf: HTMLElement | null): void {
+  if (!shelf) return;
+  from = '';
+  const { activeElement } = document;
+  if (activeElement === document.body || activeElement === document.getElementById('main')) shelf.focus();
+}
+
+// FolderShelves shows folders, each with its latest pictures.
+export function FolderShelves({ folders }: { folders: readonly FolderShelfFragment[] }) {
+  return (
+    <ul className="folders-shelf">
       {folders.map((folder) => (
-        <li key={folder.id}>{render(folder)}</li>
+        <li key={folder.id}>
+          <a className="shelf" ref={from === links.folder(folder.id) ? takeFocus : undefined} href={links.folder(folder.id)}>
+            <span className="shelf-pile">
+              {folder.items.edges.length === 0 && <Icon name="folder" />}
+              {folder.items.edges.map(({ node: { interactive } }) => (
+                <Cover key={keyOf(interactive)} item={find(interactive.biz, interactive.bizId)} />
+              ))}
+            </span>
+            <span className="shelf-name">{folder.name}</span>
+            <FolderFacts folder={folder} />
+          </a>
+        </li>
       ))}
     </ul>
   );

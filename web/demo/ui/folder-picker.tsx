@@ -1,9 +1,10 @@
-import { useState, type FormEvent } from 'react';
+import { useRef, useState, type FormEvent } from 'react';
 import { useClient } from 'urql';
 import { advise, unconfirmed } from '../api/advice';
 import { CreateFolderDocument, type FolderFragment } from '../operations';
 import type { Actions } from './actions';
 import { Dialog } from './dialog';
+import { FolderFacts } from './folder-facts';
 import { FolderPages, readFoldersAgain } from './folder-pages';
 import { Icon } from './icons';
 
@@ -14,18 +15,17 @@ interface Props {
   readonly onClose: () => void;
 }
 
-// FolderPicker asks where to keep something. One that is kept elsewhere moves.
+// FolderPicker asks where to collect something. What lies in another folder moves.
 export function FolderPicker({ title, current, actions, onClose }: Props) {
   const put = (folder: { id: string; name: string }) => {
     if (folder.id !== current) actions.collect(folder);
     onClose();
   };
   return (
-    <Dialog title={current ? 'Move to another folder' : 'Keep in a folder'} onClose={onClose}>
+    <Dialog title={current ? 'Move to another folder' : 'Collect in a folder'} onClose={onClose}>
       <p className="picker-what">{title}</p>
       <FolderPages
-        shape="choice"
-        render={(folder) => (
+        choice={(folder) => (
           <button type="button" className="choice" aria-pressed={folder.id === current} onClick={() => put(folder)}>
             <Icon name={folder.id === current ? 'check' : 'folder'} />
             <span className="choice-name">{folder.name}</span>
@@ -53,17 +53,6 @@ export function FolderPicker({ title, current, actions, onClose }: Props) {
   );
 }
 
-// FolderFacts is how much a folder holds, and who sees it.
-export function FolderFacts({ folder }: { folder: FolderFragment }) {
-  return (
-    <span className="facts">
-      {folder.itemCount} {folder.itemCount === 1 ? 'item' : 'items'}
-      <Icon name={folder.public ? 'globe' : 'lock'} />
-      <span className="unseen">{folder.public ? 'public' : 'only you see it'}</span>
-    </span>
-  );
-}
-
 // NewFolder makes a folder. What is wrong with its name is said beside it.
 export function NewFolder({ onMade }: { onMade: (folder: FolderFragment) => void }) {
   const client = useClient();
@@ -71,9 +60,11 @@ export function NewFolder({ onMade }: { onMade: (folder: FolderFragment) => void
   const [shared, setShared] = useState(false);
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
+    field.current?.focus(); // the button is about to be disabled
     setBusy(true);
     const { data, error } = await client.mutation(CreateFolderDocument, { input: { name: name.trim(), public: shared } }).toPromise();
     setBusy(false);
@@ -89,7 +80,15 @@ export function NewFolder({ onMade }: { onMade: (folder: FolderFragment) => void
       <div className="field-row">
         <label className="field">
           <span>New folder</span>
-          <input value={name} maxLength={100} onChange={(event) => setName(event.target.value)} placeholder="For the weekend" autoComplete="off" aria-invalid={problem !== ''} />
+          <input
+            ref={field}
+            value={name}
+            maxLength={100}
+            onChange={(event) => setName(event.target.value)}
+            placeholder="For the weekend"
+            autoComplete="off"
+            aria-invalid={problem !== ''}
+          />
         </label>
         <button type="submit" className="button strong" disabled={!name.trim() || busy}>
           <Icon name="plus" />

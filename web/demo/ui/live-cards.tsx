@@ -1,13 +1,14 @@
 import { useMemo } from 'react';
-import { useSubscription } from 'urql';
+import { useQuery, useSubscription } from 'urql';
 import { keyOf, type Subject } from '../api/subject';
-import { LiveDocument, type CardFragment } from '../operations';
+import { CommentCountsDocument, LiveDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
 import { Card, type Shape } from './card';
+import { useAgainWhenBack } from './pages';
 
 interface Props {
   readonly subjects: readonly Subject[];
-  readonly cards: readonly CardFragment[] | undefined; // in any order
+  readonly cards: readonly ItemFragment[] | undefined; // in any order
   readonly shape?: (place: number) => Shape;
 }
 
@@ -16,14 +17,18 @@ interface Props {
 export function LiveCards({ subjects, cards, shape }: Props) {
   const { known } = useSession();
   const asked = useMemo(() => subjects.map(({ biz, bizId }) => ({ biz, bizId })), [subjects]);
-  useSubscription({ query: LiveDocument, variables: { subjects: asked }, pause: !known || asked.length === 0 });
+  const pause = !known || asked.length === 0;
+  useSubscription({ query: LiveDocument, variables: { subjects: asked }, pause });
+  const [{ data, error }, again] = useQuery({ query: CommentCountsDocument, variables: { subjects: asked }, requestPolicy: 'cache-and-network', pause });
+  useAgainWhenBack(Boolean(error), () => again({ requestPolicy: 'network-only' }));
 
   const byKey = new Map(cards?.map((card) => [keyOf(card), card]));
+  const comments = new Map(data?.interactives.map((subject) => [keyOf(subject), subject.commentCount]));
   return (
     <ol className="cards">
       {asked.map((subject, place) => (
         <li key={keyOf(subject)} data-shape={shape?.(place) ?? 'plain'}>
-          <Card {...subject} counts={byKey.get(keyOf(subject))} shape={shape?.(place) ?? 'plain'} />
+          <Card {...subject} counts={byKey.get(keyOf(subject))} comments={comments.get(keyOf(subject))} shape={shape?.(place) ?? 'plain'} />
         </li>
       ))}
     </ol>

@@ -1,74 +1,81 @@
-import { useStore } from '../api/store';
-import type { Link } from '../api/connection';
+import { useEffect, useRef } from 'react';
 import { links, type Route } from '../route';
 import { useSession } from '../session';
-import { useOnline } from './online';
 import { Avatar } from './avatar';
 import { Icon, type IconName } from './icons';
+import { LinkState } from './link-state';
+import { useUnread } from './mail';
+import { useName } from './name';
+import { UploadButton } from './upload';
 import { askWho, ViewerDialog } from './viewer-dialog';
 
 // Masthead is the top of the page: where one is, how fresh it is, who one is.
-export function Masthead({ view }: { view: Route['view'] }) {
-  const here = view === 'folder' ? 'folders' : view;
+export function Masthead({ route }: { route: Route }) {
+  const { userId, tokensOnly } = useSession();
+  const unread = useUnread();
+  const here = placeOf(route, userId);
   return (
     <header className="masthead">
-      <a className="brand" href={links.feed}>
+      <a className="brand" href={links.clips}>
         <svg viewBox="0 0 32 32" aria-hidden="true">
           <path d="M16 27 5.6 16.5a6.4 6.4 0 0 1 9-9L16 9l1.4-1.5a6.4 6.4 0 0 1 9 9Z" />
         </svg>
         Ovation
       </a>
       <nav aria-label="Views">
-        <Tab to={links.feed} icon="feed" label="Feed" current={here === 'feed'} />
+        <Tab to={links.clips} icon="play" label="Feed" current={here === 'clips'} />
+        <Tab to={links.browse} icon="feed" label="Browse" current={here === 'browse'} />
+        <Tab to={links.chats} icon="mail" label="Chats" current={here === 'chats'} count={unread} />
         <Tab to={links.likes} icon="heart" label="Likes" current={here === 'likes'} />
         <Tab to={links.folders} icon="folder" label="Folders" current={here === 'folders'} />
+        <Tab to={links.people} icon="people" label="People" current={here === 'person'} />
       </nav>
-      <LinkState />
+      <UploadButton />
+      <LinkState messages={here === 'chats'} />
+      <a className="elsewhere" href={userId !== null && !tokensOnly ? `/?user=${encodeURIComponent(userId)}` : '/'}>
+        GraphiQL
+      </a>
       <ViewerButton />
       <ViewerDialog />
     </header>
   );
 }
 
-function Tab({ to, icon, label, current }: { to: string; icon: IconName; label: string; current: boolean }) {
+// placeOf is the tab that an address belongs to.
+function placeOf(route: Route, userId: string | null): string {
+  if (route.view === 'person' && route.id !== null && route.id !== userId) return 'somebody';
+  return { clip: 'clips', chat: 'chats', folder: 'folders' }[route.view as string] ?? route.view;
+}
+
+function Tab({ to, icon, label, current, count = 0 }: { to: string; icon: IconName; label: string; current: boolean; count?: number }) {
   return (
     <a className="tab" href={to} aria-current={current ? 'page' : undefined}>
-      <Icon name={icon} filled={current} />
+      <span className="tab-mark">
+        <Icon name={icon} filled={current} />
+        {count > 0 && (
+          <span className="badge" aria-hidden="true">
+            {count > 99 ? '99+' : count}
+          </span>
+        )}
+      </span>
       {label}
+      {count > 0 && <span className="unseen">, {count} unread</span>}
     </a>
   );
 }
 
-const states: Record<Link, { label: string; says: string }> = {
-  idle: { label: 'Not live', says: 'Nothing here changes by itself.' },
-  connecting: { label: 'Connecting', says: 'Connecting for live counts.' },
-  live: { label: 'Live', says: 'Counts change as others act.' },
-  reconnecting: { label: 'Reconnecting', says: 'The connection is gone. Counts are as they were; it is tried again and again.' },
-  offline: { label: 'Offline', says: 'You are offline. Counts are as they were.' },
-  refused: { label: 'Signed out', says: 'The server does not believe this viewer any more. Say who you are again.' },
-};
-
-// LinkState tells whether the counts are live.
-function LinkState() {
-  const { connection } = useSession();
-  const link = useStore(connection.link);
-  const state = useOnline() ? link : 'offline';
-  const { label, says } = states[state];
-  return (
-    <p className="link-state" data-state={state} role="status" title={says}>
-      <span className="link-dot" />
-      <span className="link-label">{label}</span>
-      <span className="unseen">. {says}</span>
-    </p>
-  );
-}
-
 function ViewerButton() {
-  const { userId, known } = useSession();
-  const name = userId ?? (known ? 'nobody' : '…');
+  const { userId, known, changed } = useSession();
+  const called = useName(userId);
+  const name = known ? called : '…';
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    // The page begins anew with another viewer, and what had the focus is no more.
+    if (changed && document.activeElement === document.body) button.current!.focus();
+  }, [changed]);
   return (
-    <button type="button" className="viewer-button" onClick={askWho} aria-label={`You are ${name}. Change that`}>
-      <Avatar name={userId} />
+    <button ref={button} type="button" className="viewer-button" onClick={askWho} aria-label={`You are ${name}. Change that`}>
+      <Avatar name={userId && called} />
       <span className="viewer-name">{name}</span>
     </button>
   );

@@ -1,9 +1,11 @@
 import { useEffect } from 'react';
+import { createPortal } from 'react-dom';
 import type { CombinedError } from '@urql/core';
 import { advise, unconfirmed } from '../api/advice';
 import { Store, useStore } from '../api/store';
-import { askWho } from './viewer-dialog';
+import { dialogs } from './dialog';
 import { Icon } from './icons';
+import { askWho } from './viewer-dialog';
 
 interface Notice {
   readonly id: number;
@@ -40,10 +42,11 @@ function dismiss(id: number): void {
   shown.set(shown.get().filter((notice) => notice.id !== id));
 }
 
-// Notices is where both appear.
+// Notices is where both appear: on the page, or in the dialog on top of it.
 export function Notices() {
   const notices = useStore(shown);
-  return (
+  const host = useStore(dialogs).at(-1) ?? document.body;
+  return createPortal(
     <>
       <div className="unseen" role="status" aria-live="polite">
         {useStore(said)}
@@ -53,7 +56,8 @@ export function Notices() {
           <NoticeCard key={notice.id} notice={notice} />
         ))}
       </div>
-    </>
+    </>,
+    host,
   );
 }
 

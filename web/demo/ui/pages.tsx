@@ -1,5 +1,5 @@
 import type { AnyVariables, DocumentInput } from '@urql/core';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react';
 import { useQuery } from 'urql';
 import { adviseReader } from '../api/advice';
 import { useStore } from '../api/store';
@@ -21,27 +21,39 @@ interface Props<Data, Variables extends AnyVariables> {
 }
 
 // Pages shows a list one page after another. Each page is a query of its own, so
-// that one that changes is read again alone.
+// that one that changes is read again alone. Where it then ends elsewhere, the
+// pages after it are read anew, from there on.
 export function Pages<Data, Variables extends AnyVariables>(props: Props<Data, Variables>) {
   const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
+  const [last, setLast] = useState(0); // the last page that has an answer
   return cursors.map((after, index) => (
     <Page
       key={after}
       {...props}
       after={after}
-      last={index === cursors.length - 1}
+      then={cursors[index + 1]}
+      last={index >= last}
+      onAnswer={() => setLast(index)}
       onMore={(next) => setCursors((before) => [...before.slice(0, index + 1), next])}
+      onCut={() => {
+        setCursors((before) => before.slice(0, index + 1));
+        setLast(index);
+      }}
     />
   ));
 }
 
 type OneProps<Data, Variables extends AnyVariables> = Props<Data, Variables> & {
   readonly after: string | null;
-  readonly last: boolean;
+  readonly then: string | null | undefined; // where the next page begins, if it was asked for
+  readonly last: boolean; // whether the next page has no answer yet
+  readonly onAnswer: () => void;
   readonly onMore: (after: string) => void;
+  readonly onCut: () => void;
 };
 
-function Page<Data, Variables extends AnyVariables>({ label, query, variables, info, page, auto, after, last, onMore }: OneProps<Data, Variables>) {
+function Page<Data, Variables extends AnyVariables>(props: OneProps<Data, Variables>) {
+  const { label, query, variables, info, page, auto, after, then, last, onAnswer, onMore, onCut } = props;
   const { known } = useSession();
   const [{ data, error, fetching }, again] = useQuery<Data, Variables>({
     query,
@@ -51,11 +63,25 @@ function Page<Data, Variables extends AnyVariables>({ label, query, variables, i
   } as Parameters<typeof useQuery<Data, Variables>>[0]);
   useAgainWhenBack(Boolean(error), () => again({ requestPolicy: 'network-only' }));
   const next = data && info(data);
+  const moved = then !== undefined && next !== undefined && next.endCursor !== then;
+  const cut = useRef(onCut);
+  cut.current = onCut;
+  useEffect(() => {
+    if (moved) cut.current();
+  }, [moved]);
+  const answered = useRef(onAnswer);
+  answered.current = onAnswer;
+  const hasAnswer = Boolean(data || error);
+  useLayoutEffect(() => {
+    if (hasAnswer) answered.current();
+  }, [hasAnswer]);
   return (
     <>
       {page({ data, first: after === null })}
       {error && !data && <Failed error={error} onAgain={() => again({ requestPolicy: 'network-only' })} />}
-      {last && next?.hasNextPage && next.endCursor && <More label={label} auto={auto ?? false} busy={fetching} onMore={() => onMore(next.endCursor!)} />}
+      {last && next?.hasNextPage && next.endCursor && (
+        <More label={label} auto={auto ?? false} busy={fetching || then !== undefined} onMore={() => onMore(next.endCursor!)} />
+      )}
     </>
   );
 }
@@ -63,7 +89,7 @@ function Page<Data, Variables extends AnyVariables>({ label, query, variables, i
 // useAgainWhenBack repeats what has failed once the connection is back.
 export function useAgainWhenBack(failed: boolean, again: () => void): void {
   const { connection } = useSession();
-  const live = useStore(connection.link) === 'live';
+  const live = useStore(connection.status).state === 'live';
   const latest = useRef(again);
   latest.current = again;
   useEffect(() => {
@@ -95,6 +121,10 @@ export function More({ label, auto, busy, onMore }: { label: string; auto: boole
     observer.observe(button.current);
     return () => observer.disconnect();
   }, [auto]);
+  useLayoutEffect(() => {
+    const removed = button.current!;
+    return () => passFocusOn(removed);
+  }, []);
   return (
     <p className="more">
       <button type="button" className="button" ref={button} aria-busy={busy} onClick={onMore}>
@@ -103,4 +133,19 @@ export function More({ label, auto, busy, onMore }: { label: string; auto: boole
       </button>
     </p>
   );
+}
+
+// passFocusOn moves the focus from a More button that is about to be removed to what
+// comes in its place.
+function passFocusOn(button: HTMLElement): void {
+  if (document.activeElement !== button) return;
+  const place = button.closest('.more');
+  const list = place?.parentElement;
+  const before = place?.previousElementSibling;
+  queueMicrotask(() => {
+    const next = before ? before.nextElementSibling : list?.firstElementChild;
+    const takes = 'a[href], button, [tabindex]';
+    const first = next?.matches(takes) ? next : next?.querySelector(takes);
+    if (first instanceof HTMLElement) first.focus();
+  });
 }

@@ -2,6 +2,8 @@ import { useState, type FormEvent } from 'react';
 import { anonymous } from '../../viewer';
 import { Store, useStore } from '../api/store';
 import { useSession } from '../session';
+import { AccountForm } from './account-form';
+import { AccountPanel } from './account-panel';
 import { Avatar } from './avatar';
 import { Dialog } from './dialog';
 
@@ -11,19 +13,31 @@ const open = new Store(false);
 export const askWho = () => open.set(true);
 
 // Users of the demo data.
-const people = ['alice', 'bob', 'carol', 'user-4', 'user-5'];
+const people = ['alice', 'bob', 'carol'];
 
+// ViewerDialog logs in or out. Where the server believes names, or takes tokens of
+// elsewhere, it offers that as well.
 export function ViewerDialog() {
-  const { tokensOnly, userId, known, change } = useSession();
+  const { tokensOnly, account, userId, known, change } = useSession();
   if (!useStore(open)) return null;
   const close = () => open.set(false);
   const be = (viewer: { user: string; token: string }) => {
     change(viewer);
     close();
   };
+  if (account) {
+    return (
+      <Dialog title="Your account" onClose={close}>
+        <AccountPanel onClose={close} />
+      </Dialog>
+    );
+  }
   return (
     <Dialog title="Who is looking?" onClose={close}>
-      {tokensOnly ? <TokenForm onToken={(token) => be({ user: '', token })} /> : <NameForm now={userId} onName={(user) => be({ user, token: '' })} />}
+      <AccountForm onDone={close} />
+      <div className="account-part stack">
+        {tokensOnly ? <TokenForm onToken={(token) => be({ user: '', token })} /> : <NameForm now={userId} onName={(user) => be({ user, token: '' })} />}
+      </div>
       {known && userId !== null && (
         <p className="dialog-foot">
           <button type="button" className="button quiet" onClick={() => be(anonymous)}>
@@ -44,7 +58,7 @@ function NameForm({ now, onName }: { now: string | null; onName: (user: string) 
   };
   return (
     <>
-      <p>This is the development server: it believes whoever you say you are.</p>
+      <p>Or be somebody of the demo: this is the development server, which believes whoever you say you are.</p>
       <ul className="people">
         {people.map((person) => (
           <li key={person}>
@@ -82,9 +96,9 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }) {
           The last token was refused: {refusal}.
         </p>
       )}
-      <p>This server wants a token. With the secret it runs with, this makes one for the user alice that is good for a day:</p>
-      <pre className="command">
-        <code>OVATION_JWT_SECRET=… bin/ovation token --user alice</code>
+      <p>Or use a token. With the secret that this server runs with, this makes one for the user alice that is valid for a day:</p>
+      <pre className="command" tabIndex={0} role="region" aria-label="Command">
+        <code>OVATION_JWT_SECRET=… ovation token --user alice</code>
       </pre>
       <p>
         <code>make stack</code> prints one when it starts.

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useQuery } from 'urql';
 import { feed, type Item } from '../content/catalogue';
-import { FeedDocument, type CardFragment } from '../operations';
+import { FeedDocument, type ItemFragment } from '../operations';
 import { useSession } from '../session';
 import { Failed, More, useAgainWhenBack } from '../ui/pages';
 import { LiveCards } from '../ui/live-cards';
@@ -14,8 +14,8 @@ const atOnce = 20;
 // Feed shows what there is, twenty at a time: one query a page.
 export function Feed() {
   const [pages, setPages] = useState(1);
-  const [counts, setCounts] = useState<ReadonlyMap<number, readonly CardFragment[]>>(new Map());
-  const report = useCallback((page: number, cards: readonly CardFragment[]) => setCounts((before) => new Map(before).set(page, cards)), []);
+  const [counts, setCounts] = useState<ReadonlyMap<number, readonly ItemFragment[]>>(new Map());
+  const report = useCallback((page: number, cards: readonly ItemFragment[]) => setCounts((before) => new Map(before).set(page, cards)), []);
   const all = [...counts.values()].flat();
   return (
     <>
@@ -30,12 +30,12 @@ export function Feed() {
       {Array.from({ length: pages }, (_, page) => (
         <FeedPage key={page} number={page} onCards={report} />
       ))}
-      {pages * atOnce < feed.length && <More label="to see" auto busy={false} onMore={() => setPages(pages + 1)} />}
+      {pages * atOnce < feed.length && <More key={pages} label="to see" auto busy={false} onMore={() => setPages(pages + 1)} />}
     </>
   );
 }
 
-function FeedPage({ number, onCards }: { number: number; onCards: (page: number, cards: readonly CardFragment[]) => void }) {
+function FeedPage({ number, onCards }: { number: number; onCards: (page: number, cards: readonly ItemFragment[]) => void }) {
   const { known } = useSession();
   const items = useMemo(() => feed.slice(number * atOnce, (number + 1) * atOnce), [number]);
   const subjects = useMemo(() => items.map(({ biz, bizId }: Item) => ({ biz, bizId })), [items]);
@@ -75,12 +75,12 @@ function Hint() {
 }
 
 // Tally adds up what is on the page, unless some of it is not known.
-function Tally({ cards }: { cards: readonly CardFragment[] }) {
+function Tally({ cards }: { cards: readonly ItemFragment[] }) {
   const known = cards.length > 0 && cards.every((card) => card.freshness !== 'UNAVAILABLE');
-  const sum = (of: (card: CardFragment) => number) => (known ? cards.reduce((total, card) => total + of(card), 0) : undefined);
+  const sum = (of: (card: ItemFragment) => number) => (known ? cards.reduce((total, card) => total + of(card), 0) : undefined);
   const rows = [
     ['likes', sum((card) => card.likeCount)],
-    ['kept', sum((card) => card.collectCount)],
+    ['collected', sum((card) => card.collectCount)],
     ['reads', sum((card) => card.readCount)],
   ] as const;
   return (

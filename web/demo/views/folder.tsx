@@ -1,10 +1,14 @@
-import { FolderItemsDocument, type CardFragment, type FolderItemsQuery } from '../operations';
+import { useLayoutEffect, useRef } from 'react';
+import { keyOf, type Subject } from '../api/subject';
+import { FolderItemsDocument, type ItemFragment, type FolderItemsQuery } from '../operations';
 import { links } from '../route';
 import { useSession } from '../session';
 import { Empty, ForUsers } from '../ui/empty';
-import { FolderFacts } from '../ui/folder-picker';
+import { FolderActions } from '../ui/folder-actions';
+import { FolderFacts } from '../ui/folder-facts';
 import { Icon } from '../ui/icons';
 import { LiveCards } from '../ui/live-cards';
+import { useName } from '../ui/name';
 import { Pages, type PageProps } from '../ui/pages';
 
 const atOnce = 20;
@@ -29,30 +33,52 @@ function FolderPage({ data, first, id }: PageProps<FolderItemsQuery> & { id: str
   const { userId } = useSession();
   const folder = data?.folder;
   // What its owner moved away or took out is gone at once.
-  const stays = (card: CardFragment) => folder?.owner.userId !== userId || card.collected?.folder.id === id;
+  const stays = (card: ItemFragment) => folder?.owner.userId !== userId || card.collected?.folder.id === id;
   const cards = folder?.items.edges.map(({ node }) => node.interactive).filter(stays);
+  useFocusOnNext(cards);
   if (!data) return null;
   if (!folder || !cards) return <Empty icon="folder">There is no such folder, or it is not yours to see.</Empty>;
   return (
     <>
       {first && <Head folder={folder} />}
-      {cards.length === 0 && first ? <Empty icon="keep">Nothing lies here yet.</Empty> : <LiveCards subjects={cards} cards={cards} />}
+      {cards.length === 0 && first ? <Empty icon="collect">Nothing lies here yet.</Empty> : <LiveCards subjects={cards} cards={cards} />}
     </>
   );
 }
 
+// useFocusOnNext gives the focus of a card that leaves the list to the one in its
+// place. Without it the focus would be lost with the card.
+function useFocusOnNext(cards: readonly Subject[] | undefined): void {
+  const before = useRef<readonly string[]>([]);
+  useLayoutEffect(() => {
+    if (!cards) return;
+    const keys = cards.map(keyOf);
+    const left = before.current.findIndex((key) => !keys.includes(key));
+    before.current = keys;
+    if (left < 0 || document.activeElement !== document.body) return;
+    const next = keys[Math.min(left, keys.length - 1)];
+    const main = document.getElementById('main');
+    const card = [...(main?.querySelectorAll('article') ?? [])].find((one) => one.dataset['subject'] === next);
+    (card?.querySelector<HTMLElement>('.action.collect') ?? main)?.focus({ preventScroll: true });
+  });
+}
+
 function Head({ folder }: { folder: NonNullable<FolderItemsQuery['folder']> }) {
+  const { userId } = useSession();
+  const owner = folder.owner.userId;
+  const name = useName(owner);
   return (
     <header className="intro">
       <div>
-        <a className="back" href={links.folders}>
+        <a className="back" href={owner === userId ? links.folders : links.person(owner, 'folders')}>
           <Icon name="back" />
-          Folders
+          {owner === userId ? 'Folders' : `Folders of ${name}`}
         </a>
         <h1>{folder.name}</h1>
         {folder.description && <p>{folder.description}</p>}
         <FolderFacts folder={folder} />
       </div>
+      {owner === userId && <FolderActions folder={folder} />}
     </header>
   );
 }

@@ -1,8 +1,6 @@
-import { useMemo } from 'react';
-import { MyLikesDocument, type MyLikesQuery } from '../operations';
-import { LiveCards } from '../ui/live-cards';
-import { Pages, type PageProps } from '../ui/pages';
-import { Empty, ForUsers } from '../ui/empty';
+import { MyLikesDocument } from '../operations';
+import { ForUsers } from '../ui/empty';
+import { Gallery } from '../ui/gallery';
 
 const atOnce = 20;
 
@@ -15,23 +13,15 @@ export function Likes() {
         <h1>Your likes</h1>
       </header>
       <ForUsers>
-        <Pages
+        <Gallery
           label="likes"
-          auto
           query={MyLikesDocument}
           variables={(after) => ({ first: atOnce, after })}
-          info={(data) => data.viewer?.likes.pageInfo}
-          page={(props) => <LikesPage {...props} />}
+          list={(data) => data.viewer?.likes}
+          icon="heart"
+          none="Nothing yet. What you like in the feed gathers here."
         />
       </ForUsers>
     </>
   );
-}
-
-function LikesPage({ data }: PageProps<MyLikesQuery>) {
-  const edges = data?.viewer?.likes.edges;
-  const cards = useMemo(() => edges?.map(({ node }) => node.interactive), [edges]);
-  if (!cards) return null;
-  if (cards.length === 0) return <Empty icon="heart">Nothing yet. What you like in the feed gathers here.</Empty>;
-  return <LiveCards subjects={cards} cards={cards} />;
 }

@@ -11,53 +11,54 @@ import (
 )
 
 const (
-	// maxCached is how many subjects a Cache holds: some 20 MB, 50 MB where all
-	// names are as long as can be.
+	// maxCached is the maximum number of subjects in a Cache: about 20 MB, or 50 MB if
+	// all names have the maximum length.
 	maxCached = 100_000
-	seenLife  = 2 * time.Second // by then every invalidation has come
+	seenTTL   = 2 * time.Second // by then every invalidation that is not lost has arrived
 )
 
-// Result is the counts of a subject, known or not.
+// Result is the counts of a subject, if known.
 type Result struct {
 	storage.Counts
 
 	Known bool
 }
 
-// Cache holds, decoded, the counts that this process has read through the client's
-// cache and that Redis has not invalidated since: to ask that cache for a page
-// costs more than everything else a page needs of Redis. It also holds, for a
-// moment, counts that the process has seen past that cache: until every
-// invalidation has come, no older ones are an answer.
+// Cache holds the decoded counts that this process has read through the client-side cache
+// and that Redis has not invalidated since. Reading a page from the client-side cache
+// costs more than everything else a page needs of Redis. The Cache also remembers,
+// briefly, counts that were read past the client-side cache: until every invalidation has
+// arrived, older ones must not be returned.
 //
-// A reader reserves the places of what is missing, and keeps what comes only where
-// the place is still its own: an invalidation meanwhile has taken it away.
+// A reader reserves the entries of missing subjects. It stores what it has read only if
+// the entry is still its own: an invalidation in the meantime removes it.
 type Cache struct {
-	// Until returns how long the client's cache keeps a reply, in milliseconds of
-	// the Unix clock.
+	// Until returns when the client-side cache expires a reply, in milliseconds of the
+	// Unix clock.
 	Until func(rueidis.RedisResult) int64
 
-	mu    sync.RWMutex
-	of    map[storage.Subject]*place
-	turns int64
-	lost  int64 // places of turns up to this one are void
+	mu          sync.RWMutex
+	entries     map[storage.Subject]*entry
+	generation  int64
+	invalidUpTo int64          // places of turns up to this one are void
+	ended       keyspace.Epoch // by a rewind: counts that were seen in it are void
 }
 
 // NewCache returns an empty Cache.
 func NewCache() *Cache {
-	return &Cache{Until: rueidis.RedisResult.CachePXAT, of: make(map[storage.Subject]*place)}
+	return &Cache{Until: rueidis.RedisResult.CachePXAT, entries: make(map[storage.Subject]*entry)}
 }
 
-// place holds the counts of one subject.
-type place struct {
-	counts storage.Counts
-	epoch  keyspace.Epoch // under whose keys they were
-	until  int64          // in milliseconds of the Unix clock; 0 or less while they are not known
-	turn   int64          // whose place it is
-	seen   *seen
+// entry holds the counts of one subject.
+type entry struct {
+	counts     storage.Counts
+	epoch      keyspace.Epoch // under whose keys they were
+	until      int64          // expiry in milliseconds of the Unix clock; 0 or less while unknown
+	generation int64          // whose place it is
+	seen       *seen
 }
 
-// seen are counts that older ones must not follow.
+// seen holds counts after which older ones must not be returned.
 type seen struct {
 	storage.Counts
 
@@ -65,21 +66,21 @@ type seen struct {
 }
 
 // newer returns counts above a version that were seen lately.
-func (p *place) newer(version, now int64) (storage.Counts, bool) {
+func (p *entry) newer(version, now int64) (storage.Counts, bool) {
 	if p == nil || p.seen == nil || p.seen.Version <= version || now >= p.seen.until {
 		return storage.Counts{}, false
 	}
 	return p.seen.Counts, true
 }
 
-// Find answers what is cached, and returns the indices of what is not.
-func (c *Cache) Find(at keyspace.Epoch, subjects []storage.Subject, out []Result) (left []int) {
+// Get fills in cached counts, and returns the indices of the missing ones.
+func (c *Cache) Get(at keyspace.Epoch, subjects []storage.Subject, out []Result) (left []int) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for i := range subjects {
-		p := c.of[subjects[i]]
-		if p == nil || now >= p.until || p.turn <= c.lost || p.epoch != at {
+		p := c.entries[subjects[i]]
+		if p == nil || now >= p.until || p.generation <= c.invalidUpTo || p.epoch != at {
 			left = append(left, i)
 			continue
 		}
@@ -91,110 +92,116 @@ func (c *Cache) Find(at keyspace.Epoch, subjects []storage.Subject, out []Result
 	return left
 }
 
-// reserve takes the places of subjects that are about to be read. They belong to
-// the turn that it returns.
+// reserve reserves the entries of subjects that are about to be read, for the generation
+// that it returns.
 func (c *Cache) reserve(subjects []storage.Subject, left []int) (turn int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turns++
+	c.generation++
 	for _, i := range left {
-		p := c.place(subjects[i])
-		*p = place{turn: c.turns, seen: p.seen}
+		p := c.entry(subjects[i])
+		*p = entry{generation: c.generation, seen: p.seen}
 	}
-	return c.turns
+	return c.generation
 }
 
-// place returns that of a subject, which it makes if need be. The lock is held.
-func (c *Cache) place(subject storage.Subject) *place {
-	p := c.of[subject]
+// entry returns the entry of a subject, and creates it if necessary. The caller holds the
+// lock.
+func (c *Cache) entry(subject storage.Subject) *entry {
+	p := c.entries[subject]
 	if p == nil {
-		c.makeRoom()
-		p = new(place)
-		c.of[detached(subject)] = p
+		c.evict()
+		p = new(entry)
+		c.entries[clone(subject)] = p
 	}
 	return p
 }
 
-// makeRoom drops any one where there are too many. What was seen lasts a moment, so
-// that forgetting some of it is harmless.
-func (c *Cache) makeRoom() {
-	if len(c.of) < maxCached {
+// evict removes an arbitrary entry if there are too many. Losing seen counts is harmless,
+// as they are kept only briefly.
+func (c *Cache) evict() {
+	if len(c.entries) < maxCached {
 		return
 	}
-	for subject := range c.of {
-		delete(c.of, subject)
+	for subject := range c.entries {
+		delete(c.entries, subject)
 		return
 	}
 }
 
-// keep puts in what was read in a turn, if it was not invalidated since it began.
-func (c *Cache) keep(turn int64, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result, until []int64) {
+// put stores the counts that were read in a generation, except those that have been
+// invalidated since.
+func (c *Cache) put(turn int64, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result, until []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k, i := range left {
-		if p := c.of[subjects[i]]; p != nil && p.turn == turn && out[i].Known {
+		if p := c.entries[subjects[i]]; p != nil && p.generation == turn && out[i].Known {
 			p.counts, p.epoch, p.until = out[i].Counts, at, until[k]
 		}
 	}
 }
 
-// replaceOlder puts in place of what was read what was seen lately, if that is
-// newer. What was not found stays unknown: still newer counts may have come through
-// the client's cache since, and the database has them.
-func (c *Cache) replaceOlder(subjects []storage.Subject, left []int, out []Result) {
+// raiseToSeen replaces counts by newer ones that were seen recently. Unknown counts stay
+// unknown: still newer ones may have been returned through the client-side cache since,
+// and the database has them.
+func (c *Cache) raiseToSeen(subjects []storage.Subject, left []int, out []Result) {
 	now := time.Now().UnixMilli()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, i := range left {
-		if counts, newer := c.of[subjects[i]].newer(out[i].Version, now); newer && out[i].Known {
+		if counts, newer := c.entries[subjects[i]].newer(out[i].Version, now); newer && out[i].Known {
 			out[i].Counts = counts
 		}
 	}
 }
 
-// Seen notes counts that were read past the client's cache, or written.
-func (c *Cache) Seen(subject storage.Subject, counts storage.Counts) {
+// Observe records counts that were read past the client-side cache, or written.
+func (c *Cache) Observe(at keyspace.Epoch, subject storage.Subject, counts storage.Counts) {
 	now := time.Now().UnixMilli()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.place(subject); p.seen == nil || now >= p.seen.until || p.seen.Version <= counts.Version {
-		p.seen = &seen{counts, now + seenLife.Milliseconds()}
+	if at == c.ended {
+		return
+	}
+	if p := c.entry(subject); p.seen == nil || now >= p.seen.until || p.seen.Version <= counts.Version {
+		p.seen = &seen{counts, now + seenTTL.Milliseconds()}
 	}
 }
 
-// Forget drops what Redis has invalidated.
-func (c *Cache) Forget(subjects []storage.Subject) {
+// Invalidate removes the counts that Redis has invalidated.
+func (c *Cache) Invalidate(subjects []storage.Subject) {
 	now := time.Now().UnixMilli()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, subject := range subjects {
-		if p := c.of[subject]; p != nil && p.seen != nil && now < p.seen.until {
-			*p = place{seen: p.seen}
+		if p := c.entries[subject]; p != nil && p.seen != nil && now < p.seen.until {
+			*p = entry{seen: p.seen}
 		} else {
-			delete(c.of, subject)
+			delete(c.entries, subject)
 		}
 	}
 }
 
-// ForgetAll drops everything that was cached: nothing may be known to be current.
-func (c *Cache) ForgetAll() {
+// InvalidateAll removes all cached counts: any of them may be outdated.
+func (c *Cache) InvalidateAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lost = c.turns
+	c.invalidUpTo = c.generation
 }
 
-// Reset drops everything, also what was seen: the database has gone back, and
-// versions begin again from what it has now.
-func (c *Cache) Reset() {
+// Reset removes everything, including seen counts: the database was rewound, and
+// versions begin again from what it has now. Reads and writes of the ended epoch may
+// still be under way.
+func (c *Cache) Reset(ended keyspace.Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lost = c.turns
-	c.of = make(map[storage.Subject]*place)
+	c.invalidUpTo, c.ended = c.generation, ended
+	c.entries = make(map[storage.Subject]*entry)
 }
 
-// detached is a subject that keeps no other text in memory than its own: what a
-// request names may be a part of all that it says.
-func detached(of storage.Subject) storage.Subject {
+// clone returns a subject that does not retain memory of a larger string, such as a
+// request.
+func clone(of storage.Subject) storage.Subject {
 	all := of.Tenant + of.Biz + of.BizID
 	biz := len(of.Tenant) + len(of.Biz)
 	return storage.Subject{Tenant: all[:len(of.Tenant)], Biz: all[len(of.Tenant):biz], BizID: all[biz:]}

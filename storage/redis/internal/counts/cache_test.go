@@ -21,7 +21,7 @@ func cachedOf(n *Cache, at keyspace.Epoch, counts storage.Counts, until int64, s
 	for i := range left {
 		left[i] = i
 	}
-	n.keep(n.reserve(subjects, left), at, subjects, left, out, ends)
+	n.put(n.reserve(subjects, left), at, subjects, left, out, ends)
 }
 
 func TestWhatIsCachedIsWhatWasReadUnlessItHasChangedSince(t *testing.T) {
@@ -38,24 +38,24 @@ func TestWhatIsCachedIsWhatWasReadUnlessItHasChangedSince(t *testing.T) {
 		"it has ended":                    {func(n *Cache) { cachedOf(n, at, two, now, all...) }, false, at},
 		"it was not cached":               {func(n *Cache) { cachedOf(n, at, two, -1, all...) }, false, at},
 		"in another epoch":                {func(n *Cache) { cachedOf(n, at, two, long, all...) }, false, keyspace.Of("p", 8)},
-		"it has changed":                  {func(n *Cache) { cachedOf(n, at, two, long, all...); n.Forget(all[:1]) }, false, at},
-		"all may have changed":            {func(n *Cache) { cachedOf(n, at, two, long, all...); n.ForgetAll() }, false, at},
-		"another one has changed":         {func(n *Cache) { cachedOf(n, at, two, long, all...); n.Forget(all[1:]) }, true, at},
-		"it changed meanwhile":            {during(at, two, func(n *Cache) { n.Forget(all[:1]) }), false, at},
-		"all changed meanwhile":           {during(at, two, func(n *Cache) { n.ForgetAll() }), false, at},
-		"others changed meanwhile":        {during(at, two, func(n *Cache) { n.Forget(all[1:]) }), true, at},
+		"it has changed":                  {func(n *Cache) { cachedOf(n, at, two, long, all...); n.Invalidate(all[:1]) }, false, at},
+		"all may have changed":            {func(n *Cache) { cachedOf(n, at, two, long, all...); n.InvalidateAll() }, false, at},
+		"another one has changed":         {func(n *Cache) { cachedOf(n, at, two, long, all...); n.Invalidate(all[1:]) }, true, at},
+		"it changed meanwhile":            {during(at, two, func(n *Cache) { n.Invalidate(all[:1]) }), false, at},
+		"all changed meanwhile":           {during(at, two, func(n *Cache) { n.InvalidateAll() }), false, at},
+		"others changed meanwhile":        {during(at, two, func(n *Cache) { n.Invalidate(all[1:]) }), true, at},
 		"another began to read meanwhile": {during(at, two, func(n *Cache) { n.reserve(all, []int{0}) }), false, at},
 		"it is not known": {func(n *Cache) {
-			n.keep(n.reserve(all, []int{0}), at, all, []int{0}, make([]Result, 2), []int64{long})
+			n.put(n.reserve(all, []int{0}), at, all, []int{0}, make([]Result, 2), []int64{long})
 		}, false, at},
 	} {
 		for _, before := range []int64{0, 1} { // a version that was seen before, if any
 			n, out := NewCache(), make([]Result, 1)
 			if before > 0 {
-				n.Seen(movie, storage.Counts{Version: before})
+				n.Observe(at, movie, storage.Counts{Version: before})
 			}
 			c.do(n)
-			if left := n.Find(c.at, all[:1], out); (len(left) == 0) != c.cached || c.cached && (out[0].Counts != two || !out[0].Known) {
+			if left := n.Get(c.at, all[:1], out); (len(left) == 0) != c.cached || c.cached && (out[0].Counts != two || !out[0].Known) {
 				t.Errorf("%s: cached %v with %+v; want %v", name, len(left) == 0, out[0], c.cached)
 			}
 		}
@@ -68,7 +68,7 @@ func during(at keyspace.Epoch, counts storage.Counts, happens func(*Cache)) func
 		one := []storage.Subject{movie}
 		turn := n.reserve(one, []int{0})
 		happens(n)
-		n.keep(turn, at, one, []int{0}, []Result{{counts, true}}, []int64{math.MaxInt64})
+		n.put(turn, at, one, []int{0}, []Result{{counts, true}}, []int64{math.MaxInt64})
 	}
 }
 
@@ -77,10 +77,10 @@ func TestWhatIsCachedIsBounded(t *testing.T) {
 	for i := range maxCached + 10 {
 		cachedOf(n, at, storage.Counts{Version: 1}, math.MaxInt64, video(strconv.Itoa(i)))
 	}
-	if len(n.of) != maxCached {
-		t.Errorf("%d are cached; want %d", len(n.of), maxCached)
+	if len(n.entries) != maxCached {
+		t.Errorf("%d are cached; want %d", len(n.entries), maxCached)
 	}
-	if left := n.Find(at, []storage.Subject{video(strconv.Itoa(maxCached + 9))}, make([]Result, 1)); len(left) > 0 {
+	if left := n.Get(at, []storage.Subject{video(strconv.Itoa(maxCached + 9))}, make([]Result, 1)); len(left) > 0 {
 		t.Error("the last one is not cached")
 	}
 }
@@ -89,9 +89,9 @@ func TestWhatIsCachedIsBounded(t *testing.T) {
 // since: what Redis has lost is the database's to tell.
 func TestSeenCountsDoNotStandInForMissingOnes(t *testing.T) {
 	n := NewCache()
-	n.Seen(movie, storage.Counts{Version: 1})
+	n.Observe(keyspace.Of("p", 1), movie, storage.Counts{Version: 1})
 	out := make([]Result, 1)
-	n.replaceOlder([]storage.Subject{movie}, []int{0}, out)
+	n.raiseToSeen([]storage.Subject{movie}, []int{0}, out)
 	if out[0].Known {
 		t.Errorf("%+v stands in for missing counts", out[0])
 	}
@@ -103,11 +103,11 @@ func TestSeenCountsAreNotFollowedByOlderOnes(t *testing.T) {
 		v := func(version int64) storage.Counts { return storage.Counts{LikeCount: version, Version: version} }
 		read := func(n *Cache, of storage.Counts) storage.Counts { // through a client's cache that has them
 			out := make([]Result, 1)
-			if left := n.Find(at, one, out); len(left) > 0 {
+			if left := n.Get(at, one, out); len(left) > 0 {
 				turn := n.reserve(one, left)
 				out[0] = Result{of, true}
-				n.keep(turn, at, one, left, out, []int64{math.MaxInt64})
-				n.replaceOlder(one, left, out)
+				n.put(turn, at, one, left, out, []int64{math.MaxInt64})
+				n.raiseToSeen(one, left, out)
 			}
 			return out[0].Counts
 		}
@@ -116,19 +116,21 @@ func TestSeenCountsAreNotFollowedByOlderOnes(t *testing.T) {
 			want storage.Counts // of a reader whose client's cache still has version 2
 		}{
 			"nothing was seen":              {func(*Cache) {}, v(2)},
-			"newer counts were seen":        {func(n *Cache) { n.Seen(movie, v(3)) }, v(3)},
-			"those of another subject":      {func(n *Cache) { n.Seen(other, v(3)) }, v(2)},
-			"older counts were seen":        {func(n *Cache) { n.Seen(movie, v(1)) }, v(2)},
-			"older ones after newer ones":   {func(n *Cache) { n.Seen(movie, v(3)); n.Seen(movie, v(1)) }, v(3)},
-			"while older ones were cached":  {func(n *Cache) { read(n, v(2)); n.Seen(movie, v(3)) }, v(3)},
-			"before an invalidation":        {func(n *Cache) { read(n, v(1)); n.Seen(movie, v(3)); n.Forget(one) }, v(3)},
-			"before the connection broke":   {func(n *Cache) { n.Seen(movie, v(3)); n.ForgetAll() }, v(3)},
-			"before the database went back": {func(n *Cache) { n.Seen(movie, v(3)); n.Reset() }, v(2)},
-			"long ago":                      {func(n *Cache) { n.Seen(movie, v(3)); time.Sleep(seenLife) }, v(2)},
+			"newer counts were seen":        {func(n *Cache) { n.Observe(at, movie, v(3)) }, v(3)},
+			"those of another subject":      {func(n *Cache) { n.Observe(at, other, v(3)) }, v(2)},
+			"older counts were seen":        {func(n *Cache) { n.Observe(at, movie, v(1)) }, v(2)},
+			"older ones after newer ones":   {func(n *Cache) { n.Observe(at, movie, v(3)); n.Observe(at, movie, v(1)) }, v(3)},
+			"while older ones were cached":  {func(n *Cache) { read(n, v(2)); n.Observe(at, movie, v(3)) }, v(3)},
+			"before an invalidation":        {func(n *Cache) { read(n, v(1)); n.Observe(at, movie, v(3)); n.Invalidate(one) }, v(3)},
+			"before the connection broke":   {func(n *Cache) { n.Observe(at, movie, v(3)); n.InvalidateAll() }, v(3)},
+			"before the database went back": {func(n *Cache) { n.Observe(at, movie, v(3)); n.Reset(at) }, v(2)},
+			"while the database went back":  {func(n *Cache) { n.Reset(at); n.Observe(at, movie, v(3)) }, v(2)},
+			"after the database went back":  {func(n *Cache) { n.Reset(keyspace.Of("p", 6)); n.Observe(at, movie, v(3)) }, v(3)},
+			"long ago":                      {func(n *Cache) { n.Observe(at, movie, v(3)); time.Sleep(seenTTL) }, v(2)},
 			"long ago, and others since": {func(n *Cache) {
-				n.Seen(movie, v(9))
-				time.Sleep(seenLife)
-				n.Seen(movie, v(3))
+				n.Observe(at, movie, v(9))
+				time.Sleep(seenTTL)
+				n.Observe(at, movie, v(3))
 			}, v(3)},
 		} {
 			n := NewCache()

@@ -1,18 +1,19 @@
 // Package counts reads and caches the counts of subjects, each with its version.
 //
-// There are three places to read from: what this process has cached (Cache), the
-// client's own cache, which Redis invalidates, and Redis itself. What none of them
-// has comes from the database, in one query for all who miss it at once, and is
-// written to Redis under a version check.
+// Counts are read from this process's cache (Cache), from the client-side cache, which
+// Redis invalidates, or from Redis itself. Misses are read from the database, in queries
+// that concurrent callers share, and written to Redis under a version check.
 //
 // # Invariants
 //
-//   - I5 Never backwards. After counts of a version were seen, no older ones are
-//     answered: TestCountsNeverGoBack of package redis, TestSeenCountsAreNotFollowedByOlderOnes.
-//   - What is cached is what the client's cache would answer:
+//   - I5 Never backwards. After counts of a version were returned, older ones never are:
+//     TestCountsNeverGoBack of package redis, TestSeenCountsAreNotFollowedByOlderOnes.
+//   - Cached counts are those that the client-side cache would return:
 //     TestWhatIsCachedIsWhatWasReadUnlessItHasChangedSince,
 //     TestWhatIsCachedGoesWithTheClientsCache of package redis.
-//   - Misses at once are one query: TestMissesAtOnceAskOnce of package redis.
+//   - Of one subject there is one query at a time, which concurrent misses share. A
+//     miss waits for at most one query that began before it, and one that did not:
+//     TestMissesAtOnceAskOnce of package redis, BenchmarkConcurrentMisses.
 //   - Memory is bounded: TestWhatIsCachedIsBounded.
 //   - A malformed value affects its own subject alone:
 //     TestMalformedValueIsReplacedFromTheDatabase of package redis.

@@ -9,77 +9,104 @@ import (
 	"ovation/storage"
 )
 
-// flights let one of those who miss the same counts at the same time ask for
-// all of them.
-type flights struct {
-	mu sync.Mutex
-	of map[storage.Subject]*flight
+// flightGroup lets one of several concurrent callers that miss the same counts load them
+// for all.
+type flightGroup struct {
+	mu         sync.Mutex
+	flights    map[storage.Subject]*flight
+	lastNumber int64 // number of the latest flight
 }
 
 type flight struct {
+	number int64
 	done   chan struct{}
 	counts storage.Counts
 	err    error
 }
 
-// load returns the counts of each subject: those that nobody else is loading
-// by one call, which no caller's going away cuts short, and the others when
-// they come. own are the indices of the former.
-func (f *flights) load(
+// load returns the counts of each subject as of a moment after the call began. It loads
+// subjects that no other caller is loading, in one call that outlives the cancellation of
+// its caller, and waits for the others. A flight that began before the call may return
+// counts older than the caller has seen; it is waited for, and the subject is loaded
+// again. own are the indices that this call has loaded.
+func (f *flightGroup) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
 ) (out []storage.Counts, own []int, err error) {
-	all := make([]*flight, len(subjects))
-	var mine []*flight
+	out = make([]storage.Counts, len(subjects))
 	f.mu.Lock()
-	if f.of == nil {
-		f.of = make(map[storage.Subject]*flight)
-	}
-	for i, subject := range subjects {
-		if all[i] = f.of[subject]; all[i] == nil {
-			all[i] = &flight{done: make(chan struct{})}
-			f.of[subject] = all[i]
-			mine, own = append(mine, all[i]), append(own, i)
-		}
-	}
+	began := f.lastNumber
 	f.mu.Unlock()
-	if len(mine) > 0 {
-		f.fly(ctx, pick(subjects, own), mine, load)
+	left := make([]int, len(subjects))
+	for i := range left {
+		left[i] = i
 	}
-	out = make([]storage.Counts, len(all))
-	for i, one := range all {
-		select {
-		case <-one.done:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+	for len(left) > 0 {
+		all, mine := f.join(subjects, left)
+		if len(mine) > 0 {
+			f.run(ctx, pick(subjects, mine), load)
+			own = append(own, mine...)
 		}
-		if one.err != nil {
-			return nil, nil, one.err
+		var again []int
+		for k, i := range left {
+			select {
+			case <-all[k].done:
+			case <-ctx.Done():
+				return nil, nil, ctx.Err()
+			}
+			if all[k].err != nil {
+				return nil, nil, all[k].err
+			}
+			if out[i] = all[k].counts; all[k].number <= began {
+				again = append(again, i)
+			}
 		}
-		out[i] = one.counts
+		left = again
 	}
 	return out, own, nil
 }
 
-// flightTime bounds a flight that its caller no longer bounds.
-const flightTime = 5 * time.Second
+// join returns the flight of each subject at the indices, and the indices whose flights
+// it has begun.
+func (f *flightGroup) join(subjects []storage.Subject, at []int) (all []*flight, mine []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.flights == nil {
+		f.flights = make(map[storage.Subject]*flight)
+	}
+	f.lastNumber++
+	all = make([]*flight, len(at))
+	for k, i := range at {
+		if all[k] = f.flights[subjects[i]]; all[k] == nil {
+			all[k] = &flight{number: f.lastNumber, done: make(chan struct{})}
+			f.flights[subjects[i]] = all[k]
+			mine = append(mine, i)
+		}
+	}
+	return all, mine
+}
 
-func (f *flights) fly(
-	ctx context.Context, subjects []storage.Subject, own []*flight,
+// flightTimeout bounds a flight, which no longer depends on its caller's context.
+const flightTimeout = 5 * time.Second
+
+// run loads the subjects whose flights the caller has begun, and ends the flights.
+func (f *flightGroup) run(
+	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),
 ) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTimeout)
 	defer cancel()
 	var counts []storage.Counts
-	err := errors.New("counts were not loaded") // where load panics
+	err := errors.New("counts were not loaded") // if load panics
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		for i, one := range own {
+		for i, subject := range subjects {
+			one := f.flights[subject]
 			if one.err = err; err == nil {
 				one.counts = counts[i]
 			}
-			delete(f.of, subjects[i])
+			delete(f.flights, subject)
 			close(one.done)
 		}
 	}()

@@ -11,48 +11,48 @@ import (
 	"github.com/redis/rueidis"
 
 	"ovation/storage"
-	"ovation/storage/redis/internal/behind"
+	"ovation/storage/redis/internal/database"
 	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 )
 
 const (
-	// Field holds the counts in their hash, as lua/counts.lua has them.
+	// Field is the field of the hash that holds the counts, as in lua/counts.lua.
 	Field = "n"
-	// FreshTime is how long after counts were read they are written at the latest:
-	// newer ones may have been written meanwhile, and their key may have ended.
-	FreshTime = time.Second
+	// MaxWriteDelay is the maximum age of counts written to Redis, since they were read:
+	// newer ones may have been written and expired in the meantime.
+	MaxWriteDelay = time.Second
 
-	clientLife  = 10 * time.Minute // of the client's cache
-	unknownLife = time.Minute      // of the zero counts of a subject nobody has touched
+	clientTTL  = 10 * time.Minute // in the client-side cache
+	unknownTTL = time.Minute      // of the zero counts of an unknown subject
 )
 
-// Database is where counts come from that Redis has not.
+// Database reads the counts that Redis lacks.
 type Database interface {
 	Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error)
 }
 
-// Reader reads counts, and makes the scripts that write them.
+// Reader reads counts, and creates calls of the scripts that write them.
 type Reader struct {
 	Redis    *scripts.Runner
 	Database Database
 	Cache    *Cache
-	Life     time.Duration // of counts in Redis
+	TTL      time.Duration // of counts in Redis
 
-	flights flights
+	flights flightGroup
 }
 
-// Read reads counts: cached ones, or past this process's cache and the client's.
-// What Redis does not have comes from the database and is left unknown where
-// that is down. fills are scripts that put it into Redis, for the caller to run.
-// Errors: storage.ErrUnavailable, where Redis is; the context's.
+// Read reads counts: cached ones, or past this process's cache and the client-side
+// cache. Counts that Redis lacks are read from the database, and are unknown if it is
+// unavailable. fills are scripts that write these to Redis, for the caller to run.
+// Errors: storage.ErrUnavailable if Redis is unavailable; the context's.
 func (r *Reader) Read(
 	ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, cached bool,
 ) (out []Result, fills []scripts.Call, err error) {
 	if cached {
 		out, err = r.Cached(ctx, at, subjects)
 	} else {
-		out, err = r.past(ctx, at, subjects)
+		out, err = r.readUncached(ctx, at, subjects)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -63,20 +63,20 @@ func (r *Reader) Read(
 			missing = append(missing, i)
 		}
 	}
-	if len(missing) == 0 || behind.FailedIn(ctx) {
+	if len(missing) == 0 || database.Failed(ctx) {
 		return out, nil, nil
 	}
 	asked := time.Now()
-	found, own, err := r.flights.load(ctx, pick(subjects, missing), r.Stored)
+	found, own, err := r.flights.load(ctx, pick(subjects, missing), r.FromDatabase)
 	switch {
 	case err == nil:
 		for i, n := range missing {
 			out[n] = Result{found[i], true}
 			if found[i].Version > 0 {
-				r.Cache.Seen(subjects[n], found[i])
+				r.Cache.Observe(at, subjects[n], found[i])
 			}
 		}
-		if time.Since(asked) > FreshTime {
+		if time.Since(asked) > MaxWriteDelay {
 			own = nil
 		}
 		for _, i := range own {
@@ -85,13 +85,13 @@ func (r *Reader) Read(
 	case !errors.Is(err, storage.ErrUnavailable):
 		return nil, nil, err
 	default:
-		behind.NoteIn(ctx, err) // of somebody else's flight, too
+		database.NoteFailure(ctx, err) // even if another caller has loaded them
 	}
 	return out, fills, nil
 }
 
-// past reads what Redis has or, where that is behind, what was seen lately.
-func (r *Reader) past(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject) ([]Result, error) {
+// readUncached reads counts from Redis, unless newer ones were seen recently.
+func (r *Reader) readUncached(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject) ([]Result, error) {
 	out, err := r.InRedis(ctx, at, subjects)
 	if err != nil {
 		return nil, err
@@ -100,14 +100,15 @@ func (r *Reader) past(ctx context.Context, at keyspace.Epoch, subjects []storage
 	for i := range out {
 		all[i] = i
 		if out[i].Known {
-			r.Cache.Seen(subjects[i], out[i].Counts)
+			r.Cache.Observe(at, subjects[i], out[i].Counts)
 		}
 	}
-	r.Cache.replaceOlder(subjects, all, out)
+	r.Cache.raiseToSeen(subjects, all, out)
 	return out, nil
 }
 
-// InRedis reads what Redis holds, whatever this process has cached or seen.
+// InRedis reads the counts that are in Redis, regardless of what this process has cached
+// or seen.
 func (r *Reader) InRedis(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject) ([]Result, error) {
 	out := make([]Result, len(subjects))
 	err := r.Redis.Do(ctx, "read counts", func(ctx context.Context) (err error) {
@@ -116,7 +117,7 @@ func (r *Reader) InRedis(ctx context.Context, at keyspace.Epoch, subjects []stor
 			commands[i] = r.Redis.Client.B().Hget().Key(at.Counts(subject)).Field(Field).Build()
 		}
 		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
-			if out[i], err = r.take(at, subjects[i], reply); err != nil {
+			if out[i], err = r.decode(at, subjects[i], reply); err != nil {
 				return err
 			}
 		}
@@ -125,52 +126,69 @@ func (r *Reader) InRedis(ctx context.Context, at keyspace.Epoch, subjects []stor
 	return out, err
 }
 
-// Cached reads what is cached, and the rest through the client's cache: nothing from
-// the database.
+// Cached reads counts from the cache, and missing ones through the client-side cache. It
+// does not read from the database.
 func (r *Reader) Cached(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject) ([]Result, error) {
 	if err := r.Redis.Down(); err != nil {
 		return nil, fmt.Errorf("read counts: %w", err)
 	}
 	out := make([]Result, len(subjects))
-	left := r.Cache.Find(at, subjects, out)
+	left := r.Cache.Get(at, subjects, out)
 	if len(left) == 0 {
 		return out, nil
 	}
 	err := r.Redis.Do(ctx, "read counts", func(ctx context.Context) error {
-		err := r.through(ctx, at, subjects, left, out)
-		if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; there is a new one by now
-			err = r.through(ctx, at, subjects, left, out)
+		err := r.readThrough(ctx, at, subjects, left, out)
+		if errors.Is(err, rueidis.ErrDoCacheAborted) { // the connection was lost; by now there is a new one
+			err = r.readThrough(ctx, at, subjects, left, out)
 		}
 		return err
 	})
-	r.Cache.replaceOlder(subjects, left, out)
+	r.Cache.raiseToSeen(subjects, left, out)
 	return out, err
 }
 
-// through reads the counts at the indices left through the client's cache, and
-// caches them. It returns scripts.ErrCached where the client's cache had all.
-func (r *Reader) through(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result) (err error) {
+// readThrough reads the counts at the indices left through the client-side cache, and
+// caches them. It returns scripts.ErrCached if the client-side cache had all of them.
+func (r *Reader) readThrough(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result) (err error) {
 	turn, hit := r.Cache.reserve(subjects, left), true
 	commands, until := make([]rueidis.CacheableTTL, len(left)), make([]int64, len(left))
 	for k, i := range left {
-		commands[k] = rueidis.CT(r.Redis.Client.B().Hget().Key(at.Counts(subjects[i])).Field(Field).Cache(), clientLife)
+		commands[k] = rueidis.CT(r.Redis.Client.B().Hget().Key(at.Counts(subjects[i])).Field(Field).Cache(), clientTTL)
 	}
 	for k, reply := range r.Redis.Client.DoMultiCache(ctx, commands...) {
-		if out[left[k]], err = r.take(at, subjects[left[k]], reply); err != nil {
+		if out[left[k]], err = r.decode(at, subjects[left[k]], reply); err != nil {
 			return err
 		}
 		until[k], hit = r.Cache.Until(reply), hit && reply.IsCacheHit()
 	}
-	r.Cache.keep(turn, at, subjects, left, out, until)
+	r.Cache.put(turn, at, subjects, left, out, until)
 	if hit {
 		return scripts.ErrCached
 	}
 	return nil
 }
 
-// take reads a reply of HGET. Counts are unknown where there are none, or what is
-// there is malformed: the script that writes counts replaces it.
-func (r *Reader) take(at keyspace.Epoch, of storage.Subject, reply rueidis.RedisResult) (Result, error) {
+// Command returns the call whose reply Decode decodes.
+func (r *Reader) Command(at keyspace.Epoch, of storage.Subject) scripts.Call {
+	return scripts.Field(at.Counts(of), Field)
+}
+
+// Decode decodes counts read from Redis. If newer ones were seen recently, it returns
+// these.
+func (r *Reader) Decode(at keyspace.Epoch, of storage.Subject, reply *rueidis.RedisMessage) (Result, error) {
+	var out [1]Result
+	var err error
+	if out[0], err = r.decode(at, of, reply); err == nil && out[0].Known {
+		r.Cache.Observe(at, of, out[0].Counts)
+		r.Cache.raiseToSeen([]storage.Subject{of}, []int{0}, out[:])
+	}
+	return out[0], err
+}
+
+// decode decodes a reply of HGET. Counts are unknown if there are none or if the value is
+// malformed; the script that writes counts replaces it.
+func (r *Reader) decode(at keyspace.Epoch, of storage.Subject, reply interface{ ToString() (string, error) }) (Result, error) {
 	value, err := reply.ToString()
 	if rueidis.IsRedisNil(err) || scripts.WrongType(err) {
 		return Result{}, nil
@@ -180,39 +198,54 @@ func (r *Reader) take(at keyspace.Epoch, of storage.Subject, reply rueidis.Redis
 	}
 	c, err := parse(value)
 	if err != nil {
-		r.Redis.Malformed.Found(at.Counts(of), err)
+		r.Redis.Malformed.Record(at.Counts(of), err)
 		return Result{}, nil
 	}
 	return Result{c, true}, nil
 }
 
-// parse reads five numbers: version, reads, likes, dislikes, collections.
+// parse parses six numbers and a string: version, reads, likes, dislikes, collections,
+// followers, and the author after authorMark.
 func parse(value string) (c storage.Counts, err error) {
 	rest := value
-	for i, to := range [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount} {
-		number, after, more := strings.Cut(rest, " ")
-		if *to, err = strconv.ParseInt(number, 10, 64); err != nil || more != (i < 4) {
-			return c, fmt.Errorf("%q are no counts", value)
+	for _, to := range [...]*int64{&c.Version, &c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount} {
+		number, after, _ := strings.Cut(rest, " ")
+		if *to, err = strconv.ParseInt(number, 10, 64); err != nil {
+			return c, fmt.Errorf("%q is not a value of counts", value)
 		}
 		rest = after
 	}
+	author, marked := strings.CutPrefix(rest, authorMark)
+	if !marked || author != "" && storage.ValidateUserID(author) != nil {
+		return c, fmt.Errorf("%q is not a value of counts", value)
+	}
+	c.AuthorID = author
 	return c, nil
 }
 
-// Write returns the script that writes counts where they are newer than what is
-// there.
+// authorMark precedes the author, even if it is empty. The author may contain any other
+// character, including spaces.
+const authorMark = "@"
+
+// Write returns a call of the script that writes counts unless newer ones are there.
 func (r *Reader) Write(at keyspace.Epoch, of storage.Subject, c storage.Counts) scripts.Call {
-	life := r.Life
+	life := r.TTL
 	if c.Version == 0 {
-		life = min(life, unknownLife)
+		life = min(life, unknownTTL)
 	}
-	return scripts.Counts.On(at.Counts(of), nil, scripts.Text(c.Version),
-		strings.Join([]string{scripts.Text(c.ReadCount), scripts.Text(c.LikeCount), scripts.Text(c.DislikeCount), scripts.Text(c.CollectCount)}, " "),
-		scripts.Spread(life))
+	return scripts.Counts.On(at.Counts(of), nil, scripts.Text(c.Version), Text(c), scripts.Jitter(life))
 }
 
-// Stored reads counts from the database.
-func (r *Reader) Stored(ctx context.Context, subjects []storage.Subject) ([]storage.Counts, error) {
+// Text encodes counts without their version.
+func Text(c storage.Counts) string {
+	return strings.Join([]string{
+		scripts.Text(c.ReadCount), scripts.Text(c.LikeCount), scripts.Text(c.DislikeCount), scripts.Text(c.CollectCount), scripts.Text(c.FollowerCount),
+		authorMark + c.AuthorID,
+	}, " ")
+}
+
+// FromDatabase reads counts from the database.
+func (r *Reader) FromDatabase(ctx context.Context, subjects []storage.Subject) ([]storage.Counts, error) {
 	out := make([]storage.Counts, len(subjects))
 	for tenant, at := range byTenant(subjects) {
 		found, err := r.Database.Interactives(ctx, storage.User{Tenant: tenant}, pick(subjects, at), 0)
@@ -226,14 +259,14 @@ func (r *Reader) Stored(ctx context.Context, subjects []storage.Subject) ([]stor
 	return out, nil
 }
 
-// StoredAgain returns the counts that the database has of the same subjects.
-func (r *Reader) StoredAgain(ctx context.Context, counts []storage.SubjectCounts) ([]storage.SubjectCounts, error) {
+// Reload returns the counts of the same subjects as the database has them now.
+func (r *Reader) Reload(ctx context.Context, counts []storage.SubjectCounts) ([]storage.SubjectCounts, error) {
 	out := make([]storage.SubjectCounts, len(counts))
 	subjects := make([]storage.Subject, len(counts))
 	for i := range counts {
 		subjects[i] = counts[i].Subject
 	}
-	found, err := r.Stored(ctx, subjects)
+	found, err := r.FromDatabase(ctx, subjects)
 	for i := range found {
 		out[i] = storage.SubjectCounts{Subject: subjects[i], Counts: found[i]}
 	}

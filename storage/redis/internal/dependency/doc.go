@@ -1,16 +1,16 @@
-// Package dependency puts a breaker and limits before Redis and the database.
+// Package dependency puts a breaker and limits in front of Redis and the database.
 //
-// A Part is one of them: calls are refused while its breaker is open, and polls,
-// which try it all the same (Try), close it. A Class bounds the calls of one kind to
-// a Part, in number and in time, so that one kind does not use up what another
-// needs.
+// A Backend is one of them. Calls are rejected while its breaker is open; polls, which
+// call it regardless (Try), close it. A Class bounds the calls of one kind to a Backend,
+// in number and in time, so that one kind cannot starve another.
 //
 // # Invariants (tests of package redis)
 //
-//   - An outage is logged once, and its end: TestOutageIsToldOnce.
-//   - A dependency that hangs is left alone: TestHangingPartsCostLittle,
+//   - An outage and its end are logged once: TestOutageIsToldOnce.
+//   - A dependency that hangs is not called: TestHangingPartsCostLittle,
 //     TestHangingDatabaseIsLeftAlone, TestOneStallOpensNoBreaker.
-//   - Classes share no slots and have time-outs of their own, which say nothing about
-//     the Part: TestHangingListsLeaveReadsTheirSlots, TestListsHaveATimeoutOfTheirOwn.
-//   - A caller that cancels says nothing about it: TestCallerWhoGoesAwayBlamesNobody.
+//   - Classes share no slots and have separate timeouts, which do not count as failures
+//     of the Backend: TestHangingListsLeaveReadsTheirSlots,
+//     TestListsHaveATimeoutOfTheirOwn.
+//   - A cancelled call is not counted as a failure: TestCallerWhoGoesAwayBlamesNobody.
 package dependency

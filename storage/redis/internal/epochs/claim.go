@@ -13,115 +13,114 @@ import (
 	"ovation/storage/mirror"
 )
 
-// One mirror belongs to a database: one prefix in one Redis. A process whose Redis
-// has the sentinel of the present epoch is of that mirror, since no other epoch
-// ever had its number. Any other process is a stranger: it reads from the
-// database, marks nothing, and may begin an epoch, in its own mirror, only when
-// no process of the other one is left.
+// One mirror belongs to a database: one prefix in one Redis. A process whose Redis has the
+// sentinel of the current epoch uses that mirror, since no other epoch ever had its number.
+// The mirror is foreign to any other process: it reads from the database, marks nothing,
+// and may begin an epoch in its own mirror only if no process uses the other one.
 
 const (
-	// strangerSilence is how long no process of a mirror must have been heard
-	// before a stranger takes its place.
-	strangerSilence = 5 * time.Second
-	// holderSilence is the same for a process of that mirror which finds its Redis
-	// empty. That Redis has lost everything, and so nobody holds the epoch; or
-	// this process alone was led to another one.
-	holderSilence = 1500 * time.Millisecond
-	// numberRange is from how many numbers that of the next epoch is drawn, so that
-	// none is used twice: not by two who begin one at once, nor by a database that
-	// was restored and has forgotten the latest ones, nor by a new one beside a Redis
-	// that still holds the mirror of the one before.
+	// takeoverSilence is how long the processes of a mirror must have been silent
+	// before another mirror replaces it.
+	takeoverSilence = 5 * time.Second
+	// recoverySilence is the same for a process of that mirror which finds its Redis
+	// empty: either Redis has lost everything, so that no process holds the epoch, or
+	// only this process was connected to another Redis.
+	recoverySilence = 1500 * time.Millisecond
+	// numberRange is the size of the range from which the number of the next epoch is
+	// drawn, so that none is used twice: not by two processes that begin one at the same
+	// time, nor by a database that was restored and lacks the latest numbers, nor by a
+	// new database with a Redis that still has the mirror of the previous one.
 	numberRange = 1_000_000_000
 )
 
-// ErrStranger says that the mirror of the database is another one.
-var ErrStranger = errors.New("another Redis, or another prefix in it, belongs to this database")
+// ErrForeignMirror is returned if the database uses another mirror than this process.
+var ErrForeignMirror = errors.New("this database is mirrored in another Redis, or under another prefix")
 
-// finding is what Redis has of an epoch.
-type finding struct {
-	is   presence
-	runs []string // of the servers
+// sentinelCheck is the result of looking for an epoch in Redis.
+type sentinelCheck struct {
+	state  sentinelState
+	runIDs []string // of the servers
 }
 
-type presence int
+type sentinelState int
 
 const (
-	missing   presence = iota // no sentinel: it was lost, or is another mirror's
-	restarted                 // the sentinel, but a server has started since it was written
-	intact                    // all that was written in it
+	missing   sentinelState = iota // no sentinel: it was lost, or is in another mirror
+	restarted                      // the sentinel exists, but a server has started since it was written
+	intact                         // no data was lost since the epoch began
 )
 
-// claim is this process's part in the mirror.
+// claim is this process's share in the mirror.
 type claim struct {
-	stranger atomic.Pointer[error] // why it has none, nil where it has one
+	foreign atomic.Pointer[error] // why it has none; nil if it has one
 
-	mu     sync.Mutex
-	number int64    // of the epoch that was last found in this Redis
-	runs   []string // of the servers that it was found in
-	lost   bool     // it was looked for since, in vain
-	same   bool     // these servers have answered then
+	mu          sync.Mutex
+	number      int64    // of the epoch last found in this Redis
+	runIDs      []string // of the servers where it was found
+	lost        bool     // it was missing in a later poll
+	sameServers bool     // the same servers responded to that poll
 }
 
-// note takes what a poll has found.
-func (c *claim) note(at *Epoch, found finding, err error) {
+// note records the result of a poll.
+func (c *claim) note(at *Epoch, found sentinelCheck, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err != nil || !at.Open:
 		c.lost = false
-	case found.is == missing:
+	case found.state == missing:
 		c.lost = true
-		c.same = !slices.ContainsFunc(found.runs, func(run string) bool { return !slices.Contains(c.runs, run) })
+		c.sameServers = !slices.ContainsFunc(found.runIDs, func(run string) bool { return !slices.Contains(c.runIDs, run) })
 	default:
-		c.number, c.runs, c.lost = at.Number, found.runs, false
+		c.number, c.runIDs, c.lost = at.Number, found.runIDs, false
 	}
 }
 
-// held reports whether the epoch has been in this Redis, and whether it was lost
-// since; sure, that it was lost by the very servers that had it.
+// held reports whether the epoch was ever found in this Redis, and whether it was lost
+// since; sure reports that the very servers that had it have lost it.
 func (c *claim) held(number int64) (held, lost, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held = c.number == number
-	return held, held && c.lost, held && c.lost && c.same
+	return held, held && c.lost, held && c.lost && c.sameServers
 }
 
-// hold tells the database that this process uses the mirror, where nobody else
-// has done so lately.
+// hold reports to the database that this process uses the mirror, unless another process
+// has done so recently.
 func (k *Keeper) hold(ctx context.Context, at *Epoch) {
 	held, lost, _ := k.claim.held(at.Number)
-	if k.Passive || !held || lost || at.rewound || at.silence < mirror.HoldTime {
+	if k.Passive || !held || lost || at.Rewound || at.Silence < mirror.HoldTime {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, PollTime)
+	ctx, cancel := context.WithTimeout(ctx, PollInterval)
 	defer cancel()
 	if err := k.Database.Hold(ctx, at.Number); err != nil { // the next poll tries again
 		k.Logger.Debug("epoch not held", "error", err)
 	}
 }
 
-// mayBegin reports whether this process may begin the epoch after one that is
-// closed, rewound, or not intact in its Redis.
+// mayBegin reports whether this process may begin the epoch after one that is closed,
+// rewound or not intact in its Redis.
 func (k *Keeper) mayBegin(at *Epoch) bool {
 	held, lost, sure := k.claim.held(at.Number)
 	steady := k.steady.since()
 	switch {
 	case k.Passive:
 		return false
-	case at.Number <= noEpoch:
+	case at.Number <= firstEpoch:
 		return true
-	case !at.Open && !at.rewound && (time.Since(at.begun) < closedTime || steady < steadyTime):
+	case !at.Open && !at.Rewound && (time.Since(at.begun) < minClosedTime || steady < minSteadyTime):
 		return false
 	case held:
-		return !lost || sure || at.silence >= holderSilence
+		return !lost || sure || at.Silence >= recoverySilence
 	}
-	return steady >= strangerSilence && at.silence >= strangerSilence
+	return steady >= takeoverSilence && at.Silence >= takeoverSilence
 }
 
 // begin begins the next epoch in this mirror.
 func (k *Keeper) begin(ctx context.Context, at *Epoch) (*Epoch, error) {
-	next := mirror.NewEpoch{Number: at.Number + 1 + rand.Int64N(numberRange), Holder: k.Name} //nolint:gosec // nobody gains by guessing it
-	if err := k.announce(ctx, next.Number); err != nil {
+	next := mirror.NewEpoch{Number: at.Number + 1 + rand.Int64N(numberRange), Holder: k.Name} //nolint:gosec // it need not be unpredictable
+	if err := k.writeSentinel(ctx, next.Number); err != nil {
 		return nil, err
 	}
 	return k.change(ctx, at, func(ctx context.Context, number int64) (mirror.Epoch, error) {
@@ -129,44 +128,45 @@ func (k *Keeper) begin(ctx context.Context, at *Epoch) (*Epoch, error) {
 	})
 }
 
-// Stranger returns an error while the mirror of the database is another one, in
-// which this process can mark nothing: it wraps ErrStranger and says which.
-func (k *Keeper) Stranger() error {
-	if err := k.claim.stranger.Load(); err != nil {
+// Foreign returns an error while the database uses another mirror, so that this process
+// cannot mark anything: it wraps ErrForeignMirror and names the other mirror.
+func (k *Keeper) Foreign() error {
+	if err := k.claim.foreign.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// noteStranger notes whether this process is a stranger to the epoch.
-func (k *Keeper) noteStranger(at *Epoch) {
+// noteForeign updates and logs whether the mirror of the epoch is foreign to this
+// process.
+func (k *Keeper) noteForeign(at *Epoch) {
 	if held, _, _ := k.claim.held(at.Number); held || !at.Open {
-		if held && k.claim.stranger.Swap(nil) != nil {
-			k.Logger.Info("this process's Redis and prefix belong to the database now", "mirror", k.Name)
+		if held && k.claim.foreign.Swap(nil) != nil {
+			k.Logger.Info("the database is mirrored in this process's Redis and prefix now", "mirror", k.Name)
 		}
 		return
 	}
-	err := k.strange(at)
-	if k.claim.stranger.Swap(&err) == nil && !k.Passive {
+	err := k.foreignError(at)
+	if k.claim.foreign.Swap(&err) == nil && !k.Passive {
 		k.Logger.Warn("Redis is not used: it belongs to other processes than this one's database", "error", err)
 	}
 }
 
-func (k *Keeper) strange(at *Epoch) error {
+func (k *Keeper) foreignError(at *Epoch) error {
 	return fmt.Errorf("%w: its processes use %s, last seen %v ago, and this one uses %s; check OVATION_PREFIX and OVATION_REDIS_URL. "+
 		"Where the site moves or another version takes over: this one takes over %v after the last of the others has stopped",
-		ErrStranger, at.Holder, at.silence.Round(time.Second/10), k.Name, strangerSilence)
+		ErrForeignMirror, at.Holder, at.Silence.Round(time.Second/10), k.Name, takeoverSilence)
 }
 
-// Ours returns the epoch of a transaction, to be written to. Errors:
-// storage.ErrUnavailable where this Redis does not hold it: those who read it read
-// another one.
-func (k *Keeper) Ours(ctx context.Context, number int64) (*Epoch, error) {
+// ForWriting returns the epoch of a transaction, for writing to it. Errors:
+// storage.ErrUnavailable if this Redis does not have the epoch, as its readers use
+// another Redis.
+func (k *Keeper) ForWriting(ctx context.Context, number int64) (*Epoch, error) {
 	at := k.epochOf(number)
 	if e := k.epoch.Load(); e.Number == number && k.trusted(e) {
 		return at, nil
 	}
-	return at, k.Redis.Call(ctx, "look for the sentinel", func(ctx context.Context) error {
+	return at, k.RedisBackend.Call(ctx, "look for the sentinel", func(ctx context.Context) error {
 		n, err := k.Scripts.Client.Do(ctx, k.Scripts.Client.B().Exists().Key(at.Keys.Sentinel()).Build()).AsInt64()
 		if err == nil && n == 0 {
 			err = fmt.Errorf("this Redis does not hold epoch %d", number)
@@ -175,24 +175,24 @@ func (k *Keeper) Ours(ctx context.Context, number int64) (*Epoch, error) {
 	})
 }
 
-// Attach has a passive store wait until it may be used: its Redis has the epoch,
-// or none is open. An epoch that no process uses any longer, and that this Redis
-// does not have, is closed. Errors: ErrStranger.
+// Attach waits until a passive store may be used: its Redis has the epoch, or none is
+// open. An epoch that no process uses any longer, and that this Redis does not have, is
+// closed. Errors: ErrForeignMirror.
 func (k *Keeper) Attach(ctx context.Context) error {
-	again := time.NewTicker(PollTime / 2)
+	again := time.NewTicker(PollInterval / 2)
 	defer again.Stop()
 	for began := time.Now(); ; {
 		at := k.epoch.Load()
-		late := time.Since(began) >= strangerSilence
+		late := time.Since(began) >= takeoverSilence
 		switch {
-		case at.Open && at.wait <= 0 && k.Sure(at), !at.Open && !at.rewound && at.wait <= 0:
+		case at.Open && at.Wait <= 0 && k.LeaseValid(at), !at.Open && !at.Rewound && at.Wait <= 0:
 			return nil
-		case late && at.silence >= strangerSilence:
+		case late && at.Silence >= takeoverSilence:
 			if _, err := k.change(ctx, at, k.Database.CloseEpoch); err != nil {
 				return err
 			}
-		case late && at.Open && at.wait <= 0:
-			return k.strange(at)
+		case late && at.Open && at.Wait <= 0:
+			return k.foreignError(at)
 		}
 		select {
 		case <-again.C:
@@ -205,9 +205,9 @@ func (k *Keeper) Attach(ctx context.Context) error {
 	}
 }
 
-// rewind forgets what the database may have lost: the versions of counts begin
-// again from what it has now.
-func (k *Keeper) rewind() {
-	k.distrust()
-	k.Rewound()
+// rewind discards what the database may have lost: the versions of counts continue from
+// what it has now.
+func (k *Keeper) rewind(ended *Epoch) {
+	k.revokeLease()
+	k.OnRewind(ended.Keys)
 }

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// clockDrift is how far two clocks drift apart, relative to the time that
-	// passes: 100 ppm is more than a quartz does.
+	// clockDrift is the maximum relative drift between two clocks: 100 ppm is more than
+	// that of a quartz.
 	clockDrift = 1e-4
-	// noticeableSkew is what a synchronized clock does not reach.
+	// noticeableSkew is a skew that synchronized clocks do not reach.
 	noticeableSkew = 500 * time.Millisecond
 )
 
-// clock follows the database's clock, so that versions of all processes come
-// from one clock. It keeps the most exact of the latest readings and counts on
-// from it by the local monotonic clock: steps of the local time do not matter.
-// The zero value with local set is the local clock. It is safe for concurrent use.
+// clock follows the database's clock, so that versions of all processes come from one
+// clock. It keeps the most exact of the latest readings and extrapolates from it by the
+// local monotonic clock, so that steps of the local wall clock do not matter. Without a
+// reading it is the local clock. It is safe for concurrent use.
 type clock struct {
 	local func() time.Time
 	best  atomic.Pointer[mirror.ClockReading]
@@ -29,7 +29,7 @@ type clock struct {
 	warned bool
 }
 
-// now is the time by the database's clock.
+// now returns the time by the database's clock.
 func (c *clock) now() time.Time {
 	if best := c.best.Load(); best != nil {
 		return timeAt(best, c.local())
@@ -37,20 +37,20 @@ func (c *clock) now() time.Time {
 	return c.local()
 }
 
-// timeAt is what the other clock showed, by a reading, at a moment of the local
-// one. The reading is taken as one of the middle between its bounds.
+// timeAt extrapolates a reading to a local time. The reading is taken to be of the middle
+// between its bounds.
 func timeAt(r *mirror.ClockReading, local time.Time) time.Time {
 	return r.Time.Add(local.Sub(r.Before) - r.After.Sub(r.Before)/2)
 }
 
-// uncertainty is how far off timeAt may be at a moment.
+// uncertainty returns the maximum error of timeAt at a local time.
 func uncertainty(r *mirror.ClockReading, local time.Time) time.Duration {
 	drift := time.Duration(math.Abs(float64(local.Sub(r.After))) * clockDrift)
 	return r.After.Sub(r.Before)/2 + drift
 }
 
-// note takes a reading that is more exact than the one in use has become, or
-// that contradicts it: then one of the clocks was set, or stood still.
+// note adopts a reading if it is more exact than the current one has become by now, or
+// contradicts it: then one of the clocks was set, or stood still.
 func (c *clock) note(r mirror.ClockReading) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,14 +63,13 @@ func (c *clock) note(r mirror.ClockReading) {
 	c.best.Store(&r)
 }
 
-// skew is how far the local clock is ahead of the database's; negative where it
+// skew returns how far the local clock is ahead of the database's; it is negative if it
 // is behind.
 func (c *clock) skew() time.Duration {
-	return c.local().Round(0).Sub(c.now()) // as it is set: without its monotonic reading
+	return c.local().Round(0).Sub(c.now()) // the wall clock, without its monotonic reading
 }
 
-// noticed reports whether the skew is noticeable for the first time since it was
-// not.
+// noticed reports whether the skew has just become noticeable.
 func (c *clock) noticed() bool {
 	skew := c.skew().Abs()
 	c.mu.Lock()
@@ -80,15 +79,15 @@ func (c *clock) noticed() bool {
 	return c.warned && !before
 }
 
-// Now is the time by the database's clock, as of the latest polls: what
-// versions are made of. It is off by half of a poll's round trip at most.
+// Now returns the time by the database's clock, as of the latest polls. Versions of
+// actions are taken from it. It is off by at most half of a poll's round trip.
 func (k *Keeper) Now() time.Time { return k.clock.now() }
 
-// ClockSkew is how far this machine's clock is ahead of the database's; negative
-// where it is behind.
+// ClockSkew returns how far this machine's clock is ahead of the database's; it is
+// negative if it is behind.
 func (k *Keeper) ClockSkew() time.Duration { return k.clock.skew() }
 
-// noteClock follows the database's clock.
+// noteClock adopts a reading of the database's clock and logs a noticeable skew.
 func (k *Keeper) noteClock(r mirror.ClockReading) {
 	k.clock.note(r)
 	if k.clock.noticed() {

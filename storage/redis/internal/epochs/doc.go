@@ -1,32 +1,35 @@
-// Package epochs answers whether the mirror may be believed.
+// Package epochs decides whether the mirror can be trusted.
 //
-// An epoch is a time in which every transaction marks in Redis what it changes
-// (package mirror has the contract with the database). A Keeper polls database and
-// Redis twice a second. An epoch is present while the sentinel, the servers it names
-// and every slot of a cluster are found in Redis; it is sure for a moment after such
-// a poll, shorter than the time for which nothing is committed after it has ended.
-// When marks fail, the Keeper closes the epoch; when Redis has lost data or comes
-// back, it begins the next one, if this process is of the mirror that the database
-// belongs to.
+// An epoch is a period in which every transaction marks its changes in Redis (package
+// mirror has the contract with the database). A Keeper polls the database and Redis twice
+// a second. An epoch is active while Redis has the sentinel, the servers that it names
+// and every slot of a cluster. A successful poll grants a lease on the epoch, which is
+// shorter than the time for which nothing is committed after the end of an epoch. If
+// marks fail, the Keeper closes the epoch. If Redis has lost data or is available again,
+// it begins the next one, provided that this process belongs to the mirror of the
+// database.
 //
-// What is queued when an epoch begins may not be shown in it: answers are in doubt
-// until every partition of the queue has passed a barrier.
+// Actions that are queued when an epoch begins may be missing in it: replies may miss
+// writes until every partition of the queue has passed a barrier.
 //
-// The files: epoch.go has what a poll does, claim.go which mirror belongs to the
-// database, sentinel.go what proves an epoch, servers.go what masters say of
-// themselves, clock.go the time of the database.
+// The files: epoch.go has the polls, claim.go determines which mirror belongs to the
+// database, sentinel.go proves an epoch, servers.go reads the state of the masters,
+// clock.go follows the database's clock.
 //
 // # Invariants
 //
-//   - Nothing is believed that may lack a committed change: TestFailoverToALaggingReplicaIsNeverLive,
-//     TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm, TestInterleavingsWithLosses.
-//   - A cluster of which a part is missing is not whole: TestGapsOfAClusterAreFound.
-//   - What may lack something queued is in doubt: TestEvictionsMakeDoubtful,
-//     TestAnswersAreStaleUntilTheBarrierIsPassed.
+//   - No entry is trusted that may lack a committed change:
+//     TestFailoverToALaggingReplicaIsNeverLive,
+//     TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm,
+//     TestInterleavingsWithLosses.
+//   - A cluster with a missing slot is incomplete: TestGapsOfAClusterAreFound.
+//   - A mirror that may lack a queued action is reported as such:
+//     TestEvictionsMakeDoubtful, TestAnswersAreStaleUntilTheBarrierIsPassed,
+//     TestLongBarriersPastTheQueueAreCaught.
 //   - One mirror belongs to a database: TestStrangerWaitsUntilTheMirrorIsFree,
 //     TestPassiveStoreTakesNoPartInEpochs, TestMirrorIsTakenUpWhereEverythingWasLost.
 //   - Time is that of the database: TestClockFollowsTheMostExactReading,
 //     TestStoreHasTheTimeOfItsDatabase.
 //
-// Tests that need servers are those of package redis.
+// Tests that need servers are in package redis.
 package epochs

@@ -4,114 +4,103 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
-	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/keyspace"
 )
 
-// The times of polls and epochs.
+// Intervals and timeouts of polls and epochs.
 const (
-	PollTime    = 500 * time.Millisecond  // between two polls
-	PollLimit   = time.Second             // of a poll's calls, each
-	changeLimit = 5 * time.Second         // of closing an epoch or beginning one; writers may have to end first
-	sureTime    = 1500 * time.Millisecond // after a poll began; less than half of mirror.EpochGrace
-	failTime    = 2 * time.Second         // of failing marks, before an epoch is closed
-	forgetTime  = time.Minute             // after which a failure is no longer one in a row
-	closedTime  = 5 * time.Second         // at least, of a closed epoch
-	steadyTime  = time.Second             // of a Redis that answers again
-	noEpoch     = 1                       // of a database whose mirror was never opened
-	startTime   = 10 * time.Second        // that the first poll may be tried
+	PollInterval  = 500 * time.Millisecond  // between two polls
+	PollTimeout   = time.Second             // of each call of a poll
+	changeTimeout = 5 * time.Second         // of closing or beginning an epoch, which wait for writers
+	leaseTime     = 1500 * time.Millisecond // of a lease, from the beginning of the poll; less than half of mirror.EpochGrace
+	maxFailTime   = 2 * time.Second         // of failing marks before the epoch is closed
+	failureGap    = time.Minute             // between consecutive failures, at most
+	minClosedTime = 5 * time.Second         // of a closed epoch
+	minSteadyTime = time.Second             // for which Redis must be available again
+	firstEpoch    = 1                       // number while no mirror was ever opened
+	startTimeout  = 10 * time.Second        // of the first poll, with retries
 )
 
-// Epoch is what a store knows of an epoch, as of its last poll.
+// Epoch is an epoch as of the last poll. Its times are by the local clock.
 type Epoch struct {
-	Number int64
-	Open   bool
-	begun  time.Time // by the local clock
-	learnt time.Time // when this store was told of it
-	SureAt time.Time // when the last poll began that found everything in place
-	Keys   keyspace.Epoch
-	// rewound: it began before the database was restored or failed over.
-	rewound bool
-	history string        // of the database
-	Holder  string        // the mirror that it belongs to
-	silence time.Duration // of those that use it
-	wait    time.Duration // until something is committed
-	// ended is the epoch that ended as this one began, was closed or was found to be
-	// rewound, as it was before; nil if it is not known.
-	ended *Epoch
+	mirror.Epoch
 
-	Barrier int64     // number of the latest barrier
-	raised  time.Time // not before it was, by the local clock
-	Drained bool      // every partition has passed it
+	begun           time.Time
+	learnedAt       time.Time // when this process learned of it
+	barrierRaisedAt time.Time // time of the barrier, or later
+	LeasedAt        time.Time // beginning of the last successful poll
+	Keys            keyspace.Epoch
+	// ended is the epoch that ended when this one began, was closed or was found to be
+	// rewound, in its previous state; nil if unknown.
+	ended *Epoch
 }
 
 func (k *Keeper) epochOf(number int64) *Epoch {
-	return &Epoch{Number: number, Keys: keyspace.Of(k.Prefix, number)}
+	return &Epoch{Epoch: mirror.Epoch{Number: number}, Keys: keyspace.Of(k.Prefix, number)}
 }
 
-// Present returns the epoch in which Redis is used, nil while it is not: none
-// is open, or Redis may have lost data and has not been looked at since.
-func (k *Keeper) Present() *Epoch {
-	return k.PresentOf(k.epoch.Load())
+// Active returns the epoch in which Redis is used. It returns nil if no epoch is open,
+// and if Redis may have lost data since the last successful poll.
+func (k *Keeper) Active() *Epoch {
+	return k.ActiveOf(k.epoch.Load())
 }
 
-// PresentOf returns the epoch, which a caller has looked up, if Redis is used in it.
-func (k *Keeper) PresentOf(e *Epoch) *Epoch {
+// ActiveOf is Active for an epoch returned by Current.
+func (k *Keeper) ActiveOf(e *Epoch) *Epoch {
 	if e.Open && k.trusted(e) {
 		return e
 	}
 	return nil
 }
 
-// trusted reports whether nothing was suspected since the last good poll began.
+// trusted reports whether the lease was not revoked since the last successful poll began.
 func (k *Keeper) trusted(e *Epoch) bool {
-	return e.SureAt.Sub(k.opened) > time.Duration(k.suspected.Load())
+	return e.LeasedAt.Sub(k.opened) > time.Duration(k.revokedAt.Load())
 }
 
-// Sure reports whether the epoch is known to last: nothing was committed since
-// it ended, if it did. What was read from Redis before it is asked is true.
-func (k *Keeper) Sure(at *Epoch) bool {
+// LeaseValid reports whether the lease on the epoch is valid: if the epoch has ended,
+// nothing was committed since. What was read from Redis before the call is then correct.
+func (k *Keeper) LeaseValid(at *Epoch) bool {
 	e := k.epoch.Load()
-	return e.Open && e.Number == at.Number && time.Since(e.SureAt) < sureTime && k.trusted(e)
+	return e.Open && e.Number == at.Number && time.Since(e.LeasedAt) < leaseTime && k.trusted(e)
 }
 
-// Lately returns the epoch that has ended so lately that other nodes, who have
-// not polled since, may still believe it; nil where there is none.
-func (e *Epoch) Lately() *Epoch {
-	if time.Since(e.learnt) >= sureTime {
+// RecentlyEnded returns the previous epoch if it ended so recently that nodes which have
+// not polled since may still trust it, and nil otherwise.
+func (e *Epoch) RecentlyEnded() *Epoch {
+	if time.Since(e.learnedAt) >= leaseTime {
 		return nil
 	}
 	return e.ended
 }
 
-// InDoubt reports whether something may be queued that this epoch does not show:
-// it was shown in an earlier one, or Redis has evicted it.
-func (k *Keeper) InDoubt(at *Epoch) bool { return !at.Drained || k.evicted.Load() }
+// MayMissWrites reports whether the epoch may lack queued actions: they were applied in
+// an earlier epoch, or Redis has evicted them.
+func (k *Keeper) MayMissWrites(at *Epoch) bool { return !at.Drained || k.evicted.Load() }
 
-// Barrier returns the number of the barrier that the partitions of the queue have
-// to pass, 0 if none has to. What was shown only in the epoch before is queued by
-// then: no node is sure of that epoch any longer.
+// Barrier returns the number of the barrier that the partitions of the queue have to
+// pass, 0 if there is none. Actions that are visible only in the previous epoch are
+// queued by then, as no node has a valid lease on that epoch any longer.
 func (k *Keeper) Barrier() int64 {
 	e := k.epoch.Load()
-	if e.Drained || time.Since(e.raised) < sureTime {
+	if e.Drained || time.Since(e.barrierRaisedAt) < leaseTime {
 		return 0
 	}
 	return e.Barrier
 }
 
-// distrust has Redis left alone until a poll has found everything in place.
-func (k *Keeper) distrust() { k.suspected.Store(int64(time.Since(k.opened))) }
+// revokeLease stops the use of Redis until the next successful poll.
+func (k *Keeper) revokeLease() { k.revokedAt.Store(int64(time.Since(k.opened))) }
 
-// Suspect has the epoch polled at once: a connection was lost, or all keys
-// were. Until that is done it is not sure.
-func (k *Keeper) Suspect() {
-	k.distrust()
+// Recheck revokes the lease and triggers a poll: a connection was lost, or Redis was
+// flushed.
+func (k *Keeper) Recheck() {
+	k.revokeLease()
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -120,7 +109,7 @@ func (k *Keeper) Suspect() {
 
 // Watch polls until the context ends.
 func (k *Keeper) Watch(ctx context.Context) {
-	ticker := time.NewTicker(PollTime)
+	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -135,26 +124,26 @@ func (k *Keeper) Watch(ctx context.Context) {
 	}
 }
 
-// Poll learns what epoch it is, closes one in which marks fail and begins the
-// next of one that is over or whose copy is lost. Errors: storage.ErrUnavailable
-// for either part.
+// Poll reads the current epoch, closes it if marks fail, and begins the next one if it
+// is over or Redis has lost data. Errors: storage.ErrUnavailable if the database or
+// Redis is unavailable.
 func (k *Keeper) Poll(ctx context.Context) error {
 	began, now, err := k.askEpoch(ctx)
 	if err != nil {
-		if !k.Redis.Healthy() { // it may be back all the same
+		if !k.RedisBackend.Healthy() { // it may be available again
 			err = errors.Join(err, k.Probe(ctx))
 		}
-		k.steady.note(false) // who uses the mirror could not be heard
+		k.steady.note(false) // it is unknown which processes use the mirror
 		return err
 	}
-	if held, lost, _ := k.claim.held(now.Number); now.Open && held && !lost && k.marks.failing() && !k.Passive {
+	if held, lost, _ := k.claim.held(now.Number); now.Open && held && !lost && k.markHealth.failing() && !k.Passive {
 		if now, err = k.change(ctx, now, k.Database.CloseEpoch); err != nil {
 			return err
 		}
 	}
-	var found finding
+	var found sentinelCheck
 	if now.Open {
-		found, err = k.find(ctx, now)
+		found, err = k.checkSentinel(ctx, now)
 	} else {
 		err = k.Probe(ctx)
 	}
@@ -163,10 +152,10 @@ func (k *Keeper) Poll(ctx context.Context) error {
 		k.hold(ctx, now)
 		return err
 	}
-	if found.is != intact || now.rewound {
-		k.distrust()
+	if found.state != intact || now.Rewound {
+		k.revokeLease()
 		if !k.mayBegin(now) {
-			k.noteStranger(now)
+			k.noteForeign(now)
 			k.hold(ctx, now)
 			return nil
 		}
@@ -174,56 +163,57 @@ func (k *Keeper) Poll(ctx context.Context) error {
 		if now, err = k.begin(ctx, now); err != nil {
 			return err
 		}
-		k.evicted.Store(false) // which has raised the barrier
-		if found, err = k.find(ctx, now); err != nil {
+		k.evicted.Store(false) // the new epoch has raised the barrier
+		if found, err = k.checkSentinel(ctx, now); err != nil {
 			return err
 		}
 		k.claim.note(now, found, nil)
 	}
-	k.noteStranger(now)
-	if !now.Open || found.is != intact {
+	k.noteForeign(now)
+	if !now.Open || found.state != intact {
 		return nil
 	}
-	return k.believe(ctx, now, began)
+	return k.grantLease(ctx, now, began)
 }
 
-// believe makes an epoch sure in which a poll has found everything in place, after
-// the barrier is raised for what Redis has evicted.
-func (k *Keeper) believe(ctx context.Context, now *Epoch, began time.Time) (err error) {
+// grantLease grants a lease on an epoch after a successful poll. It first raises the
+// barrier if Redis has evicted keys.
+func (k *Keeper) grantLease(ctx context.Context, now *Epoch, began time.Time) (err error) {
 	if k.evicted.Load() {
 		number := now.Number
 		if now, err = k.raiseBarrier(ctx); err != nil || now.Number != number || !now.Open {
-			return err // the next poll looks at the other epoch
+			return err // the next poll checks the other epoch
 		}
 	}
-	away := k.Present() == nil
-	now.SureAt = began
+	away := k.Active() == nil
+	now.LeasedAt = began
 	k.epoch.Store(now)
 	if away {
-		k.Back()
+		k.OnTrusted()
 	}
 	k.hold(ctx, now)
 	return nil
 }
 
-// askEpoch asks the database and learns from the answer.
+// askEpoch reads the epoch from the database.
 func (k *Keeper) askEpoch(ctx context.Context) (began time.Time, now *Epoch, err error) {
 	began = time.Now()
 	var found mirror.Epoch
-	err = k.Behind.Try(ctx, PollLimit, func(ctx context.Context) (err error) {
+	err = k.DatabaseBackend.Try(ctx, PollTimeout, func(ctx context.Context) (err error) {
 		found, err = k.Database.Epoch(ctx)
 		return err
 	})
 	if err != nil {
-		return began, nil, fmt.Errorf("ask for the epoch: %w", err)
+		return began, nil, fmt.Errorf("read the epoch: %w", err)
 	}
 	k.noteClock(found.Clock)
 	return began, k.learn(found, began), nil
 }
 
-// raiseBarrier puts in doubt, for every process, what Redis has evicted.
+// raiseBarrier makes every process assume that replies may lack writes, since Redis has
+// evicted keys.
 func (k *Keeper) raiseBarrier(ctx context.Context) (*Epoch, error) {
-	ctx, cancel := context.WithTimeout(ctx, PollLimit)
+	ctx, cancel := context.WithTimeout(ctx, PollTimeout)
 	defer cancel()
 	found, err := k.Database.RaiseBarrier(ctx)
 	if err != nil {
@@ -234,11 +224,11 @@ func (k *Keeper) raiseBarrier(ctx context.Context) (*Epoch, error) {
 	return now, nil
 }
 
-// change closes the epoch or begins the next.
+// change closes the epoch or begins the next one.
 func (k *Keeper) change(
 	ctx context.Context, now *Epoch, change func(context.Context, int64) (mirror.Epoch, error),
 ) (*Epoch, error) {
-	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	found, err := change(ctx, now.Number)
 	if err != nil {
@@ -247,57 +237,55 @@ func (k *Keeper) change(
 	return k.learn(found, time.Now()), nil
 }
 
-// learn stores what the database has told, which is not sure by itself, and
+// learn stores an epoch read from the database, for which there is no lease yet, and
 // returns a copy.
 func (k *Keeper) learn(found mirror.Epoch, at time.Time) *Epoch {
 	before := k.epoch.Load()
 	now := k.epochOf(found.Number)
-	now.Open, now.begun, now.learnt = found.Open, at.Add(-found.Age), time.Now()
-	now.rewound, now.history, now.Holder, now.silence = found.Rewound, found.History, found.Holder, found.Silence
-	now.wait = found.Wait
-	if before.history != "" && before.history != now.history {
-		k.rewind()
+	now.Epoch, now.begun, now.learnedAt = found, at.Add(-found.Age), time.Now()
+	now.barrierRaisedAt = now.learnedAt.Add(-found.BarrierAge)
+	if before.History != "" && before.History != now.History {
+		k.rewind(before)
 	}
-	now.Barrier, now.raised, now.Drained = found.Barrier, now.learnt.Add(-found.BarrierAge), found.Drained
-	if before.Number == now.Number && before.Open == now.Open && before.rewound == now.rewound {
-		now.begun, now.learnt, now.SureAt, now.ended = before.begun, before.learnt, before.SureAt, before.ended
+	if before.Number == now.Number && before.Open == now.Open && before.Rewound == now.Rewound {
+		now.begun, now.learnedAt, now.LeasedAt, now.ended = before.begun, before.learnedAt, before.LeasedAt, before.ended
 	} else {
 		switch {
-		case before.rewound: // the one that others may believe is the one before that was noticed
+		case before.Rewound: // other nodes may still trust the epoch before the rewind was noticed
 			now.ended = before.ended
-		case before.Open && before.Number > noEpoch:
+		case before.Open && before.Number > firstEpoch:
 			ended := *before
 			ended.ended = nil
 			now.ended = &ended
 		}
 		k.logChange(before, now)
-		k.marks.reset()
+		k.markHealth.reset()
 	}
 	stored := *now
 	k.epoch.Store(&stored)
 	return now
 }
 
-// logChange tells that Redis is believed no more, or again. How the first epoch
-// begins is no news.
+// logChange logs that Redis is no longer trusted, or is trusted again. The beginning of
+// the first epoch is not logged.
 func (k *Keeper) logChange(before, now *Epoch) {
-	if before.Number <= noEpoch {
+	if before.Number <= firstEpoch {
 		return
 	}
-	if before.Open && !before.rewound {
-		k.Logger.Warn("Redis is not believed any more", "epoch", before.Number, "error", k.marks.reason())
+	if before.Open && !before.Rewound {
+		k.Logger.Warn("Redis is no longer trusted", "epoch", before.Number, "error", k.markHealth.reason())
 	}
-	if now.Open && !now.rewound {
+	if now.Open && !now.Rewound {
 		k.Logger.Info("Redis is used again", "epoch", now.Number)
 	}
 }
 
-// runs names the runs of the masters that hold keys; gap says what is missing of
-// them. It also notes what they have evicted.
-func (k *Keeper) runs(ctx context.Context) (out []string, gap, err error) {
+// runIDs returns the run ids of the masters that hold keys; gap says what is missing. It
+// also records evictions.
+func (k *Keeper) runIDs(ctx context.Context) (out []string, gap, err error) {
 	masters, gap, err := k.masters(ctx)
 	for _, one := range masters {
-		out = append(out, one.run)
+		out = append(out, one.runID)
 	}
 	if k.evictions.note(masters, k.Logger) {
 		k.evicted.Store(true)
@@ -305,79 +293,8 @@ func (k *Keeper) runs(ctx context.Context) (out []string, gap, err error) {
 	return out, gap, err
 }
 
-// streak tells how long something has been so.
-type streak struct{ from time.Time }
-
-func (s *streak) note(holds bool) {
-	switch {
-	case !holds:
-		s.from = time.Time{}
-	case s.from.IsZero():
-		s.from = time.Now()
-	}
-}
-
-func (s *streak) since() time.Duration {
-	if s.from.IsZero() {
-		return 0
-	}
-	return time.Since(s.from)
-}
-
-// marks tells how marking goes.
-type marks struct {
-	mu          sync.Mutex
-	tries       int // that failed, in a row
-	first, last time.Time
-	why         error // of the last
-}
-
-// note notes how marking ended, and returns the error.
-func (m *marks) note(err error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := time.Now()
-	switch {
-	case err == nil:
-		m.tries = 0
-	case !errors.Is(err, storage.ErrUnavailable): // the caller went away
-	default:
-		if m.tries == 0 || now.Sub(m.last) > forgetTime {
-			m.tries, m.first = 0, now
-		}
-		m.tries, m.last, m.why = m.tries+1, now, err
-	}
-	return err
-}
-
-// failing reports whether it has failed for so long that workers had better go
-// on without.
-func (m *marks) failing() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.tries >= 2 && time.Since(m.first) >= failTime && time.Since(m.last) <= forgetTime
-}
-
-var errLost = errors.New("it has lost data, or another process could not write to it")
-
-// reason tells why an epoch is over.
-func (m *marks) reason() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.tries == 0 {
-		return errLost
-	}
-	return m.why
-}
-
-func (m *marks) reset() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tries = 0
-}
-
-// FirstPoll polls, and again where that takes too long: while it starts, a process
-// on a busy machine is slower than calls are allowed to be later.
+// FirstPoll polls, with retries if calls time out: on a busy machine, a starting process
+// may be slower than the timeouts for later calls allow.
 func (k *Keeper) FirstPoll(ctx context.Context) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := k.Probe(ctx)
@@ -388,15 +305,15 @@ func (k *Keeper) FirstPoll(ctx context.Context) error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(startTime))
+	}, backoff.WithMaxElapsedTime(startTimeout))
 	return err
 }
 
-// InDoubtSince is the time of the database's clock at which the barrier was
-// raised that is not passed yet.
-func (k *Keeper) InDoubtSince() float64 {
+// MayMissWritesSince returns the Unix time, by the database's clock, at which the pending
+// barrier was raised; 0 if there is none.
+func (k *Keeper) MayMissWritesSince() float64 {
 	at := k.epoch.Load()
-	if !k.InDoubt(at) {
+	if !k.MayMissWrites(at) {
 		return 0
 	}
 	return float64(at.Barrier) / 1e6

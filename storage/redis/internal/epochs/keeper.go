@@ -8,48 +8,50 @@ import (
 
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/dependency"
+	"ovation/storage/redis/internal/keyspace"
 	"ovation/storage/redis/internal/scripts"
 )
 
-// Options are what a Keeper needs.
+// Options are the dependencies and settings of a Keeper.
 type Options struct {
-	Database mirror.Database
-	Redis    *dependency.Part
-	Behind   *dependency.Part // the database
-	Scripts  *scripts.Runner
+	Database        mirror.Database
+	RedisBackend    *dependency.Backend
+	DatabaseBackend *dependency.Backend // the database
+	Scripts         *scripts.Runner
 
-	Name         string // of the mirror, for messages
+	Name         string // of the mirror, for log messages
 	Prefix       string
 	Passive      bool
 	RedisTimeout time.Duration
-	ShownLife    time.Duration // of the sentinel
+	SentinelTTL  time.Duration // of the sentinel
 	Logger       *slog.Logger
 
-	// Back is called when Redis is believed again, Rewound when the database has
-	// gone back: it may have lost what it had committed.
-	Back, Rewound func()
+	// OnTrusted is called when Redis is trusted again.
+	OnTrusted func()
+	// OnRewind is called when the database has been rewound. It may have lost commits
+	// of the epoch that this ended, so counts of that epoch must no longer be returned.
+	OnRewind func(ended keyspace.Epoch)
 }
 
-// Keeper knows the present epoch, as of its last poll, and begins, closes and holds
-// epochs for this process.
+// Keeper tracks the current epoch by polling, and begins, closes and holds epochs for
+// this process.
 type Keeper struct {
 	Options
 
-	epoch     atomic.Pointer[Epoch]
-	opened    time.Time      // when the store was opened
-	suspected atomic.Int64   // when Redis may have lost data, in nanoseconds since it was opened
-	evicted   atomic.Bool    // Redis has evicted keys, and the barrier was not raised for it yet
-	evictions evictions      // of the polls
-	asking    sync.WaitGroup // those who ask servers, some of which may hang
-	clock     clock
-	claim     claim
-	wake      chan struct{} // has the epoch polled at once
-	marks     marks
-	steady    streak // of a Redis that answers polls
+	epoch      atomic.Pointer[Epoch]
+	opened     time.Time      // when the store was opened
+	revokedAt  atomic.Int64   // when Redis may last have lost data, in nanoseconds since opened
+	evicted    atomic.Bool    // Redis has evicted keys, and the barrier was not raised yet
+	evictions  evictions      // of the polls
+	inspecting sync.WaitGroup // queries of servers, some of which may hang
+	clock      clock
+	claim      claim
+	wake       chan struct{} // triggers an immediate poll
+	markHealth markHealth
+	steady     streak // time for which Redis has answered polls
 }
 
-// NewKeeper returns a Keeper that knows of no epoch yet. Its options are set before
-// the first poll.
+// NewKeeper returns a Keeper without an epoch. Set its options before the first poll.
 func NewKeeper(now func() time.Time) *Keeper {
 	k := &Keeper{opened: time.Now(), wake: make(chan struct{}, 1)}
 	k.clock.local = now
@@ -60,12 +62,12 @@ func NewKeeper(now func() time.Time) *Keeper {
 // Current returns the epoch as of the last poll.
 func (k *Keeper) Current() *Epoch { return k.epoch.Load() }
 
-// Adopt takes an epoch as another Keeper knows it.
+// Adopt sets the epoch to one known to another Keeper.
 func (k *Keeper) Adopt(e *Epoch) { k.epoch.Store(e) }
 
-// Note notes how marking ended, and returns the error: where it fails for long, the
-// epoch is closed.
-func (k *Keeper) Note(err error) error { return k.marks.note(err) }
+// RecordMark records the result of a mark, and returns the error. If marks fail for long,
+// the epoch is closed.
+func (k *Keeper) RecordMark(err error) error { return k.markHealth.record(err) }
 
-// Wait waits until no server is asked.
-func (k *Keeper) Wait() { k.asking.Wait() }
+// Wait waits for the queries of servers in progress.
+func (k *Keeper) Wait() { k.inspecting.Wait() }

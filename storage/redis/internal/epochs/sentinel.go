@@ -17,29 +17,29 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// find looks for the epoch in Redis: it is intact where the sentinel is there,
-// every key has a master that answers, and none of these has started since the
-// sentinel was written. A cluster of which a part does not answer is
-// storage.ErrUnavailable, and yet is used: the rest answers.
-func (k *Keeper) find(ctx context.Context, at *Epoch) (found finding, err error) {
+// checkSentinel looks for the epoch in Redis. It is intact if the sentinel exists, every
+// key has a master that responds, and none of these masters has started since the
+// sentinel was written. A cluster of which some masters do not respond is
+// storage.ErrUnavailable, but the others are still used.
+func (k *Keeper) checkSentinel(ctx context.Context, at *Epoch) (found sentinelCheck, err error) {
 	var gap error
-	err = k.within(ctx, "look for the sentinel", func(ctx context.Context) error {
+	err = k.tryRedis(ctx, "look for the sentinel", func(ctx context.Context) error {
 		replies := k.Scripts.Client.DoMulti(ctx, k.Scripts.Client.B().Get().Key(at.Keys.Sentinel()).Build(),
-			k.Scripts.Client.B().Pexpire().Key(at.Keys.Sentinel()).Milliseconds(k.ShownLife.Milliseconds()).Build())
+			k.Scripts.Client.B().Pexpire().Key(at.Keys.Sentinel()).Milliseconds(k.SentinelTTL.Milliseconds()).Build())
 		written, err := replies[0].ToString()
 		none := rueidis.IsRedisNil(err)
 		if !none {
 			if err = cmp.Or(err, replies[1].Error()); err != nil {
 				return err
 			}
-			found.is = restarted
+			found.state = restarted
 		}
-		found.runs, gap, err = k.runs(ctx) // last: one that hangs takes all the time there is
+		found.runIDs, gap, err = k.runIDs(ctx) // last: a server that hangs uses up the timeout
 		known := strings.Fields(written)
-		if !none && !slices.ContainsFunc(found.runs, func(run string) bool { return !slices.Contains(known, run) }) {
-			found.is = intact
+		if !none && !slices.ContainsFunc(found.runIDs, func(run string) bool { return !slices.Contains(known, run) }) {
+			found.state = intact
 		}
-		if err == nil && found.is == intact && gap != nil {
+		if err == nil && found.state == intact && gap != nil {
 			return dependency.ErrPartial
 		}
 		return err
@@ -50,53 +50,52 @@ func (k *Keeper) find(ctx context.Context, at *Epoch) (found finding, err error)
 	return found, err
 }
 
-// announce writes the sentinel of an epoch that is to begin. It is written
-// before, so that none is ever written into an epoch that has lost something.
-func (k *Keeper) announce(ctx context.Context, number int64) error {
-	return k.within(ctx, "write the sentinel", func(ctx context.Context) error {
-		runs, gap, err := k.runs(ctx)
+// writeSentinel writes the sentinel of an epoch that is about to begin. It is written
+// before that, so that no sentinel is written into an epoch that has lost data.
+func (k *Keeper) writeSentinel(ctx context.Context, number int64) error {
+	return k.tryRedis(ctx, "write the sentinel", func(ctx context.Context) error {
+		runs, gap, err := k.runIDs(ctx)
 		if err = cmp.Or(err, gap); err != nil {
 			return err
 		}
 		return k.Scripts.Client.Do(ctx, k.Scripts.Client.B().Set().Key(k.epochOf(number).Keys.Sentinel()).Value(strings.Join(runs, " ")).
-			Px(k.ShownLife).Build()).Error()
+			Px(k.SentinelTTL).Build()).Error()
 	})
 }
 
-// Probe tries what a store needs of Redis: reading through the client's cache,
-// and the scripts.
+// Probe checks the features that a store needs of Redis: client-side caching and scripts.
 func (k *Keeper) Probe(ctx context.Context) error {
-	return k.within(ctx, "try Redis", func(ctx context.Context) error {
-		if k.Scripts.Client.Mode() == rueidis.ClientModeCluster { // a single server is tried by what follows
+	return k.tryRedis(ctx, "probe Redis", func(ctx context.Context) error {
+		if k.Scripts.Client.Mode() == rueidis.ClientModeCluster { // a single server is checked below
 			if _, gap, err := k.masters(ctx); err != nil || gap != nil {
 				return cmp.Or(err, gap)
 			}
 		}
 		key, life := k.Prefix+":probe", scripts.Text(time.Minute.Milliseconds())
-		version := scripts.Text(k.Now().UnixMicro()) // so that it does write
+		version := scripts.Text(k.Now().UnixMicro()) // new, so that the script writes
 		_, err := k.Scripts.Run(ctx, []scripts.Call{
-			scripts.Counts.On(key, nil, version, "0 0 0 0", life),
-			scripts.Show.On(key+":w", nil, life, life, "1", "q", "r", version, "-"),
+			scripts.Counts.On(key, nil, version, counts.Text(storage.Counts{}), life),
+			scripts.Apply.On(key+":w", nil, life, life, "1", "q", "r", version, "-"),
 		})
 		if err != nil {
 			return err
 		}
 		for _, reply := range k.Scripts.Client.DoMultiCache(ctx,
 			rueidis.CT(k.Scripts.Client.B().Hget().Key(key).Field(counts.Field).Cache(), time.Second)) {
-			if failed := reply.Error(); !rueidis.IsRedisNil(failed) { // it may have been evicted
+			if failed := reply.Error(); !rueidis.IsRedisNil(failed) { // nil: evicted
 				err = errors.Join(err, failed)
 			}
 		}
 		if errors.Is(err, rueidis.ErrDoCacheAborted) {
-			err = fmt.Errorf("read through the client's cache, for which the user must be allowed MULTI and EXEC: %w", err)
+			err = fmt.Errorf("read through the client-side cache, for which the user needs permission for MULTI and EXEC: %w", err)
 		}
 		return err
 	})
 }
 
-// within calls Redis also while it is away.
-func (k *Keeper) within(ctx context.Context, what string, f func(context.Context) error) error {
-	return k.Redis.Try(ctx, min(k.RedisTimeout, PollLimit), func(ctx context.Context) error {
+// tryRedis calls Redis even if its breaker is open.
+func (k *Keeper) tryRedis(ctx context.Context, what string, f func(context.Context) error) error {
+	return k.RedisBackend.Try(ctx, min(k.RedisTimeout, PollTimeout), func(ctx context.Context) error {
 		err := f(ctx)
 		if err != nil && !errors.Is(err, dependency.ErrPartial) {
 			err = fmt.Errorf("%s: %w: %w", what, storage.ErrUnavailable, err)

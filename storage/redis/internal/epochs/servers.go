@@ -13,21 +13,21 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// serverInfo is what a server says of itself.
+// serverInfo is what a server reports about itself.
 type serverInfo struct {
-	run     string // its id, another one each time it starts
-	policy  string // what it evicts when its memory is full
-	evicted int64  // keys, since it started
+	runID   string // changes at each start of the server
+	policy  string // the maxmemory-policy
+	evicted int64  // number of evicted keys since its start
 
 	// Only of a master of a cluster:
-	slots [][2]int // that it serves: the first and the last of each range
-	view  string   // the current epoch of the cluster as it knows it; a failover begins another
+	slots        [][2]int // served slots: first and last of each range
+	clusterEpoch string   // cluster_current_epoch, which changes at a failover
 }
 
-// masters asks all servers at once and returns the masters that answer: all that
-// are needed to hold every key, as soon as those have answered, so that a replica
-// that hangs delays nobody. Otherwise gap says what is missing: what Redis holds
-// then must not be relied on. Errors: none answers, or it refuses.
+// masters queries all servers concurrently and returns the masters that respond. It
+// returns as soon as these cover every key, so that a replica that hangs delays nothing.
+// Otherwise gap says what is missing; Redis must not be trusted then. Errors: no master
+// responds, or Redis refuses the call.
 func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error) {
 	nodes := k.Scripts.Client.Nodes()
 	type answer struct {
@@ -37,7 +37,7 @@ func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error)
 	}
 	answers := make(chan answer, len(nodes))
 	for _, node := range nodes {
-		k.asking.Go(func() {
+		k.inspecting.Go(func() {
 			info, err := k.inspect(ctx, node)
 			answers <- answer{info, err}
 		})
@@ -50,18 +50,18 @@ func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error)
 		case <-ctx.Done():
 			one.err = ctx.Err()
 		}
-		if silent = cmp.Or(silent, one.err); one.run == "" {
+		if silent = cmp.Or(silent, one.err); one.runID == "" {
 			continue
 		}
 		if out = append(out, one.serverInfo); k.Scripts.Client.Mode() != rueidis.ClientModeCluster {
 			return out, nil, nil
 		}
-		if gap = gapOf(out); gap == nil {
+		if gap = coverageGap(out); gap == nil {
 			return out, nil, nil
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, fmt.Errorf("no master answers: %w", cmp.Or(silent, errReplica))
+		return nil, nil, fmt.Errorf("no master responds: %w", cmp.Or(silent, errReplica))
 	}
 	if silent != nil {
 		gap = fmt.Errorf("%w: %w", gap, silent)
@@ -69,10 +69,10 @@ func (k *Keeper) masters(ctx context.Context) (out []serverInfo, gap, err error)
 	return out, gap, nil
 }
 
-var errReplica = errors.New("replicas do")
+var errReplica = errors.New("only replicas respond")
 
-// inspect asks one server. It returns the zero value for a replica and for a
-// master without slots.
+// inspect queries one server. It returns the zero value for a replica and for a master
+// without slots.
 func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverInfo, err error) {
 	commands := make([]rueidis.Completed, 0, 6)
 	for _, section := range []string{"server", "replication", "memory", "stats"} {
@@ -91,22 +91,22 @@ func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverIn
 		all.WriteString(words)
 	}
 	info := all.String()
-	if InfoOf(info, "role") != "master" {
+	if InfoField(info, "role") != "master" {
 		return out, nil
 	}
 	if clustered {
-		out.view = InfoOf(info, "cluster_current_epoch")
+		out.clusterEpoch = InfoField(info, "cluster_current_epoch")
 		if out.slots = slotsOf(info); len(out.slots) == 0 {
 			return out, nil
 		}
 	}
-	out.run, out.policy = InfoOf(info, "run_id"), InfoOf(info, "maxmemory_policy")
-	out.evicted, _ = strconv.ParseInt(InfoOf(info, "evicted_keys"), 10, 64)
+	out.runID, out.policy = InfoField(info, "run_id"), InfoField(info, "maxmemory_policy")
+	out.evicted, _ = strconv.ParseInt(InfoField(info, "evicted_keys"), 10, 64)
 	return out, nil
 }
 
-// slotsOf are the slots that a server says to serve: those of its own line in
-// CLUSTER NODES, from the ninth word on. Words in brackets are slots on the move,
+// slotsOf returns the slots that a server reports to serve: those in its own line of
+// CLUSTER NODES, from the ninth word on. Words in brackets are slots being migrated,
 // which it still serves.
 func slotsOf(info string) (out [][2]int) {
 	for line := range strings.Lines(info) {
@@ -129,14 +129,14 @@ func slotsOf(info string) (out [][2]int) {
 	return out
 }
 
-// gapOf says why the masters are not all of a cluster: a slot that none of them
-// serves, or several do, or a failover that not all of them know of.
-func gapOf(masters []serverInfo) error {
+// coverageGap returns why the masters do not cover a cluster: a slot that none of them
+// serves, or more than one, or a failover that is not known to all of them.
+func coverageGap(masters []serverInfo) error {
 	const slots = 16384
 	var by [slots]int
 	for _, one := range masters {
-		if one.view != masters[0].view {
-			return errors.New("the masters of the cluster do not agree on it: a failover is under way")
+		if one.clusterEpoch != masters[0].clusterEpoch {
+			return errors.New("the masters of the cluster disagree on its epoch: a failover is in progress")
 		}
 		for _, r := range one.slots {
 			for slot := max(0, r[0]); slot <= min(r[1], slots-1); slot++ {
@@ -147,18 +147,18 @@ func gapOf(masters []serverInfo) error {
 	served := 0
 	for slot, n := range by {
 		if n > 1 {
-			return fmt.Errorf("%d masters of the cluster say that they serve slot %d", n, slot)
+			return fmt.Errorf("%d masters of the cluster report to serve slot %d", n, slot)
 		}
 		served += n
 	}
 	if served < slots {
-		return fmt.Errorf("the masters of the cluster that answer serve %d of its %d slots", served, slots)
+		return fmt.Errorf("the masters of the cluster that respond serve %d of its %d slots", served, slots)
 	}
 	return nil
 }
 
-// InfoOf returns a field of what INFO answers.
-func InfoOf(info, field string) string {
+// InfoField returns a field of the reply to INFO.
+func InfoField(info, field string) string {
 	_, value, found := strings.Cut("\n"+info, "\n"+field+":")
 	if !found {
 		return ""
@@ -167,37 +167,37 @@ func InfoOf(info, field string) string {
 	return value
 }
 
-// ShownLast evicts first what ends first: what holds something shown lives for
-// days, everything else for an hour.
-const ShownLast = "volatile-ttl"
+// RecommendedEviction is the maxmemory-policy that evicts the keys with the shortest
+// remaining life: windows with queued entries live for days, everything else for an hour.
+const RecommendedEviction = "volatile-ttl"
 
-const maxRuns = 10_000 // to be remembered
+const maxRunIDs = 10_000 // remembered by evictions
 
-// evictions tells whether Redis evicts what may hold something shown.
+// evictions detects whether Redis evicts keys that may contain queued entries.
 type evictions struct {
-	mu   sync.Mutex
-	of   map[string]int64 // what each run had evicted when it last answered
-	told bool
+	mu     sync.Mutex
+	of     map[string]int64 // evicted keys by run id, as last reported
+	warned bool
 }
 
-// note reports whether a server has evicted something since the last time.
+// note records the servers, and reports whether one has evicted keys since the last call.
 func (e *evictions) note(servers []serverInfo, log *slog.Logger) (some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.of == nil || len(e.of) > maxRuns {
+	if e.of == nil || len(e.of) > maxRunIDs {
 		e.of = make(map[string]int64, len(servers))
 	}
 	for _, one := range servers {
-		before, known := e.of[one.run]
-		e.of[one.run] = one.evicted
-		if !known || one.evicted <= before || one.policy == ShownLast {
+		before, known := e.of[one.runID]
+		e.of[one.runID] = one.evicted
+		if !known || one.evicted <= before || one.policy == RecommendedEviction {
 			continue
 		}
 		some = true
-		if !e.told {
+		if !e.warned {
 			log.Warn("Redis evicts what may be all that shows an action: viewers' answers are STALE for a while. "+
-				"Give it more memory, or set maxmemory-policy "+ShownLast, "policy", one.policy, "keys", one.evicted-before)
-			e.told = true
+				"Give it more memory, or set maxmemory-policy "+RecommendedEviction, "policy", one.policy, "keys", one.evicted-before)
+			e.warned = true
 		}
 	}
 	return some

@@ -8,7 +8,7 @@ import (
 func TestGapsOfAClusterAreFound(t *testing.T) {
 	master := func(view string, slots string) serverInfo {
 		line := "f00 127.0.0.1:1@2,host myself,master - 0 0 1 connected " + slots + "\n"
-		return serverInfo{view: view, slots: slotsOf("cluster_state:ok\r\nother 127.0.0.1:3@4 master - 0 0 2 connected 0-16383\n" + line)}
+		return serverInfo{clusterEpoch: view, slots: slotsOf("cluster_state:ok\r\nother 127.0.0.1:3@4 master - 0 0 2 connected 0-16383\n" + line)}
 	}
 	for name, c := range map[string]struct {
 		masters []serverInfo
@@ -16,11 +16,11 @@ func TestGapsOfAClusterAreFound(t *testing.T) {
 	}{
 		"whole":            {[]serverInfo{master("7", "0-99 200 [93-<-abc]"), master("7", "100-199 201-16383")}, ""},
 		"one is missing":   {[]serverInfo{master("7", "0-99")}, "serve 100 of its 16384 slots"},
-		"two serve a slot": {[]serverInfo{master("7", "0-99"), master("7", "99-16383")}, "2 masters of the cluster say that they serve slot 99"},
-		"a failover":       {[]serverInfo{master("7", "0-99"), master("8", "100-16383")}, "do not agree"},
+		"two serve a slot": {[]serverInfo{master("7", "0-99"), master("7", "99-16383")}, "2 masters of the cluster report to serve slot 99"},
+		"a failover":       {[]serverInfo{master("7", "0-99"), master("8", "100-16383")}, "disagree on its epoch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := gapOf(c.masters)
+			err := coverageGap(c.masters)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}

@@ -18,36 +18,41 @@ import (
 	"ovation/storage/mirror"
 )
 
-// Form is that of the values in Redis. A process that knows another form does not
-// find the sentinel and is a stranger to the mirror: versions that differ in it do
-// not read what the other writes.
-const Form = "2"
+// Form is the version of the format of values in Redis: of counts (package counts and
+// lua/counts.lua) and of window entries (package window and lua/entry.lua). Increase it
+// if the previous release cannot read what this one writes, or this one what the previous
+// one has written: with a new count, for example, or a new kind of entry. A process of
+// another form does not find the sentinel, and does not use the mirror until the
+// processes that do have stopped. The changelog therefore announces a new form
+// (docs/operations.md, Upgrade).
+const Form = "3"
 
-// Epoch begins the keys of one epoch.
+// Epoch is the prefix of the keys of one epoch.
 type Epoch string
 
-// Of returns the keys of an epoch under a prefix without braces.
+// Of returns the Epoch of a number, under a prefix without braces.
 func Of(prefix string, number int64) Epoch {
 	return Epoch(prefix + ":" + strconv.FormatInt(number, 10))
 }
 
-// Counts names the counts of a subject. Neither a tenant nor a biz holds a colon.
+// Counts returns the key of a subject's counts. Neither a tenant nor a biz contains a
+// colon.
 func (e Epoch) Counts(of storage.Subject) string {
 	return string(e) + ":c:{" + of.Tenant + ":" + of.Biz + ":" + tagged(of.BizID) + "}"
 }
 
-// Window names a window. All of a user's share a slot.
+// Window returns the key of a window. All windows of a user lie in one slot.
 func (e Epoch) Window(of mirror.WindowKey) string {
 	return string(e) + ":w:{" + of.User.Tenant + ":u:" + tagged(of.User.UserID) + "}:" + of.Biz
 }
 
-// Sentinel names what proves that Redis holds the epoch.
+// Sentinel returns the key that proves that Redis holds the epoch.
 func (e Epoch) Sentinel() string { return string(e) + ":alive:" + Form }
 
-// AllCounts begins the keys of all counts.
+// AllCounts returns the prefix of the keys of all counts.
 func (e Epoch) AllCounts() string { return string(e) + ":c:" }
 
-// AllWindows begins the keys of all windows.
+// AllWindows returns the prefix of the keys of all windows.
 func (e Epoch) AllWindows() string { return string(e) + ":w:" }
 
 // WindowOf is the inverse of Window.
@@ -63,17 +68,17 @@ func (e Epoch) WindowOf(key string) (of mirror.WindowKey, ok bool) {
 	return of, ok
 }
 
-// Documents names the documents of a tenant. They are of no epoch: a hash proves
-// its text, whatever Redis has lost.
+// Documents returns the key of a tenant's documents. They belong to no epoch: a document
+// is verified by its hash, whatever data Redis has lost.
 func Documents(prefix, tenant string) string { return prefix + ":q:{" + tenant + "}" }
 
-// SubjectOf returns the subject whose counts lie under a key, of whatever epoch.
+// SubjectOf returns the subject of a key of counts, in any epoch.
 func SubjectOf(prefix, key string) (of storage.Subject, ok bool) {
 	rest, ok := strings.CutPrefix(key, prefix)
 	if !ok || !strings.HasPrefix(rest, ":") {
 		return of, false
 	}
-	_, rest, ok = strings.Cut(rest[1:], ":c:{") // what is cut off is the epoch: it holds no brace
+	_, rest, ok = strings.Cut(rest[1:], ":c:{") // the part before is the epoch, which has no brace
 	if !ok || !strings.HasSuffix(rest, "}") {
 		return of, false
 	}
@@ -82,10 +87,10 @@ func SubjectOf(prefix, key string) (of storage.Subject, ok bool) {
 	return storage.Subject{Tenant: strings.Clone(tenant), Biz: strings.Clone(biz), BizID: strings.Clone(untagged(id))}, ok
 }
 
-// tagged returns an id as it stands in a hash tag, which the first closing brace
-// ends: an id with one would decide in which slot its keys lie, and many could be
-// made to share a slot. Ids with braces stand behind an opening brace, which no
-// other id begins with, and are escaped as in a URL.
+// tagged escapes an id for a hash tag, which ends at the first closing brace: an id with
+// a closing brace would choose the slot of its keys, and many could be made to share a
+// slot. An id with braces is prefixed with an opening brace, which begins no other id,
+// and its braces are percent-encoded.
 func tagged(id string) string {
 	if strings.IndexByte(id, '{') < 0 && strings.IndexByte(id, '}') < 0 {
 		return id
@@ -93,7 +98,7 @@ func tagged(id string) string {
 	return "{" + escapeBraces.Replace(id)
 }
 
-// untagged is tagged backwards.
+// untagged is the inverse of tagged.
 func untagged(text string) string {
 	if escaped, is := strings.CutPrefix(text, "{"); is {
 		return unescapeBraces.Replace(escaped)

@@ -10,10 +10,10 @@ import (
 	"ovation/outage"
 )
 
-// Malformed counts and logs values in Redis that are not in the form of this
-// package: edited by hand, or written by another program under the same prefix.
-// Each is taken as missing and replaced from the database; it affects no other
-// key of the same round trip and is no failure of Redis.
+// Malformed counts and logs malformed values in Redis: edited by hand, or written by
+// another program under the same prefix. They are treated as missing and replaced from
+// the database. A malformed value affects no other key of the same round trip and is not
+// a failure of Redis.
 type Malformed struct {
 	Total prometheus.Counter
 	log   *outage.Log
@@ -29,16 +29,16 @@ func newMalformed(logger *slog.Logger) *Malformed {
 	}
 }
 
-// Found notes a malformed value.
-func (m *Malformed) Found(key string, why error) {
+// Record counts and logs a malformed value.
+func (m *Malformed) Record(key string, why error) {
 	m.Total.Inc()
 	m.log.Failed("key", key, "error", why)
 }
 
-var errNoHash = errors.New("the key holds no hash")
+var errNotHash = errors.New("the key does not hold a hash")
 
-// WrongType reports whether Redis refused a command because the key does not
-// hold a hash.
+// WrongType reports whether Redis rejected a command because the key does not hold a
+// hash.
 func WrongType(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "WRONGTYPE")
 }

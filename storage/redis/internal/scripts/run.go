@@ -13,24 +13,26 @@ import (
 	"ovation/breaker"
 )
 
-// Runner runs scripts. Most is 1 where not all keys lie in one place.
+// Runner runs scripts. MaxBatch is 1 on a cluster, where keys lie on several servers.
 type Runner struct {
 	Client    rueidis.Client
-	Most      int // calls that go to Redis as one command
+	MaxBatch  int  // calls in one command
+	Ordered   bool // whether the calls of a pipeline run in order: not on a cluster
 	Malformed *Malformed
 	Log       *slog.Logger
 	// Do calls Redis, unless it is known to be unavailable. Its error is
-	// storage.ErrUnavailable or that of the caller's context.
+	// storage.ErrUnavailable or the context's.
 	Do func(ctx context.Context, what string, f func(context.Context) error) error
 	// Down returns storage.ErrUnavailable while Redis is known to be unavailable.
 	Down func() error
 }
 
-// Pipeline is how many scripts are sent at once. Each of them is short; a
-// longer pipeline would make others wait.
+// Pipeline is the maximum number of scripts in a pipeline. Each of them is short; a
+// longer pipeline would delay other clients.
 const Pipeline = 500
 
-// RunAll runs scripts, a pipeline after the other, and hands each reply on.
+// RunAll runs scripts, one pipeline after another, and calls reply with the index and the
+// reply of each.
 func (r *Runner) RunAll(ctx context.Context, what string, calls []Call, reply func(i int, m *rueidis.RedisMessage) error) error {
 	for from := 0; from < len(calls); from += Pipeline {
 		some := calls[from:min(from+Pipeline, len(calls))]
@@ -50,23 +52,23 @@ func (r *Runner) RunAll(ctx context.Context, what string, calls []Call, reply fu
 	return nil
 }
 
-// Run runs the scripts in one pipeline and returns a reply for each. Keys of
-// another type are deleted first. An error of one is the error of all.
+// Run runs the scripts in one pipeline and returns the reply of each. Keys that are not
+// hashes are deleted first. It returns the first error of a script.
 func (r *Runner) Run(ctx context.Context, calls []Call) ([]rueidis.RedisMessage, error) {
 	replies, err := r.runOnce(ctx, calls)
 	if !WrongType(err) {
 		return replies, err
 	}
-	if err := r.dropForeign(ctx, calls); err != nil {
+	if err := r.deleteNonHashes(ctx, calls); err != nil {
 		return nil, err
 	}
 	return r.runOnce(ctx, calls)
 }
 
-// runOnce sends the scripts, with their text those that a server does not have
-// yet.
+// runOnce sends the scripts by hash, and those that the server does not know with their
+// source.
 func (r *Runner) runOnce(ctx context.Context, calls []Call) ([]rueidis.RedisMessage, error) {
-	parts := r.together(calls)
+	parts := r.batches(calls)
 	commands := make([]rueidis.Completed, len(parts))
 	for i := range parts {
 		commands[i] = parts[i].command(r.Client, false)
@@ -96,12 +98,12 @@ func (r *Runner) runOnce(ctx context.Context, calls []Call) ([]rueidis.RedisMess
 	return out, nil
 }
 
-// together splits calls into those that go together.
-func (r *Runner) together(calls []Call) []together {
-	parts := make([]together, 0, 1+len(calls)/max(r.Most, 1))
+// batches groups consecutive calls into commands.
+func (r *Runner) batches(calls []Call) []batch {
+	parts := make([]batch, 0, 1+len(calls)/max(r.MaxBatch, 1))
 	for len(calls) > 0 {
 		n, args := 1, len(calls[0].Args)
-		for n < min(r.Most, len(calls)) && calls[n].joins(&calls[0]) && args+len(calls[n].Args) <= argsTogether {
+		for n < min(r.MaxBatch, len(calls)) && calls[n].joinsBatch(&calls[0]) && args+len(calls[n].Args) <= batchArgs {
 			args += len(calls[n].Args)
 			n++
 		}
@@ -111,8 +113,8 @@ func (r *Runner) together(calls []Call) []together {
 	return parts
 }
 
-// dropForeign deletes those keys of scripts that hold no hash.
-func (r *Runner) dropForeign(ctx context.Context, calls []Call) error {
+// deleteNonHashes deletes the keys of calls that do not hold a hash.
+func (r *Runner) deleteNonHashes(ctx context.Context, calls []Call) error {
 	types := make([]rueidis.Completed, len(calls))
 	for i := range calls {
 		types[i] = r.Client.B().Type().Key(calls[i].key).Build()
@@ -124,7 +126,7 @@ func (r *Runner) dropForeign(ctx context.Context, calls []Call) error {
 			return err
 		}
 		if is != "hash" && is != "none" {
-			r.Malformed.Found(calls[i].key, errNoHash)
+			r.Malformed.Record(calls[i].key, errNotHash)
 			drop = append(drop, r.Client.B().Del().Key(calls[i].key).Build())
 		}
 	}
@@ -136,29 +138,31 @@ func (r *Runner) dropForeign(ctx context.Context, calls []Call) error {
 	return nil
 }
 
-// Fill runs scripts whose failure harms nobody.
-func (r *Runner) Fill(ctx context.Context, fills []Call) {
+// RunBestEffort runs scripts whose failure is harmless.
+func (r *Runner) RunBestEffort(ctx context.Context, fills []Call) {
 	if err := r.RunAll(ctx, "fill", fills, nil); err != nil {
-		r.Log.Debug("not filled", "keys", len(fills), "error", err)
+		r.Log.Debug("entries not written to Redis", "keys", len(fills), "error", err)
 	}
 }
 
-// Text is a number as scripts take it.
+// Text formats a number as an argument of scripts.
 func Text(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Spread returns the duration in milliseconds, longer or shorter by a tenth at
-// most, so that keys made together do not end together.
-func Spread(d time.Duration) string {
+// Jitter returns the duration in milliseconds, with a jitter of at most a tenth, so that
+// keys written together do not expire together.
+func Jitter(d time.Duration) string {
 	ms := d.Milliseconds()
-	return Text(max(1, ms-ms/10+rand.Int64N(ms/5+1))) //nolint:gosec // nobody gains by guessing it
+	return Text(max(1, ms-ms/10+rand.Int64N(ms/5+1))) //nolint:gosec // it need not be unpredictable
 }
 
-// NewRunner returns a Runner that calls Redis by do.
+// NewRunner returns a Runner that calls Redis through do.
 func NewRunner(
 	client rueidis.Client, do func(context.Context, string, func(context.Context) error) error, down func() error, log *slog.Logger,
 ) *Runner {
-	return &Runner{Client: client, Most: togetherAt(client), Malformed: newMalformed(log), Log: log, Do: do, Down: down}
+	most := maxBatch(client)
+	return &Runner{Client: client, MaxBatch: most, Ordered: most > 1, Malformed: newMalformed(log), Log: log, Do: do, Down: down}
 }
 
-// ErrCached says that the client's own cache has answered, which says nothing about Redis.
+// ErrCached is returned by calls that the client-side cache has answered; they say
+// nothing about the state of Redis.
 var ErrCached = fmt.Errorf("answered from the cache: %w", breaker.ErrIgnored)

@@ -1,7 +1,7 @@
 package scripts
 
 import (
-	"crypto/sha1" //nolint:gosec // Redis names scripts so
+	"crypto/sha1" //nolint:gosec // Redis identifies scripts by SHA-1
 	_ "embed"
 	"encoding/hex"
 	"fmt"
@@ -13,20 +13,20 @@ import (
 //go:embed lua/entry.lua
 var entryText string
 
-//go:embed lua/look.lua
-var lookText string
+//go:embed lua/read.lua
+var readText string
 
 //go:embed lua/fill.lua
 var fillText string
 
-//go:embed lua/show.lua
-var showText string
+//go:embed lua/apply.lua
+var applyText string
 
 //go:embed lua/mark.lua
 var markText string
 
-//go:embed lua/forget.lua
-var forgetText string
+//go:embed lua/invalidate.lua
+var invalidateText string
 
 //go:embed lua/fence.lua
 var fenceText string
@@ -40,41 +40,41 @@ var documentText string
 //go:embed lua/each.lua
 var eachText string
 
-// The scripts. The file of each tells its keys, arguments and reply.
+// The scripts. Keys, arguments and reply are documented in the file of each.
 var (
-	Look   = newScript(entryText, lookText)
-	Fill   = newScript(entryText, fillText)
-	Show   = newScript(entryText, showText)
-	Mark   = newScript(entryText, markText)
-	Forget = newScript(entryText, forgetText)
-	Fence  = newScript("", fenceText)
-	Counts = newScript("", countsText)
+	Read       = newScript(entryText, readText)
+	Fill       = newScript(entryText, fillText)
+	Apply      = newScript(entryText, applyText)
+	Mark       = newScript(entryText, markText)
+	Invalidate = newScript(entryText, invalidateText)
+	Fence      = newScript("", fenceText)
+	Counts     = newScript("", countsText)
 
 	Document = newScript("", documentText)
 )
 
-// Script is a Lua script in two forms: for one key, and for many.
-type Script struct{ One, Many lua }
+// Script is a Lua script in two forms: for a single key, and for a batch of keys.
+type Script struct{ Single, Batch source }
 
-// lua is a text and the name that Redis has for it.
-type lua struct{ Text, SHA string }
+// source is the source of a script and the hash by which Redis knows it.
+type source struct{ Text, SHA string }
 
-// newScript makes a script of what stands before it and its own part.
+// newScript returns the script of a shared prelude followed by its own source.
 func newScript(before, own string) *Script {
 	begin := "local function one(KEYS, ARGV)\n"
 	if before != "" {
 		begin += "window = KEYS[1]\n"
 	}
-	return &Script{newLua(before + own), newLua(before + begin + own + "\nend\n" + eachText)}
+	return &Script{newSource(before + own), newSource(before + begin + own + "\nend\n" + eachText)}
 }
 
-func newLua(text string) lua {
-	sum := sha1.Sum([]byte(text)) //nolint:gosec // Redis names scripts so
-	return lua{text, hex.EncodeToString(sum[:])}
+func newSource(text string) source {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // Redis identifies scripts by SHA-1
+	return source{text, hex.EncodeToString(sum[:])}
 }
 
-// Call is a script with its one key and its arguments: those that it may share
-// with the calls before and after it, and its own.
+// Call is a call of a script on one key, with the arguments that it may share with
+// adjacent calls, and its own. Without a script, it reads a field.
 type Call struct {
 	*Script
 
@@ -83,42 +83,43 @@ type Call struct {
 	Args   []string
 }
 
-// Calls of one script go to Redis together, so many keys with so many arguments
-// at most: everybody else waits meanwhile.
+// Limits of a batch. It delays all other clients while it runs.
 const (
-	keysTogether = 50
-	argsTogether = 1000
+	batchKeys = 50
+	batchArgs = 1000
 )
 
-// together are calls that go to Redis as one.
-type together []Call
+// batch is a sequence of calls sent as one command.
+type batch []Call
 
-// togetherAt is how many calls go together: each by itself where not all keys
-// lie in one place.
-func togetherAt(client rueidis.Client) int {
+// maxBatch returns the maximum number of calls in a batch: 1 on a cluster.
+func maxBatch(client rueidis.Client) int {
 	if client.Mode() == rueidis.ClientModeCluster {
 		return 1
 	}
-	return keysTogether
+	return batchKeys
 }
 
-// joins reports whether a call may go together with another one.
-func (c *Call) joins(other *Call) bool {
-	return c.Script == other.Script && len(c.shared) == len(other.shared) &&
+// joinsBatch reports whether c may be in the same batch as another call.
+func (c *Call) joinsBatch(other *Call) bool {
+	return c.Script != nil && c.Script == other.Script && len(c.shared) == len(other.shared) &&
 		(len(c.shared) == 0 || &c.shared[0] == &other.shared[0])
 }
 
-// command is the calls as a command: by the name of the script, or with its text.
-func (t together) command(client rueidis.Client, withText bool) rueidis.Completed {
-	form, many := t[0].One, len(t) > 1
+// command returns the batch as a command: EVALSHA, or EVAL with the source.
+func (t batch) command(client rueidis.Client, withText bool) rueidis.Completed {
+	if t[0].Script == nil {
+		return client.B().Hget().Key(t[0].key).Field(t[0].Args[0]).Build()
+	}
+	form, many := t[0].Single, len(t) > 1
 	if many {
-		form = t[0].Many
+		form = t[0].Batch
 	}
 	command := client.B().Arbitrary("EVALSHA", form.SHA)
 	if withText {
 		command = client.B().Arbitrary("EVAL", form.Text)
 	}
-	command = command.Args(strconv.Itoa(len(t))).Keys(t[0].key) // which tells where all of them lie
+	command = command.Args(strconv.Itoa(len(t))).Keys(t[0].key) // by which the client selects the server
 	for i := range t[1:] {
 		command = command.Args(t[i+1].key)
 	}
@@ -135,8 +136,8 @@ func (t together) command(client rueidis.Client, withText bool) rueidis.Complete
 	return command.Build()
 }
 
-// replies are those to each of the calls.
-func (t together) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
+// replies returns the reply to each call.
+func (t batch) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 	message, err := of.ToMessage()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return nil, fmt.Errorf("script on %q: %w", t[0].key, err)
@@ -159,8 +160,12 @@ func (t together) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error
 	return replies, nil
 }
 
-// On returns a call of the script on a key, with arguments that it may share with
-// others and its own.
+// Field returns a call that reads one field of a hash. A single server runs a pipeline in
+// order, so that it is read before the calls that follow.
+func Field(key, field string) Call { return Call{key: key, Args: []string{field}} }
+
+// On returns a call of the script on a key, with arguments that it may share with other
+// calls, and its own.
 func (s *Script) On(key string, shared []string, args ...string) Call {
 	return Call{s, key, shared, args}
 }

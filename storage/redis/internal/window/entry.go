@@ -10,35 +10,36 @@ import (
 	"ovation/storage"
 )
 
-// Entry is what is known of one state of one user. The zero entry is not known.
+// Entry is what is known of one state of one user. The zero Entry is unknown.
 type Entry struct {
 	Known   bool
-	Shown   bool  // confirmed by the queue, and not in the database as far as is known
-	Marked  bool  // the counts include it once a transaction has committed, which it may not have
-	version int64 // of the latest action, 0 if there was none
+	Queued  bool   // confirmed by the queue, and not known to be in the database
+	Marked  bool   // included in the counts of a transaction that may not have committed yet
+	touched uint32 // last written, seconds since 1970; 0: absent from the window
+	version int64  // of the latest action; 0: none
 	State   string
-	// A reaction is merged as storage.Register says. set is the version of its
-	// latest unconditional action, which for a collection is every action.
+	// Reactions merge like storage.Register. set is the version of the latest
+	// unconditional action; for other kinds every action is unconditional.
 	set     int64
 	clears  storage.Clears
 	history history
 }
 
-// register is the entry of a reaction in the form that can be merged.
+// register returns the reaction in the form that can be merged.
 func (e *Entry) register() storage.Register {
-	return storage.Register{Value: storage.Reaction(share(e.State)), Set: e.set, Clears: e.clears}
+	return storage.Register{Value: storage.Reaction(contribution(e.State)), Set: e.set, Clears: e.clears}
 }
 
-// hold makes the entry hold a reaction.
-func (e *Entry) hold(r storage.Register) {
+// setRegister sets the entry to a reaction.
+func (e *Entry) setRegister(r storage.Register) {
 	e.version, e.State, e.set, e.clears = r.Version(), reactionState(r.Value), r.Set, r.Clears
 }
 
-// Merge takes what the database holds of a state of a kind, where the entry does
-// not know better. It returns false where the database lacks something that the
-// entry holds. Of the same version, the database knows better what it is.
+// Merge merges the state in the database into the entry, unless the entry is newer. It
+// returns false if the database lacks something that the entry includes. If the versions
+// are equal, the database's value wins.
 func (e *Entry) Merge(inDatabase *Entry, kind int) (covered bool) {
-	if kind == collection {
+	if kind != Reaction {
 		covered = e.version <= inDatabase.version
 		if covered {
 			e.version, e.State, e.set = inDatabase.version, inDatabase.State, inDatabase.set
@@ -47,66 +48,78 @@ func (e *Entry) Merge(inDatabase *Entry, kind int) (covered bool) {
 	}
 	r := inDatabase.register()
 	covered = r.Covers(e.register())
-	e.hold(r.Join(e.register()))
+	e.setRegister(r.Join(e.register()))
 	return covered
 }
 
-// history tells what the counts include of a state, the oldest first. It is
-// empty where that is not known.
-type history []mark
+// history records what the counts include of a state, oldest first. It is empty if that
+// is unknown.
+type history []inclusion
 
-// mark says that counts of this version, and later ones, include this share.
-type mark struct {
-	version int64
-	share   byte
+// inclusion means that counts of this version and later ones include this contribution.
+type inclusion struct {
+	version      int64
+	contribution byte
 }
 
-// KnownNone is the entry of what is known never to have been.
+// KnownNone is the entry of a state that is known never to have been set.
 var KnownNone = Entry{Known: true, State: none, history: history{{}}}
 
-// at returns the share that counts of a version include, and false where the
-// history does not reach back so far.
-func (h history) at(version int64) (share byte, known bool) {
+// contributionAt returns the contribution that counts of a version include. It returns
+// false if the history does not reach back that far.
+func (h history) contributionAt(version int64) (share byte, known bool) {
 	for _, m := range h {
 		if m.version > version {
 			break
 		}
-		share, known = m.share, true
+		share, known = m.contribution, true
 	}
 	return share, known
 }
 
-// clearsAlone is the reaction of an entry of which only clears are known.
-const clearsAlone = "0?"
+// clearsOnly is the reaction of an entry of which only clears are known.
+const clearsOnly = "0?"
 
-// Split splits the value of a field into the texts of its entries; an absent entry
-// is empty. It returns false if the value is malformed as a whole.
+// Split splits the value of a field into the texts of its entries; an absent entry is
+// empty. It returns false if the value as a whole is malformed.
 func Split(value string) (of [len(Kinds)]string, ok bool) {
 	of[Reaction], of[collection], ok = strings.Cut(value, ";")
-	return of, ok && !strings.Contains(of[collection], ";")
+	of[collection], of[follow], _ = strings.Cut(of[collection], ";")
+	return of, ok && !strings.Contains(of[follow], ";")
 }
 
-// Parse reads an entry as the scripts write it: version, q or m, when it
-// was touched, state, history.
+// noFollow is the text of a follow that is known to be none. It does not contain the time
+// of its last write, so that such an entry is Absent.
+const noFollow = "0"
+
+// Parse parses an entry as the scripts write it: version, q, m or -, time of the last
+// write, state, history.
 func Parse(text string) (e Entry, err error) {
+	if text == noFollow {
+		return KnownNone, nil
+	}
 	version, rest, _ := strings.Cut(text, " ")
 	where, rest, _ := strings.Cut(rest, " ")
-	_, rest, _ = strings.Cut(rest, " ")
+	touched, rest, _ := strings.Cut(rest, " ")
 	state, pairs, whole := strings.Cut(rest, " ")
 	if !whole || strings.Contains(pairs, " ") {
-		return Entry{}, fmt.Errorf("%q is no entry of a window", text)
+		return Entry{}, fmt.Errorf("%q is not an entry of a window", text)
 	}
-	e = Entry{Known: true, Shown: where == "q", Marked: where == "m"}
+	e = Entry{Known: true, Queued: where == "q", Marked: where == "m"}
 	if e.version, err = strconv.ParseInt(version, 10, 64); err != nil {
-		return Entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+		return Entry{}, fmt.Errorf("%q is not an entry of a window: %w", text, err)
 	}
-	e.set = e.version
+	seconds, err := strconv.ParseUint(touched, 10, 32)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%q is not an entry of a window: %w", text, err)
+	}
+	e.touched, e.set = max(1, uint32(seconds)), e.version
 	value, versions, merged := strings.Cut(state, ":")
 	if e.State = value; merged {
 		if _, err := fmt.Sscanf(versions, "%d:%d:%d", &e.set, &e.clears[0], &e.clears[1]); err != nil {
-			return Entry{}, fmt.Errorf("%q is no entry of a window: %w", text, err)
+			return Entry{}, fmt.Errorf("%q is not an entry of a window: %w", text, err)
 		}
-		e.Known = value != clearsAlone
+		e.Known = value != clearsOnly
 		if !e.Known || value == "0" {
 			e.State = none
 		}
@@ -119,14 +132,14 @@ func Parse(text string) (e Entry, err error) {
 		version, share, ok := strings.Cut(pair, ":")
 		v, err := strconv.ParseInt(version, 10, 64)
 		if err != nil || !ok || len(share) != 1 || share[0] < '0' || share[0] > '2' {
-			return Entry{}, fmt.Errorf("%q is no entry of a window", text)
+			return Entry{}, fmt.Errorf("%q is not an entry of a window", text)
 		}
-		e.history = append(e.history, mark{v, share[0] - '0'})
+		e.history = append(e.history, inclusion{v, share[0] - '0'})
 	}
 	return e, nil
 }
 
-// text is the state as scripts take it.
+// text returns the state as an argument of the scripts.
 func (e *Entry) text(kind storage.Kind) string {
 	if kind == storage.KindReaction {
 		return registerState(e.register())
@@ -134,29 +147,32 @@ func (e *Entry) text(kind storage.Kind) string {
 	return e.State
 }
 
-// Stored is the entry of a state as the database has it.
-func Stored(s *storage.States, kind storage.Kind) Entry {
+// FromStates returns the entry of a state as the database has it.
+func FromStates(s *storage.States, kind storage.Kind) Entry {
 	e := Entry{Known: true, State: none}
-	if kind == storage.KindReaction {
-		e.hold(s.Reaction)
-	} else {
+	switch kind {
+	case storage.KindReaction:
+		e.setRegister(s.Reaction)
+	case storage.KindCollection:
 		e.version, e.set = s.CollectionVersion, s.CollectionVersion
 		if s.Collected != nil {
 			e.State = collectionState(s.Collected.FolderID)
 		}
+	default:
+		e.version, e.set, e.State = s.FollowVersion, s.FollowVersion, followState(s.Followed != nil)
 	}
-	since := int64(0) // older counts than the state are not known to include it
+	since := int64(0) // it is unknown whether older counts include the state
 	if e.version > 0 {
 		since = s.CountsVersion
 	}
-	e.history = history{{since, share(e.State)}}
+	e.history = history{{since, contribution(e.State)}}
 	return e
 }
 
-// Entries are those of one user on one subject, in the order of Kinds.
+// Entries are the entries of one user on one subject, in the order of Kinds.
 type Entries [len(Kinds)]Entry
 
-// States are the entries as states of the kinds asked.
+// States returns the entries as states of the given kinds.
 func (es *Entries) States(key storage.StateKey, kinds storage.Kinds) (out storage.States) {
 	if e := &es[Reaction]; kinds.Has(storage.KindReaction) {
 		out.Reaction = e.register()
@@ -164,46 +180,54 @@ func (es *Entries) States(key storage.StateKey, kinds storage.Kinds) (out storag
 	}
 	if e := &es[collection]; kinds.Has(storage.KindCollection) {
 		out.CollectionVersion = e.version
-		if share(e.State) != 0 {
+		if contribution(e.State) != 0 {
 			id, err := url.QueryUnescape(e.State[1:])
-			if err != nil { // somebody has edited it by hand
+			if err != nil { // edited by hand
 				id = storage.DefaultFolderID
 			}
 			out.Collected = &storage.Collected{User: key.User, Subject: key.Subject, FolderID: id, Version: e.version}
 		}
 	}
+	if e := &es[follow]; kinds.Has(storage.KindFollow) {
+		out.FollowVersion = e.version
+		if contribution(e.State) != 0 {
+			out.Followed = &storage.Followed{User: key.User, Subject: key.Subject, Version: e.version}
+		}
+	}
 	return out
 }
 
-// correct gives the counts the user's own latest states in place of those they
-// include. It returns false, and leaves the counts as they are, where it is not
-// known what they include.
-func (es *Entries) correct(c *storage.Counts) bool {
+// adjustCounts replaces the user's states that the counts include by the user's latest
+// states. It returns false, and leaves the counts unchanged, if it is unknown what they
+// include.
+func (es *Entries) adjustCounts(c *storage.Counts) bool {
 	var included [len(Kinds)]byte
 	for i := range es {
-		share, known := es[i].history.at(c.Version)
+		share, known := es[i].history.contributionAt(c.Version)
 		if !known {
 			return false
 		}
 		included[i] = share
 	}
 	for i := range es {
-		es[i].replace(i, included[i], c)
+		es[i].adjust(i, included[i], c)
 	}
 	return true
 }
 
-// replace takes what the counts include of one state out of them, and adds the
-// state as it is.
-func (e *Entry) replace(kind int, included byte, c *storage.Counts) {
+// adjust subtracts the included contribution of one state from the counts and adds the
+// current one.
+func (e *Entry) adjust(kind int, included byte, c *storage.Counts) {
 	for _, change := range [...]struct {
 		share byte
 		by    int64
-	}{{included, -1}, {share(e.State), 1}} {
+	}{{included, -1}, {contribution(e.State), 1}} {
 		switch {
 		case change.share == 0:
 		case kind == collection:
 			c.CollectCount += change.by
+		case kind == follow:
+			c.FollowerCount += change.by
 		case change.share == byte(storage.Like):
 			c.LikeCount += change.by
 		default:
@@ -212,11 +236,14 @@ func (e *Entry) replace(kind int, included byte, c *storage.Counts) {
 	}
 }
 
-// Describe returns the entry as text for people.
+// HistoryKnown reports whether it is known what the counts include of the state.
+func (e *Entry) HistoryKnown() bool { return len(e.history) > 0 }
+
+// Describe returns the entry in a form for log messages and reports.
 func (e *Entry) Describe() string { return e.State + " of version " + strconv.FormatInt(e.version, 10) }
 
-// Touched is when an entry was last written.
-func Touched(text string) time.Time {
-	seconds, _ := strconv.ParseInt(strings.Split(text, " ")[2], 10, 64)
-	return time.Unix(seconds, 0)
-}
+// Absent reports whether a window that was read lacks the entry.
+func (e *Entry) Absent() bool { return e.touched == 0 }
+
+// Touched returns when an entry of a window was last written.
+func (e *Entry) Touched() time.Time { return time.Unix(int64(e.touched), 0) }

@@ -4,11 +4,11 @@ import (
 	"ovation/storage"
 )
 
-// Show puts the entries into an answer. It returns false where it is not known
-// what the counts include of them.
-func (es *Entries) Show(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
+// ApplyTo sets the states of a result and adjusts its counts. It returns false if it is
+// unknown what the counts include of the states.
+func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
 	states := es.States(key, kinds)
-	to.Liked, to.Collected = states.Liked, states.Collected
+	to.Liked, to.Collected, to.Followed = states.Liked, states.Collected, states.Followed
 	for i := range es {
 		if !es[i].Known && to.Freshness == storage.Live {
 			to.Freshness = storage.Stale
@@ -17,21 +17,25 @@ func (es *Entries) Show(to *storage.Interactive, key storage.StateKey, kinds sto
 	if to.Freshness == storage.Unavailable || !es.AllKnown() {
 		return true
 	}
-	return es.correct(&to.Counts)
+	return es.adjustCounts(&to.Counts)
 }
 
-// Since gives each entry a history of what the answer of the database
-// includes, and its state where that is newer.
-func (es *Entries) Since(inDatabase *storage.Interactive) {
-	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected}
+// MergeSnapshot merges counts and states that the database returned in one snapshot: each
+// entry gets a history of what the counts include, and the state of the database if that
+// is newer.
+func (es *Entries) MergeSnapshot(inDatabase *storage.Interactive) {
+	states := storage.States{Liked: inDatabase.Liked, Collected: inDatabase.Collected, Followed: inDatabase.Followed}
 	if states.Liked != nil {
 		states.Reaction = storage.Register{Value: states.Liked.Reaction, Set: states.Liked.Version}
 	}
 	if states.Collected != nil {
 		states.CollectionVersion = states.Collected.Version
 	}
+	if states.Followed != nil {
+		states.FollowVersion = states.Followed.Version
+	}
 	for i, kind := range Kinds {
-		there := Stored(&states, kind)
+		there := FromStates(&states, kind)
 		if es[i].Merge(&there, i) {
 			es[i] = there
 		}
@@ -39,13 +43,13 @@ func (es *Entries) Since(inDatabase *storage.Interactive) {
 	}
 }
 
-// Learn takes what the database holds, where Redis does not know better. What
-// the counts include of it is known only if nobody was kept from filling the
-// window: else a transaction may just have changed it.
-func (es *Entries) Learn(states *storage.States, settled bool) {
+// MergeStates merges the states of the database into entries that are not newer. What the
+// counts include is only known if exact is true: a lease was granted for filling the
+// window. Otherwise a transaction may have just changed it.
+func (es *Entries) MergeStates(states *storage.States, exact bool) {
 	for i, kind := range Kinds {
-		e, inDatabase := &es[i], Stored(states, kind)
-		if !settled {
+		e, inDatabase := &es[i], FromStates(states, kind)
+		if !exact {
 			inDatabase.history = nil
 		}
 		before := e.version
@@ -58,36 +62,41 @@ func (es *Entries) Learn(states *storage.States, settled bool) {
 		if len(e.history) == 0 {
 			e.history = inDatabase.history
 		}
-		e.Shown, e.Marked = e.Shown && !covered, e.Marked && !covered
+		e.Queued, e.Marked = e.Queued && !covered, e.Marked && !covered
 	}
 }
 
-// Lay merges an action into the entry, as if it had been shown.
-func (e *Entry) Lay(a *storage.Action) {
-	if a.Kind == storage.KindCollection {
-		if e.version < a.Version {
-			*e = Entry{Known: true, Shown: true, version: a.Version, set: a.Version, State: collectionState(a.FolderID), history: e.history}
+// Apply merges an action into the entry, as the script of that name does for an action
+// that is queued.
+func (e *Entry) Apply(a *storage.Action) {
+	if a.Kind != storage.KindReaction {
+		if _, state, _ := ActionText(a); e.version < a.Version {
+			*e = Entry{Known: true, Queued: true, version: a.Version, set: a.Version, State: state, history: e.history}
 		}
 		return
 	}
 	before := e.register()
 	if r := before.Join(storage.RegisterOf(a)); r != before {
-		e.hold(r)
-		e.Shown = true
-		e.Known = e.Known || a.If == storage.NoReaction // a clear alone does not tell what there is
+		e.setRegister(r)
+		e.Queued = true
+		e.Known = e.Known || a.If == storage.NoReaction // a clear alone does not determine the reaction
 	}
 }
 
 // Included reports whether states include an action, or something newer.
 func Included(states *storage.States, a *storage.Action) bool {
-	if a.Kind == storage.KindReaction {
+	switch a.Kind {
+	case storage.KindReaction:
 		return states.Reaction.Covers(storage.RegisterOf(a))
+	case storage.KindCollection:
+		return states.CollectionVersion >= a.Version
+	default:
+		return states.FollowVersion >= a.Version
 	}
-	return states.CollectionVersion >= a.Version
 }
 
-// KnowNone makes what is unknown known to be none.
-func (es *Entries) KnowNone() {
+// SetNone marks unknown entries as known never to have been set.
+func (es *Entries) SetNone() {
 	for kind := range es {
 		if e := &es[kind]; !e.Known {
 			e.Merge(&KnownNone, kind)
@@ -96,14 +105,17 @@ func (es *Entries) KnowNone() {
 	}
 }
 
-// MakeDo takes an old copy, where the database cannot be asked. Without a loaded
-// window, entries that the database may have overtaken are not known.
-func (es *Entries) MakeDo(loaded bool) {
+// AcceptStale uses the entries as they are, as the database is unavailable. If the window
+// is not loaded, entries without a history become unknown: the database may have newer
+// states.
+func (es *Entries) AcceptStale(loaded bool) {
 	for kind := range es {
 		e := &es[kind]
 		e.Known = e.Known && (loaded || len(e.history) > 0)
 	}
 }
 
-// AllKnown reports whether both entries are known.
-func (es *Entries) AllKnown() bool { return es[Reaction].Known && es[collection].Known }
+// AllKnown reports whether every entry is known.
+func (es *Entries) AllKnown() bool {
+	return es[Reaction].Known && es[collection].Known && es[follow].Known
+}

@@ -8,30 +8,35 @@ import (
 	"ovation/storage"
 )
 
-// Kinds are the kinds of state that windows hold, in the order in which they are read.
-var Kinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection}
+// Kinds are the kinds of state that windows hold, in the order of their entries.
+var Kinds = [...]storage.Kind{storage.KindReaction, storage.KindCollection, storage.KindFollow}
 
 // The indices of Kinds.
 const (
 	Reaction   = 0
 	collection = 1
+	follow     = 2
 )
 
-// Name is what scripts call an entry of a window.
+// Name returns the name of an entry in the arguments of scripts.
 func Name(kind storage.Kind, bizID string) string {
-	if kind == storage.KindReaction {
+	switch kind {
+	case storage.KindReaction:
 		return "r" + bizID
+	case storage.KindCollection:
+		return "c" + bizID
+	default:
+		return "f" + bizID
 	}
-	return "c" + bizID
 }
 
 // Field names the field that holds the entries of a subject.
 func Field(bizID string) string { return "s" + bizID }
 
-// none is the state of who has none, of both kinds.
+// none is the state of every kind that is not set.
 const none = "-"
 
-// reactionState writes a reaction as the state of an entry.
+// reactionState encodes a reaction as the state of an entry.
 func reactionState(r storage.Reaction) string {
 	if r == storage.NoReaction {
 		return none
@@ -39,10 +44,10 @@ func reactionState(r storage.Reaction) string {
 	return strconv.Itoa(int(r))
 }
 
-// registerState writes a reaction as the state of an entry: the reaction alone or,
-// where conditional clears concern it, reaction:set:unlike:undislike, the
-// versions of the latest unconditional action and of the latest clears. The
-// reaction is then a number, also where it is none.
+// registerState encodes a reaction as the state of an entry: the reaction alone or, if
+// there are conditional clears, reaction:set:unlike:undislike, with the versions of the
+// latest unconditional action and of the latest clears. The reaction is then a number
+// even if it is none.
 func registerState(r storage.Register) string {
 	if r.Clears == (storage.Clears{}) {
 		return reactionState(r.Value)
@@ -50,8 +55,8 @@ func registerState(r storage.Register) string {
 	return strings.Join([]string{decimal(int64(r.Value)), decimal(r.Set), decimal(r.Clears[0]), decimal(r.Clears[1])}, ":")
 }
 
-// collectionState writes a folder as the state of an entry. A folder's id may
-// hold anything, a state is one word.
+// collectionState encodes a folder as the state of an entry. The id of the folder is
+// escaped, since it may contain spaces.
 func collectionState(folderID string) string {
 	if folderID == "" {
 		return none
@@ -59,9 +64,20 @@ func collectionState(folderID string) string {
 	return "=" + url.QueryEscape(folderID)
 }
 
-// share is what counts include of a state: 0, or 1 for a like or a collection,
-// or 2 for a dislike.
-func share(state string) byte {
+// followed is the state of a follow.
+const followed = "1"
+
+// followState encodes a follow as the state of an entry.
+func followState(following bool) string {
+	if following {
+		return followed
+	}
+	return none
+}
+
+// contribution returns what counts include of a state: 0, or 1 for a like, a collection
+// or a follow, or 2 for a dislike.
+func contribution(state string) byte {
 	switch {
 	case state == none || state == "":
 		return 0
@@ -71,47 +87,54 @@ func share(state string) byte {
 	return state[0] - '0'
 }
 
-// Share is a share as scripts take it.
-func Share(state string) string { return strconv.Itoa(int(share(state))) }
+// Contribution returns a contribution as an argument of scripts.
+func Contribution(state string) string { return strconv.Itoa(int(contribution(state))) }
 
-// ChangeText writes what a transaction made of a state.
+// ChangeText encodes the state that a transaction has set.
 func ChangeText(c *storage.StateChange) string {
-	if c.Kind == storage.KindReaction {
+	switch c.Kind {
+	case storage.KindReaction:
 		return registerState(c.Register)
+	case storage.KindCollection:
+		return collectionState(c.FolderID)
+	default:
+		return followState(c.Following)
 	}
-	return collectionState(c.FolderID)
 }
 
-// KindSet holds Kinds.
-const KindSet = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection)
+// KindSet is the set of Kinds.
+const KindSet = storage.Kinds(1<<storage.KindReaction | 1<<storage.KindCollection | 1<<storage.KindFollow)
 
-// ActionText is the state that an action sets, and its place in Kinds. It
-// returns false for an action of a kind that windows do not hold.
+// ActionText returns the state that an action sets, and the index of its kind in Kinds.
+// It returns false for an action of a kind that windows do not hold.
 func ActionText(a *storage.Action) (kind int, state string, ok bool) {
 	switch a.Kind {
 	case storage.KindReaction:
 		return Reaction, registerState(storage.RegisterOf(a)), true
 	case storage.KindCollection:
 		return collection, collectionState(a.FolderID), true
-	case storage.KindRead:
+	case storage.KindFollow:
+		return follow, followState(a.Following), true
+	case storage.KindRead, storage.KindAuthor:
 	}
 	return 0, "", false
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// AppendFill appends the arguments of fill for the states of one subject;
-// those that were never set only where all are wanted.
+// AppendFill appends the arguments of script fill for the states of one subject. States
+// that were never set are included only if all is true.
 func AppendFill(args []string, bizID string, states *storage.States, all bool) []string {
 	for _, kind := range Kinds {
-		if e := Stored(states, kind); all || e.version > 0 {
-			args = append(args, Name(kind, bizID), decimal(e.version), e.text(kind), decimal(e.history[0].version)+":"+Share(e.State))
+		if e := FromStates(states, kind); all || e.version > 0 {
+			args = append(args, Name(kind, bizID), decimal(e.version), e.text(kind), decimal(e.history[0].version)+":"+Contribution(e.State))
 		}
 	}
 	return args
 }
 
-// Fields names the fields of the keys asked. All names are parts of one text.
+// Fields returns the names of the fields of the keys at the indices. The names share one
+// string.
 func Fields(keys []storage.StateKey, asked []int) []string {
 	size := 0
 	for _, i := range asked {

@@ -1,19 +1,21 @@
-// Package windows reads and writes windows: what users did, in Redis and, where that
-// lacks something, in the database.
+// Package windows reads and writes windows, the states of users: in Redis and, for
+// missing entries, in the database.
 //
-// Entries are always read afresh, after the counts. A Reader reads them by HMGET; by
-// a script where some are missing or are to be kept alive, which gives it a lease;
-// and from the database, with which it fills the window while it has the lease. What
-// a single action needs is usually in Redis: such reads share pipelines (Glance).
-// A Group gathers the arguments of a script by window.
+// Entries are never cached, and are read after the counts. A Reader reads them with
+// HMGET; with a script, which grants a lease, if some are missing or must be kept alive;
+// and from the database, with which it fills the window while the lease is valid. The
+// entry that a single action needs is usually in Redis: such reads share pipelines
+// (GetBatched). A Group gathers the arguments of a script by window.
 //
 // # Invariants (tests of package redis)
 //
-//   - A fill never brings back the past: TestStaleFillIsDropped,
-//     TestFillDuringATransactionIsDropped, TestLookKeepsAlive.
-//   - What is shown and not committed outlives a reload: TestShownOutlivesAReload.
+//   - A fill never restores outdated entries: TestStaleFillIsDropped,
+//     TestFillDuringATransactionIsDropped, TestLookKeepsAlive. It takes a lease before it
+//     reads the database, and every write to the window revokes the lease; a mark of an
+//     absent entry also blocks fills for a while.
+//   - Queued entries survive a reload: TestShownOutlivesAReload.
 //   - I7: a constant number of round trips: TestRoundTrips. Windows are bounded:
-//     TestWindowsAreBounded.
-//   - A malformed entry is taken as missing and affects no other:
+//     TestWindowsAreBounded, TestFieldOfWhoFollowsNothingIsNotLonger.
+//   - A malformed entry counts as missing and affects no other:
 //     TestMalformedEntryHidesNoOther, TestMalformedValueFailsNoOther.
 package windows

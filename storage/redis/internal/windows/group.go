@@ -3,6 +3,8 @@ package windows
 import (
 	"context"
 
+	"github.com/redis/rueidis"
+
 	"ovation/storage"
 	"ovation/storage/mirror"
 	"ovation/storage/redis/internal/keyspace"
@@ -10,50 +12,65 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// group gathers the arguments of a script by window. One call of add goes for
-// each state.
-type group struct {
+// Group gathers the arguments of a script by window. Call Add for each state.
+type Group struct {
 	reader *Reader
 	epoch  keyspace.Epoch
 	script *scripts.Script
-	first  []string // arguments that come before, of every window
-	at     map[mirror.WindowKey]int
+	shared []string // leading arguments, the same for every window
+	index  map[mirror.WindowKey]int
 	Calls  []scripts.Call
 }
 
-// Group returns an empty group of a script that writes entries; last is what it takes
-// besides the lives and the limit of a window.
-func (r *Reader) Group(at keyspace.Epoch, of *scripts.Script, last string) *group {
-	life, shown := r.Lives()
+// NewGroup returns an empty Group of a script that writes entries. last is the argument
+// that follows the TTLs and the limit of a window.
+func (r *Reader) NewGroup(at keyspace.Epoch, of *scripts.Script, last string) *Group {
+	life, shown := r.TTLs()
 	first := []string{life, shown, scripts.Text(int64(r.Limit)), last}
-	return &group{reader: r, epoch: at, script: of, first: first, at: make(map[mirror.WindowKey]int)}
+	return &Group{reader: r, epoch: at, script: of, shared: first, index: make(map[mirror.WindowKey]int)}
 }
 
-// Add adds a state, with what the script takes of it.
-func (g *group) Add(user storage.User, subject storage.Subject, kind storage.Kind, args ...string) {
+// Add adds a state with its arguments, and returns the index of its call.
+func (g *Group) Add(user storage.User, subject storage.Subject, kind storage.Kind, args ...string) int {
 	key := mirror.WindowKey{User: user, Biz: subject.Biz}
-	i, ok := g.at[key]
+	i, ok := g.index[key]
 	if !ok {
 		i = len(g.Calls)
-		g.at[key] = i
-		g.Calls = append(g.Calls, g.script.On(g.epoch.Window(key), g.first))
+		g.index[key] = i
+		g.Calls = append(g.Calls, g.script.On(g.epoch.Window(key), g.shared))
 	}
 	c := &g.Calls[i]
 	c.Args = append(append(c.Args, window.Name(kind, subject.BizID)), args...)
+	return i
 }
 
 // Run runs the script on all windows.
-func (g *group) Run(ctx context.Context, what string) error {
+func (g *Group) Run(ctx context.Context, what string) error {
 	return g.reader.Redis.RunAll(ctx, what, g.Calls, nil)
 }
 
-// Lives are the arguments that say how long a window lives.
-func (r *Reader) Lives() (life, shown string) {
-	return scripts.Spread(r.Life), scripts.Spread(r.ShownLife)
+// DecodeApplied decodes the reply of scripts.Apply: the entries of the first action's
+// subject. It returns false if some are unknown.
+func (r *Reader) DecodeApplied(reply *rueidis.RedisMessage, key storage.StateKey) (window.Entries, bool) {
+	var out [1]window.Entries
+	w := &Request{indices: []int{0}, fields: []string{window.Field(key.Subject.BizID)}, out: out[:]}
+	values, err := reply.ToArray()
+	if err != nil || r.decodeWindow(w, values) != nil || !w.loaded {
+		return out[0], false
+	}
+	if w.complete {
+		w.setNone()
+	}
+	return out[0], out[0].AllKnown()
 }
 
-// Forgetting returns an empty group of the script that forgets.
-func (r *Reader) Forgetting(at keyspace.Epoch) *group {
-	life, shown := r.Lives()
-	return &group{reader: r, epoch: at, script: scripts.Forget, first: []string{life, shown, scripts.Text(r.Guard.Milliseconds())}, at: make(map[mirror.WindowKey]int)}
+// TTLs returns the arguments for the life of a window, with jitter.
+func (r *Reader) TTLs() (life, shown string) {
+	return scripts.Jitter(r.TTL), scripts.Jitter(r.QueuedTTL)
+}
+
+// InvalidationGroup returns an empty Group of the script that invalidates entries.
+func (r *Reader) InvalidationGroup(at keyspace.Epoch) *Group {
+	life, shown := r.TTLs()
+	return &Group{reader: r, epoch: at, script: scripts.Invalidate, shared: []string{life, shown, scripts.Text(r.Guard.Milliseconds())}, index: make(map[mirror.WindowKey]int)}
 }

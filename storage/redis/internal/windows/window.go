@@ -18,79 +18,83 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// Reader reads windows: from Redis and, what that lacks, from the database,
-// which it then fills in.
+// Reader reads windows from Redis. Missing entries are read from the database, and filled
+// in.
 type Reader struct {
 	Redis    *scripts.Runner
 	Database interface {
 		States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error)
 		Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error)
 	}
-	Limit int           // states of a window
-	Life  time.Duration // of a window since it was last written
-	// ShownLife is that of a window which holds what is not committed.
-	ShownLife time.Duration
-	// Guard is how long nobody fills a window after a mark of what is absent.
+	Limit int           // maximum number of states in a window
+	TTL   time.Duration // of a window since it was last written
+	// QueuedTTL is the life of a window with queued entries.
+	QueuedTTL time.Duration
+	// Guard is how long a window is not filled after a mark of absent entries.
 	Guard time.Duration
 
-	Glances glances
+	gets getBatcher
 }
 
-// windowRead is what is asked of one window, and what it answers.
-type windowRead struct {
+// Request is a read of entries of one window, with its result.
+type Request struct {
 	mirror.WindowKey
 
-	key    string
-	asked  []int    // indices of the keys asked
-	fields []string // of each of them in turn
-	loaded bool
-	full   bool   // what is absent is known to be none
-	lease  string // empty: there is none
+	key      string
+	indices  []int    // of the keys, in the caller's order
+	fields   []string // of each of these keys
+	out      []window.Entries
+	loaded   bool
+	complete bool   // absent entries are known to be unset
+	lease    string // empty if none was granted
 
 	malformed []string // names of entries that could not be decoded
+
+	// Used by GetBatched only.
+	err  error
+	done chan struct{} // has a buffer of one
 }
 
-// windowsOf groups keys by window. Most of what is asked together is of one.
-func windowsOf(e keyspace.Epoch, keys []storage.StateKey) []*windowRead {
-	var out []*windowRead
+// requestsOf groups keys by window; each request stores its results at the keys' indices
+// of out. Most calls read a single window.
+func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries) []*Request {
+	var windows []*Request
 	for i := range keys {
 		key := mirror.WindowKey{User: keys[i].User, Biz: keys[i].Subject.Biz}
-		at := slices.IndexFunc(out, func(w *windowRead) bool { return w.WindowKey == key })
+		at := slices.IndexFunc(windows, func(w *Request) bool { return w.WindowKey == key })
 		if at < 0 {
-			at = len(out)
-			out = append(out, &windowRead{WindowKey: key, key: e.Window(key), asked: make([]int, 0, len(keys)-i)})
+			at = len(windows)
+			windows = append(windows, &Request{WindowKey: key, key: e.Window(key), indices: make([]int, 0, len(keys)-i), out: out})
 		}
-		out[at].asked = append(out[at].asked, i)
+		windows[at].indices = append(windows[at].indices, i)
 	}
-	for _, w := range out {
-		w.fields = window.Fields(keys, w.asked)
+	for _, w := range windows {
+		w.fields = window.Fields(keys, w.indices)
 	}
-	return out
+	return windows
 }
 
-// Entries reads what Redis knows of states, always afresh, and the rest from
-// the database. What neither can tell is left unknown. renew keeps alive what
-// is read. fills are scripts that run along; where there are some, much is
-// likely to be missing. No user is anonymous. Errors: storage.ErrUnavailable,
-// where Redis is; the context's.
+// Entries reads entries from Redis, never from a cache, and missing ones from the
+// database. Entries that neither can return are unknown. renew extends the life of the
+// entries read. fills are scripts to run along with the read; if there are any, many
+// entries are likely to be missing. No user may be anonymous. Errors:
+// storage.ErrUnavailable if Redis is unavailable; the context's.
 func (r *Reader) Entries(
 	ctx context.Context, at keyspace.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
 	out := make([]window.Entries, len(keys))
-	windows := windowsOf(at, keys)
+	windows := requestsOf(at, keys, out)
 	if !renew && len(fills) == 0 {
-		if err := r.readWindows(ctx, windows, out); err != nil {
+		if err := r.ReadAll(ctx, "read states", windows); err != nil {
 			return nil, err
 		}
-		r.dropMalformed(ctx, windows)
-		windows = lacking(windows, out)
+		windows = r.incomplete(ctx, windows)
 	}
 	if len(windows) > 0 {
-		if err := r.lookInto(ctx, windows, out, renew, fills); err != nil {
+		if err := r.readWithLease(ctx, windows, renew, fills); err != nil {
 			return nil, err
 		}
-		r.dropMalformed(ctx, windows)
-		windows = lacking(windows, out)
+		windows = r.incomplete(ctx, windows)
 	}
 	if len(windows) > 0 {
 		err := r.load(ctx, windows, keys, out)
@@ -99,61 +103,66 @@ func (r *Reader) Entries(
 		}
 		for _, w := range windows {
 			if err != nil {
-				w.makeDo(out)
+				w.acceptStale()
 			}
 		}
 	}
 	return out, nil
 }
 
-// makeDo takes an old copy for what the database could not be asked, which is
-// better than none. Entries that the database may have overtaken stay what
-// they are, and are not known.
-func (w *windowRead) makeDo(out []window.Entries) {
-	if w.full {
-		w.knowNone(out)
+// acceptStale uses the entries in Redis although the database is unavailable. Entries for
+// which the database may have newer states become unknown.
+func (w *Request) acceptStale() {
+	if w.complete {
+		w.setNone()
 		return
 	}
-	for _, i := range w.asked {
-		out[i].MakeDo(w.loaded)
+	for _, i := range w.indices {
+		w.out[i].AcceptStale(w.loaded)
 	}
 }
 
-// lacking returns the windows that have to be loaded, or that lack some of
-// what was asked.
-func lacking(windows []*windowRead, out []window.Entries) (left []*windowRead) {
+// incomplete removes malformed entries and returns the requests whose windows must be
+// loaded or lack some of the entries.
+func (r *Reader) incomplete(ctx context.Context, windows []*Request) (left []*Request) {
+	r.dropMalformed(ctx, windows)
 	for _, w := range windows {
 		switch {
 		case !w.loaded:
 			left = append(left, w)
-		case w.full:
-			w.knowNone(out)
-		case w.lacks(out):
+		case w.complete:
+			w.setNone()
+		case slices.ContainsFunc(w.indices, func(i int) bool { return !w.out[i].AllKnown() }):
 			left = append(left, w)
 		}
 	}
 	return left
 }
 
-func (w *windowRead) lacks(out []window.Entries) bool {
-	return slices.ContainsFunc(w.asked, func(i int) bool { return !out[i].AllKnown() })
-}
-
-// knowNone makes everything that is absent known to be none.
-func (w *windowRead) knowNone(out []window.Entries) {
-	for _, i := range w.asked {
-		out[i].KnowNone()
+// setNone marks absent entries as known to be unset.
+func (w *Request) setNone() {
+	for _, i := range w.indices {
+		w.out[i].SetNone()
 	}
 }
 
-// takeEntries reads the values of the fields of a window. An entry that cannot be
-// decoded leaves its state unknown and the window not loaded.
-func (r *Reader) takeEntries(w *windowRead, values []rueidis.RedisMessage, out []window.Entries) error {
+// decodeWindow decodes ~b, ~f and the values of the fields of a window.
+func (r *Reader) decodeWindow(w *Request, values []rueidis.RedisMessage) error {
+	if len(values) < 2 {
+		return errors.New("reply for a window is too short")
+	}
+	w.loaded, w.complete = loadedWithin(&values[0], r.TTL/2), !values[1].IsNil()
+	return r.decodeFields(w, values[2:])
+}
+
+// decodeFields decodes the values of the fields of a window. An entry that cannot be
+// decoded is unknown, and its window counts as not loaded.
+func (r *Reader) decodeFields(w *Request, values []rueidis.RedisMessage) error {
 	if len(values) != len(w.fields) {
-		return errors.New("a window has not answered every field")
+		return errors.New("reply for a window lacks fields")
 	}
 	for i := range values {
-		to := &out[w.asked[i]]
+		to := &w.out[w.indices[i]]
 		*to = window.Entries{}
 		if values[i].IsNil() {
 			continue
@@ -164,7 +173,7 @@ func (r *Reader) takeEntries(w *windowRead, values []rueidis.RedisMessage, out [
 		}
 		texts, whole := window.Split(value)
 		if !whole {
-			r.takeMalformed(w, i, window.Reaction, fmt.Errorf("%q is no value of a window", value)) // removes both entries
+			r.noteMalformed(w, i, window.Reaction, fmt.Errorf("%q is not a value of a window", value)) // removes both entries
 			continue
 		}
 		for k, text := range texts {
@@ -172,23 +181,24 @@ func (r *Reader) takeEntries(w *windowRead, values []rueidis.RedisMessage, out [
 				continue
 			}
 			if to[k], err = window.Parse(text); err != nil {
-				r.takeMalformed(w, i, k, err)
+				r.noteMalformed(w, i, k, err)
 			}
 		}
 	}
 	return nil
 }
 
-// takeMalformed notes that an entry of a field cannot be decoded.
-func (r *Reader) takeMalformed(w *windowRead, field, kind int, err error) {
-	r.Redis.Malformed.Found(w.key, err)
+// noteMalformed records that an entry of a field cannot be decoded.
+func (r *Reader) noteMalformed(w *Request, field, kind int, err error) {
+	r.Redis.Malformed.Record(w.key, err)
 	w.malformed = append(w.malformed, window.Name(window.Kinds[kind], w.fields[field][1:]))
-	w.loaded, w.full = false, false
+	w.loaded, w.complete = false, false
 }
 
-// readWindows reads without writing.
-func (r *Reader) readWindows(ctx context.Context, windows []*windowRead, out []window.Entries) error {
-	return r.Redis.Do(ctx, "read states", func(ctx context.Context) error {
+// ReadAll reads windows in one pipeline, without writing. Errors: storage.ErrUnavailable,
+// the context's.
+func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) error {
+	return r.Redis.Do(ctx, what, func(ctx context.Context) error {
 		commands := make([]rueidis.Completed, len(windows))
 		for i, w := range windows {
 			commands[i] = r.Redis.Client.B().Hmget().Key(w.key).Field("~b", "~f").Field(w.fields...).Build()
@@ -196,18 +206,12 @@ func (r *Reader) readWindows(ctx context.Context, windows []*windowRead, out []w
 		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
 			if scripts.WrongType(err) {
-				continue // the script that looks into what is not loaded replaces it
+				continue // not loaded: the script with a lease replaces the key
 			}
 			if err != nil {
 				return err
 			}
-			w := windows[i]
-			if len(values) < 2 {
-				return errors.New("a window has not answered")
-			}
-			w.loaded = loadedWithin(&values[0], r.Life/2)
-			w.full = !values[1].IsNil()
-			if err := r.takeEntries(w, values[2:], out); err != nil {
+			if err := r.decodeWindow(windows[i], values); err != nil {
 				return err
 			}
 		}
@@ -215,7 +219,7 @@ func (r *Reader) readWindows(ctx context.Context, windows []*windowRead, out []w
 	})
 }
 
-// loadedWithin reports whether a window was loaded so lately, by its field ~b.
+// loadedWithin reports whether a window was loaded less than lasts ago, by its field ~b.
 func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 	if value.IsNil() {
 		return false
@@ -224,19 +228,19 @@ func loadedWithin(value *rueidis.RedisMessage, lasts time.Duration) bool {
 	return err == nil && time.Since(time.Unix(born, 0)) < lasts
 }
 
-// lookInto reads by the script that gives leases, after it has run the fills.
-func (r *Reader) lookInto(ctx context.Context, windows []*windowRead, out []window.Entries, renew bool, fills []scripts.Call) error {
+// readWithLease runs the fills and then reads with the script that grants leases.
+func (r *Reader) readWithLease(ctx context.Context, windows []*Request, renew bool, fills []scripts.Call) error {
 	calls := append(make([]scripts.Call, 0, len(fills)+len(windows)), fills...)
 	flag := "0"
 	if renew {
 		flag = scripts.Text(int64(math.Ceil(r.Guard.Seconds())))
 	}
 	for _, w := range windows {
-		calls = append(calls, scripts.Look.On(w.key, nil, append([]string{
-			rand.Text(), scripts.Spread(r.Life), scripts.Spread(r.ShownLife), flag, scripts.Text(int64(r.Life.Seconds() / 2)),
+		calls = append(calls, scripts.Read.On(w.key, nil, append([]string{
+			rand.Text(), scripts.Jitter(r.TTL), scripts.Jitter(r.QueuedTTL), flag, scripts.Text(int64(r.TTL.Seconds() / 2)),
 		}, w.fields...)...))
 	}
-	return r.Redis.RunAll(ctx, "look at states", calls, func(i int, m *rueidis.RedisMessage) error {
+	return r.Redis.RunAll(ctx, "read states", calls, func(i int, m *rueidis.RedisMessage) error {
 		if i < len(fills) {
 			return nil
 		}
@@ -245,19 +249,19 @@ func (r *Reader) lookInto(ctx context.Context, windows []*windowRead, out []wind
 			return err
 		}
 		if len(values) < 3 {
-			return errors.New("a window has not answered")
+			return errors.New("reply for a window is too short")
 		}
 		w := windows[i-len(fills)]
-		w.loaded, w.full = !values[0].IsNil(), !values[1].IsNil()
+		w.loaded, w.complete = !values[0].IsNil(), !values[1].IsNil()
 		if w.lease, err = values[2].ToString(); err != nil {
 			return err
 		}
-		return r.takeEntries(w, values[3:], out)
+		return r.decodeFields(w, values[3:])
 	})
 }
 
-// load reads from the database what the windows lack, and fills them.
-func (r *Reader) load(ctx context.Context, windows []*windowRead, keys []storage.StateKey, out []window.Entries) error {
+// load reads missing entries from the database and fills the windows.
+func (r *Reader) load(ctx context.Context, windows []*Request, keys []storage.StateKey, out []window.Entries) error {
 	contents, err := r.loadWindows(ctx, windows)
 	if err != nil {
 		return err
@@ -265,7 +269,7 @@ func (r *Reader) load(ctx context.Context, windows []*windowRead, keys []storage
 	var missing []int // indices of keys
 	for i, w := range windows {
 		if !contents[i].Complete {
-			missing = append(missing, w.asked...)
+			missing = append(missing, w.indices...)
 		}
 	}
 	found := make(map[int]storage.States, len(missing))
@@ -280,7 +284,7 @@ func (r *Reader) load(ctx context.Context, windows []*windowRead, keys []storage
 	}
 	var calls []scripts.Call
 	for i, w := range windows {
-		args := []string{w.lease, "entries", scripts.Spread(r.Life), scripts.Spread(r.ShownLife), scripts.Text(int64(r.Limit))}
+		args := []string{w.lease, "entries", scripts.Jitter(r.TTL), scripts.Jitter(r.QueuedTTL), scripts.Text(int64(r.Limit))}
 		switch {
 		case contents[i].Complete:
 			args[1] = "all"
@@ -290,26 +294,26 @@ func (r *Reader) load(ctx context.Context, windows []*windowRead, keys []storage
 		case !w.loaded:
 			args[1] = "some"
 		}
-		for _, at := range w.asked {
+		for _, at := range w.indices {
 			states, bizID := found[at], keys[at].Subject.BizID
 			if contents[i].Complete {
 				states = contents[i].States[bizID]
 			} else {
 				args = window.AppendFill(args, bizID, &states, true)
 			}
-			out[at].Learn(&states, w.lease != "")
+			out[at].MergeStates(&states, w.lease != "")
 		}
 		if w.lease != "" {
 			calls = append(calls, scripts.Fill.On(w.key, nil, args...))
 		}
 	}
-	r.Redis.Fill(ctx, calls)
+	r.Redis.RunBestEffort(ctx, calls)
 	return nil
 }
 
-// loadWindows reads everything of the windows that are not loaded. The answer
-// has a place for each window.
-func (r *Reader) loadWindows(ctx context.Context, windows []*windowRead) ([]mirror.Window, error) {
+// loadWindows reads the windows that are not loaded from the database. The result has an
+// element for each request.
+func (r *Reader) loadWindows(ctx context.Context, windows []*Request) ([]mirror.Window, error) {
 	out := make([]mirror.Window, len(windows))
 	var keys []mirror.WindowKey
 	var at []int
@@ -331,10 +335,10 @@ func (r *Reader) loadWindows(ctx context.Context, windows []*windowRead) ([]mirr
 	return out, nil
 }
 
-// dropMalformed removes the entries that could not be decoded, so that the
-// windows are loaded again.
-func (r *Reader) dropMalformed(ctx context.Context, windows []*windowRead) {
-	life, shown := r.Lives()
+// dropMalformed removes the entries that could not be decoded, so that the windows are
+// loaded again.
+func (r *Reader) dropMalformed(ctx context.Context, windows []*Request) {
+	life, shown := r.TTLs()
 	var calls []scripts.Call
 	for _, w := range windows {
 		if len(w.malformed) == 0 {
@@ -344,16 +348,13 @@ func (r *Reader) dropMalformed(ctx context.Context, windows []*windowRead) {
 		for _, field := range w.malformed {
 			args = append(args, field, "-")
 		}
-		calls = append(calls, scripts.Forget.On(w.key, nil, args...))
+		calls = append(calls, scripts.Invalidate.On(w.key, nil, args...))
 		w.malformed = nil
 	}
 	if len(calls) > 0 {
-		r.Redis.Fill(ctx, calls)
+		r.Redis.RunBestEffort(ctx, calls)
 	}
 }
-
-// Close waits for what is under way.
-func (r *Reader) Close() { r.Glances.close() }
 
 // pickKeys returns the keys at the indices.
 func pickKeys(list []storage.StateKey, at []int) []storage.StateKey {

@@ -1,13 +1,13 @@
--- document keeps a document under its hash, and drops those registered first
--- where there are too many, or too many bytes of them.
+-- document registers a document under its hash, and evicts the oldest registrations if
+-- there are too many documents or bytes.
 --
--- KEYS[1] the documents of a tenant: hash to text; and beside them, for each
---         number from ~first up to and without ~next, the hash registered at that
---         number, and in ~bytes the length of all texts
+-- KEYS[1] the documents of a tenant: hash to text; for each number from ~first up to, but
+--         not including, ~next the hash registered with that number; and in ~bytes the
+--         total length of the texts
 -- ARGV[1] hash, ARGV[2] text
--- ARGV[3] how many there may be, ARGV[4] of how many bytes
--- ARGV[5] life since the last one was registered, in milliseconds
--- Returns 1 where it was not there, else 0.
+-- ARGV[3] maximum number of documents, ARGV[4] maximum number of bytes
+-- ARGV[5] life since the latest registration, in milliseconds
+-- Returns 1 if it was not registered, else 0.
 local key = KEYS[1]
 redis.call('PEXPIRE', key, ARGV[5])
 if redis.call('HEXISTS', key, ARGV[1]) == 1 then return 0 end

@@ -1,10 +1,10 @@
--- each runs the script before it, as the function one(KEYS, ARGV), on many keys: to call
--- Redis once for each costs as much as most scripts do. An error of one key is
--- its reply, and ends nothing else.
+-- each runs the preceding script, as the function one(KEYS, ARGV), on many keys, since a
+-- separate command for each key costs as much as most scripts do. An error on one key is
+-- the reply for that key and does not affect the others.
 --
 -- KEYS[…] the keys
--- ARGV[1] how many arguments all keys share
--- ARGV[2…] those, and then for each key how many more it has, and those
+-- ARGV[1] number of arguments shared by all keys
+-- ARGV[2…] the shared arguments; then, for each key, the number of its own and these
 -- Returns the replies in the order of the keys.
 local shared, replies = tonumber(ARGV[1]), {}
 local at = shared + 1

@@ -1,31 +1,32 @@
--- What the scripts of windows share; it stands before each of them.
+-- The prelude of all scripts on windows.
 --
--- A window is a hash. A field is s and the bizId; its value is two entries with a
--- semicolon between them, of the reaction and of the collection. What is absent is
--- empty; an entry is five words:
+-- A window is a hash. The name of a field is s followed by the bizId. Its value holds the
+-- entries of the reaction, the collection and the follow, separated by semicolons. An
+-- absent entry is empty, and an absent follow is omitted with its semicolon. A follow that
+-- is known to be none is 0; any other entry has five words:
 --
---   version  of the latest action, microseconds since 1970; 0: none ever
+--   version  of the latest action, microseconds since 1970; 0: never set
 --   shown    q: confirmed by the queue, not in the database yet; m: marked by a
 --            transaction that may not have committed yet; -: persisted
---   touched  when it was last written or looked at, seconds since 1970
---   state    as the user sees it. A reaction that conditional clears concern is
---            reaction:set:unlike:undislike: also the versions of the latest
---            unconditional action and of the latest clear of each reaction, 0
---            where none is above that. version is the highest of them. The
---            reaction is then 0 for none, or 0? where nothing but clears is known
---   history  V:share,V:share…, oldest first: what the counts of version V and
---            later include of it; -: not known: ask the database
+--   touched  time of the last write or renewal, seconds since 1970
+--   state    as the user sees it. A reaction with conditional clears is
+--            reaction:set:unlike:undislike, with the versions of the latest
+--            unconditional action and of the latest clear of each reaction, 0 if there
+--            is none above that. version is the highest of them. The reaction is then
+--            0 for none, or 0? if only clears are known
+--   history  V:share,V:share…, oldest first: what the counts of version V and later
+--            include of the state; -: unknown, read the database
 --
--- Fields that begin with ~ tell of the window:
+-- Fields that begin with ~ describe the window:
 --
 --   ~b  when it was loaded from the database, seconds since 1970
---   ~f  1: what is absent is known to be none
---   ~l  the lease: who fills must bring it, and every write takes it away
---   ~g  no lease before this time, milliseconds since 1970
---   ~n  how many entries are shown
+--   ~f  1: absent entries are known to be unset
+--   ~l  the lease: needed to fill the window, and revoked by every write
+--   ~g  no lease is granted before this time, milliseconds since 1970
+--   ~n  number of entries with shown = q
 --
--- Arguments name an entry by a letter for its kind (r: reaction, c: collection)
--- and the bizId. Numbers stay text: as numbers, Lua would print them rounded.
+-- In arguments, an entry is named by a letter for its kind (r: reaction, c: collection, f:
+-- follow) and the bizId. Numbers stay strings, since Lua would round them.
 local window = KEYS[1]
 local clock = redis.call('TIME')
 local now = tonumber(clock[1])
@@ -33,35 +34,50 @@ local now_ms = now * 1000 + math.floor(tonumber(clock[2]) / 1000)
 
 local function field_of(name) return 's' .. name:sub(2) end
 
--- beside has the other entry of the field, of each entry that was read last.
-local beside = {}
+-- The kinds, in the order of the entries in a field.
+local kinds, places = {'r', 'c', 'f'}, {r = 1, c = 2, f = 3}
 
+local function place_of(name) return places[name:sub(1, 1)] end
+
+-- texts maps the name of each entry read to the texts of all entries in its field.
+local texts = {}
+
+-- joined returns the value of the field with a new text for an entry.
 local function joined(name, text)
-  if name:byte(1) == 114 then return text .. ';' .. beside[name] end -- r
-  return beside[name] .. ';' .. text
+  local all = texts[name]
+  all[place_of(name)] = text
+  local value = all[1] .. ';' .. all[2]
+  if all[3] ~= '' then value = value .. ';' .. all[3] end
+  return value
 end
 
 -- drop removes an entry that was read.
 local function drop(name)
-  if beside[name] == '' then
+  local value = joined(name, '')
+  if value == ';' then
     redis.call('HDEL', window, field_of(name))
   else
-    redis.call('HSET', window, field_of(name), joined(name, ''))
+    redis.call('HSET', window, field_of(name), value)
   end
 end
 
--- unpacked takes an entry out of the value of its field. It removes a malformed
--- one and makes the window one that is not loaded: the database knows the state. It
--- then returns nil and true.
+-- known_none returns the entry that is absent from a complete window.
+local function known_none()
+  return {version = '0', shown = '-', touched = '0', state = '-', history = '0:0'}
+end
+
+-- unpacked returns an entry from the value of its field. It removes a malformed entry and
+-- marks the window as not loaded, so that the state is read from the database. It then
+-- returns nil and true.
 local function unpacked(name, value)
-  beside[name] = ''
-  if not value then return nil end
-  local text, other = value:match('^([^;]*);([^;]*)$')
-  if name:byte(1) ~= 114 then text, other = other, text end
-  beside[name] = other or ''
-  if text == '' then return nil end
-  local version, shown, touched, state, history
-  if text then version, shown, touched, state, history = text:match('^(%d+) ([qm-]) (%d+) (%S+) (%S+)$') end
+  local place, reaction, collection, follow = place_of(name), '', '', ''
+  if value then reaction, collection, follow = value:match('^([^;]*);([^;]*);?([^;]*)$') end
+  local whole = reaction ~= nil
+  texts[name] = {reaction or '', collection or '', follow or ''}
+  local text = texts[name][place]
+  if whole and text == '' then return nil end
+  if text == '0' and place == 3 then return known_none() end
+  local version, shown, touched, state, history = text:match('^(%d+) ([qm-]) (%d+) (%S+) (%S+)$')
   if not version then
     drop(name)
     redis.call('HDEL', window, '~b', '~f', '~l')
@@ -72,35 +88,33 @@ end
 
 local function entry(name) return unpacked(name, redis.call('HGET', window, field_of(name))) end
 
--- head reads what the window says of itself, and the entry of a name, at once: each
--- command costs. It returns the entry, the lease, how many entries are shown, and
--- whether what is absent is known to be none.
+-- head reads the fields that describe the window, and one entry, with one command. It
+-- returns the entry, the lease, the number of shown entries, and whether absent entries are
+-- known to be unset.
 local function head(name)
   local all = redis.call('HMGET', window, '~l', '~n', '~f', field_of(name))
   local e, malformed = unpacked(name, all[4])
   return e, all[1], tonumber(all[2] or '0'), all[3] == '1' and not malformed
 end
 
--- known_none is the entry of what is absent from a window that holds all.
-local function known_none()
-  return {version = '0', shown = '-', touched = '0', state = '-', history = '0:0'}
+local function packed(name, e)
+  if place_of(name) == 3 and e.version == '0' and e.shown == '-' and e.history == '0:0' then return '0' end
+  return table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ')
 end
 
-local function packed(e) return table.concat({e.version, e.shown, e.touched, e.state, e.history}, ' ') end
-
--- put writes an entry that was read and, if given, how many are shown.
+-- put writes an entry that was read and, if given, the number of shown entries.
 local function put(name, e, shown)
   if shown then
-    redis.call('HSET', window, field_of(name), joined(name, packed(e)), '~n', shown)
+    redis.call('HSET', window, field_of(name), joined(name, packed(name, e)), '~n', shown)
   else
-    redis.call('HSET', window, field_of(name), joined(name, packed(e)))
+    redis.call('HSET', window, field_of(name), joined(name, packed(name, e)))
   end
 end
 
--- newer tells whether version a is above version b.
+-- newer reports whether version a is above version b.
 local function newer(a, b) return tonumber(a) > tonumber(b) end
 
--- parts are those of a state: the reaction or folder, set, unlike and undislike.
+-- parts returns the parts of a state: the reaction or folder, set, unlike and undislike.
 local function parts(version, state)
   local value, set, unlike, undislike = state:match('^([012]%??):(%d+):(%d+):(%d+)$')
   if value then return value, set, unlike, undislike end
@@ -109,9 +123,9 @@ end
 
 local function latest(a, b) return newer(b, a) and b or a end
 
--- join merges a state of a version into an entry, as storage.Register says. Of the
--- same version the entry wins, unless ties is true. Returns whether the entry has
--- changed, and whether it holds nothing now that the given state lacks.
+-- join merges a state of a version into an entry, like storage.Register. If the versions
+-- are equal, the entry wins unless ties is true. Returns whether the entry has changed, and
+-- whether the given state includes everything that is in the entry now.
 local function join(e, version, state, ties)
   if not (state:find(':', 1, true) or e.state:find(':', 1, true)) then
     local covered = not newer(e.version, version)
@@ -144,13 +158,13 @@ end
 
 local function anything_shown() return tonumber(redis.call('HGET', window, '~n') or '0') > 0 end
 
--- live sets how long the window lives: longer while something is shown.
+-- live sets the life of the window: longer if any entry is shown.
 local function live(life, shown_life)
   redis.call('PEXPIRE', window, anything_shown() and shown_life or life)
 end
 
--- bar keeps everyone from filling the window for some milliseconds. The window
--- stays for a life: were it the first to end, it would be the first to be evicted.
+-- bar blocks fills of the window for some milliseconds. The window keeps its normal life:
+-- the key with the shortest remaining life would be evicted first.
 local function bar(ms, life)
   local until_ms = now_ms + ms
   if tonumber(redis.call('HGET', window, '~g') or '0') < until_ms then
@@ -160,8 +174,8 @@ local function bar(ms, life)
   if redis.call('PTTL', window) < stay then redis.call('PEXPIRE', window, string.format('%.0f', stay)) end
 end
 
--- trim drops the subjects that were not touched for longest, once there are a
--- quarter more than the limit. Those of which anything is shown stay.
+-- trim removes the least recently touched subjects if there are a quarter more than the
+-- limit. Subjects with a shown entry stay.
 local function trim(limit)
   limit = tonumber(limit)
   local excess = redis.call('HLEN', window) - limit - limit / 4

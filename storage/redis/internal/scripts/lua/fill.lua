@@ -1,26 +1,26 @@
--- fill puts what the database holds into a window, if no write has taken the
--- lease away since before the database was read.
+-- fill writes the states of the database into a window, unless a write has revoked the
+-- lease since before the database was read.
 --
 -- KEYS[1] the window
 -- ARGV[1] the lease
--- ARGV[2] what it holds: all, some (the window was loaded, and holds more than
---         fits) or entries (single ones that were missing)
+-- ARGV[2] all (the whole window), some (the window was loaded, but has more entries than
+--         fit) or entries (single entries that were missing)
 -- ARGV[3] life of the window, in milliseconds
--- ARGV[4] life of the window while something is shown, in milliseconds
--- ARGV[5] of how many subjects it holds entries at most
+-- ARGV[4] life of the window while an entry is shown, in milliseconds
+-- ARGV[5] maximum number of subjects in the window
 -- ARGV[6…] of each entry: name, version, state, history
--- Returns 1, or 0 where the lease is gone.
+-- Returns 1, or 0 if the lease was revoked.
 --
--- What was touched in the last minute and is not older than the database
--- stays, with its history: it may be shown, or marked by a transaction that
--- has not committed yet. So does everything shown or marked. What the database
--- holds is merged into it; of the same version, the database knows better what it is.
+-- An entry that was touched in the last minute and is not older than the database stays,
+-- with its history, as it may be marked by a transaction that has not committed yet. So
+-- does every entry that is shown or marked. The state of the database is merged into it; if
+-- the versions are equal, the database wins.
 if redis.call('HGET', window, '~l') ~= ARGV[1] then return 0 end
 
 local function recent(e) return e.shown ~= '-' or now - tonumber(e.touched) < 60 end
 
--- stays merges the state into an entry. It returns false where the entry is to be
--- replaced: it is older, or too old to be kept.
+-- stays merges the state into an entry. It returns false if the entry must be replaced,
+-- because its state is older or it was not touched recently.
 local function stays(e, version, state)
   if not recent(e) then return false end
   local before = e.version
@@ -44,15 +44,20 @@ for i = 6, #ARGV, 4 do
 end
 if ARGV[2] ~= 'entries' then
   for _, field in ipairs(redis.call('HKEYS', window)) do
-    for _, kind in ipairs(field:sub(1, 1) == 's' and {'r', 'c'} or {}) do
+    local value = field:sub(1, 1) == 's' and redis.call('HGET', window, field)
+    for _, kind in ipairs(value and kinds or {}) do
       local name = kind .. field:sub(2)
-      local e = not given[name] and entry(name)
+      local e, written = nil, false
+      if not given[name] then e, written = unpacked(name, value) end
       if e and not recent(e) then
         drop(name)
+        written = true
       elseif e and e.history == '-' and ARGV[2] == 'all' then
         e.history = '0:0'
         put(name, e)
+        written = true
       end
+      if written then value = redis.call('HGET', window, field) end
     end
   end
   redis.call('HSET', window, '~b', clock[1])

@@ -1,16 +1,15 @@
--- mark notes what the counts of the transaction under way include of a user's
--- states.
+-- mark records what the counts of the current transaction include of a user's states.
 --
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds
--- ARGV[2] life of the window while something is shown, in milliseconds
--- ARGV[3] of how many subjects it holds entries at most
--- ARGV[4] how long nobody fills what was absent, in milliseconds: longer than
---         a transaction takes to commit
--- ARGV[5…] of each state: name, version, state, share, V; V is 0 where the
---         counts have not changed
--- Returns how many of the states were there.
-local keep = 4 -- how many entries a history holds
+-- ARGV[2] life of the window while an entry is shown, in milliseconds
+-- ARGV[3] maximum number of subjects in the window
+-- ARGV[4] how long fills are blocked if an entry is absent, in milliseconds: longer than a
+--         transaction takes to commit
+-- ARGV[5…] of each state: name, version, state, share, V; V is 0 if the counts have not
+--         changed
+-- Returns the number of states that existed.
+local keep = 4 -- maximum length of a history
 
 local function remember(history, version, share)
   local kept, last = {}, nil

@@ -1,0 +1,261 @@
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"ovation/outage"
+	"ovation/resolvers/rate"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// Errors of a Service besides those of storage and ErrBusy.
+var (
+	// ErrWrongCredentials: there is no such account, or the password is wrong.
+	ErrWrongCredentials = errors.New("the name or the password is wrong")
+	// ErrWrongPassword: the given current password is wrong.
+	ErrWrongPassword = errors.New("the current password is wrong")
+	// ErrNoAccount: the viewer has no account on this site.
+	ErrNoAccount = errors.New("the viewer has no account")
+	// ErrSessionOver: the user has to log in again.
+	ErrSessionOver = errors.New("the session is over")
+)
+
+// LimitedError is returned after too many attempts.
+type LimitedError struct {
+	Wait time.Duration // until the next attempt is allowed
+}
+
+func (e *LimitedError) Error() string { return "too many attempts" }
+
+// MaxSession is how long after its login a session can be refreshed.
+const MaxSession = 30 * 24 * time.Hour
+
+// Limits of attempts. The limit per name and address stops guessing without locking the
+// user out at other addresses; the limit per name bounds what many addresses can guess
+// together.
+const (
+	pairBurst, pairEvery = 10, time.Minute
+	nameBurst, nameEvery = 100, 10 * time.Second
+	addressEvery         = 10 * time.Second
+)
+
+// Config configures a Service. Store, Signer and Sessions are required.
+type Config struct {
+	Store storage.Accounts
+	// Signer issues the tokens.
+	Signer *viewer.Signer
+	// Sessions receives revocations; pass the authenticator's.
+	Sessions *viewer.Sessions
+	// AttemptsPerAddress is how many registrations and failed log ins one address
+	// may make at once, and then one every 10 s. 0: any number.
+	AttemptsPerAddress int
+	// Params is the cost of new hashes; DefaultParams if zero.
+	Params Params
+	// MaxHashes is the number of hashes that are computed at the same time; the number
+	// of processors, at most 4, if 0.
+	MaxHashes int
+	// PollEvery is the interval at which revocations are read; half a second if 0.
+	PollEvery time.Duration
+	// Logger logs failures that are not returned to a caller; slog.Default() if nil.
+	Logger *slog.Logger
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+}
+
+// Service manages accounts. It is safe for concurrent use.
+type Service struct {
+	Config
+
+	hashing                   *hashPool
+	decoy                     passwordHash
+	byName, byPair, byAddress *rate.Attempts
+
+	seen   int64 // the latest revocation that follow has read, in microseconds since 1970
+	away   *outage.Log
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// New returns a Service that has read all revocations and follows them until Close.
+// Errors: those of the store.
+func New(ctx context.Context, cfg Config) (*Service, error) {
+	cfg.Params = cmp.Or(cfg.Params, DefaultParams)
+	cfg.MaxHashes = cmp.Or(cfg.MaxHashes, min(runtime.GOMAXPROCS(0), 4))
+	cfg.PollEvery = cmp.Or(cfg.PollEvery, time.Second/2)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	s := &Service{
+		Config: cfg, hashing: newHashPool(cfg.MaxHashes), decoy: cfg.Params.decoy(),
+		byName: rate.NewAttempts(nameBurst, nameEvery), byPair: rate.NewAttempts(pairBurst, pairEvery),
+		byAddress: rate.NewAttempts(cfg.AttemptsPerAddress, addressEvery),
+		away:      outage.New(cfg.Logger, "revoked tokens cannot be read; those known stay revoked", "revoked tokens are read again"),
+	}
+	s.seen = s.pruneBefore() + storage.RevocationOverlap
+	if err := s.follow(ctx); err != nil {
+		return nil, fmt.Errorf("read revoked tokens: %w", err)
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	s.done.Go(func() { s.poll(running) })
+	return s, nil
+}
+
+// Close ends the goroutine that New has started and waits for it. It may be called
+// twice.
+func (s *Service) Close() {
+	s.cancel()
+	s.done.Wait()
+}
+
+// Session is a logged-in user.
+type Session struct {
+	User    storage.User
+	Token   string
+	Expires time.Time
+}
+
+// Credentials identify a user.
+type Credentials struct {
+	Tenant, Name, Password string
+	// From is the client's address, or the zero value if unknown.
+	From netip.Addr
+}
+
+// Register creates an account and logs it in. Errors: storage.ErrInvalid,
+// storage.ErrAccountNameTaken, *LimitedError, ErrBusy.
+func (s *Service) Register(ctx context.Context, c Credentials) (Session, error) {
+	password, err := cleanPassword("password", c.Password)
+	if err != nil {
+		return Session{}, err
+	}
+	shown, key, err := foldName(c.Name)
+	if err != nil {
+		return Session{}, err
+	}
+	if wait := s.byAddress.Take(c.From.String()); wait > 0 {
+		return Session{}, &LimitedError{wait}
+	}
+	known, err := s.Store.AccountNamed(ctx, c.Tenant, key)
+	if err == nil && known != nil {
+		err = storage.ErrAccountNameTaken // before the cost of a hash
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	encoded, err := s.hash(ctx, password)
+	if err != nil {
+		return Session{}, err
+	}
+	a, err := s.Store.CreateAccount(ctx, storage.NewAccount{Tenant: c.Tenant, Name: shown, NameKey: key, Password: encoded})
+	if err != nil {
+		return Session{}, err
+	}
+	return s.begin(a)
+}
+
+// LogIn logs a user in. Errors: storage.ErrInvalid, ErrWrongCredentials,
+// *LimitedError, ErrBusy.
+func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
+	password, err := cleanPassword("password", c.Password)
+	if err != nil {
+		return Session{}, err
+	}
+	_, key, err := foldName(c.Name)
+	if err != nil {
+		return Session{}, err
+	}
+	giveBack, err := s.takeAttempt(c.Tenant, key, c.From)
+	if err != nil {
+		return Session{}, err
+	}
+	a, err := s.Store.AccountNamed(ctx, c.Tenant, key)
+	if err != nil {
+		giveBack()
+		return Session{}, err
+	}
+	of := s.decoy
+	if a != nil {
+		if of, err = parseHash(a.Password); err != nil {
+			return Session{}, fmt.Errorf("log in user %s: %w", a.User.UserID, err)
+		}
+	}
+	matches, err := s.matches(ctx, of, password)
+	switch {
+	case err != nil:
+		giveBack()
+		return Session{}, err
+	case a == nil || !matches:
+		return Session{}, ErrWrongCredentials
+	}
+	giveBack()
+	if of.weakerThan(s.Params) {
+		s.upgradeHash(ctx, a, password)
+	}
+	return s.begin(a)
+}
+
+// takeAttempt counts an attempt to log in. giveBack undoes that.
+func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack func(), err error) {
+	name, address := tenant+"\x00"+key, from.String()
+	buckets := []struct {
+		*rate.Attempts
+		key string
+	}{{s.byAddress, address}, {s.byPair, name + "\x00" + address}, {s.byName, name}}
+	taken := 0
+	giveBack = func() {
+		for _, b := range buckets[:taken] {
+			b.Return(b.key)
+		}
+	}
+	for _, b := range buckets {
+		if wait := b.Take(b.key); wait > 0 {
+			giveBack()
+			return nil, &LimitedError{wait}
+		}
+		taken++
+	}
+	return giveBack, nil
+}
+
+// upgradeHash hashes a password again with the current parameters. If that fails, the
+// next login tries again.
+func (s *Service) upgradeHash(ctx context.Context, a *storage.Account, password string) {
+	encoded, err := s.hash(ctx, password)
+	if err == nil {
+		_, err = s.Store.ReplacePassword(ctx, a.User, storage.PasswordChange{From: a.Password, To: encoded})
+	}
+	if err != nil && !errors.Is(err, storage.ErrNotFound) { // not found: the password has been changed in the meantime
+		s.Logger.WarnContext(ctx, "the parameters of a password hash could not be raised", "user", a.User.UserID, "error", err)
+	}
+}
+
+// begin starts a session of an account.
+func (s *Service) begin(a *storage.Account) (Session, error) {
+	return s.session(a, s.Now().Unix())
+}
+
+func (s *Service) session(a *storage.Account, loggedIn int64) (Session, error) {
+	token, expires, err := s.Signer.Issue(a.User, viewer.Session{Generation: a.Generation, LoggedIn: loggedIn})
+	return Session{a.User, token, expires}, err
+}
+
+func (s *Service) hash(ctx context.Context, password string) (encoded string, err error) {
+	err = s.hashing.run(ctx, func() { encoded = s.Params.hash(password).encode() })
+	return encoded, err
+}
+
+func (s *Service) matches(ctx context.Context, h passwordHash, password string) (matches bool, err error) {
+	err = s.hashing.run(ctx, func() { matches = h.matches(password) })
+	return matches, err
+}

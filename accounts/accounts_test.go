@@ -1,0 +1,521 @@
+package accounts
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ovation/internal/testing/sqlitetest"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// quick are parameters that cost tests nothing.
+var quick = Params{Memory: 64, Time: 1, Threads: 1}
+
+var home = netip.MustParseAddr("192.0.2.1")
+
+// site is a node with accounts.
+type site struct {
+	*Service
+
+	auth *viewer.Authenticator
+	log  *bytes.Buffer // read it after the site is idle
+}
+
+func start(t *testing.T, store storage.Accounts, change ...func(*Config)) *site {
+	t.Helper()
+	key, err := viewer.NewSiteKey([]byte(strings.Repeat("s", 32)))
+	must(t, err)
+	log := new(bytes.Buffer)
+	cfg := Config{
+		Store: store, Signer: &viewer.Signer{Key: key, TTL: time.Hour}, Sessions: viewer.NewSessions(),
+		Params: quick, PollEvery: 5 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	s, err := New(t.Context(), cfg)
+	must(t, err)
+	auth, err := viewer.New(t.Context(), viewer.Config{SiteKeys: []viewer.SiteKey{key}, Sessions: cfg.Sessions})
+	must(t, err)
+	t.Cleanup(func() {
+		s.Close()
+		s.Close()
+		must(t, auth.Close())
+	})
+	return &site{s, auth, log}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func credentials(name, password string) Credentials {
+	return Credentials{Tenant: storage.DefaultTenant, Name: name, Password: password, From: home}
+}
+
+func (s *site) register(t *testing.T, name string) Session {
+	t.Helper()
+	session, err := s.Register(t.Context(), credentials(name, "password of "+name))
+	must(t, err)
+	return session
+}
+
+// accepts returns what is wrong with a token.
+func (s *site) accepts(token string) error {
+	r, _ := http.NewRequest(http.MethodPost, "/", http.NoBody)
+	r.Header.Set("Authorization", "Bearer "+token)
+	_, err := s.auth.Authenticate(r)
+	return err
+}
+
+func TestRegisteringThenLoggingIn(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	first := s.register(t, "Ann Lee")
+	again, err := s.LogIn(t.Context(), credentials(" ann  LEE", "password of Ann Lee"))
+	must(t, err)
+	if again.User != first.User {
+		t.Errorf("logged in as %v, registered as %v", again.User, first.User)
+	}
+	for _, one := range []Session{first, again} {
+		is, err := s.auth.Token(t.Context(), one.Token)
+		if err != nil || is.User != first.User || is.Session.Generation != 1 || is.Until.Before(one.Expires) {
+			t.Errorf("the token is of %+v: %v", is, err)
+		}
+	}
+	if _, err := s.Register(t.Context(), credentials("ANN LEE", "another password")); !errors.Is(err, storage.ErrAccountNameTaken) {
+		t.Errorf("the name, registered again: %v", err)
+	}
+	elsewhere := credentials("Ann Lee", "password of Ann Lee")
+	elsewhere.Tenant = "acme"
+	if _, err := s.LogIn(t.Context(), elsewhere); !errors.Is(err, ErrWrongCredentials) {
+		t.Errorf("in another tenant: %v", err)
+	}
+}
+
+func TestNamesAreFolded(t *testing.T) {
+	for _, same := range [][]string{
+		{"Alice", "alice", "ALICE", " alice ", "ａｌｉｃｅ"},
+		{"Straße", "STRAßE"},
+		{"José", "JOSE\u0301"},
+		{"Ann Lee", "ann\u00a0lee", "ANN  LEE"},
+		{"ΣΊΣΥΦΟΣ", "σίσυφοσ"},
+		{"../../etc/passwd", "../../ETC/passwd"},
+		{"'; DROP TABLE account; --", "'; drop table account; --"},
+		{"<script>alert(1)</script>"},
+		{strings.Repeat("ä", 32)},
+	} {
+		_, want, err := foldName(same[0])
+		must(t, err)
+		for _, name := range same {
+			shown, key, err := foldName(name)
+			if err != nil || key != want {
+				t.Errorf("%q has the key %q, %q has %q: %v", name, key, same[0], want, err)
+			}
+			if _, again, err := foldName(shown); err != nil || again != key {
+				t.Errorf("%q is shown as %q, whose key is %q: %v", name, shown, again, err)
+			}
+		}
+	}
+	for _, name := range []string{
+		"", " ", "\u00a0", "a\x00b", "a\nb", "a\tb", "\x1b[2J", "\xff", "a\u202eb", "a\u200bb", "\ufeffa", "\ufffe", "\ue000",
+		strings.Repeat("a", 33), strings.Repeat("ﷺ", 32), strings.Repeat("a", 1<<20),
+	} {
+		if shown, _, err := foldName(name); !errors.Is(err, storage.ErrInvalid) {
+			t.Errorf("%.40q is accepted as %.40q: %v", name, shown, err)
+		}
+	}
+}
+
+func TestPasswordsAreBounded(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	alice := s.register(t, "alice")
+	for _, password := range []string{"", "short", "a\x00bcdefgh", "line\nbreak", "\xff\xff\xff\xff\xff\xff", strings.Repeat("a", 129), strings.Repeat("a", 10<<20)} {
+		for what, err := range map[string]error{
+			"register": second(s.Register(t.Context(), credentials("bob", password))),
+			"log in":   second(s.LogIn(t.Context(), credentials("alice", password))),
+			"current":  second(s.ChangePassword(t.Context(), alice.User, password, "a good password")),
+			"new":      second(s.ChangePassword(t.Context(), alice.User, "password of alice", password)),
+		} {
+			if !errors.Is(err, storage.ErrInvalid) || len(err.Error()) > 200 {
+				t.Errorf("%s with %.20q: %v", what, password, err)
+			}
+		}
+	}
+	for i, password := range []string{"123456", strings.Repeat("ä", 128), "'; DROP TABLE account; --", "pass word ✓"} {
+		name := fmt.Sprint("user ", i)
+		_, err := s.Register(t.Context(), credentials(name, password))
+		must(t, err)
+		_, err = s.LogIn(t.Context(), credentials(name, password))
+		must(t, err)
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+func TestHashesHoldTheirParameters(t *testing.T) {
+	h := quick.hash("a password")
+	text := h.encode()
+	if !strings.HasPrefix(text, "$argon2id$v=19$m=64,t=1,p=1$") || strings.Contains(text, "password") {
+		t.Errorf("it is %s", text)
+	}
+	read, err := parseHash(text)
+	must(t, err)
+	if !read.matches("a password") || read.matches("A password") || quick.hash("a password").encode() == text {
+		t.Error("it does not prove the password")
+	}
+	for _, broken := range []string{
+		"", "!", text[:len(text)-1], text + "A", strings.Replace(text, "argon2id", "argon2i", 1), strings.Replace(text, "v=19", "v=16", 1),
+		strings.Replace(text, "m=64", "m=4294967295", 1), strings.Replace(text, "m=64", "m=064", 1),
+		strings.Replace(text, "t=1", "t=0", 1), strings.Replace(text, "t=1", "t=1000", 1), strings.Replace(text, "p=1", "p=0", 1),
+	} {
+		if _, err := parseHash(broken); !errors.Is(err, errHash) {
+			t.Errorf("%q is read: %v", broken, err)
+		}
+	}
+}
+
+func TestLogInRaisesParameters(t *testing.T) {
+	store := sqlitetest.Open(t)
+	before := start(t, store)
+	alice := before.register(t, "alice").User
+	raised := Params{Memory: 128, Time: 2, Threads: 1}
+	after := start(t, store, func(c *Config) { c.Params = raised })
+	for _, s := range []*site{after, after, before} { // the last one has lower ones, and leaves them
+		if _, err := s.LogIn(t.Context(), credentials("alice", "not her password")); !errors.Is(err, ErrWrongCredentials) {
+			t.Fatal(err)
+		}
+		_, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
+		must(t, err)
+		a, err := store.AccountOf(t.Context(), alice)
+		must(t, err)
+		if h, err := parseHash(a.Password); err != nil || h.Params != raised || a.Generation != 1 {
+			t.Fatalf("the hash has %+v, generation %d: %v", h.Params, a.Generation, err)
+		}
+	}
+}
+
+// A name that is not known costs one hash with the parameters of today, as a wrong
+// password does.
+func TestUnknownNamesCostWhatWrongPasswordsDo(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	s.register(t, "alice")
+	known := second(s.LogIn(t.Context(), credentials("alice", "not her password")))
+	unknown := second(s.LogIn(t.Context(), credentials("nobody", "not her password")))
+	if !errors.Is(known, ErrWrongCredentials) || known.Error() != unknown.Error() {
+		t.Errorf("%v, and for a name that is not known %v", known, unknown)
+	}
+	a, err := s.Store.AccountNamed(t.Context(), storage.DefaultTenant, "alice")
+	must(t, err)
+	stored, err := parseHash(a.Password)
+	must(t, err)
+	if s.decoy.Params != stored.Params || len(s.decoy.salt) != len(stored.salt) || len(s.decoy.hash) != len(stored.hash) {
+		t.Error("the decoy is another kind of hash")
+	}
+	s.hashing.slots <- struct{}{} // none is free: both wait for one
+	for range cap(s.hashing.slots) - 1 {
+		s.hashing.slots <- struct{}{}
+	}
+	for _, name := range []string{"alice", "nobody"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := second(s.LogIn(ctx, credentials(name, "not her password"))); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("%s did not wait to be hashed: %v", name, err)
+		}
+		cancel()
+	}
+}
+
+func TestWrongPasswordsAreLimited(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	s.register(t, "alice")
+	wrong, limited := 0, 0
+	for range 1000 {
+		err := second(s.LogIn(t.Context(), credentials("ALICE", "not her password")))
+		if wait, is := errors.AsType[*LimitedError](err); is && wait.Wait > 0 {
+			limited++
+		} else if errors.Is(err, ErrWrongCredentials) {
+			wrong++
+		} else {
+			t.Fatal(err)
+		}
+	}
+	if wrong != pairBurst || limited != 1000-pairBurst {
+		t.Errorf("%d were tried and %d refused", wrong, limited)
+	}
+	if _, is := errors.AsType[*LimitedError](second(s.LogIn(t.Context(), credentials("alice", "password of alice")))); !is {
+		t.Error("the right password passes, which tells that it is right")
+	}
+	elsewhere := credentials("alice", "password of alice")
+	elsewhere.From = netip.MustParseAddr("2001:db8::1")
+	if _, err := s.LogIn(t.Context(), elsewhere); err != nil {
+		t.Errorf("the user is kept out elsewhere: %v", err)
+	}
+	tried := wrong
+	for i := range 1000 { // from everywhere
+		c := credentials("alice", "not her password")
+		c.From = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+		if errors.Is(second(s.LogIn(t.Context(), c)), ErrWrongCredentials) {
+			tried++
+		}
+	}
+	if tried > nameBurst+1 {
+		t.Errorf("%d were tried", tried)
+	}
+}
+
+func TestAttemptsOfAnAddressAreLimited(t *testing.T) {
+	s := start(t, sqlitetest.Open(t), func(c *Config) { c.AttemptsPerAddress = 20 })
+	tried := 0
+	for i := range 100 {
+		err := second(s.LogIn(t.Context(), credentials(fmt.Sprint("name ", i), "some password")))
+		if errors.Is(err, ErrWrongCredentials) {
+			tried++
+		} else if _, is := errors.AsType[*LimitedError](err); !is {
+			t.Fatal(err)
+		}
+	}
+	if tried != 20 {
+		t.Errorf("%d names were tried", tried)
+	}
+	if _, is := errors.AsType[*LimitedError](second(s.Register(t.Context(), credentials("new", "some password")))); !is {
+		t.Error("it registers")
+	}
+}
+
+func TestLoggingInIsNotLimited(t *testing.T) {
+	s := start(t, sqlitetest.Open(t), func(c *Config) { c.AttemptsPerAddress = 5 })
+	s.register(t, "alice")
+	for range 200 {
+		_, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
+		must(t, err)
+	}
+}
+
+func TestHashesAreBounded(t *testing.T) {
+	h := newHashPool(2)
+	var now, most atomic.Int64
+	release := make(chan struct{})
+	errs := make(chan error)
+	const callers = 2 * (2 + waitingPerHash) * 2
+	for range callers {
+		go func() {
+			errs <- h.run(t.Context(), func() {
+				most.Store(max(most.Load(), now.Add(1)))
+				<-release
+				now.Add(-1)
+			})
+		}()
+	}
+	room := 2 * (1 + waitingPerHash)
+	for range callers - room {
+		if err := <-errs; !errors.Is(err, ErrBusy) {
+			t.Fatal(err)
+		}
+	}
+	close(release)
+	for range room {
+		must(t, <-errs)
+	}
+	if most.Load() > 2 || h.waiting.Load() != 0 {
+		t.Errorf("%d at a time; %d left", most.Load(), h.waiting.Load())
+	}
+}
+
+func TestChangingThePasswordRevokesTokens(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	alice := s.register(t, "alice")
+	if _, err := s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"); !errors.Is(err, ErrWrongPassword) {
+		t.Errorf("with a wrong one: %v", err)
+	}
+	changed, err := s.ChangePassword(t.Context(), alice.User, "password of alice", "a new password")
+	must(t, err)
+	if err := s.accepts(alice.Token); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("the old token: %v", err)
+	}
+	must(t, s.accepts(changed.Token))
+	if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !errors.Is(err, ErrWrongCredentials) {
+		t.Errorf("the old password: %v", err)
+	}
+	_, err = s.LogIn(t.Context(), credentials("alice", "a new password"))
+	must(t, err)
+	if _, err := s.ChangePassword(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, "not her password", "a new password"); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("without an account: %v", err)
+	}
+	limited := 0
+	for range 50 {
+		if _, is := errors.AsType[*LimitedError](second(s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"))); is {
+			limited++
+		}
+	}
+	if limited < 50-pairBurst {
+		t.Errorf("%d guesses were refused", limited)
+	}
+}
+
+// Of many changes at once by the same password one succeeds.
+func TestPasswordsChangeOnce(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	alice := s.register(t, "alice").User
+	var wait sync.WaitGroup
+	results := make([]error, 8)
+	for i := range results {
+		wait.Go(func() {
+			_, results[i] = s.ChangePassword(t.Context(), alice, "password of alice", fmt.Sprint("new password ", i))
+		})
+	}
+	wait.Wait()
+	if i := slices.Index(results, nil); i < 0 || slices.Contains(results[i+1:], nil) {
+		t.Errorf("results: %v", results)
+	}
+}
+
+func TestNodesLearnOfRevocations(t *testing.T) {
+	store := sqlitetest.Open(t)
+	a, b := start(t, store), start(t, store)
+	alice, bob := a.register(t, "alice"), a.register(t, "bob")
+	must(t, b.accepts(alice.Token))
+	is, err := b.auth.Token(t.Context(), alice.Token)
+	must(t, err)
+	ended := make(chan struct{})
+	is.OnRevoked(func() { close(ended) })
+	must(t, a.LogOutEverywhere(t.Context(), alice.User))
+	if a.accepts(alice.Token) == nil {
+		t.Error("the node itself accepts the token")
+	}
+	<-ended // the other one has learnt of it
+	if b.accepts(alice.Token) == nil {
+		t.Error("the other node accepts the token")
+	}
+	must(t, b.accepts(bob.Token))
+	later := start(t, store) // it reads what happened before
+	if later.accepts(alice.Token) == nil {
+		t.Error("a node that starts later accepts the token")
+	}
+	again, err := later.LogIn(t.Context(), credentials("alice", "password of alice"))
+	must(t, err)
+	for _, node := range []*site{a, b, later} {
+		must(t, node.accepts(again.Token))
+	}
+	if err := a.LogOutEverywhere(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("without an account: %v", err)
+	}
+}
+
+func TestSessionsAreRefreshed(t *testing.T) {
+	now := time.Now()
+	s := start(t, sqlitetest.Open(t), func(c *Config) { c.Now = func() time.Time { return now } })
+	alice := s.register(t, "alice")
+	is, err := s.auth.Token(t.Context(), alice.Token)
+	must(t, err)
+	began := is.Session
+	now = now.Add(MaxSession - time.Minute)
+	next, err := s.Refresh(t.Context(), alice.User, began)
+	must(t, err)
+	if is, err = s.auth.Token(t.Context(), next.Token); err != nil || is.Session != began {
+		t.Errorf("the session is %+v, before %+v: %v", is.Session, began, err)
+	}
+	now = now.Add(2 * time.Minute)
+	if _, err := s.Refresh(t.Context(), alice.User, began); !errors.Is(err, ErrSessionOver) {
+		t.Errorf("after 30 days: %v", err)
+	}
+	if _, err := s.Refresh(t.Context(), alice.User, viewer.Session{}); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("of a token that is no account's: %v", err)
+	}
+	again, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
+	must(t, err)
+	is, err = s.auth.Token(t.Context(), again.Token)
+	must(t, err)
+	must(t, s.LogOutEverywhere(t.Context(), alice.User))
+	if _, err := s.Refresh(t.Context(), alice.User, is.Session); !errors.Is(err, ErrSessionOver) {
+		t.Errorf("a revoked one: %v", err)
+	}
+}
+
+func TestProfilesAreUpdated(t *testing.T) {
+	store := sqlitetest.Open(t)
+	s := start(t, store)
+	alice := s.register(t, "alice").User
+	s.register(t, "bob")
+	text := func(s string) *string { return &s }
+	must(t, s.UpdateProfile(t.Context(), alice, ProfileChange{Name: text("Alice  B"), AvatarURL: text("https://example.com/a"), Signature: text("<b>'; --")}))
+	got, err := store.Profiles(t.Context(), []storage.User{alice})
+	must(t, err)
+	if want := (storage.Profile{Name: "Alice B", Avatar: "https://example.com/a", Signature: "<b>'; --"}); *got[0] != want {
+		t.Errorf("it is %+v", *got[0])
+	}
+	_, err = s.LogIn(t.Context(), credentials("alice b", "password of alice"))
+	must(t, err)
+	for what, one := range map[string]struct {
+		change ProfileChange
+		want   error
+	}{
+		"a taken name":   {ProfileChange{Name: text("BOB")}, storage.ErrAccountNameTaken},
+		"a bad name":     {ProfileChange{Name: text("a\x00")}, storage.ErrInvalid},
+		"a bad URL":      {ProfileChange{AvatarURL: text("javascript:1")}, storage.ErrInvalid},
+		"a long text":    {ProfileChange{Signature: text(strings.Repeat("a", 201))}, storage.ErrInvalid},
+		"nothing at all": {ProfileChange{}, nil},
+	} {
+		if err := s.UpdateProfile(t.Context(), alice, one.change); !errors.Is(err, one.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := s.UpdateProfile(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, ProfileChange{}); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("without an account: %v", err)
+	}
+}
+
+// failing is a store whose writes fail.
+type failing struct{ storage.Accounts }
+
+func (failing) ReplacePassword(context.Context, storage.User, storage.PasswordChange) (*storage.Account, error) {
+	return nil, storage.ErrUnavailable
+}
+
+func TestErrorsHoldNoSecret(t *testing.T) {
+	store := sqlitetest.Open(t)
+	before := start(t, store)
+	alice := before.register(t, "alice")
+	s := start(t, failing{store}, func(c *Config) { c.Params.Time = 2 })
+	a, err := store.AccountOf(t.Context(), alice.User)
+	must(t, err)
+	secrets := []string{"password of alice", "not her password", a.Password, alice.Token}
+	var said []string
+	for _, password := range secrets {
+		for _, err := range []error{
+			second(s.Register(t.Context(), credentials("alice", password))),
+			second(s.LogIn(t.Context(), credentials("alice", password))),
+			second(s.ChangePassword(t.Context(), alice.User, password, password)),
+		} {
+			said = append(said, fmt.Sprintf("%v %+v", err, err))
+		}
+	}
+	said = append(said, fmt.Sprintf("%v %+v %#v", before.Signer.Key, before.Signer.Key, before.Signer.Key), s.log.String(), before.log.String())
+	if !strings.Contains(s.log.String(), "could not be raised") {
+		t.Error("nothing was logged, and this has tested little")
+	}
+	for _, text := range said {
+		for _, secret := range append(secrets, strings.Repeat("s", 8)) {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s tells %s", text, secret)
+			}
+		}
+	}
+}

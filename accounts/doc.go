@@ -1,0 +1,25 @@
+// Package accounts registers users, logs them in and keeps their profiles. It is
+// for sites without a user base of their own; all others sign their own tokens.
+//
+// # Invariants
+//
+//   - A password is stored as an argon2id hash with its parameters, which are
+//     raised at log in if they are lower than today's:
+//     TestHashesHoldTheirParameters, TestLogInRaisesParameters.
+//   - A wrong password and an unknown name get the same error and the same work:
+//     TestUnknownNamesCostWhatWrongPasswordsDo.
+//   - Attempts are limited by name and by address; success is not:
+//     TestWrongPasswordsAreLimited, TestAttemptsOfAnAddressAreLimited,
+//     TestLoggingInIsNotLimited.
+//   - At most Config.MaxHashes hashes are computed at a time, and the number of
+//     those that wait is bounded: TestHashesAreBounded.
+//   - Names are unique regardless of case, width and compatibility forms:
+//     TestNamesAreFolded.
+//   - Revoked tokens are refused on every node that reads the database, within a
+//     second: TestNodesLearnOfRevocations.
+//   - No password, hash or token is part of an error or the log:
+//     TestErrorsHoldNoSecret.
+//
+// This package imports storage, resolvers/viewer for tokens, resolvers/rate for
+// limits, and outage.
+package accounts

@@ -1,0 +1,127 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// ChangePassword replaces a user's password, revokes all of the user's tokens and
+// begins a new session. Errors: storage.ErrInvalid, ErrWrongPassword, ErrNoAccount,
+// *LimitedError, ErrBusy.
+func (s *Service) ChangePassword(ctx context.Context, me storage.User, current, next string) (Session, error) {
+	next, err := cleanPassword("newPassword", next)
+	if err != nil {
+		return Session{}, err
+	}
+	current, err = cleanPassword("currentPassword", current)
+	if err != nil {
+		return Session{}, err
+	}
+	a, err := s.account(ctx, me)
+	if err != nil {
+		return Session{}, err
+	}
+	key := me.ID()
+	if wait := s.byPair.Take(key); wait > 0 {
+		return Session{}, &LimitedError{wait}
+	}
+	of, err := parseHash(a.Password)
+	if err != nil {
+		return Session{}, err
+	}
+	matches, err := s.matches(ctx, of, current)
+	if err == nil && !matches {
+		return Session{}, ErrWrongPassword
+	}
+	s.byPair.Return(key)
+	if err != nil {
+		return Session{}, err
+	}
+	encoded, err := s.hash(ctx, next)
+	if err != nil {
+		return Session{}, err
+	}
+	changed, err := s.Store.ReplacePassword(ctx, me, storage.PasswordChange{From: a.Password, To: encoded, Revoke: true})
+	if errors.Is(err, storage.ErrNotFound) { // it was changed meanwhile
+		return Session{}, ErrWrongPassword
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	s.revoked(changed)
+	return s.begin(changed)
+}
+
+// LogOutEverywhere revokes all tokens of a user. Errors: ErrNoAccount.
+func (s *Service) LogOutEverywhere(ctx context.Context, me storage.User) error {
+	a, err := s.Store.RevokeTokens(ctx, me)
+	if errors.Is(err, storage.ErrNotFound) {
+		return ErrNoAccount
+	}
+	if err == nil {
+		s.revoked(a)
+	}
+	return err
+}
+
+// revoked refuses the tokens of earlier generations on this node at once.
+func (s *Service) revoked(a *storage.Account) {
+	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
+}
+
+// Refresh returns a new token of a session. Errors: ErrNoAccount for a token that
+// is no account's; ErrSessionOver if the session was revoked, or began longer ago
+// than MaxSession.
+func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Session) (Session, error) {
+	if of.Generation == 0 {
+		return Session{}, ErrNoAccount
+	}
+	if s.Now().Sub(time.Unix(of.LoggedIn, 0)) > MaxSession {
+		return Session{}, ErrSessionOver
+	}
+	a, err := s.account(ctx, me)
+	switch {
+	case err != nil:
+		return Session{}, err
+	case a.Generation != of.Generation:
+		return Session{}, ErrSessionOver
+	}
+	return s.session(a, of.LoggedIn)
+}
+
+// ProfileChange is what to change of a profile; nil stays as it is. An empty URL
+// removes the picture.
+type ProfileChange struct {
+	Name, AvatarURL, BackgroundURL, Signature *string
+}
+
+// UpdateProfile changes a user's profile. Errors: storage.ErrInvalid,
+// storage.ErrAccountNameTaken, ErrNoAccount.
+func (s *Service) UpdateProfile(ctx context.Context, me storage.User, c ProfileChange) error {
+	change := storage.ProfileChange{Avatar: c.AvatarURL, Background: c.BackgroundURL, Signature: c.Signature}
+	if c.Name != nil {
+		shown, key, err := foldName(*c.Name)
+		if err != nil {
+			return err
+		}
+		change.Name, change.NameKey = &shown, key
+	}
+	_, err := s.Store.UpdateProfile(ctx, me, change)
+	if errors.Is(err, storage.ErrNotFound) {
+		return ErrNoAccount
+	}
+	return err
+}
+
+// account is the account of a user. Errors: ErrNoAccount.
+func (s *Service) account(ctx context.Context, of storage.User) (*storage.Account, error) {
+	a, err := s.Store.AccountOf(ctx, of)
+	if err == nil && a == nil {
+		err = ErrNoAccount
+	}
+	return a, err
+}

@@ -1,0 +1,404 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"time"
+
+	"ovation/bench/load"
+)
+
+// errand is one request of a visitor, with the check of its reply.
+type errand struct {
+	what  string
+	write func(buf []byte) []byte
+	judge func(status int, body []byte) error
+}
+
+// reel is a video as the feed shows it.
+type reel struct {
+	VideoID     string `json:"videoId"`
+	PlayURL     string `json:"playUrl"`
+	Author      author `json:"author"`
+	Interactive struct {
+		Freshness string    `json:"freshness"`
+		Liked     *struct{} `json:"liked"`
+	} `json:"interactive"`
+}
+
+type author struct {
+	UserID      string `json:"userId"`
+	Interactive struct {
+		Freshness string    `json:"freshness"`
+		Followed  *struct{} `json:"followed"`
+	} `json:"interactive"`
+}
+
+// visitor is one user. It performs one action after the other, with a pause in between.
+type visitor struct {
+	day         *day
+	n           int
+	name, token string
+	address     string // of the node where it is
+	random      *rand.Rand
+
+	feed  []reel
+	after string // where the feed goes on, empty at its end
+	at    int    // which one of the feed is on the screen
+
+	queue   []errand // what belongs to what it does
+	current *errand
+	asked   time.Time
+
+	// What was acknowledged, and what had no valid reply.
+	liked, followed           marks
+	commented, sent, uploaded tally
+}
+
+// marks are what one visitor did to subjects.
+type marks struct {
+	is    map[string]bool // as acknowledged last
+	maybe map[string]bool // a request failed
+}
+
+// tally counts the rows that one visitor has created.
+type tally struct{ acked, failed int }
+
+const (
+	leastVisitors = 10
+	friendships   = 4 // on either side of a person
+)
+
+func newVisitor(d *day, n int, name, token string) *visitor {
+	return &visitor{
+		day: d, n: n, name: name, token: token,
+		random:   rand.New(rand.NewPCG(d.seed, uint64(n))), //nolint:gosec // it is meant to be the same each time
+		liked:    marks{map[string]bool{}, map[string]bool{}},
+		followed: marks{map[string]bool{}, map[string]bool{}},
+	}
+}
+
+// Next implements load.Client.
+func (v *visitor) Next(buf []byte) []byte {
+	if len(v.queue) == 0 {
+		pause := min(time.Duration(v.random.ExpFloat64()*float64(dayPause)), dayLongest)
+		if time.Now().Add(pause).After(v.day.leave) {
+			return nil
+		}
+		time.Sleep(pause)
+		v.decide()
+	}
+	v.current, v.queue = &v.queue[0], v.queue[1:]
+	buf = v.current.write(buf)
+	v.asked = time.Now()
+	return buf
+}
+
+// Done implements load.Client.
+func (v *visitor) Done(status int, body []byte) error {
+	one := v.current
+	v.current = nil
+	err := one.judge(status, body)
+	if err != nil {
+		err = fmt.Errorf("%s: %s: %w", v.name, one.what, err)
+		v.queue = nil
+	}
+	v.day.diary.note(one.what, time.Since(v.asked), err)
+	return err
+}
+
+// gone records a request that was not answered.
+func (v *visitor) gone() {
+	if v.current != nil {
+		v.day.diary.note(v.current.what, time.Since(v.asked), fmt.Errorf("%s: %s: there was no reply", v.name, v.current.what))
+		_ = v.current.judge(0, nil) // counts it as failed
+		v.current = nil
+	}
+	v.queue = nil
+}
+
+// decide draws what to do next. The shares are of a thousand.
+func (v *visitor) decide() {
+	if len(v.feed) == 0 {
+		v.queue = []errand{v.scroll(true, "")}
+		return
+	}
+	on := v.feed[v.at]
+	switch draw := v.random.IntN(1000); {
+	case draw < 350:
+		v.queue = []errand{v.scroll(v.after == "" || v.random.IntN(4) == 0, "")}
+	case draw < 620:
+		v.at = v.random.IntN(len(v.feed))
+		v.queue = []errand{v.watch(v.feed[v.at]), v.view(v.feed[v.at])}
+	case draw < 740:
+		v.queue = []errand{v.like(on.VideoID)}
+	case draw < 800:
+		v.queue = []errand{v.comment(on.VideoID)}
+	case draw < 860:
+		v.queue = []errand{v.comments(on.VideoID, "")}
+	case draw < 900:
+		v.queue = []errand{v.follow(on.Author.UserID)}
+	case draw < 970:
+		v.queue = []errand{v.message()}
+	case draw < 997:
+		with := v.friend()
+		v.queue = []errand{v.chat(with), v.markRead(with)}
+	default:
+		v.queue = []errand{v.upload()}
+	}
+}
+
+// friend is somebody to chat with.
+func (v *visitor) friend() string {
+	by := 1 + v.random.IntN(friendships)
+	if v.random.IntN(2) == 0 {
+		by = -by
+	}
+	all := v.day.visitors
+	return all[(v.n+by+len(all))%len(all)].name
+}
+
+// graphQL returns an errand whose reply must have data and no error. seen checks the
+// data.
+func (v *visitor) graphQL(what, query string, variables map[string]any, seen func(data json.RawMessage) error) errand {
+	return errand{what: what, write: func(buf []byte) []byte {
+		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
+	}, judge: func(status int, body []byte) error {
+		var reply struct {
+			Data   json.RawMessage   `json:"data"`
+			Errors []json.RawMessage `json:"errors"`
+		}
+		if err := json.Unmarshal(body, &reply); err != nil || status != http.StatusOK || len(reply.Errors) > 0 {
+			return fmt.Errorf("status %d with %.300s", status, body)
+		}
+		return seen(reply.Data)
+	}}
+}
+
+const reelsQuery = `query Reels($after: String) { feed(first: 20, after: $after) { edges { node { videoId title playUrl coverUrl at ` +
+	`author { userId interactive { freshness followerCount followed { at } } } ` +
+	`interactive { freshness readCount likeCount commentCount collectCount liked { reaction } } } } pageInfo { hasNextPage endCursor } } }`
+
+// scroll loads the top of the feed, or the next page. It must show the viewer's own
+// actions and, if given, the video must.
+func (v *visitor) scroll(top bool, must string) errand {
+	after := &v.after
+	if top {
+		after = nil
+	}
+	return v.graphQL("scroll the feed (20 videos)", reelsQuery, map[string]any{"after": after}, func(data json.RawMessage) error {
+		var got struct {
+			Feed struct {
+				Edges    []struct{ Node reel }
+				PageInfo struct {
+					HasNextPage bool
+					EndCursor   string
+				}
+			}
+		}
+		if err := json.Unmarshal(data, &got); err != nil { //nolint:musttag // names differ in case alone
+			return fmt.Errorf("%w: %.300s", err, data)
+		}
+		v.feed, v.at, v.after = v.feed[:0], 0, ""
+		if got.Feed.PageInfo.HasNextPage {
+			v.after = got.Feed.PageInfo.EndCursor
+		}
+		found := must == ""
+		for i := range got.Feed.Edges {
+			one := &got.Feed.Edges[i].Node
+			v.feed = append(v.feed, *one)
+			found = found || one.VideoID == must
+			if err := v.recognise(one); err != nil {
+				return err
+			}
+		}
+		if !found || top && len(v.feed) == 0 {
+			return fmt.Errorf("the feed of %d videos lacks the video %q", len(v.feed), must)
+		}
+		return nil
+	})
+}
+
+// recognise compares a live video with what the viewer has done.
+func (v *visitor) recognise(one *reel) error {
+	id, by := one.VideoID, one.Author.UserID
+	if is := one.Interactive.Liked != nil; one.Interactive.Freshness == "LIVE" && v.liked.wrong(id, is) {
+		return fmt.Errorf("liked of the video %s is %v and live", id, is)
+	}
+	if is := one.Author.Interactive.Followed != nil; one.Author.Interactive.Freshness == "LIVE" && v.followed.wrong(by, is) {
+		return fmt.Errorf("followed of %s is %v and live", by, is)
+	}
+	return nil
+}
+
+func (m *marks) wrong(of string, is bool) bool { return m.is[of] != is && !m.maybe[of] }
+
+// watch plays the whole clip.
+func (v *visitor) watch(one reel) errand {
+	return errand{what: "watch a clip", write: func(buf []byte) []byte {
+		return fmt.Appendf(buf, "GET %s HTTP/1.1\r\nHost: %s\r\nRange: bytes=0-\r\n\r\n", one.PlayURL, v.address)
+	}, judge: func(status int, body []byte) error {
+		if status != http.StatusPartialContent || !bytes.Equal(body, v.day.clip) {
+			return fmt.Errorf("status %d with %d bytes of %d", status, len(body), len(v.day.clip))
+		}
+		return nil
+	}}
+}
+
+// view counts it as read.
+func (v *visitor) view(one reel) errand {
+	return v.graphQL("count a view", `mutation View($id: ID!) { read(input: {biz: "video", bizId: $id}) { durability } }`,
+		map[string]any{"id": one.VideoID}, func(json.RawMessage) error { return nil })
+}
+
+// like likes a video, or one time in three takes back an existing like.
+func (v *visitor) like(id string) errand {
+	name, is := "like", true
+	if v.liked.is[id] && v.random.IntN(3) == 0 {
+		name, is = "unlike", false
+	}
+	query := `mutation Like($id: ID!) { did: ` + name + `(input: {biz: "video", bizId: $id}) { interactive { freshness likeCount is: liked { reaction } } } }`
+	return v.marks("like, unlike", query, &v.liked, id, is)
+}
+
+// follow follows the author of a video, or one time in three ends an existing follow.
+func (v *visitor) follow(id string) errand {
+	if id == v.name {
+		return v.scroll(true, "")
+	}
+	name, is := "follow", true
+	if v.followed.is[id] && v.random.IntN(3) == 0 {
+		name, is = "unfollow", false
+	}
+	query := `mutation Follow($id: ID!) { did: ` + name + `(input: {biz: "user", bizId: $id}) { interactive { freshness followerCount is: followed { at } } } }`
+	return v.marks("follow, unfollow", query, &v.followed, id, is)
+}
+
+// marks changes a mark, which the reply must show.
+func (v *visitor) marks(what, query string, of *marks, id string, is bool) errand {
+	one := v.graphQL(what, query, map[string]any{"id": id}, func(data json.RawMessage) error {
+		var got struct {
+			Did struct {
+				Interactive struct {
+					Freshness string
+					Is        *struct{}
+				}
+			}
+		}
+		if err := json.Unmarshal(data, &got); err != nil || got.Did.Interactive.Freshness == "" { //nolint:musttag // names differ in case alone
+			return fmt.Errorf("%.300s: %w", data, err)
+		}
+		if of.is[id] = is; got.Did.Interactive.Freshness == "LIVE" && (got.Did.Interactive.Is != nil) != is {
+			return fmt.Errorf("the reply does not show it: %.300s", data)
+		}
+		return nil
+	})
+	judge := one.judge
+	one.judge = func(status int, body []byte) error {
+		err := judge(status, body)
+		if err != nil {
+			of.maybe[id] = true
+		}
+		return err
+	}
+	return one
+}
+
+// counted records the result of an errand in a tally.
+func counted(one errand, in *tally) errand {
+	judge := one.judge
+	one.judge = func(status int, body []byte) error {
+		err := judge(status, body)
+		if err == nil {
+			in.acked++
+		} else {
+			in.failed++
+		}
+		return err
+	}
+	return one
+}
+
+// comment comments on a video. The comment must then be among the newest.
+func (v *visitor) comment(id string) errand {
+	text := commentText + strconv.Itoa(v.random.IntN(1e6))
+	return counted(v.graphQL("comment", addComment, map[string]any{"input": map[string]string{"biz": "video", "bizId": id, "text": text}},
+		func(data json.RawMessage) error {
+			var got struct {
+				AddComment struct{ Comment struct{ CommentID string } }
+			}
+			if err := json.Unmarshal(data, &got); err != nil || got.AddComment.Comment.CommentID == "" { //nolint:musttag // names differ in case alone
+				return fmt.Errorf("%.300s: %w", data, err)
+			}
+			v.queue = append(v.queue, v.comments(id, got.AddComment.Comment.CommentID))
+			return nil
+		}), &v.commented)
+}
+
+// comments reads the comments on a video, which must include the comment must.
+func (v *visitor) comments(id, must string) errand {
+	return v.graphQL("read 20 comments", talkQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
+		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
+			return fmt.Errorf("the own comment %s is not among %.300s", must, data)
+		}
+		return nil
+	})
+}
+
+// message sends a message that contains the time of sending.
+func (v *visitor) message() errand {
+	text := fmt.Sprintf("%d is when I saw it", time.Now().UnixNano())
+	return counted(v.graphQL("send a message", `mutation Send($input: SendMessageInput!) { sendMessage(input: $input) { message { id } } }`,
+		map[string]any{"input": map[string]string{"to": v.friend(), "text": text}}, func(json.RawMessage) error { return nil }), &v.sent)
+}
+
+// chat opens the list of conversations and one of them. If there is none yet, nothing is
+// marked as read.
+func (v *visitor) chat(with string) errand {
+	return v.graphQL("open a chat", `query Chat($with: ID!) { conversations(first: 20) { edges { node { unread with { userId } latest { text } } } } `+
+		`conversation(with: $with) { unread messages(first: 20) { edges { node { id text at from { userId } } } } } }`,
+		map[string]any{"with": with}, func(data json.RawMessage) error {
+			var got struct {
+				Conversation *struct{} `json:"conversation"`
+			}
+			if err := json.Unmarshal(data, &got); err != nil {
+				return err
+			}
+			if got.Conversation == nil {
+				v.queue = nil
+			}
+			return nil
+		})
+}
+
+func (v *visitor) markRead(with string) errand {
+	return v.graphQL("mark messages as read", `mutation Mark($with: ID!) { markRead(input: {with: $with}) { conversation { unread } } }`,
+		map[string]any{"with": with}, func(json.RawMessage) error { return nil })
+}
+
+// upload publishes a clip. It must then be at the top of the feed.
+func (v *visitor) upload() errand {
+	return counted(errand{what: "upload a clip", write: func(buf []byte) []byte {
+		var form bytes.Buffer
+		w := multipart.NewWriter(&form)
+		_ = w.WriteField("title", "A clip of "+v.name) // a buffer takes everything
+		part, _ := w.CreateFormFile("file", "clip.mp4")
+		_, _ = part.Write(v.day.clip)
+		_ = w.Close()
+		buf = fmt.Appendf(buf, "POST /media/videos HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n",
+			v.address, v.token, w.FormDataContentType(), form.Len())
+		return append(buf, form.Bytes()...)
+	}, judge: func(status int, body []byte) error {
+		var got struct{ Video struct{ VideoID string } }
+		if err := json.Unmarshal(body, &got); err != nil || status != http.StatusCreated || got.Video.VideoID == "" { //nolint:musttag // names differ in case alone
+			return fmt.Errorf("status %d with %.300s", status, body)
+		}
+		v.queue = append(v.queue, v.scroll(true, got.Video.VideoID))
+		return nil
+	}}, &v.uploaded)
+}

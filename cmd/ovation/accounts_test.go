@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// loggedIn is the answer to a mutation that begins a session.
+type loggedIn struct {
+	Token string
+	User  struct{ UserID string }
+}
+
+// session registers a user, or logs one in.
+func (s *server) session(do, name string) (loggedIn, error) {
+	body, err := json.Marshal(map[string]any{
+		"query":     `mutation($name: String!, $password: String!) { session: ` + do + `(input: {name: $name, password: $password}) { token user { userId } } }`,
+		"variables": map[string]string{"name": name, "password": "password of " + strings.ToLower(name)},
+	})
+	if err != nil {
+		return loggedIn{}, err
+	}
+	var out struct{ Session loggedIn }
+	err = s.post(body, nil, &out)
+	return out.Session, err
+}
+
+func bearer(token string) map[string]string {
+	return map[string]string{"Authorization": "Bearer " + token}
+}
+
+// accepts reports whether a node takes the token, and changes nothing.
+func (s *server) accepts(token string) bool {
+	return s.post([]byte(`{"query":"{ viewer { userId } }"}`), bearer(token), nil) == nil
+}
+
+func TestAccountFlagsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]string{
+		"OVATION_ACCOUNT_TOKEN_TTL": "1s", "OVATION_ACCOUNT_KEY": "0", "OVATION_ATTEMPTS_PER_ADDRESS": "-1", "OVATION_ACCOUNTS": "perhaps",
+	} {
+		call(t, environment(name, bad), "dev", "--data="+t.TempDir()).wants(t, exitUsage, name)
+	}
+}
+
+// Two nodes of a site without a secret sign with the same key, and each learns
+// within a second of what the other one revokes. The next number of the key is
+// accepted beside the present one, and the one after that is not.
+func TestAccountsAreOnEveryNode(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.variables["OVATION_ACCOUNTS"], s.variables["OVATION_JWT_SECRET"] = "true", ""
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	alice, err := a.session("register", "Alice")
+	must(t, err)
+	again, err := b.session("logIn", "alice")
+	must(t, err)
+	if again.User != alice.User || b.viewer(t, alice.Token) != alice.User.UserID || a.viewer(t, again.Token) != alice.User.UserID {
+		t.Errorf("registered %v, logged in as %v", alice.User, again.User)
+	}
+	must(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(alice.Token), nil))
+	begin := time.Now()
+	eventually(t, "the other node refuses the token", func() bool { return !b.accepts(again.Token) })
+	t.Logf("the other node has learnt of it after %v", time.Since(begin))
+
+	response, err := client.Get(a.url + "/.well-known/jwks.json")
+	must(t, err)
+	var set struct{ Keys []struct{ Kid, Alg string } }
+	must(t, json.NewDecoder(response.Body).Decode(&set))
+	must(t, response.Body.Close())
+	if response.StatusCode != http.StatusOK || len(set.Keys) != 3 || set.Keys[1].Alg != "EdDSA" {
+		t.Errorf("the key set is %s: %+v", response.Status, set)
+	}
+
+	old, err := a.session("logIn", "Alice")
+	must(t, err)
+	s.variables["OVATION_ACCOUNT_KEY"] = "2"
+	rotated := s.start(t, "serve")
+	fresh, err := rotated.session("logIn", "Alice")
+	must(t, err)
+	if !rotated.accepts(old.Token) || !a.accepts(fresh.Token) {
+		t.Error("nodes with neighbouring keys refuse each other's tokens")
+	}
+	s.variables["OVATION_ACCOUNT_KEY"] = "3"
+	if last := s.start(t, "serve"); last.accepts(old.Token) || !last.accepts(fresh.Token) {
+		t.Error("the key before the last one is accepted, or the last one is not")
+	}
+}
+
+func TestLogOutReachesEveryNode(t *testing.T) {
+	t.Parallel()
+	logOutReaches(t, 2, patience)
+}
+
+// logOutReaches measures how long it takes from the request that logs a user out on
+// one node until another node refuses the user's token and has ended the user's
+// stream.
+func logOutReaches(t *testing.T, rounds int, bound time.Duration) {
+	t.Helper()
+	s := newSite(t)
+	s.variables["OVATION_ACCOUNTS"], s.variables["OVATION_ATTEMPTS_PER_ADDRESS"] = "true", "0"
+	a, b := s.start(t, "serve"), s.start(t, "serve")
+	b.as = bearer
+	took := make([]time.Duration, rounds)
+	pulse := feel(t, b)
+	for i := range took {
+		user, err := a.session("register", fmt.Sprint("User ", i))
+		must(t, err)
+		conn, err := b.watch(t.Context(), user.Token, map[string]any{"query": watchMail})
+		must(t, err)
+		ended := make(chan error, 1)
+		go func() {
+			var got struct{ Messages struct{ ID string } }
+			ended <- nextOn(t.Context(), conn, &got)
+		}()
+		eventually(t, "the stream has begun", func() bool { return b.metric(t, `ovation_subscriptions`) == 1 })
+		begun := time.Now()
+		must(t, a.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(user.Token), nil))
+		eventually(t, "the other node refuses the token", func() bool { return !b.accepts(user.Token) })
+		if err := <-ended; websocket.CloseStatus(err) != 4403 {
+			t.Errorf("the stream has ended by %v", err)
+		}
+		took[i] = time.Since(begun)
+		_ = conn.CloseNow() // the server has closed it
+	}
+	pause, slowest := pulse.over(), slices.Max(took)
+	t.Logf("after %d log outs the other node knew within %v; the machine's own p99 is %v", rounds, slowest, pause)
+	if slowest-pause > bound {
+		t.Errorf("it is over %v", bound)
+	}
+}

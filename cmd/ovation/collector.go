@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"time"
+)
+
+// Garbage may take spareGarbage of memory before it is collected, or as much as what is
+// live, whichever is more, and never more than spareRatio times as much.
+const (
+	spareGarbage = 256 << 20
+	spareRatio   = 4
+)
+
+// longRunning reports whether the arguments name a command that runs until it is stopped.
+func longRunning(args []string) bool {
+	return len(args) > 1 && slices.Contains([]string{"dev", "serve", "work", "stack"}, args[1])
+}
+
+// delayCollections has a long-running command collect garbage less often than Go does by
+// default: a node has tens of megabytes that are live and makes as much garbage every
+// few hundred milliseconds. GOGC in the environment wins. GOMEMLIMIT bounds all of it.
+func delayCollections(args []string) {
+	if !longRunning(args) || os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(100 * spareRatio)
+	go func() {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		for now := 100 * spareRatio; ; time.Sleep(time.Second) {
+			metrics.Read(live)
+			if next := gcPercent(live[0].Value.Uint64()); next != now {
+				now = next
+				debug.SetGCPercent(now)
+			}
+		}
+	}()
+}
+
+// gcPercent is the percentage of what is live that garbage may reach, see
+// debug.SetGCPercent. It changes in steps of a quarter: setting it stops the world.
+func gcPercent(live uint64) int {
+	percent := 100 * spareGarbage / max(live, 1)
+	return int(min(max(percent/25*25, 100), 100*spareRatio))
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// comment is one as a test asks for it.
+type comment struct {
+	ID, CommentID, Text string
+	Interactive         struct{ LikeCount int }
+}
+
+// talk is the answer to seeTalk.
+type talk struct {
+	Interactive struct {
+		CommentCount int
+		Comments     struct {
+			ChangesCursor string
+			Edges         []struct{ Node comment }
+		}
+	}
+}
+
+const (
+	seeTalk = `{ interactive(biz: "video", bizId: "movie") { commentCount comments(first: 100, order: %s) {
+		changesCursor edges { node { id commentId text interactive { likeCount } } } } } }`
+	watchTalk = `subscription($a: String) { commentsChanged(biz: "video", bizId: "movie", after: $a) { kind cursor comment { id text } } }`
+)
+
+// talked is what the movie's comments are on a node.
+func (s *server) talked(t *testing.T, order string) (out talk) {
+	t.Helper()
+	must(t, s.graphQL("", fmt.Sprintf(seeTalk, order), &out))
+	return out
+}
+
+// says comments on the movie. The text is the request id as well.
+func (s *server) says(user, text string) (comment, error) {
+	var out struct {
+		AddComment struct {
+			Comment     comment
+			Interactive struct{ CommentCount int }
+		}
+	}
+	err := s.graphQL(user, fmt.Sprintf(`mutation { addComment(input: {biz: "video", bizId: "movie", text: %[1]q, requestId: %[1]q}) {
+		comment { id commentId text } interactive { commentCount } } }`, text), &out)
+	return out.AddComment.Comment, err
+}
+
+// commentsOnEveryNode checks that a comment is in the lists and counts of every node when
+// its author is told, and once however often it is sent, and that streams miss none.
+func commentsOnEveryNode(t *testing.T, nodes []*server) {
+	t.Helper()
+	const users, each = 8, 10
+	cursor := nodes[0].talked(t, "NEWEST").Interactive.Comments.ChangesCursor
+	var streams, writers sync.WaitGroup
+	for _, node := range nodes {
+		conn, err := node.watch(t.Context(), "", map[string]any{"query": watchTalk, "variables": map[string]any{"a": cursor}})
+		must(t, err)
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		streams.Go(func() {
+			left := map[string]bool{}
+			for u := range users {
+				for i := range each {
+					left[fmt.Sprintf("%d-%d", u, i)] = true
+				}
+			}
+			for len(left) > 0 {
+				var got struct {
+					CommentsChanged struct {
+						Kind    string
+						Comment comment
+					}
+				}
+				if err := nextOn(t.Context(), conn, &got); err != nil {
+					t.Errorf("%d were not told: %v", len(left), err)
+					return
+				}
+				if text := got.CommentsChanged.Comment.Text; got.CommentsChanged.Kind != "ADDED" || !left[text] {
+					t.Errorf("told twice, or of something else: %+v", got.CommentsChanged)
+				} else {
+					delete(left, text)
+				}
+			}
+		})
+	}
+	for u := range users {
+		writers.Go(func() {
+			user, here, there := fmt.Sprintf("user-%d", u), nodes[u%2], nodes[(u+1)%2]
+			for i := range each {
+				text := fmt.Sprintf("%d-%d", u, i)
+				said, err := here.says(user, text)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var seen talk
+				if err := there.graphQL(user, fmt.Sprintf(seeTalk, "NEWEST"), &seen); err != nil {
+					t.Error(err)
+					return
+				}
+				found := false
+				for _, edge := range seen.Interactive.Comments.Edges {
+					found = found || edge.Node.ID == said.ID && edge.Node.Text == text
+				}
+				again, err := there.says(user, text)
+				if err != nil || again != said || !found || seen.Interactive.CommentCount < i+1 {
+					t.Errorf("%s said %+v, then %+v (%v); the other node counts %d", user, said, again, err, seen.Interactive.CommentCount)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	streams.Wait()
+	for _, node := range nodes {
+		if n := node.talked(t, "OLDEST").Interactive.CommentCount; n != users*each {
+			t.Errorf("a node counts %d comments", n)
+		}
+	}
+	// Likes take the queue; the order follows.
+	liked := nodes[0].talked(t, "OLDEST").Interactive.Comments.Edges[3].Node
+	for u := range users {
+		must(t, nodes[u%2].graphQL(fmt.Sprintf("user-%d", u), fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { changed } }`, liked.CommentID), nil))
+	}
+	eventually(t, "the liked comment is the first", func() bool {
+		first := nodes[1].talked(t, "TOP").Interactive.Comments.Edges[0].Node
+		return first.ID == liked.ID && first.Interactive.LikeCount == users
+	})
+}

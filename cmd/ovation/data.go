@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/inspect"
+	"ovation/resolvers"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// withData adds to the pages what the data page asks beyond GraphQL.
+func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenticator, cfg resolvers.Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", pages)
+	mux.Handle("/data", pages) // which the mux would redirect to /data/
+	mux.Handle("/data/", inspect.NewHandler(inspect.Config{
+		Store: survey, Folders: cfg.Store, Auth: auth, Logger: cfg.Logger,
+		Lag: func(ctx context.Context) (int64, error) { return backlog(cfg.Registry), cfg.Ready(ctx) },
+	}))
+	return mux
+}
+
+// backlog is how many accepted actions are not persisted yet, as /metrics tells.
+func backlog(registry prometheus.Gatherer) int64 {
+	families, err := registry.Gather()
+	if err != nil {
+		return 0
+	}
+	for _, family := range families {
+		if family.GetName() == "ovation_recorder_backlog_actions" && len(family.GetMetric()) == 1 {
+			return int64(family.GetMetric()[0].GetGauge().GetValue())
+		}
+	}
+	return 0
+}

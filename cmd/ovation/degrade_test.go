@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// follows has a user follow the star, and returns where the follow is.
+func (s *server) follows(user string) (durability string, err error) {
+	var got struct{ Follow struct{ Durability string } }
+	err = s.graphQL(user, `mutation { follow(input: {biz: "user", bizId: "star"}) { durability } }`, &got)
+	return got.Follow.Durability, err
+}
+
+// followers is how many the database counts.
+func (s *site) followers(t *testing.T) int {
+	t.Helper()
+	return int(s.number(t, "SELECT coalesce(sum(follower_count), 0) FROM interactive WHERE biz = 'user' AND biz_id = 'star'"))
+}
+
+// edits changes the text of a comment.
+func (s *server) edits(user, id, text string) error {
+	return s.graphQL(user, fmt.Sprintf(`mutation { editComment(input: {id: %q, text: %q}) { comment { id } } }`, id, text), nil)
+}
+
+// deletes removes a comment.
+func (s *server) deletes(user, id string) error {
+	return s.graphQL(user, fmt.Sprintf(`mutation { deleteComment(input: {id: %q}) { deletedId } }`, id), nil)
+}
+
+func isUnavailable(err error) bool {
+	return err != nil && strings.Contains(err.Error(), `"UNAVAILABLE"`)
+}
+
+func TestCommentsAreRefusedAndFollowsGoOnWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	databaseAway(t, patience)
+}
+
+// databaseAway bounds how long a comment may take to be refused: while that is found
+// out, beyond the time-out of a transaction.
+func databaseAway(t *testing.T, bound time.Duration) {
+	t.Helper()
+	for name, fails := range map[string]func(*testing.T, *proxy) (back func()){
+		"refused": func(_ *testing.T, between *proxy) func() {
+			between.set(true)
+			return func() { between.set(false) }
+		},
+		"silent": func(t *testing.T, between *proxy) func() { t.Helper(); return between.hang(t) },
+	} {
+		t.Run(name, func(t *testing.T) { withoutDatabase(t, bound, fails) })
+	}
+}
+
+const (
+	transactionTime = 3 * time.Second     // of comments
+	opening         = 2 * transactionTime // until every breaker has opened
+)
+
+func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *proxy) (back func())) {
+	t.Helper()
+	s := newSite(t)
+	s.start(t, "work")
+	through, between := s.cut(t, "OVATION_POSTGRES_URL")
+	node := through.start(t, "serve")
+	kept, err := node.says("alice", "kept")
+	must(t, err)
+	unwanted, err := node.says("alice", "unwanted")
+	must(t, err)
+
+	back := fails(t, between)
+	pulse := feel(t, node)
+	var slowest, slowestLate time.Duration
+	tick := time.NewTicker(transactionTime / 10)
+	defer tick.Stop()
+	round := 0
+	for began := time.Now(); time.Since(began) < opening+transactionTime; round++ {
+		<-tick.C
+		late := time.Since(began) > opening
+		text := fmt.Sprint("comment ", round)
+		for what, try := range map[string]func() error{
+			"add":    func() error { _, err := node.says("alice", text); return err },
+			"edit":   func() error { return node.edits("alice", kept.ID, text) },
+			"delete": func() error { return node.deletes("alice", unwanted.ID) },
+		} {
+			asked := time.Now()
+			if err := try(); !isUnavailable(err) {
+				t.Errorf("without the database: %s: %v", what, err)
+			}
+			if took := time.Since(asked); late {
+				slowestLate = max(slowestLate, took)
+			} else {
+				slowest = max(slowest, took)
+			}
+		}
+		durability, err := node.follows(fmt.Sprint("user-", round))
+		if late && (err != nil || durability != "QUEUED") || err != nil && !isUnavailable(err) {
+			t.Errorf("without the database a follow is %q: %v", durability, err)
+		}
+	}
+	over := pulse.over()
+	t.Logf("%d rounds; a comment was refused within %v, and within %v later", round, slowest, slowestLate)
+	if slowest-over > transactionTime+bound || slowestLate-over > bound {
+		t.Errorf("comments were refused within %v, and within %v later; a request that asks for nothing takes %v", slowest, slowestLate, over)
+	}
+
+	back()
+	eventually(t, "comments are possible again", func() bool { _, err := node.says("alice", "again"); return err == nil })
+	for i := range round { // what was not acknowledged may have been done
+		_, err := node.says("alice", fmt.Sprint("comment ", i))
+		must(t, err)
+		eventually(t, "a follow is possible", func() bool { _, err := node.follows(fmt.Sprint("user-", i)); return err == nil })
+	}
+	if err := node.deletes("alice", unwanted.ID); err != nil && !isNotFound(err) {
+		t.Error(err)
+	}
+	if n := node.talked(t, "NEWEST").Interactive.CommentCount; n != round+2 {
+		t.Errorf("%d comments are counted of %d", n, round+2)
+	}
+	eventually(t, "every follow is counted", func() bool { return s.followers(t) == round })
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}
+
+func TestCommentsAndFollowsGoOnWithoutRedis(t *testing.T) {
+	t.Parallel()
+	s, redis := siteOnOwnRedis(t)
+	s.start(t, "work")
+	nodes := []*server{s.start(t, "serve"), s.start(t, "serve")}
+	redis.kill()
+	const rounds = 12
+	for i := range rounds {
+		here, there, user, text := nodes[i%2], nodes[(i+1)%2], fmt.Sprint("user-", i), fmt.Sprint("comment ", i)
+		said, err := here.says(user, text)
+		must(t, err)
+		unwanted, err := here.says(user, text+", unwanted")
+		must(t, err)
+		must(t, there.edits(user, said.ID, text+", edited"))
+		must(t, there.deletes(user, unwanted.ID))
+		seen := here.talked(t, "NEWEST").Interactive
+		if seen.CommentCount != i+1 || len(seen.Comments.Edges) == 0 || seen.Comments.Edges[0].Node.Text != text+", edited" {
+			t.Errorf("without Redis, in round %d: %+v", i, seen)
+		}
+		eventually(t, "the comment is liked", func() bool {
+			return there.graphQL(user, fmt.Sprintf(`mutation { like(input: {biz: "comment", bizId: %q}) { durability } }`, said.CommentID), nil) == nil
+		})
+		eventually(t, "the star is followed", func() bool { _, err := here.follows(user); return err == nil })
+	}
+	eventually(t, "every like and every follow is counted", func() bool { return s.followers(t) == rounds && s.likes(t) == rounds })
+	redis.start(t)
+	eventually(t, "the nodes show it", func() bool {
+		for _, node := range nodes {
+			var got struct{ Interactive struct{ FollowerCount int } }
+			must(t, node.graphQL("", `{ interactive(biz: "user", bizId: "star") { followerCount } }`, &got))
+			if got.Interactive.FollowerCount != rounds || node.talked(t, "TOP").Interactive.CommentCount != rounds {
+				return false
+			}
+		}
+		return true
+	})
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}

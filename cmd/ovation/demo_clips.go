@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"ovation/media"
+	"ovation/storage"
+)
+
+// demoClipsID is the id of the message that holds what users did to the clips of the
+// demo. It is persisted when all of them are published.
+const demoClipsID = "demo-clips-1"
+
+// demoClips are the clips of the demo, the oldest first. Each is drawn by ffmpeg from
+// one of its generators, through a filter.
+var demoClips = []struct {
+	title          string
+	author         int // a user of the demo
+	source, filter string
+}{
+	{
+		"The longest evening of the year", 5,
+		"gradients=s=240x135:r=15:n=3:c0=0x013a63:c1=0x2a9d8f:c2=0xe9f5db:seed=3:speed=0.03", "scale=480:270",
+	},
+	{
+		"Pixels that live, pixels that do not", 2,
+		"life=s=45x80:r=12:mold=12:ratio=0.35:random_seed=4:life_color=0xffd166:death_color=0x06364f:mold_color=0x118ab2", "scale=270:480:flags=neighbor",
+	},
+	{
+		"Triangles all the way down #maths", 9,
+		"sierpinski=s=135x240:r=15:type=triangle:seed=5:jump=60", "scale=270:480:flags=neighbor,format=gbrp,lutrgb=r='20+val*0.2':g='60+val*0.65':b='70+val*0.5'",
+	},
+	{
+		"One rule, and where it leads", 1,
+		"cellauto=s=90x160:r=15:rule=110:ratio=0.5:random_seed=9:full=1", "scale=270:480:flags=neighbor,format=gbrp,lutrgb=r='val*0.9+20':g='val*0.4+40':b='val*0.35+60'",
+	},
+	{
+		"Lava lamp, but make it calm", 2,
+		"gradients=s=135x240:r=15:n=4:c0=0x2d0036:c1=0xff5d8f:c2=0xffb347:c3=0x3a0ca3:seed=11:speed=0.04:type=spiral", "scale=270:480",
+	},
+	{
+		"Dusk from the kitchen window", 1,
+		"gradients=s=135x240:r=15:n=4:c0=0x1b2a6b:c1=0xe4572e:c2=0xffc857:c3=0x5b1e6f:seed=7:speed=0.02", "scale=270:480",
+	},
+}
+
+// addDemoClips publishes the clips of the demo and adds what users did to them. A store
+// without demo data is left alone. It may be called any number of times. It does not
+// wait for the covers.
+func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service, now time.Time) error {
+	if clips == nil {
+		return nil
+	}
+	seen, err := store.Seen(ctx, []string{demoActionsID, demoClipsID})
+	if err != nil {
+		return fmt.Errorf("look for demo clips: %w", err)
+	}
+	if !seen[0] || seen[1] {
+		return nil
+	}
+	d := newDemo(now)
+	d.begin(demoClipsStep)
+	message, err := d.clips(ctx, store, clips)
+	if invalid, is := errors.AsType[*storage.InvalidError](err); is && invalid.Field == "requestId" {
+		return nil // an interrupted start drew other clips, with another ffmpeg: those stay
+	}
+	if err != nil {
+		return fmt.Errorf("add demo clips: %w", err)
+	}
+	if _, err := store.Persist(ctx, []storage.Message{message}, nil); err != nil {
+		return fmt.Errorf("add demo clips: %w", err)
+	}
+	return nil
+}
+
+// demoClipsStep gives the clips a generator of their own.
+const demoClipsStep = 100
+
+// clips publishes the clips, has users like and discuss them, and one send one to alice.
+func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Service) (storage.Message, error) {
+	m := storage.Message{ID: demoClipsID, Forever: true}
+	var texts []storage.NewComment
+	for n := range demoClips {
+		video, err := d.publish(ctx, clips, n)
+		if err != nil {
+			return m, err
+		}
+		subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: video.VideoID()}
+		for range 30 + d.random.IntN(60) {
+			m.Actions = append(m.Actions, d.watch(subject)...)
+		}
+		for range 2 + d.random.IntN(5) {
+			texts = append(texts, storage.NewComment{
+				Subject: subject, User: d.somebody(), Text: demoTexts[d.random.IntN(len(demoTexts))],
+				RequestID: "demo-clip-comment-" + strconv.Itoa(len(texts)),
+			})
+		}
+		if n == len(demoClips)-1 {
+			said := storage.NewMessage{
+				From: d.user(1), To: d.user(0), Text: "/demo#/clips/" + video.VideoID() + " I left the camera running. Worth it?", RequestID: "demo-clip-message",
+			}
+			if _, err := addDemoMessages(ctx, store, []storage.NewMessage{said}); err != nil {
+				return m, err
+			}
+		}
+	}
+	_, err := addDemoComments(ctx, store, texts)
+	return m, err
+}
+
+// watch is a user who reads a clip, and what comes of it.
+func (d *demo) watch(clip storage.Subject) []storage.Action {
+	at := storage.Micros(d.now.Add(-time.Duration(d.random.IntN(600)) * time.Second))
+	user := d.somebody()
+	actions := []storage.Action{{User: user, Subject: clip, Kind: storage.KindRead, Times: 1, First: at, Version: at}}
+	switch chance := d.random.Float64(); {
+	case chance < 0.55:
+		actions = append(actions, storage.Action{User: user, Subject: clip, Kind: storage.KindReaction, Reaction: storage.Like, Version: at})
+	case chance < 0.7:
+		actions = append(actions, storage.Action{User: user, Subject: clip, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: at})
+	}
+	return actions
+}
+
+// publish publishes the n-th clip. An interrupted start has published it already.
+func (d *demo) publish(ctx context.Context, clips *media.Service, n int) (*storage.Video, error) {
+	clip := demoClips[n]
+	requestID := "demo-clip-" + strconv.Itoa(n)
+	content, err := drawClip(ctx, clip.source, clip.filter)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		content, requestID = still(float64(n)/float64(len(demoClips))), requestID+"-still"
+	}
+	file, err := clips.StoreFile(ctx, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return clips.Publish(ctx, d.user(clip.author), clip.title, requestID, file)
+}
+
+// drawClip has ffmpeg draw a clip of five seconds, in MP4. An error says that it is
+// missing, or lacks the generator or the encoder.
+func drawClip(ctx context.Context, source, filter string) (_ []byte, err error) {
+	program, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		return nil, fmt.Errorf("draw a clip: %w", err)
+	}
+	folder, err := os.MkdirTemp("", "ovation-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("draw a clip: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	path := filepath.Join(folder, "clip.mp4")
+	command := exec.CommandContext(ctx, program, "-hide_banner", "-nostdin", "-loglevel", "error", //nolint:gosec // fixed arguments
+		"-f", "lavfi", "-i", source, "-t", "5", "-vf", filter, "-an",
+		"-c:v", "libx264", "-preset", "ultrafast", "-crf", "26", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-bitexact", path)
+	if said, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("draw a clip: %w: %s", err, bytes.TrimSpace(said))
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("draw a clip: %w", err)
+	}
+	return content, nil
+}

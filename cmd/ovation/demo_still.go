@@ -1,0 +1,192 @@
+package main
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// A still is an MP4 file that shows one picture for five seconds, for clips of the demo
+// where ffmpeg is missing. Its H.264 stream holds the samples of the first frame as they
+// are (macroblocks of type I_PCM), and all later frames repeat it, which takes no encoder.
+
+const (
+	stillColumns, stillRows  = 9, 16 // of macroblocks of 16 by 16 pixels
+	stillFrames, frameMillis = 25, 200
+	stillMillis              = stillFrames * frameMillis
+)
+
+// still returns a still of a gradient around a hue between 0 and 1.
+func still(hue float64) []byte {
+	var samples []byte
+	sizes := make([]int, stillFrames)
+	for n := range sizes {
+		slice := stillRepeat(n)
+		if n == 0 {
+			slice = stillSlice(hue)
+		}
+		sample := slices.Concat(be32(len(slice)), slice)
+		samples, sizes[n] = append(samples, sample...), len(sample)
+	}
+	kind := box("ftyp", []byte("isom"), be32(512), []byte("isomavc1mp41"))
+	moov := stillMovie(sizes, 0)
+	moov = stillMovie(sizes, len(kind)+len(moov)+8)
+	return slices.Concat(kind, moov, box("mdat", samples))
+}
+
+// stillRepeat is the n-th frame, which skips all macroblocks.
+func stillRepeat(n int) []byte {
+	b := &bitWriter{bytes: []byte{0x41}}
+	b.exp(0, 5, 0)                  // the first macroblock, a P slice, the picture's parameters
+	b.put(4, uint32(n%16))          // the frame's number
+	b.put(3, 0)                     // as many references as usual, in the usual order, with no marks
+	b.exp(0, 1)                     // no change of the quantiser, no deblocking
+	b.exp(stillColumns * stillRows) // skipped
+	b.end()
+	return b.bytes
+}
+
+// stillSlice is the picture: an IDR slice.
+func stillSlice(hue float64) []byte {
+	b := &bitWriter{bytes: []byte{0x65}}
+	b.exp(0, 7, 0) // the first macroblock, an I slice, the picture's parameters
+	b.put(4, 0)    // the frame's number
+	b.exp(0)       // the picture's id
+	b.put(2, 0)    // no reference to others
+	b.exp(0, 1)    // no change of the quantiser, no deblocking
+	for row := range stillRows {
+		for column := range stillColumns {
+			b.exp(25) // I_PCM
+			b.align()
+			for _, plane := range []struct{ size, index int }{{16, 0}, {8, 1}, {8, 2}} {
+				for y := range plane.size {
+					for x := range plane.size {
+						at := func(block, n, blocks int) float64 {
+							return (float64(block) + float64(n)/float64(plane.size)) / float64(blocks)
+						}
+						b.bytes = append(b.bytes, stillSample(hue, at(column, x, stillColumns), at(row, y, stillRows), plane.index))
+					}
+				}
+			}
+		}
+	}
+	b.end()
+	return b.bytes
+}
+
+// stillSample is brightness (0) or one of the two parts of the colour at a place. It is
+// at least 16, so that no bytes of the stream look like the beginning of a unit.
+func stillSample(hue, x, y float64, plane int) byte {
+	wave := math.Sin(6*x+9*y+20*hue) * math.Cos(4*x-5*y+7*hue)
+	if plane == 0 {
+		return byte(70 + 90*(1-y) + 30*wave)
+	}
+	angle := 2 * math.Pi * (hue + 0.12*wave + 0.15*y)
+	if plane == 1 {
+		return byte(128 + 60*math.Sin(angle))
+	}
+	return byte(128 + 60*math.Cos(angle))
+}
+
+// The parameters of the sequence and the picture: the constrained baseline profile.
+var (
+	stillSequence = stillUnit([]byte{0x67, 66, 0xc0, 30}, func(b *bitWriter) {
+		b.exp(0, 0, 2, 1) // id, size of frame numbers, order as decoded, reference frames
+		b.put(1, 0)
+		b.exp(stillColumns-1, stillRows-1)
+		b.put(4, 0b1100) // whole frames, direct inference; no cropping, nothing on usability
+	})
+	stillPicture = stillUnit([]byte{0x68}, func(b *bitWriter) {
+		b.exp(0, 0)
+		b.put(2, 0)
+		b.exp(0, 0, 0)
+		b.put(3, 0)
+		b.exp(0, 0, 0)
+		b.put(3, 0b100) // slices say whether they are deblocked
+	})
+)
+
+func stillUnit(head []byte, write func(*bitWriter)) []byte {
+	b := &bitWriter{bytes: head}
+	write(b)
+	b.end()
+	return b.bytes
+}
+
+// stillMovie is the box that describes samples of those sizes, at that offset in the file.
+func stillMovie(sizes []int, offset int) []byte {
+	const width, height = 16 * stillColumns, 16 * stillRows
+	matrix := be32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
+	codec := box("avcC", []byte{1}, stillSequence[1:4], []byte{0xff, 0xe1},
+		be16(len(stillSequence)), stillSequence, []byte{1}, be16(len(stillPicture)), stillPicture)
+	entry := box("avc1", make([]byte, 6), be16(1), make([]byte, 16), be16(width), be16(height),
+		be32(0x480000, 0x480000, 0), be16(1), make([]byte, 32), be16(24), be16(0xffff), codec)
+	table := box("stbl",
+		box("stsd", be32(0, 1), entry),
+		box("stts", be32(0, 1, stillFrames, frameMillis)),
+		box("stss", be32(0, 1, 1)),
+		box("stsc", be32(0, 1, 1, stillFrames, 1)),
+		box("stsz", be32(0, 0, stillFrames), be32(sizes...)),
+		box("stco", be32(0, 1, offset)))
+	info := box("minf",
+		box("vmhd", be32(1, 0, 0)),
+		box("dinf", box("dref", be32(0, 1), box("url ", be32(1)))),
+		table)
+	track := box("trak",
+		box("tkhd", be32(7, 0, 0, 1, 0, stillMillis, 0, 0, 0, 0), matrix, be32(width<<16, height<<16)),
+		box("mdia",
+			box("mdhd", be32(0, 0, 0, 1000, stillMillis), be16(0x55c4), be16(0)),
+			box("hdlr", be32(0, 0), []byte("vide"), make([]byte, 12), []byte("still\x00")),
+			info))
+	return box("moov",
+		box("mvhd", be32(0, 0, 0, 1000, stillMillis, 0x10000), be16(0x100), make([]byte, 10), matrix, make([]byte, 24), be32(2)),
+		track)
+}
+
+// box is a box of an MP4 file.
+func box(kind string, parts ...[]byte) []byte {
+	content := slices.Concat(parts...)
+	return slices.Concat(be32(8+len(content)), []byte(kind), content)
+}
+
+func be32(values ...int) (out []byte) {
+	for _, v := range values {
+		out = append(out, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
+	}
+	return out
+}
+
+func be16(v int) []byte { return []byte{byte(v >> 8), byte(v)} }
+
+// bitWriter writes bits, the highest of a byte first.
+type bitWriter struct {
+	bytes []byte
+	used  int // bits of the last byte; 0: all of it
+}
+
+func (b *bitWriter) put(count int, value uint32) {
+	for n := count - 1; n >= 0; n-- {
+		if b.used == 0 {
+			b.bytes = append(b.bytes, 0)
+		}
+		b.bytes[len(b.bytes)-1] |= byte(value>>n&1) << (7 - b.used)
+		b.used = (b.used + 1) % 8
+	}
+}
+
+// exp writes exponential Golomb codes.
+func (b *bitWriter) exp(values ...uint32) {
+	for _, v := range values {
+		length := bits.Len32(v+1) - 1
+		b.put(length, 0)
+		b.put(length+1, v+1)
+	}
+}
+
+func (b *bitWriter) align() { b.used = 0 }
+
+// end writes the bit that ends a unit.
+func (b *bitWriter) end() {
+	b.put(1, 1)
+	b.align()
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A server that is stopped while it still draws the clips of the demo ends like any other
+// that is stopped, and the next start completes the data.
+func TestStoppingWhileTheDemoIsAdded(t *testing.T) {
+	tools, data := t.TempDir(), t.TempDir()
+	drawing := filepath.Join(tools, "drawing")
+	script := "#!/bin/sh\n: > " + drawing + "\nexec /bin/sleep 60\n"
+	must(t, os.WriteFile(filepath.Join(tools, "ffmpeg"), []byte(script), 0o700))
+	t.Setenv("PATH", tools)
+
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	stdout, stderr := newWatch(), newWatch()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"dev", "--demo", "--addr=127.0.0.1:0", "--data=" + data}, environment(), strings.NewReader(""), stdout, stderr)
+	}()
+	waitFor(t, func() bool {
+		_, err := os.Stat(drawing)
+		return err == nil
+	})
+	stop()
+	if got := <-code; got != 0 || strings.Contains(stderr.String(), "ovation:") {
+		t.Errorf("it ended with code %d and said:\n%s", got, stderr)
+	}
+
+	t.Setenv("PATH", "") // pictures are faster than ffmpeg
+	s := serve(t, data, "--demo")
+	if clips := s.feed(t); len(clips) != len(demoClips) {
+		t.Errorf("there are %d clips, want %d", len(clips), len(demoClips))
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"ovation/internal/testing/sqlitetest"
+	"ovation/storage"
+)
+
+var errKilled = errors.New("killed")
+
+// interrupted fails to persist one message.
+type interrupted struct {
+	storage.Store
+
+	at string // the id of the message
+}
+
+func (i interrupted) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	if messages[0].ID == i.at {
+		return storage.Outcome{}, errKilled
+	}
+	return i.Store.Persist(ctx, messages, mark)
+}
+
+// A start that is interrupted after what a step does, and before that is noted, is
+// completed by the next one, which does the same again.
+func TestInterruptedDemoIsCompleted(t *testing.T) {
+	store, now := sqlitetest.Open(t), time.Now()
+	for i, at := range []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID} {
+		if err := addDemo(t.Context(), interrupted{store, at}, now.Add(time.Duration(i)*time.Minute)); !errors.Is(err, errKilled) {
+			t.Fatalf("the start that is to end at %q: %v", at, err)
+		}
+	}
+	must(t, addDemo(t.Context(), store, now.Add(time.Hour)))
+	counts, err := store.CommentCounts(t.Context(), newDemo(now).subjects)
+	must(t, err)
+	comments := int64(0)
+	for _, c := range counts {
+		comments += c.Comments
+	}
+	if comments != demoComments {
+		t.Errorf("there are %d comments, want %d", comments, demoComments)
+	}
+}

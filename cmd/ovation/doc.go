@@ -1,0 +1,51 @@
+// Command ovation is the interaction backend of a content app in one binary. It
+// serves the API, runs the workers, imports data from other platforms, verifies
+// what is stored and issues tokens for development.
+//
+// Each command is a struct of flags with a Run method, in a file of its name;
+// commandLine (main.go) lists them. Every flag has an environment variable, and an
+// invalid value is reported with the flag or variable that it came from
+// (variables.go, wrong_use.go).
+//
+// This package is the only one, besides bench, that knows concrete adapters:
+//
+//   - wiring.go starts the embedded mode: SQLite, the queue and the worker within
+//     the process (startEmbedded).
+//   - distributed.go opens Postgres, Redis and RabbitMQ; serve.go and work.go use
+//     them for a node and for a worker.
+//   - api.go starts the HTTP server, which both modes share, and stops it in stages.
+//   - stack.go runs a whole site, each part as a process of its own, behind the
+//     balancer of internal/balance.
+//
+// run is the program without globals: it takes the arguments, the environment,
+// streams and a context, and returns the exit code.
+//
+// # Invariants
+//
+// The tests start processes of the built binary, except for those that call run.
+//
+//   - I1 Acknowledged is durable, whichever process is killed:
+//     TestKilledNodeLosesNothingAcknowledged, TestKilledWorkerLosesNothing,
+//     TestKillUnderLoadLosesNothingAcknowledged.
+//   - I4 Read your writes, on every node: TestOwnActionsAreInEveryReply,
+//     TestLikeIsSeenByItsViewerOnEveryNode.
+//   - I6 Degrade: TestLikesArePersistedWhileTheQueueIsAway,
+//     TestCommentsAndFollowsGoOnWithoutRedis,
+//     TestCommentsAreRefusedAndFollowsGoOnWithoutTheDatabase.
+//   - A configured service that cannot be used is an error that names it, never a
+//     silent fallback: TestServicesThatCannotBeUsedAreNamed,
+//     TestEachMissingPartOfTheServicesIsNamed.
+//   - A stopped process finishes the requests in progress, and stops at once at the
+//     second signal: TestStopGoesInStages, TestNodeFinishesWhatIsUnderWay,
+//     TestSecondSignalStopsANode. A rolling restart fails no request:
+//     TestRollingRestartLosesNoRequest.
+//   - A data folder has one server at a time: TestDataFolderHasOneServer. A restart
+//     keeps the data: TestRestartKeepsData.
+//   - Development headers require a flag and a loopback address:
+//     TestDevHeadersNeedAFlagAndALoopbackAddress, TestAReverseProxyImpersonatesNobody.
+//   - Every flag has a variable and help, and wrong use exits with code 2 and states
+//     the problem: TestEveryFlagHasAVariableAndHelp,
+//     TestWrongUseSaysWhatIsWrongAndWhereItCameFrom.
+//
+// This package may import every other package of this module.
+package main

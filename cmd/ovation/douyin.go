@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+
+	"ovation/douyin"
+	"ovation/resolvers"
+	"ovation/resolvers/transport"
+)
+
+// douyinFlags are those of the API of mini Douyin clients.
+type douyinFlags struct {
+	Douyin    bool      `default:"true" help:"Serve the HTTP API of mini Douyin clients below /douyin/, as far as accounts and videos are on." negatable:"" variable:"OVATION_DOUYIN"`
+	PublicURL publicURL `help:"Scheme and host of the site as clients see it, which begin the URLs that /douyin/ returns; those of each request if empty." name:"public-url" placeholder:"URL" variable:"OVATION_PUBLIC_URL"`
+}
+
+// publicURL is scheme and host of a site.
+type publicURL string
+
+// UnmarshalText refuses anything else.
+func (u *publicURL) UnmarshalText(text []byte) error {
+	if string(text) == "*" {
+		return errors.New("it must be one address: write scheme://host or scheme://host:port, for example https://app.example.com")
+	}
+	if len(text) > 0 {
+		if err := transport.CheckOrigin(string(text)); err != nil {
+			return err
+		}
+	}
+	*u = publicURL(text)
+	return nil
+}
+
+// install gives the API its face for mini Douyin clients. The rest of cfg is complete.
+func (f douyinFlags) install(cfg *resolvers.Config, videos *videoSite) {
+	if !f.Douyin {
+		return
+	}
+	face := douyin.Config{
+		Source: cfg.Store, Recorder: cfg.Recorder, Comments: cfg.Comments, Messages: cfg.Messages,
+		Accounts: cfg.Accounts, Videos: videos.service, PublicURL: string(f.PublicURL), Now: cfg.Now,
+	}
+	cfg.Douyin = func(around transport.Config) http.Handler { return douyin.New(face, around) }
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// What is written through one node of a site is on the other at once.
+func TestWhatIsWrittenIsOnEveryNode(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	folder := t.TempDir()
+	must(t, os.Chmod(folder, 0o777))
+	s.variables["PATH"], s.variables["OVATION_BLOB_URL"], s.variables["OVATION_VIDEOS"] = fakeFFmpeg(t), "file://"+folder, "true"
+	s.start(t, "work")
+	nodes := []*server{s.start(t, "serve"), s.start(t, "serve")}
+	for name, check := range map[string]func(*testing.T, []*server){
+		"comments": commentsOnEveryNode, "messages": messagesOnEveryNode, "videos": videosOnEveryNode,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, nodes) })
+	}
+	eventually(t, "every count is right", func() bool {
+		return strings.Contains(s.runBinary(t, "verify").stdout, "0 differences; ")
+	})
+}

@@ -1,0 +1,95 @@
+//go:build long
+
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ovation/internal/testing/port"
+)
+
+// The examples as their READMEs have them started, and as they are built, in
+// headless Chromium, with the server restarted under them.
+func TestLongExamplesInABrowser(t *testing.T) {
+	for _, name := range []string{"apollo", "urql"} {
+		t.Run(name, func(t *testing.T) {
+			e := example{name: name, folder: filepath.Join("../../examples", name)}
+			needsBrowser(t)
+			needs(t, filepath.Join(e.folder, "node_modules/.installed"))
+			e.run(t, "npm", "run", "build") // generates types, checks them and bundles
+
+			data := t.TempDir()
+			s := serveBinary(t, data, "--demo")
+			var tokens []string
+			for _, user := range []string{"ada", "ben", "cleo"} {
+				token := runBinary(t, "token", "--data="+data, "--user="+user)
+				token.wants(t, 0)
+				tokens = append(tokens, strings.TrimSpace(token.stdout))
+			}
+			inBrowser{
+				script: "examples.mjs", url: e.serve(t, s.url, "run", "dev"), tokens: strings.Join(tokens, " "),
+				environ: []string{"OVATION_CHECK_NAME=" + name + "-dev", "OVATION_CHECK_BRIEFLY=true"},
+			}.check(t)
+			inBrowser{
+				script: "examples.mjs", url: e.serve(t, s.url, "run", "preview"), tokens: strings.Join(tokens, " "),
+				environ: []string{"OVATION_CHECK_NAME=" + name},
+				stop:    func() { s.stop().wants(t, 0) },
+				start:   func() { s = serveBinary(t, data, "--addr="+strings.TrimPrefix(s.url, "http://")) },
+			}.check(t)
+		})
+	}
+}
+
+// example is a page of the folder examples.
+type example struct{ name, folder string }
+
+func (e example) run(t *testing.T, program string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Dir = e.folder
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, said)
+	}
+}
+
+// serve starts one of the example's scripts, which serves its page until the test
+// ends, and returns the page's address. The page finds the API at url.
+func (e example) serve(t *testing.T, url string, script ...string) string {
+	t.Helper()
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Free(t)))
+	_, number, err := net.SplitHostPort(at)
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	command := exec.CommandContext(ctx, "npm", append(script, "--", "--host=127.0.0.1", "--strictPort", "--port="+number)...)
+	command.Dir = e.folder
+	command.Env = append(os.Environ(), "OVATION_URL="+url)
+	// npm starts others; they end with it.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	said := newWatch()
+	command.Stdout, command.Stderr = said, said
+	must(t, command.Start())
+	t.Cleanup(func() {
+		cancel()
+		_ = command.Wait() // it was killed
+		if t.Failed() {
+			t.Logf("npm %s said:\n%s", strings.Join(script, " "), said)
+		}
+	})
+	waitFor(t, func() bool {
+		response, err := client.Get("http://" + at)
+		if err != nil {
+			return false
+		}
+		return response.Body.Close() == nil
+	})
+	return "http://" + at
+}

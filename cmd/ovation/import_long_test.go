@@ -1,0 +1,85 @@
+//go:build long
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Into Postgres the real data is imported once, too, though killed on the way.
+func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
+	t.Parallel()
+	needDeskdrop(t)
+	s := newSite(t)
+	for _, after := range []int64{0, 30_000} {
+		command := exec.Command(binary, "import", "--map=deskdrop", deskdrop)
+		command.Env = s.environ()
+		must(t, command.Start())
+		eventually(t, "more is imported", func() bool { return s.totals(t)[0] > after })
+		must(t, command.Process.Kill())
+		_ = command.Wait() // it was killed
+	}
+	importIt := func() ended { return s.run(t, "import", "--map=deskdrop", deskdrop) }
+	importIt().wants(t, 0, "rows          72312 in")
+	for range 2 {
+		if got, want := s.totals(t), [3]int64{61086, 5670, 2202}; got != want {
+			t.Errorf("there are %v reads, likes and collects, want %v", got, want)
+		}
+		s.run(t, "verify").wants(t, 0, "0 differences")
+		if got := s.comments(t); got != 1611 {
+			t.Errorf("there are %d comments, want 1611", got)
+		}
+		importIt().wants(t, 0, "already there 72312")
+	}
+}
+
+// comments counts the comments.
+func (s *site) comments(tb testing.TB) (n int64) {
+	tb.Helper()
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, s.variables["OVATION_POSTGRES_URL"])
+	must(tb, err)
+	defer c.Close(ctx)
+	must(tb, c.QueryRow(ctx, `SELECT count(*) FROM comment`).Scan(&n))
+	return n
+}
+
+// TestLongKilledImportGoesOn kills it when so much of a file has gone into it that
+// some must be in the database: a block of a million rows is sorted before it is
+// written.
+func TestLongKilledImportGoesOn(t *testing.T) {
+	t.Parallel()
+	const rows = 1_040_000
+	data, text := t.TempDir(), csvOf(rows)
+	args := []string{"import", "--data=" + data, "--biz=video", "--time-unit=s"}
+	command := exec.Command(binary, append(args, "-")...)
+	command.Env = []string{}
+	stdin, err := command.StdinPipe()
+	must(t, err)
+	must(t, command.Start())
+	_, err = io.WriteString(stdin, text[:len(text)/100*98])
+	must(t, err)
+	waitFor(t, func() bool { return sums(t, data, "true")[0] > 0 })
+	must(t, command.Process.Kill())
+	_ = command.Wait() // it says that it was killed
+
+	before := sums(t, data, "true")[0]
+	if before == 0 || before >= rows {
+		t.Fatalf("%d of %d rows were imported before", before, rows)
+	}
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	runBinary(t, append(args, file)...).wants(t, 0, fmt.Sprintf("already there %d", before))
+	if got := sums(t, data, "true")[0]; got != rows {
+		t.Errorf("there are %d reads, want %d", got, rows)
+	}
+	verified(t, data)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"ovation/importer"
+)
+
+// verdict turns the end of an import into that of the program: it says what is in
+// the database and what to do next.
+func (c *importCommand) verdict(r importer.Result, err error) error {
+	_, strict := errors.AsType[*importer.RowError](err)
+	fault, permanent := errors.AsType[*importer.FileError](err)
+	unfit, mismatch := errors.AsType[*importer.MappingError](err)
+	const resumes = "the rows imported so far stay, and the same command goes on from there"
+	switch {
+	case strict:
+		return &exitError{exitBadRows, fmt.Errorf("stopped at the first bad row, %w; the rows before it are imported", err)}
+	case errors.Is(err, context.Canceled):
+		return errors.New("the import was stopped; " + resumes)
+	case mismatch:
+		return fmt.Errorf("import: %w; nothing was imported%s", err, advise(unfit.Suggestions))
+	case errors.Is(err, fs.ErrNotExist) && r.Rows == 0:
+		return fmt.Errorf("import: there is no file %q", c.File)
+	case err != nil && r.Rows == 0:
+		return fmt.Errorf("import: %w; nothing was imported", err)
+	case permanent && fault.Packed:
+		return fmt.Errorf("import: %w; the rows before are imported, but the last of them may be wrong: if so, a good copy of the file counts its reads again. "+
+			"Name a packed file instead of piping it, and it is checked before anything is imported", err)
+	case permanent:
+		return fmt.Errorf("import: %w; the rows before are imported. Repair that place and nothing above it, then import the file again: it goes on from there", err)
+	case err != nil:
+		return fmt.Errorf("import: %w; %s", err, resumes)
+	}
+	return incomplete(r)
+}
+
+// incomplete is an error where rows were bad, or where no row of the file meant
+// anything.
+func incomplete(r importer.Result) error {
+	unmapped := slices.ContainsFunc(r.Remedies, func(r importer.Suggestion) bool { return r.Member == "events" })
+	switch {
+	case len(r.Imported) > 0 || r.Already > 0:
+		if r.Bad > 0 {
+			return &exitError{exitBadRows, errors.New("bad rows were left out: correct them in a file of their own and import that")}
+		}
+	case r.Bad > 0:
+		return &exitError{exitBadRows, errors.New("no row was imported" + advise(r.Remedies))}
+	case unmapped:
+		return &exitError{exitBadRows, errors.New("all rows were skipped: none of their events is mapped to an action" + advise(r.Remedies))}
+	}
+	return nil
+}
+
+// flagsOf are the flags that set the members of a mapping, and what to write
+// behind them where the value cannot be guessed.
+var flagsOf = map[string][2]string{
+	"biz":       {"--biz", "KIND"},
+	"bizColumn": {"--biz-column", "COLUMN"},
+	"user":      {"--user", "COLUMN"},
+	"subject":   {"--subject", "COLUMN"},
+	"all":       {"--all", "ACTION"},
+	"event":     {"--event", "COLUMN"},
+	"events":    {"--events", "EVENT=ACTION"},
+	"time":      {"--time", "COLUMN"},
+	"timeUnit":  {"--time-unit", "UNIT"},
+	"text":      {"--text", "COLUMN"},
+	"delimiter": {"--delimiter", "CHARACTER"},
+}
+
+// advise proposes the flags that would cure what went wrong, nothing where that
+// is not known.
+func advise(remedies []importer.Suggestion) string {
+	var flags []string
+	var events []string
+	for _, r := range remedies {
+		flag, known := flagsOf[r.Member]
+		switch {
+		case !known:
+		case r.Member == "events":
+			if strings.HasSuffix(r.Value, "=") {
+				r.Value += "ACTION"
+			}
+			events = append(events, r.Value)
+		case r.Value == "":
+			flags = append(flags, flag[0]+" "+flag[1])
+		default:
+			flags = append(flags, flag[0]+" "+shellWord(r.Value))
+		}
+	}
+	if len(events) > 0 {
+		flags = append(flags, "--events "+shellWord(strings.Join(events, ",")))
+	}
+	if len(flags) == 0 {
+		return ""
+	}
+	return "; try " + strings.Join(flags, " ")
+}
+
+// shellWord is a text as a shell takes it for one word.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-.,=/:@%+", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,200 @@
+package balance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ovation/outage"
+)
+
+const (
+	// ProbeEvery is how often a node is asked whether it is ready. One that wants to
+	// stop and lose no request says no and goes on serving for longer than that.
+	ProbeEvery   = 100 * time.Millisecond
+	probeTimeout = 2 * time.Second // without an answer for so long, a node is silent
+)
+
+// errNoNode is why a request was sent nowhere.
+var errNoNode = errors.New("no node is ready")
+
+// Balancer is the handler. Close it in the end.
+type Balancer struct {
+	proxy     httputil.ReverseProxy
+	transport *http.Transport
+	probes    sync.WaitGroup
+	ctx       context.Context // of the probes
+	stop      context.CancelFunc
+	turn      atomic.Uint64
+
+	mu    sync.RWMutex
+	nodes []*node
+}
+
+type node struct {
+	host  string
+	state atomic.Int32
+}
+
+// The states of a node.
+const (
+	unready int32 = iota // says so, or cannot be connected to
+	silent               // has not answered the last probe
+	ready
+)
+
+// New returns a balancer without nodes: Add them. It logs that requests could
+// not be passed on, and how many.
+func New(log *slog.Logger) *Balancer {
+	ctx, stop := context.WithCancel(context.Background())
+	b := &Balancer{
+		// No proxy: the nodes are near. A connection that was made and not needed is
+		// closed before the node does so (ReadHeaderTimeout, 5 s), which would cost the
+		// request that is just being sent over it.
+		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second},
+		ctx:       ctx, stop: stop,
+	}
+	refused := outage.New(log, "requests are not passed on", "requests are passed on again")
+	b.proxy = httputil.ReverseProxy{
+		Rewrite:       (*httputil.ProxyRequest).SetXForwarded, // the host stays, as origins are checked against it
+		Transport:     b,
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ModifyResponse: func(*http.Response) error {
+			refused.Worked()
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			refused.Failed("path", r.URL.Path, "error", err)
+			status := http.StatusBadGateway
+			if errors.Is(err, errNoNode) {
+				status = http.StatusServiceUnavailable
+			}
+			http.Error(w, err.Error(), status)
+		},
+	}
+	return b
+}
+
+// Add adds the node at a URL like http://127.0.0.1:8081. It gets requests once
+// it is ready. One that went for good may stay.
+func (b *Balancer) Add(at string) error {
+	parsed, err := url.Parse(at)
+	if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
+		return fmt.Errorf("%q is not the URL of a node: write http://host:port", at)
+	}
+	n := &node{host: parsed.Host}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nodes = append(b.nodes, n)
+	b.probes.Go(func() { b.probe(n) })
+	return nil
+}
+
+// Ready returns how many nodes get requests.
+func (b *Balancer) Ready() int { return len(b.in(ready)) }
+
+// Close ends the probes. Requests get no node any more. It may be called twice.
+func (b *Balancer) Close() {
+	b.stop()
+	b.probes.Wait()
+	b.transport.CloseIdleConnections()
+}
+
+// ServeHTTP passes a request on, for as long as it takes.
+func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w) // a writer without deadlines is as good
+	_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})
+	b.proxy.ServeHTTP(w, r)
+}
+
+// RoundTrip sends a request to the node whose turn it is, or to the next one
+// where that refused the connection.
+func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	err := errNoNode
+	nodes, turn := b.in(ready), b.turn.Add(1)
+	if len(nodes) == 0 {
+		nodes = b.in(silent)
+	}
+	for i := range nodes {
+		n := nodes[(turn+uint64(i))%uint64(len(nodes))]
+		try := r.WithContext(r.Context())
+		try.URL = &url.URL{Scheme: "http", Host: n.host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+		if r.Body != nil && r.Body != http.NoBody {
+			try.Body = bodyOf(r)
+		}
+		var answer *http.Response
+		if answer, err = b.transport.RoundTrip(try); err == nil {
+			return answer, nil
+		}
+		var dial *net.OpError
+		if !errors.As(err, &dial) || dial.Op != "dial" || r.Context().Err() != nil {
+			break // something of it may have been sent
+		}
+		n.state.Store(unready) // until the next probe
+	}
+	return nil, err
+}
+
+// bodyOf returns the body of a request for one try, which does not close it.
+//
+// A body of known length is not read beyond that length. After the last byte the
+// transport checks that there are no more. By then the node may have responded and
+// the server may have closed the body, which it does when a response begins. The check would
+// fail, and the transport would cut off the response.
+func bodyOf(r *http.Request) io.ReadCloser {
+	if r.ContentLength < 0 {
+		return io.NopCloser(r.Body)
+	}
+	return io.NopCloser(io.LimitReader(r.Body, r.ContentLength))
+}
+
+// in returns the nodes in a state.
+func (b *Balancer) in(state int32) (nodes []*node) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, n := range b.nodes {
+		if n.state.Load() == state {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// probe keeps asking a node whether it is ready.
+func (b *Balancer) probe(n *node) {
+	tick := time.NewTicker(ProbeEvery)
+	defer tick.Stop()
+	defer n.state.Store(unready)
+	client := http.Client{Transport: b.transport, Timeout: probeTimeout}
+	for b.ctx.Err() == nil {
+		request := (&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: n.host, Path: "/readyz"}}).WithContext(b.ctx)
+		answer, err := client.Do(request)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body) // so that the connection serves again
+			_ = answer.Body.Close()
+		}
+		var timeout net.Error
+		switch {
+		case err == nil && answer.StatusCode == http.StatusOK:
+			n.state.Store(ready)
+		case errors.As(err, &timeout) && timeout.Timeout():
+			n.state.CompareAndSwap(ready, silent) // what has said no is taken at its word
+		default:
+			n.state.Store(unready)
+		}
+		select {
+		case <-tick.C:
+		case <-b.ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package balance_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ovation/cmd/ovation/internal/balance"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// node is a server that answers with its name and what it was sent, unless its
+// handler is set.
+type node struct {
+	*httptest.Server
+
+	busy atomic.Bool // not ready
+	mute atomic.Bool // answers no probe
+	got  atomic.Int64
+}
+
+func newNode(t *testing.T, name string, handler http.HandlerFunc) *node {
+	t.Helper()
+	n := new(node)
+	n.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/readyz" && n.busy.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/readyz" && n.mute.Load():
+			<-r.Context().Done()
+		case r.URL.Path == "/readyz":
+		default:
+			n.got.Add(1)
+			if handler != nil {
+				handler(w, r)
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "%s %s %s %s", name, r.URL, r.Host, body)
+		}
+	}))
+	t.Cleanup(n.Close)
+	return n
+}
+
+// front puts a balancer before nodes and waits until all are ready.
+func front(t *testing.T, nodes ...*node) (*balance.Balancer, *httptest.Server) {
+	t.Helper()
+	b := balance.New(slog.New(slog.DiscardHandler))
+	s := httptest.NewUnstartedServer(b)
+	s.Config.WriteTimeout = time.Nanosecond // which the balancer lifts
+	s.Start()
+	t.Cleanup(func() {
+		s.Close()
+		b.Close()
+		b.Close()
+	})
+	for _, n := range nodes {
+		must(t, b.Add(n.URL))
+	}
+	becomes(t, b, len(nodes))
+	return b, s
+}
+
+// becomes waits until so many nodes are ready.
+func becomes(t *testing.T, b *balance.Balancer, ready int) {
+	t.Helper()
+	deadline, again := time.After(2*time.Minute), time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for b.Ready() != ready {
+		select {
+		case <-again.C:
+		case <-deadline:
+			t.Fatalf("%d nodes are ready, want %d", b.Ready(), ready)
+		}
+	}
+}
+
+func post(t *testing.T, s *httptest.Server, body string) (status int, answer string) {
+	t.Helper()
+	response, err := s.Client().Post(s.URL+"/graphql?a=%2F", "text/plain", strings.NewReader(body))
+	must(t, err)
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	must(t, err)
+	return response.StatusCode, string(raw)
+}
+
+func TestRequestsGoToTheReadyNodesInTurn(t *testing.T) {
+	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
+	b, s := front(t, one, two)
+	for range 10 {
+		status, answer := post(t, s, "hello")
+		if status != 200 || !strings.HasSuffix(answer, " /graphql?a=%2F "+strings.TrimPrefix(s.URL, "http://")+" hello") {
+			t.Errorf("%d %s", status, answer)
+		}
+	}
+	if one.got.Load() != 5 || two.got.Load() != 5 {
+		t.Errorf("one got %d, two %d", one.got.Load(), two.got.Load())
+	}
+	one.busy.Store(true)
+	becomes(t, b, 1)
+	for range 4 {
+		post(t, s, "")
+	}
+	if one.got.Load() != 5 || two.got.Load() != 9 {
+		t.Errorf("then one got %d, two %d", one.got.Load(), two.got.Load())
+	}
+	two.busy.Store(true)
+	becomes(t, b, 0)
+	if status, answer := post(t, s, ""); status != 503 || !strings.Contains(answer, "no node is ready") {
+		t.Errorf("without a node: %d %s", status, answer)
+	}
+	one.busy.Store(false)
+	becomes(t, b, 1)
+	if status, answer := post(t, s, ""); status != 200 || !strings.HasPrefix(answer, "one ") {
+		t.Errorf("with a node again: %d %s", status, answer)
+	}
+}
+
+// TestForwardedAddressesAreThoseOfTheConnections sends addresses that are made
+// up: nodes that trust the balancer must not see them.
+func TestABusyNodeIsBetterThanNone(t *testing.T) {
+	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
+	b, s := front(t, one, two)
+	one.mute.Store(true)
+	two.busy.Store(true)
+	becomes(t, b, 0)
+	for range 2 {
+		if status, answer := post(t, s, ""); status != 200 || !strings.HasPrefix(answer, "one ") {
+			t.Errorf("%d %s", status, answer)
+		}
+	}
+	two.busy.Store(false)
+	becomes(t, b, 1)
+	if _, answer := post(t, s, ""); !strings.HasPrefix(answer, "two ") {
+		t.Errorf("a silent node got a request while another is ready: %s", answer)
+	}
+}
+
+func TestForwardedAddressesAreThoseOfTheConnections(t *testing.T) {
+	_, s := front(t, newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%q %q", r.Header["X-Forwarded-For"], r.Header["Forwarded"])
+	}))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql", nil)
+	must(t, err)
+	request.Header["X-Forwarded-For"] = []string{"198.51.100.7", "203.0.113.9"}
+	request.Header.Set("Forwarded", "for=198.51.100.7")
+	response, err := s.Client().Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	must(t, err)
+	if string(said) != `["127.0.0.1"] []` {
+		t.Errorf("the node sees %s", said)
+	}
+}
+
+func TestRefusedRequestsAreLoggedAsOneOutage(t *testing.T) {
+	var log strings.Builder // no request is answered before it is logged
+	b := balance.New(slog.New(slog.NewTextHandler(&log, nil)))
+	defer b.Close()
+	began := time.Now()
+	for range 100 {
+		answer := httptest.NewRecorder()
+		b.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/graphql", nil))
+		if answer.Code != http.StatusServiceUnavailable {
+			t.Fatalf("a balancer without nodes answers %d", answer.Code)
+		}
+	}
+	most := 1 + int(time.Since(began)/(10*time.Second))
+	if n := strings.Count(log.String(), "not passed on"); n < 1 || n > most {
+		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
+	}
+}
+
+func TestARequestNotSentGoesToAnotherNode(t *testing.T) {
+	one, two := newNode(t, "one", nil), newNode(t, "two", nil)
+	b, s := front(t, one, two)
+	two.Close()
+	body := strings.Repeat("x", 1<<20)
+	for range 4 { // whoever's turn it is, and whether or not that is known already
+		if status, answer := post(t, s, body); status != 200 || !strings.HasPrefix(answer, "one ") || !strings.HasSuffix(answer, body) {
+			t.Errorf("%d %.100s", status, answer)
+		}
+	}
+	becomes(t, b, 1)
+}
+
+func TestARequestSentIsNotRepeated(t *testing.T) {
+	breaks := func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_ = connection.Close()
+		}
+	}
+	one, two := newNode(t, "one", breaks), newNode(t, "two", breaks)
+	_, s := front(t, one, two)
+	for i := range 4 {
+		if status, answer := post(t, s, "like"); status != 502 {
+			t.Errorf("%d %s", status, answer)
+		}
+		if got := one.got.Load() + two.got.Load(); got != int64(i+1) {
+			t.Errorf("%d requests came to the nodes as %d", i+1, got)
+		}
+	}
+}
+
+// TestAResponseIsWholeThatBeginsEarly lets the balancer look for the end of a
+// request only once the response has begun, as happens on a busy machine.
+func TestAResponseIsWholeThatBeginsEarly(t *testing.T) {
+	sent := make(chan error, 1)
+	n := newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Length", "10")
+		fmt.Fprint(w, "begin")
+		_ = http.NewResponseController(w).Flush()
+		if err := <-sent; err != nil {
+			t.Errorf("the request was not sent well: %v", err)
+			<-r.Context().Done() // the balancer gives the connection up
+			return
+		}
+		fmt.Fprint(w, "+rest")
+	})
+	b, _ := front(t, n)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := make(chan struct{})
+		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+			WroteRequest: func(info httptrace.WroteRequestInfo) { sent <- info.Err },
+		}))
+		r.Body = &endsLate{ReadCloser: r.Body, end: begun}
+		b.ServeHTTP(&beginner{ResponseWriter: w, begun: sync.OnceFunc(func() { close(begun) })}, r)
+	}))
+	defer slow.Close()
+	if status, answer := post(t, slow, "like"); status != 200 || answer != "begin+rest" {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+// endsLate is a body that says nothing after its end until another channel is closed.
+type endsLate struct {
+	io.ReadCloser
+
+	end   <-chan struct{}
+	ended bool
+}
+
+func (e *endsLate) Read(p []byte) (int, error) {
+	if e.ended {
+		<-e.end
+	}
+	n, err := e.ReadCloser.Read(p)
+	e.ended = e.ended || err == io.EOF
+	return n, err
+}
+
+// beginner calls begun when the response has begun.
+type beginner struct {
+	http.ResponseWriter
+
+	begun func()
+}
+
+func (b *beginner) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+func (b *beginner) FlushError() error {
+	defer b.begun()
+	return http.NewResponseController(b.ResponseWriter).Flush()
+}
+
+func TestSocketsAndStreamsPass(t *testing.T) {
+	proceed := make(chan struct{})
+	n := newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if r.Header.Get("Upgrade") == "" {
+			for i := range 3 {
+				fmt.Fprintf(w, "%d\n", i)
+				_ = control.Flush()
+				<-proceed
+			}
+			return
+		}
+		connection, buffered, err := control.Hijack()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		fmt.Fprint(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_, _ = io.Copy(connection, buffered)
+	})
+	_, s := front(t, n)
+	stream, err := s.Client().Get(s.URL + "/graphql")
+	must(t, err)
+	defer stream.Body.Close()
+	for i, lines := 0, bufio.NewScanner(stream.Body); i < 3; i++ {
+		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
+			t.Fatalf("line %d is %q: %v", i, lines.Text(), lines.Err())
+		}
+		proceed <- struct{}{} // the next comes only once this one has been read
+	}
+
+	socket, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	must(t, err)
+	defer socket.Close()
+	must(t, socket.SetDeadline(time.Now().Add(30*time.Second)))
+	fmt.Fprint(socket, "GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	answers := bufio.NewReader(socket)
+	answer, err := http.ReadResponse(answers, nil)
+	must(t, err)
+	must(t, answer.Body.Close())
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("the upgrade was answered %d", answer.StatusCode)
+	}
+	for _, said := range []string{"ping\n", "pong\n"} {
+		fmt.Fprint(socket, said)
+		if echo, err := answers.ReadString('\n'); err != nil || echo != said {
+			t.Errorf("%q came back as %q: %v", said, echo, err)
+		}
+	}
+}
+
+func TestAddRefusesWhatIsNoNode(t *testing.T) {
+	b := balance.New(slog.New(slog.DiscardHandler))
+	defer b.Close()
+	for _, at := range []string{"", "127.0.0.1:8081", "https://x", "http:///readyz", "http://a b"} {
+		if err := b.Add(at); err == nil || !strings.Contains(err.Error(), "write http://host:port") {
+			t.Errorf("%q: %v", at, err)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// saying is the comment of a user on a subject. There is one at a time.
+type saying struct {
+	text    string // the request id as well
+	id      string
+	removed bool // a deletion was sent
+	doubted bool // no server has answered whether it is there
+}
+
+// comment comments on a subject, comments once more with the same request, or deletes
+// the comment, twice at the same time, and waits for both answers.
+func (c *clicker) comment(subject int) error {
+	one := c.said[subject]
+	if one == nil {
+		one = &saying{text: fmt.Sprintf("%s-%d", c.name, c.random.Uint64())}
+		c.said[subject] = one
+	} else {
+		one.removed = c.random.IntN(3) == 0
+	}
+	var twice sync.WaitGroup
+	var errs [2]error
+	var ids [2]string
+	for i := range errs {
+		twice.Go(func() { ids[i], errs[i] = one.send(c.servers[i%len(c.servers)], c.name, subject) })
+	}
+	twice.Wait()
+	answered, missed, failed := 0, 0, error(nil)
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			answered++
+			if one.id == "" {
+				one.id = ids[i]
+			}
+			if ids[i] != one.id {
+				return fmt.Errorf("%w: %s: the comment %q is %s and %s", errWrongAnswer, c.name, one.text, one.id, ids[i])
+			}
+		case one.removed && isNotFound(err): // the other one has deleted it
+			missed++
+		default:
+			failed = fmt.Errorf("%s comments: %w", c.name, err)
+		}
+	}
+	switch one.doubted = answered+missed == 0; {
+	case missed == len(errs):
+		return fmt.Errorf("%w: %s: the comment %q was lost before it was deleted", errWrongAnswer, c.name, one.text)
+	case one.removed && !one.doubted:
+		c.said[subject] = nil
+	}
+	return failed
+}
+
+// send adds the comment or deletes it, and returns its id.
+func (one *saying) send(to *server, user string, subject int) (id string, err error) {
+	mutation := fmt.Sprintf(`addComment(input: {biz: "video", bizId: "%d", text: %q, requestId: %q}) { comment { id } }`, subject, one.text, one.text)
+	if one.removed {
+		mutation = fmt.Sprintf(`deleteComment(input: {id: %q}) { deletedId }`, one.id)
+	}
+	var got struct {
+		Did struct {
+			Comment   struct{ ID string }
+			DeletedID string
+		}
+	}
+	err = to.graphQL(user, `mutation { did: `+mutation+` }`, &got)
+	return got.Did.Comment.ID + got.Did.DeletedID, err
+}
+
+func isNotFound(err error) bool { return strings.Contains(err.Error(), `"NOT_FOUND"`) }
+
+// checkSaid finds out what became of the comments that no server answered for, by
+// sending them again, and compares those of everybody with what a server lists: nothing
+// is lost, and nothing there twice.
+func checkSaid(t *testing.T, s *server, users []*clicker) {
+	t.Helper()
+	for subject := range loadSubjects {
+		want := map[string]bool{}
+		for _, c := range users {
+			one := c.said[subject]
+			if one == nil {
+				continue
+			}
+			if one.doubted {
+				if _, err := one.send(s, c.name, subject); err != nil && (!one.removed || !isNotFound(err)) {
+					t.Fatal(err)
+				}
+				one.doubted = false
+			}
+			if one.removed {
+				c.said[subject] = nil
+				continue
+			}
+			want[c.name+": "+one.text] = true
+		}
+		n := len(want)
+		for _, got := range s.saidOf(t, subject) {
+			if !want[got] {
+				t.Errorf("subject %d: %s is listed twice, or was deleted", subject, got)
+			}
+			delete(want, got)
+		}
+		if len(want) > 0 {
+			t.Errorf("subject %d: of %d comments %v are lost", subject, n, want)
+		}
+	}
+}
+
+// saidOf are all comments on a subject, with their authors.
+func (s *server) saidOf(t *testing.T, subject int) (out []string) {
+	t.Helper()
+	for after, more := "", true; more; {
+		var got struct {
+			Interactive struct {
+				Comments struct {
+					Edges    []struct{ Node remark }
+					PageInfo struct {
+						HasNextPage bool
+						EndCursor   string
+					}
+				}
+			}
+		}
+		must(t, s.graphQL("", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { comments(first: 100%s) {
+			edges { node { %s } } pageInfo { hasNextPage endCursor } } } }`, subject, after, shownRemark), &got))
+		page := &got.Interactive.Comments
+		for _, edge := range page.Edges {
+			out = append(out, edge.Node.Author.UserID+": "+edge.Node.Text)
+		}
+		more, after = page.PageInfo.HasNextPage, fmt.Sprintf(", after: %q", page.PageInfo.EndCursor)
+	}
+	return out
+}

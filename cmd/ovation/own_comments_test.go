@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+const (
+	maxRemarks = 5  // comments of the viewer on one subject, then it deletes
+	talkPage   = 20 // comments of a page
+)
+
+// remark is a comment as the API shows it.
+type remark struct {
+	ID, CommentID, Text string
+	Author              *struct{ UserID string }
+}
+
+const shownRemark = `id commentId text author { userId }`
+
+// number is the id by which lists are ordered.
+func (r *remark) number() int {
+	number, _ := strconv.Atoi(r.CommentID) // 0 is in no order
+	return number
+}
+
+// comment adds, edits or deletes a comment.
+func (v *loner) comment(node *server, subject int) error {
+	own := v.remarks[subject]
+	mutation, which, text := "addComment", len(own), fmt.Sprint("step ", v.step)
+	if n := v.random.IntN(3); len(own) == maxRemarks || len(own) > 0 && n > 0 {
+		mutation, which = []string{"editComment", "deleteComment"}[v.random.IntN(2)], v.random.IntN(len(own))
+	}
+	var input string
+	switch mutation {
+	case "addComment":
+		input = fmt.Sprintf(`{biz: "video", bizId: "%d", text: %q, requestId: %q}) { comment { %s }`, subject, text, text, shownRemark)
+	case "editComment":
+		input = fmt.Sprintf(`{id: %q, text: %q}) { comment { %s }`, own[which].ID, text, shownRemark)
+	default:
+		input = fmt.Sprintf(`{id: %q}) { deletedId`, own[which].ID)
+	}
+	var got struct {
+		Did struct {
+			Comment     remark
+			DeletedID   string
+			Interactive struct{ CommentCount int }
+		}
+	}
+	least, _ := v.others.heard(subject)
+	err := node.graphQL("loner", fmt.Sprintf(`mutation { did: %s(input: %s interactive { commentCount } } }`, mutation, input), &got)
+	if err != nil {
+		return fmt.Errorf("%s: %w", mutation, err)
+	}
+	did := &got.Did
+	switch mutation {
+	case "addComment":
+		v.remarks[subject] = append(own, did.Comment)
+	case "editComment":
+		own[which].Text = text
+	default:
+		v.remarks[subject] = slices.Delete(own, which, which+1)
+	}
+	if mutation != "deleteComment" && (did.Comment.Text != text || did.Comment.ID != v.remarks[subject][which].ID) {
+		return fmt.Errorf("%w: step %d: %s of %q answers %+v", errWrongAnswer, v.step, mutation, text, did.Comment)
+	}
+	return v.checkNumber(subject, least, did.Interactive.CommentCount)
+}
+
+// checkNumber compares a number of comments with the viewer's and those of others.
+func (v *loner) checkNumber(subject, least, got int) error {
+	_, most := v.others.heard(subject)
+	if own := len(v.remarks[subject]); got < own+least || got > own+most {
+		return fmt.Errorf("%w: step %d: subject %d has %d comments; the viewer wrote %d, others %d to %d", errWrongAnswer, v.step, subject, got, own, least, most)
+	}
+	return nil
+}
+
+// talk reads comments, among which the viewer's own must be, each once, if they are
+// not beyond the end of the page.
+func (v *loner) talk(node *server, subject int) error {
+	order := []string{"NEWEST", "OLDEST", "TOP"}[v.random.IntN(3)]
+	var got struct {
+		Interactive struct {
+			CommentCount int
+			Comments     struct {
+				Edges    []struct{ Node remark }
+				PageInfo struct{ HasNextPage bool }
+			}
+		}
+	}
+	least, _ := v.others.heard(subject)
+	err := node.graphQL("loner", fmt.Sprintf(`{ interactive(biz: "video", bizId: "%d") { commentCount comments(first: %d, order: %s) {
+		edges { node { %s } } pageInfo { hasNextPage } } } }`, subject, talkPage, order, shownRemark), &got)
+	if err != nil {
+		return fmt.Errorf("comments: %w", err)
+	}
+	page, last, left := &got.Interactive.Comments, 0, slices.Clone(v.remarks[subject])
+	wrong := func(why string, about any) error {
+		return fmt.Errorf("%w: step %d: %s: %+v; subject %d, %s: %+v", errWrongAnswer, v.step, why, about, subject, order, page.Edges)
+	}
+	for i, edge := range page.Edges {
+		n := edge.Node
+		if number := n.number(); i > 0 && (order == "NEWEST" && number >= last || order == "OLDEST" && number <= last) {
+			return wrong("out of order", n)
+		}
+		if last = n.number(); n.Author == nil || n.Author.UserID != "loner" {
+			continue
+		}
+		at := slices.IndexFunc(left, func(r remark) bool { return r.ID == n.ID && r.Text == n.Text })
+		if at < 0 {
+			return wrong("not, or no longer, the viewer's, or twice", n)
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	for _, r := range left {
+		if !page.PageInfo.HasNextPage || order == "NEWEST" && r.number() > last || order == "OLDEST" && r.number() < last {
+			return wrong("the viewer's is not there", r)
+		}
+	}
+	return v.checkNumber(subject, least, got.Interactive.CommentCount)
+}

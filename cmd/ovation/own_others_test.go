@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// others are the users besides the viewer. Each of them does one thing once, so
+// that their counts only rise. The viewer's reads are counted with theirs: they
+// too show only once they are persisted.
+type others struct {
+	mu    sync.Mutex
+	began [allSubjects]counted
+	acked [allSubjects][4][]time.Time // of likes, collections, reads and follows
+	said  [allSubjects]struct{ began, acked int }
+}
+
+// act has a new user like, collect, read, follow or comment on one of the shared subjects.
+func (o *others) act(node *server, user string, random *rand.Rand) error {
+	subject, kind := ownSubjects+random.IntN(allSubjects-ownSubjects), random.IntN(5)
+	if kind == 4 {
+		return o.say(node, user, subject)
+	}
+	o.mu.Lock()
+	o.began[subject].LikeCount += count(kind == 0)
+	o.began[subject].CollectCount += count(kind == 1)
+	o.began[subject].ReadCount += count(kind == 2)
+	o.began[subject].FollowerCount += count(kind == 3)
+	o.mu.Unlock()
+	mutation := []string{"like", "collect", "read", "follow"}[kind]
+	err := node.graphQL(user, fmt.Sprintf(`mutation { %s(input: {biz: "video", bizId: "%d"}) { changed } }`, mutation, subject), nil)
+	o.mu.Lock()
+	o.acked[subject][kind] = append(o.acked[subject][kind], time.Now())
+	o.mu.Unlock()
+	return err
+}
+
+// bounds are the counts of the others that a reply to a request of this moment
+// may show at least, and that one received now may show at most.
+func (o *others) bounds(subject int, asked time.Time) (least, most counted) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return counted{
+		LikeCount: seen(o.acked[subject][0], asked), CollectCount: seen(o.acked[subject][1], asked), ReadCount: seen(o.acked[subject][2], asked),
+		FollowerCount: seen(o.acked[subject][3], asked),
+	}, o.began[subject]
+}
+
+// seen is how much of what was acknowledged at these times every reply to a
+// request of this moment must show.
+func seen(acked []time.Time, asked time.Time) int {
+	n, _ := slices.BinarySearchFunc(acked, asked.Add(-longestUnseen), time.Time.Compare)
+	return n
+}
+
+// say has a user comment on a subject.
+func (o *others) say(node *server, user string, subject int) error {
+	o.mu.Lock()
+	o.said[subject].began++
+	o.mu.Unlock()
+	err := node.graphQL(user, fmt.Sprintf(`mutation { addComment(input: {biz: "video", bizId: "%d", text: "seen"}) { comment { id } } }`, subject), nil)
+	o.mu.Lock()
+	o.said[subject].acked++
+	o.mu.Unlock()
+	return err
+}
+
+// heard is how many comments of others are acknowledged, and how many have begun.
+func (o *others) heard(subject int) (acked, began int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.said[subject].acked, o.said[subject].began
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+// A block of operations, and the response that follows it directly, if any.
+var operationsAndResponse = regexp.MustCompile("(?s)```graphql\n(.*?)```\n(?:\n```json\n(.*?)```\n)?")
+
+// The README's operations give the responses that it shows, in their order, against
+// fresh demo data, except for times and ids.
+func TestTheREADMEShowsWhatTheServerAnswers(t *testing.T) {
+	t.Setenv("PATH", "") // pictures are faster than ffmpeg
+	text, err := os.ReadFile("../../README.md")
+	must(t, err)
+	_, operations, _ := strings.Cut(string(text), "\n## Operations\n")
+	operations, after, found := strings.Cut(operations, "\n## Who sees what\n")
+	if !found {
+		t.Fatal("the README has no section Operations before Who sees what")
+	}
+
+	data := t.TempDir()
+	started := serve(t, data, "--demo")
+	token := call(t, environment(), "token", "--user=alice", "--scope=subjects:write", "--data="+data)
+	token.wants(t, 0)
+	s := &asked{started, strings.TrimSpace(token.stdout)}
+
+	compared := 0
+	for _, block := range operationsAndResponse.FindAllStringSubmatch(operations, -1) {
+		document, response := block[1], block[2]
+		var answer []byte
+		for _, operation := range operationsOf(t, document) {
+			answer = s.ask(t, operation)
+			if bytes.Contains(answer, []byte(`"errors"`)) {
+				t.Errorf("an operation of the README fails:\n%s\n%s", operation, answer)
+			}
+		}
+		if response != "" {
+			sameResponse(t, document, answer, response)
+			compared++
+		}
+	}
+	if compared < 4 {
+		t.Errorf("%d responses were compared", compared)
+	}
+
+	refusal := regexp.MustCompile("(?s)```json\n(\\{\"errors\".*?)```").FindStringSubmatch(operations)
+	if refusal == nil {
+		t.Fatal("the README shows no error")
+	}
+	invalid := `{ interactive(biz: "Video", bizId: "1") { id } }`
+	sameResponse(t, invalid, s.ask(t, invalid), refusal[1])
+
+	event := regexp.MustCompile(`data: (\{.*likeCount.*\})`).FindStringSubmatch(after)
+	if event == nil {
+		t.Fatal("the README shows no event")
+	}
+	live := `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { bizId likeCount } }`
+	if got := s.firstEvent(t, live); got != event[1] {
+		t.Errorf("the README shows the event %s, but it is %s", event[1], got)
+	}
+}
+
+// operationsOf returns the operations of a document, each by itself.
+func operationsOf(t *testing.T, text string) (each []string) {
+	t.Helper()
+	document, err := parser.ParseQuery(&ast.Source{Input: text})
+	must(t, err)
+	for _, operation := range document.Operations {
+		var one strings.Builder
+		formatter.NewFormatter(&one).FormatQueryDocument(&ast.QueryDocument{Operations: ast.OperationList{operation}})
+		each = append(each, one.String())
+	}
+	return each
+}
+
+// asked is a server that one user asks.
+type asked struct {
+	*server
+
+	token string
+}
+
+func (s *asked) request(t *testing.T, query, accept string) *http.Response {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	must(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/graphql", bytes.NewReader(body))
+	must(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", accept)
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	response, err := client.Do(request)
+	must(t, err)
+	return response
+}
+
+func (s *asked) ask(t *testing.T, query string) []byte {
+	t.Helper()
+	response := s.request(t, query, "application/json")
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	must(t, err)
+	return answer
+}
+
+// firstEvent subscribes and returns the data of the first event.
+func (s *asked) firstEvent(t *testing.T, query string) string {
+	t.Helper()
+	response := s.request(t, query, "text/event-stream")
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if event, is := strings.CutPrefix(lines.Text(), "data: "); is {
+			return event
+		}
+	}
+	t.Fatalf("no event came: %v", lines.Err())
+	return ""
+}
+
+func sameResponse(t *testing.T, operation string, got []byte, want string) {
+	t.Helper()
+	if !reflect.DeepEqual(lasting(t, got), lasting(t, []byte(want))) {
+		t.Errorf("the README shows for\n%s\n%s\nbut the response is\n%s", operation, want, got)
+	}
+}
+
+// idOfAClip is a subject of the demo that was uploaded.
+var idOfAClip = regexp.MustCompile(`^\d{10,}$`)
+
+// lasting is a response without what differs from start to start: times, and ids that
+// the server gives.
+func lasting(t *testing.T, response []byte) any {
+	t.Helper()
+	var value any
+	must(t, json.Unmarshal(response, &value))
+	return withoutPassing(value)
+}
+
+func withoutPassing(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			value[name] = withoutPassing(field)
+			text, _ := field.(string)
+			if text != "" && (name == "id" || name == "endCursor") || name == "bizId" && idOfAClip.MatchString(text) {
+				value[name] = "…"
+			}
+		}
+	case []any:
+		for i := range value {
+			value[i] = withoutPassing(value[i])
+		}
+	case string:
+		if _, err := time.Parse(time.RFC3339Nano, value); err == nil {
+			return "a time"
+		}
+	}
+	return value
+}

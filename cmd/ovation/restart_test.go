@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What was written is there after a restart: a comment, a message, a video with its file
+// and its cover, and accounts with their sessions.
+func TestWhatIsWrittenOutlivesARestart(t *testing.T) {
+	t.Setenv("PATH", fakeFFmpeg(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	dir := t.TempDir()
+	s := serve(t, dir)
+	comment, err := s.says("alice", "first")
+	must(t, err)
+	message, err := s.sends("alice", "bob", "hello")
+	must(t, err)
+	video, err := s.uploads("A film", clip(100_000))
+	must(t, err)
+	eventually(t, "the cover", func() bool { return strings.HasPrefix(s.feed(t)[0].CoverURL, "/media/covers/") })
+	account, err := s.session("register", "Alice")
+	must(t, err)
+	revoked, err := s.session("register", "Bob")
+	must(t, err)
+	must(t, s.post([]byte(`{"query":"mutation { logOutEverywhere { user { userId } } }"}`), bearer(revoked.Token), nil))
+	s.stop().wants(t, 0)
+
+	s = serve(t, dir, "--max-upload=1")
+	s.stillSaid(t, comment)
+	s.stillSent(t, message)
+	s.stillPublished(t, video)
+	s.stillRegistered(t, account, revoked)
+	s.stop().wants(t, 0)
+	verified(t, dir)
+
+	s = serve(t, dir, "--no-videos", "--no-accounts")
+	if _, err := s.uploads("off", clip(1000)); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("without videos: %v", err)
+	}
+	if _, err := s.session("logIn", "Alice"); err == nil || !strings.Contains(err.Error(), "--accounts") {
+		t.Errorf("without accounts: %v", err)
+	}
+	if s.accepts(account.Token) {
+		t.Error("without accounts their tokens are accepted")
+	}
+}
+
+// stillSaid checks the movie's only comment, which was alice's first.
+func (s *server) stillSaid(t *testing.T, first comment) {
+	t.Helper()
+	again, err := s.says("alice", "first")
+	must(t, err)
+	second, err := s.says("bob", "second")
+	must(t, err)
+	seen := s.talked(t, "NEWEST").Interactive
+	if again != first || seen.CommentCount != 2 || seen.Comments.Edges[0].Node.ID != second.ID || seen.Comments.Edges[1].Node.Text != "first" {
+		t.Errorf("said %+v, again %+v; seen %+v", first, again, seen)
+	}
+}
+
+// stillSent checks the only message, alice's to bob.
+func (s *server) stillSent(t *testing.T, first string) {
+	t.Helper()
+	again, err := s.sends("alice", "bob", "hello")
+	must(t, err)
+	var seen mail
+	must(t, s.graphQL("bob", seeMail, &seen))
+	if again != first || len(seen.Conversations.Edges) != 1 || seen.Conversations.Edges[0].Node.Latest.ID != first || seen.Conversations.Edges[0].Node.Unread != 1 {
+		t.Errorf("sent %s, again %s; seen %+v", first, again, seen)
+	}
+}
+
+// stillPublished checks the only video, which is alice's, and that it can be deleted.
+func (s *server) stillPublished(t *testing.T, first film) {
+	t.Helper()
+	got := s.feed(t)
+	if len(got) != 1 || got[0].VideoID != first.VideoID || got[0].Author.UserID != "alice" {
+		t.Fatalf("the feed after a restart: %+v", got)
+	}
+	if status, text := s.download(t, got[0].PlayURL); status != http.StatusOK || !bytes.Equal(text, clip(100_000)) {
+		t.Errorf("the file: %d, %d bytes", status, len(text))
+	}
+	if status, _ := s.download(t, got[0].CoverURL); status != http.StatusOK {
+		t.Errorf("the cover: %d", status)
+	}
+	if _, err := s.uploads("too large", clip(2<<20)); err == nil || !strings.Contains(err.Error(), "413") {
+		t.Errorf("2 MiB where 1 is allowed: %v", err)
+	}
+	must(t, s.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+first.VideoID+`"}) { deletedId } }`, nil))
+	if status, _ := s.download(t, got[0].PlayURL); status != http.StatusNotFound || len(s.feed(t)) != 0 {
+		t.Errorf("the file of a deleted video: %d", status)
+	}
+}
+
+// stillRegistered checks that the account of Alice is there and its token is accepted,
+// unlike the one that was revoked.
+func (s *server) stillRegistered(t *testing.T, account, revoked loggedIn) {
+	t.Helper()
+	if got := s.viewer(t, account.Token); got != account.User.UserID {
+		t.Errorf("the token is of %q, it was of %q", got, account.User.UserID)
+	}
+	if s.accepts(revoked.Token) {
+		t.Error("a revoked token is accepted after a restart")
+	}
+	again, err := s.session("logIn", "ALICE")
+	must(t, err)
+	if again.User != account.User {
+		t.Errorf("logged in as %v, registered as %v", again.User, account.User)
+	}
+}

@@ -1,0 +1,159 @@
+//go:build long
+
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"ovation/media"
+	"ovation/storage/postgres"
+)
+
+// blobStore is where the nodes of a test keep the files of videos.
+type blobStore struct {
+	url      string
+	received func() bool     // a part of an upload is there
+	files    func() []string // that are whole
+}
+
+// folderStore is a folder that all nodes share.
+func folderStore(t *testing.T, _ *site) blobStore {
+	t.Helper()
+	folder := t.TempDir()
+	must(t, os.Chmod(folder, 0o777))
+	list := func(ending string) []string {
+		found, err := filepath.Glob(filepath.Join(folder, "videos", "*"+ending))
+		must(t, err)
+		return found
+	}
+	return blobStore{
+		"file://" + folder, func() bool { return len(list(".tmp")) == 1 }, func() []string { return list(".mp4") },
+	}
+}
+
+// s3Store is a bucket of an S3 server in this process.
+func s3Store(t *testing.T, s *site) blobStore {
+	t.Helper()
+	backend := s3mem.New()
+	must(t, backend.CreateBucket("films"))
+	serve := gofakes3.New(backend).Server()
+	var parts atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serve.ServeHTTP(w, r)
+		if r.Method == http.MethodPut && r.URL.Query().Has("partNumber") {
+			parts.Add(1)
+		}
+	}))
+	t.Cleanup(server.Close)
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		s.variables[name] = "test"
+		t.Setenv(name, "test")
+	}
+	query := url.Values{"endpoint": {server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}
+	return blobStore{"s3://films?" + query.Encode(), func() bool { return parts.Load() > 0 }, func() []string {
+		all, err := backend.ListBucket("films", nil, gofakes3.ListBucketPage{})
+		must(t, err)
+		var found []string
+		for _, one := range all.Contents {
+			if strings.HasPrefix(one.Key, "videos/") {
+				found = append(found, one.Key)
+			}
+		}
+		return found
+	}}
+}
+
+// A node is killed in the middle of an upload, and the other one goes on: there is no
+// video and no file of it, clients upload the same again, and the sweep leaves nothing but
+// what videos name.
+func TestLongUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
+	for name, open := range map[string]func(*testing.T, *site) blobStore{"folder": folderStore, "S3": s3Store} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			blobs := open(t, s)
+			s.variables["OVATION_BLOB_URL"], s.variables["OVATION_VIDEOS"], s.variables["PATH"] = blobs.url, "true", fakeFFmpeg(t)
+			s.start(t, "work")
+			a, b := s.start(t, "serve"), s.start(t, "serve")
+			first, err := a.uploads("First", clip(1000))
+			must(t, err)
+
+			const size = 20 << 20 // two parts of S3, and a bit of the third
+			upload := a.beginUpload(t, size)
+			eventually(t, "a part is received", blobs.received)
+			a.kill()
+			upload.cutOff(t)
+			if films := b.feed(t); len(films) != 1 || films[0].VideoID != first.VideoID {
+				t.Errorf("the feed holds %+v", films)
+			}
+			if files := blobs.files(); len(files) != 1 {
+				t.Errorf("there are the files %v", files)
+			}
+
+			file := clip(size)
+			again, err := b.uploads("A film", file)
+			must(t, err)
+			if status, text := b.download(t, again.PlayURL); status != http.StatusOK || !bytes.Equal(text, file) {
+				t.Errorf("the file: %d, %d bytes", status, len(text))
+			}
+			eventually(t, "the covers are made", func() bool {
+				return !slices.ContainsFunc(b.feed(t), func(f film) bool { return !strings.HasPrefix(f.CoverURL, "/media/covers/") })
+			})
+			s.sweep(t, blobs.url)
+			if files := blobs.files(); len(files) != 2 || len(b.feed(t)) != 2 || blobs.left(t) {
+				t.Errorf("after the sweep there are the files %v", files)
+			}
+			if status, _ := b.download(t, first.PlayURL); status != http.StatusOK {
+				t.Errorf("the first file after the sweep: %d", status)
+			}
+			eventually(t, "every count is right", func() bool {
+				return strings.Contains(s.run(t, "verify").stdout, "0 differences")
+			})
+		})
+	}
+}
+
+// left reports whether a folder still holds the beginning of an upload.
+func (b blobStore) left(t *testing.T) bool {
+	t.Helper()
+	return strings.HasPrefix(b.url, "file:") && b.received()
+}
+
+// sweep removes files without a video, as a worker does, whatever their age.
+func (s *site) sweep(t *testing.T, blobURL string) {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), postgres.Options{URL: s.variables["OVATION_POSTGRES_URL"]})
+	must(t, err)
+	defer store.Close()
+	blobs, err := media.OpenBlobs(t.Context(), blobURL, store)
+	must(t, err)
+	defer blobs.Close()
+	_, err = media.NewJanitor(media.JanitorOptions{Store: store, Blobs: blobs, Age: time.Nanosecond}).Sweep(t.Context())
+	must(t, err)
+}
+
+// The story of two people behind the one address of a whole site: two nodes and two
+// workers, of which one makes the cover.
+func TestLongStoryOverAStack(t *testing.T) {
+	s := emptySite(t)
+	s.variables["PATH"] = fakeFFmpeg(t)
+	n := s.startStack(t, t.TempDir())
+	parts := n.parts(t)
+	douyinStory(t, n.url, n.url)
+	coverIsMade(t, n.url)
+	n.stop().wants(t, 0)
+	gone(t, parts)
+	s.run(t, "verify").wants(t, 0, "0 differences; ")
+}

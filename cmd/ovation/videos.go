@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/douyin"
+	"ovation/media"
+	"ovation/resolvers"
+	"ovation/storage"
+	"ovation/worker"
+	"ovation/worker/amqp"
+	"ovation/worker/local"
+)
+
+// blobFlag is the location of video files.
+type blobFlag struct {
+	BlobURL string `help:"Where the files of videos are kept: file:///folder, or s3://bucket?region=REGION with the credentials that the tools of AWS take." name:"blob-url" placeholder:"URL" variable:"OVATION_BLOB_URL"`
+}
+
+// videoFlags are the flags of a site that publishes videos.
+type videoFlags struct {
+	blobFlag `embed:""`
+
+	MaxUpload int `default:"512" help:"Largest video that may be uploaded, in MiB." type:"mebibytes" variable:"OVATION_MAX_UPLOAD"`
+}
+
+const blameBlobs = "--blob-url or OVATION_BLOB_URL"
+
+func (f blobFlag) openBlobs(ctx context.Context, store storage.Store) (*media.Blobs, error) {
+	blobs, err := media.OpenBlobs(ctx, f.BlobURL, store)
+	return blobs, withFlag(blameBlobs, err)
+}
+
+// videoSite holds the components of a site that publishes videos. The zero value is a
+// site that does not.
+type videoSite struct {
+	blobs   *media.Blobs
+	service *media.Service
+	ends    []func() error // in the order in which they are called
+}
+
+// install adds the videos to the API's configuration.
+func (v *videoSite) install(cfg *resolvers.Config) {
+	if v.service == nil {
+		return
+	}
+	cfg.Videos, cfg.Uploads, cfg.Files = v.service, v.service.Uploads(), media.Files(v.blobs, cfg.Logger)
+}
+
+// close closes the components. It is called when no request is left.
+func (v *videoSite) close() (err error) {
+	for _, end := range v.ends {
+		err = errors.Join(err, end())
+	}
+	v.ends = nil
+	return err
+}
+
+// openVideos returns what an API node needs for videos. Covers are requested through
+// the queue.
+func (f videoFlags) openVideos(ctx context.Context, store storage.Store, covers worker.Publisher, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
+	blobs, err := f.openBlobs(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	service := media.New(media.Config{
+		Store: store, Blobs: blobs, Covers: covers, MaxBytes: int64(f.MaxUpload) << 20, Logger: log, Registry: registry,
+	})
+	return &videoSite{blobs: blobs, service: service, ends: []func() error{
+		func() error { service.Close(); return nil },
+		blobs.Close,
+	}}, nil
+}
+
+// openVideosAlone is openVideos for a single process, which makes the covers itself.
+func (f videoFlags) openVideosAlone(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
+	queue := local.NewQueue(local.Options{})
+	v, err := f.openVideos(ctx, store, queue, log, registry)
+	if err != nil {
+		return nil, errors.Join(err, queue.Close())
+	}
+	stop := workOnVideos(ctx, store, v.blobs, queue, log, registry)
+	v.ends = append([]func() error{stop, queue.Close}, v.ends...)
+	return v, nil
+}
+
+// coverQueue is a queue of jobs for covers.
+type coverQueue interface {
+	worker.Publisher
+	worker.Consumer
+}
+
+// workOnVideos makes covers and sweeps the blob store until stop is called.
+func workOnVideos(ctx context.Context, store storage.Videos, blobs *media.Blobs, queue coverQueue, log *slog.Logger, registry prometheus.Registerer) (stop func() error) {
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	maker := media.NewCoverMaker(media.CoverOptions{Store: store, Blobs: blobs, Logger: log, Registry: registry})
+	janitor := media.NewJanitor(media.JanitorOptions{Store: store, Blobs: blobs, Covers: queue, Logger: log, Registry: registry})
+	var run sync.WaitGroup
+	run.Go(func() { maker.Run(running, queue) })
+	run.Go(func() { janitor.Run(running) })
+	return func() error {
+		end()
+		run.Wait()
+		return nil
+	}
+}
+
+// coversName is the name of the queue of jobs for covers, behind the prefix.
+const coversName = "covers"
+
+// coverOptions are those of the queue of jobs for covers.
+func coverOptions(o amqp.Options) amqp.Options {
+	o.Name, o.Partitions, o.Prefetch = coversName, 1, 4
+	return o
+}
+
+// openCovers opens the queue of jobs for covers in RabbitMQ.
+func (f servicesFlags) openCovers(ctx context.Context, log *slog.Logger) (*amqp.Queue, error) {
+	queue, err := amqp.Open(ctx, coverOptions(f.options(f.Prefix, log)))
+	return queue, withFlag(queueFlagNames, err)
+}
+
+// startVideos starts what a node needs for videos, if they are on.
+func (c *serveCommand) startVideos(p *program, behind *process, store storage.Store) (*videoSite, error) {
+	if !c.Videos {
+		return new(videoSite), nil
+	}
+	queue, err := c.openCovers(p.ctx, behind.log)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.openVideos(p.ctx, store, queue, behind.log, behind.registry)
+	if err != nil {
+		return nil, errors.Join(err, queue.Close())
+	}
+	v.ends = append(v.ends, queue.Close)
+	return v, nil
+}
+
+// startVideos starts what a single process needs for videos, if they are on.
+func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *slog.Logger, registry prometheus.Registerer) (*videoSite, error) {
+	if !c.Videos {
+		return new(videoSite), nil
+	}
+	flags := c.videoFlags
+	if flags.BlobURL == "" {
+		var err error
+		if flags.BlobURL, err = media.FolderURL(c.file(mediaFolder)); err != nil {
+			return nil, err
+		}
+	}
+	return flags.openVideosAlone(ctx, store, log, registry)
+}
+
+// mediaFolder is where files of videos are in the data folder.
+const mediaFolder = "media"
+
+// startVideos works on videos until stop is called, where a blob store is named.
+func (c *workCommand) startVideos(p *program, behind *process, store storage.Store) (stop func() error, err error) {
+	if c.BlobURL == "" {
+		return func() error { return nil }, nil
+	}
+	blobs, err := c.openBlobs(p.ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	queue, err := c.openCovers(p.ctx, behind.log)
+	if err != nil {
+		return nil, errors.Join(err, blobs.Close())
+	}
+	end := workOnVideos(p.ctx, store, blobs, queue, behind.log, behind.registry)
+	return func() error { return errors.Join(end(), queue.Close(), blobs.Close()) }, nil
+}
+
+// uploadsOutlive lets requests for files, in either direction, outlive the time-outs of
+// the server.
+func uploadsOutlive(next http.Handler) http.Handler {
+	steady := media.WithMinRate(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, storage.MediaPath) || douyin.IsUpload(r) {
+			steady.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"io"
+	"math/rand/v2"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// film is a video of the site, as clients see it.
+type film struct {
+	VideoID, Title, PlayURL, CoverURL string
+	Author                            struct{ UserID string }
+}
+
+// clip is a file that begins as MP4 does.
+func clip(size int) []byte {
+	head := "\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2"
+	return append([]byte(head), bytes.Repeat([]byte("film"), size/4)...)
+}
+
+// uploads publishes a video as alice.
+func (s *server) uploads(title string, file []byte) (film, error) {
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	_ = w.WriteField("title", title)
+	part, _ := w.CreateFormFile("file", "clip.mp4")
+	_, _ = part.Write(file)
+	_ = w.Close()
+	request, err := http.NewRequest(http.MethodPost, s.url+"/media/videos", &form)
+	if err != nil {
+		return film{}, err
+	}
+	for name, value := range s.headers("alice") {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Content-Type", w.FormDataContentType())
+	response, err := client.Do(request)
+	if err != nil {
+		return film{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusCreated {
+		return film{}, fmt.Errorf("%d %s: %w", response.StatusCode, text, err)
+	}
+	var out struct{ Video film }
+	return out.Video, json.Unmarshal(text, &out)
+}
+
+// headers are those that say who asks.
+func (s *server) headers(user string) map[string]string {
+	if s.as != nil {
+		return s.as(user)
+	}
+	return map[string]string{"X-Ovation-User": user}
+}
+
+// feed is the feed as bob sees it.
+func (s *server) feed(tb testing.TB) (films []film) {
+	tb.Helper()
+	var out struct {
+		Feed struct{ Edges []struct{ Node film } }
+	}
+	must(tb, s.graphQL("bob", `{ feed { edges { node { videoId title playUrl coverUrl author { userId } } } } }`, &out))
+	for _, e := range out.Feed.Edges {
+		films = append(films, e.Node)
+	}
+	return films
+}
+
+func (s *server) download(tb testing.TB, path string) (int, []byte) {
+	tb.Helper()
+	response, err := client.Get(s.url + path)
+	must(tb, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	must(tb, err)
+	return response.StatusCode, text
+}
+
+// fakeFFmpeg is a folder with a program of that name, which makes the same picture of
+// every video.
+func fakeFFmpeg(tb testing.TB) (folder string) {
+	tb.Helper()
+	folder = tb.TempDir()
+	must(tb, os.Chmod(folder, 0o755))
+	picture, err := os.OpenFile(filepath.Join(folder, "picture.jpg"), os.O_CREATE|os.O_WRONLY, 0o644)
+	must(tb, err)
+	must(tb, jpeg.Encode(picture, image.NewGray(image.Rect(0, 0, 16, 16)), nil))
+	must(tb, picture.Close())
+	must(tb, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte("#!/bin/sh\nexec /bin/cat "+picture.Name()+"\n"), 0o755))
+	return folder
+}
+
+func TestVideoFlagsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]string{
+		"OVATION_BLOB_URL": "ftp://x", "OVATION_MAX_UPLOAD": "0", "OVATION_VIDEOS": "perhaps",
+	} {
+		call(t, environment(name, bad), "dev", "--addr=127.0.0.1:0", "--data="+t.TempDir()).wants(t, exitUsage, name)
+	}
+	dir := t.TempDir()
+	serve(t, dir).stop()
+	other := t.TempDir()
+	call(t, environment(), "dev", "--addr=127.0.0.1:0", "--data="+other, "--blob-url=file://"+filepath.Join(dir, "media")).wants(t, exitFailed, "another database")
+	call(t, environment("OVATION_POSTGRES_URL", "postgres://x", "OVATION_REDIS_URL", "redis://x", "OVATION_RABBITMQ_URL", "amqp://x",
+		"OVATION_JWT_SECRET", strings.Repeat("x", 32), "OVATION_VIDEOS", "true"), "serve").wants(t, exitUsage, "OVATION_BLOB_URL")
+}
+
+// videosOnEveryNode checks that a video that is uploaded to one node is in the feed of
+// another with its file, and that a worker makes its cover.
+func videosOnEveryNode(t *testing.T, nodes []*server) {
+	t.Helper()
+	a, b := nodes[0], nodes[1]
+	file := clip(50_000)
+	begun := time.Now()
+	uploaded, err := a.uploads("A film", file)
+	must(t, err)
+	got := b.feed(t)
+	if len(got) != 1 || got[0].VideoID != uploaded.VideoID || got[0].Author.UserID != "alice" {
+		t.Fatalf("the feed of the other node: %+v", got)
+	}
+	if status, text := b.download(t, got[0].PlayURL); status != http.StatusOK || !bytes.Equal(text, file) {
+		t.Errorf("the file on the other node: %d, %d bytes", status, len(text))
+	}
+	must(t, b.graphQL("bob", `mutation { like(input: {biz: "video", bizId: "`+uploaded.VideoID+`"}) { changed } }`, nil))
+	eventually(t, "the cover", func() bool { return strings.HasPrefix(b.feed(t)[0].CoverURL, "/media/covers/") })
+	t.Logf("the cover was there after %v", time.Since(begun))
+	if status, _ := a.download(t, b.feed(t)[0].CoverURL); status != http.StatusOK {
+		t.Errorf("the cover: %d", status)
+	}
+	must(t, b.graphQL("alice", `mutation { deleteVideo(input: {videoId: "`+uploaded.VideoID+`"}) { interactive { author { userId } } } }`, nil))
+	if status, _ := a.download(t, got[0].PlayURL); status != http.StatusNotFound || len(a.feed(t)) != 0 {
+		t.Errorf("after the deletion: %d, %+v", status, a.feed(t))
+	}
+}
+
+// hangingFFmpeg is a folder with a program of that name that never ends, and finds it
+// among the processes.
+func hangingFFmpeg(tb testing.TB) (folder string, runs func() bool) {
+	tb.Helper()
+	folder = tb.TempDir()
+	must(tb, os.Chmod(folder, 0o755))
+	seconds := strconv.Itoa(1_000_000 + rand.IntN(1_000_000_000)) // no other process sleeps so long
+	must(tb, os.WriteFile(filepath.Join(folder, "ffmpeg"), []byte("#!/bin/sh\nexec /bin/sleep "+seconds+"\n"), 0o755))
+	return folder, func() bool {
+		found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		return slices.ContainsFunc(found, func(path string) bool {
+			line, _ := os.ReadFile(path) // empty where the process has ended
+			return bytes.Contains(line, []byte("sleep\x00"+seconds))
+		})
+	}
+}
+
+// A worker that is killed while ffmpeg runs takes it along, and another one makes the
+// cover.
+func TestCoverOutlivesAKilledWorker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	folder := t.TempDir()
+	must(t, os.Chmod(folder, 0o777))
+	s.variables["OVATION_BLOB_URL"], s.variables["OVATION_VIDEOS"] = "file://"+folder, "true"
+	slow, runs := hangingFFmpeg(t)
+	s.variables["PATH"] = slow
+	w := s.start(t, "work")
+	a := s.start(t, "serve")
+	_, err := a.uploads("A film", clip(1000))
+	must(t, err)
+	eventually(t, "ffmpeg runs", runs)
+	w.kill()
+	eventually(t, "ffmpeg is killed as well", func() bool { return !runs() })
+	s.variables["PATH"] = fakeFFmpeg(t)
+	s.start(t, "work")
+	eventually(t, "the cover", func() bool { return strings.HasPrefix(a.feed(t)[0].CoverURL, "/media/covers/") })
+}
+
+// partialUpload is an upload of alice's that has not ended.
+type partialUpload struct {
+	pipe   *io.PipeWriter
+	failed chan error
+}
+
+// beginUpload sends the beginning of a video, of so many bytes.
+func (s *server) beginUpload(t *testing.T, size int) *partialUpload {
+	t.Helper()
+	body, pipe := io.Pipe()
+	form := multipart.NewWriter(pipe)
+	request, err := http.NewRequest(http.MethodPost, s.url+"/media/videos", body)
+	must(t, err)
+	for name, value := range s.headers("alice") {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	failed := make(chan error, 1)
+	go func() {
+		response, err := client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		failed <- err
+	}()
+	must(t, form.WriteField("title", "A film"))
+	part, err := form.CreateFormFile("file", "clip.mp4")
+	must(t, err)
+	_, err = part.Write(clip(size))
+	must(t, err)
+	return &partialUpload{pipe, failed}
+}
+
+// cutOff ends an upload whose node was killed.
+func (u *partialUpload) cutOff(t *testing.T) {
+	t.Helper()
+	must(t, u.pipe.CloseWithError(io.ErrUnexpectedEOF))
+	if err := <-u.failed; err == nil {
+		t.Error("the upload was answered")
+	}
+}
+
+// A node that is killed in the middle of an upload leaves no video, and what it has
+// received is no file that is served.
+func TestUploadOfAKilledNodeLeavesNoVideo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serveBinary(t, dir)
+	upload := s.beginUpload(t, 1<<20)
+	files := func() []string {
+		found, err := filepath.Glob(filepath.Join(dir, "media", "videos", "*"))
+		must(t, err)
+		return found
+	}
+	eventually(t, "a part is received", func() bool { return len(files()) == 1 })
+	s.kill()
+	upload.cutOff(t)
+	if found := files(); len(found) != 1 || !strings.HasSuffix(found[0], ".tmp") {
+		t.Errorf("files %v", found)
+	}
+	s = serveBinary(t, dir)
+	if films := s.feed(t); len(films) > 0 {
+		t.Errorf("the feed holds %+v", films)
+	}
+	_, err := s.uploads("Another", clip(1000))
+	must(t, err)
+}

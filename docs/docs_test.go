@@ -1,0 +1,241 @@
+// Package docs holds documents. Its test keeps what they say of the code true.
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// link is [text](target) of a document.
+type link struct{ document, text, target string }
+
+var (
+	links    = regexp.MustCompile(`\[([^\[\]]+)\]\(([^()\s]+)\)`)
+	headings = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fences   = regexp.MustCompile("(?ms)^```.*?^```")
+)
+
+// documents are all of the project, by path from here, without their code blocks.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == "node_modules" || name == "dist" || name != ".." && strings.HasPrefix(name, ".")):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".md":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		all[path] = fences.ReplaceAllString(string(text), "")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func linksOf(document, text string) (out []link) {
+	for _, found := range links.FindAllStringSubmatch(text, -1) {
+		out = append(out, link{document, found[1], found[2]})
+	}
+	return out
+}
+
+// A link within the project leads to a file that exists and, if it names one, to a
+// heading in it.
+func TestLinksLeadSomewhere(t *testing.T) {
+	all := documents(t)
+	if len(all) < 20 {
+		t.Fatalf("there are only %d documents", len(all))
+	}
+	for document, text := range all {
+		for _, l := range linksOf(document, text) {
+			if strings.Contains(l.target, "://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(l.target, "#")
+			path := document
+			if file != "" {
+				path = filepath.Join(filepath.Dir(document), file)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: [%s] leads to %s: %v", document, l.text, l.target, err)
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchorsOf(all[path]), anchor) {
+				t.Errorf("%s: [%s] leads to %s, which has no such heading", document, l.text, l.target)
+			}
+		}
+	}
+}
+
+// anchorsOf are the anchors of the headings of a document, as GitHub makes them.
+func anchorsOf(text string) (out []string) {
+	for _, found := range headings.FindAllStringSubmatch(text, -1) {
+		out = append(out, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, found[1]))
+	}
+	return out
+}
+
+// A name in code style that links to a Go file is declared there: `Recorder.Record`
+// is a method, `TestOnce` a function.
+func TestNamesOfCodeExist(t *testing.T) {
+	checked := 0
+	for document, text := range documents(t) {
+		for _, l := range linksOf(document, text) {
+			name := strings.Trim(l.text, "`")
+			if name == l.text || !strings.HasSuffix(l.target, ".go") {
+				continue
+			}
+			checked++
+			if path := filepath.Join(filepath.Dir(document), l.target); !slices.Contains(declaredIn(t, path), name) {
+				t.Errorf("%s: %s is not declared in %s", document, name, path)
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d names were found", checked)
+	}
+}
+
+// declaredIn are the names that a Go file declares, methods with their types.
+func declaredIn(t *testing.T, path string) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = receiver(d.Recv.List[0].Type) + "." + name
+			}
+			names = append(names, name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, s.Name.Name)
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						names = append(names, name.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver is the name of a method's type.
+func receiver(typ ast.Expr) string {
+	switch of := typ.(type) {
+	case *ast.StarExpr:
+		return receiver(of.X)
+	case *ast.IndexExpr:
+		return receiver(of.X)
+	case *ast.IndexListExpr:
+		return receiver(of.X)
+	case *ast.Ident:
+		return of.Name
+	}
+	return ""
+}
+
+// Each invariant has a promise, its exceptions and tests.
+func TestEachInvariantNamesItsTests(t *testing.T) {
+	text, err := os.ReadFile("invariants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		title, body, _ := strings.Cut(section, "\n")
+		name, _, _ := strings.Cut(title, " ")
+		if !regexp.MustCompile(`^I\d`).MatchString(name) {
+			continue
+		}
+		found = append(found, name)
+		tests := 0
+		for _, l := range linksOf("invariants.md", body) {
+			if strings.HasPrefix(l.text, "`") && (strings.HasSuffix(l.target, "_test.go") || strings.Contains(l.target, "test/")) {
+				tests++
+			}
+		}
+		if tests < 3 || !strings.HasPrefix(strings.TrimSpace(body), "**") || !strings.Contains(body, "\nExceptions:") {
+			t.Errorf("%s names %d tests; its promise comes first, then its exceptions", name, tests)
+		}
+	}
+	if want := []string{"I1", "I2", "I3", "I4", "I4a", "I5", "I6", "I7", "I8"}; !slices.Equal(found, want) {
+		t.Errorf("there are %v, want %v", found, want)
+	}
+}
+
+// A message in the table of log lines begins a text in the code. Those of a part, such
+// as Redis, are its name and a text.
+func TestLogLinesExist(t *testing.T) {
+	text, err := os.ReadFile("operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n### What the log says\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1)
+	if len(rows) < 10 {
+		t.Errorf("only %d lines were found", len(rows))
+	}
+	code := source(t)
+	for _, row := range rows {
+		ofRedis, is := strings.CutPrefix(row[1], "Redis")
+		if !strings.Contains(code, `"`+row[1]) && (!is || !strings.Contains(code, `p.name+"`+ofRedis+`"`)) {
+			t.Errorf("operations.md: no code logs %q", row[1])
+		}
+	}
+}
+
+// source is the Go code of the project without tests.
+func source(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == "node_modules" || name == "testdata" || name != ".." && strings.HasPrefix(name, ".")):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}

@@ -1,0 +1,41 @@
+package docs
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The workers of docker compose make covers of videos: their image has ffmpeg, and they
+// share the folder of the files with the nodes.
+func TestWorkersOfComposeMakeCovers(t *testing.T) {
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	compose := read("../docker-compose.yml")
+	services := map[string]string{}
+	for _, found := range regexp.MustCompile(`(?m)^  (serve|work):\n((?:    .*\n|\n)+)`).FindAllStringSubmatch(compose, -1) {
+		services[found[1]] = found[2]
+	}
+	target := regexp.MustCompile(`(?m)^      target: (\S+)$`).FindStringSubmatch(services["work"])
+	if target == nil {
+		t.Fatalf("work has no build target:\n%s", services["work"])
+	}
+	stage := regexp.MustCompile(`(?ms)^FROM \S+ AS ` + target[1] + `$(.*?)(?:^FROM|\z)`).FindString(read("../Dockerfile"))
+	if !regexp.MustCompile(`apt-get install .*\bffmpeg\b`).MatchString(stage) {
+		t.Errorf("the stage %s installs no ffmpeg:\n%s", target[1], stage)
+	}
+	for name, service := range services {
+		if !strings.Contains(service, "media:/media") {
+			t.Errorf("%s does not mount the folder of videos", name)
+		}
+	}
+	if len(services) != 2 || !strings.Contains(compose, "OVATION_BLOB_URL: file:///media") || !strings.Contains(services["serve"], "OVATION_VIDEOS") {
+		t.Error("nodes and workers do not name a blob store, or videos cannot be turned on")
+	}
+}

@@ -1,0 +1,246 @@
+package docs
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+const module = "ovation"
+
+// anyImport lists the packages without a rule of depguard: programs that may
+// import everything, and generated code, which is not linted.
+var anyImport = []string{"cmd/ovation", "bench", "graph"}
+
+// goPackage is what the files of a folder import.
+type goPackage struct {
+	own   []string // packages of this module, relative to it; without tests
+	other []string // other packages; without tests
+}
+
+// packagesOf reads every Go file of the module, whatever its build tags.
+func packagesOf(t *testing.T) map[string]*goPackage {
+	t.Helper()
+	packages := map[string]*goPackage{}
+	err := filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == "node_modules" || name == "testdata" || name != ".." && strings.HasPrefix(name, ".")):
+			return filepath.SkipDir
+		case filepath.Ext(file) != ".go":
+			return nil
+		}
+		folder := filepath.ToSlash(filepath.Dir(file))[len("../"):]
+		if packages[folder] == nil {
+			packages[folder] = &goPackage{}
+		}
+		if !strings.HasSuffix(file, "_test.go") {
+			packages[folder].add(t, file)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+func (p *goPackage) add(t *testing.T, file string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own, is := strings.CutPrefix(imported, module+"/"); is {
+			p.own = append(p.own, own)
+		} else {
+			p.other = append(p.other, imported)
+		}
+	}
+	slices.Sort(p.own)
+	p.own = slices.Compact(p.own)
+}
+
+// tableOfPackages is the table of CONTRIBUTING.md: what each package imports.
+func tableOfPackages(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := func(name string) string { return strings.Replace(name, "…", "storage/redis/internal", 1) }
+	table := map[string][]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| *([^|]*?) *\\|$").FindAllStringSubmatch(string(text), -1) {
+		imports := []string{}
+		for name := range strings.SplitSeq(row[2], ", ") {
+			if name != "" {
+				imports = append(imports, whole(name))
+			}
+		}
+		slices.Sort(imports)
+		table[whole(row[1])] = imports
+	}
+	return table
+}
+
+// The table of CONTRIBUTING.md lists every package and exactly what it imports.
+func TestTableListsThePackages(t *testing.T) {
+	packages, table := packagesOf(t), tableOfPackages(t)
+	if len(packages) < 50 {
+		t.Errorf("only %d packages were found", len(packages))
+	}
+	for name, p := range packages {
+		switch imports, listed := table[name]; {
+		case !listed:
+			t.Errorf("CONTRIBUTING.md does not list the package %s", name)
+		case slices.Equal(imports, []string{"everything"}):
+			if !slices.Contains(anyImport, name) {
+				t.Errorf("CONTRIBUTING.md lists no imports of %s", name)
+			}
+		case !slices.Equal(imports, p.own):
+			t.Errorf("CONTRIBUTING.md says that %s imports %v; it imports %v", name, imports, p.own)
+		}
+	}
+	for name := range table {
+		if packages[name] == nil {
+			t.Errorf("CONTRIBUTING.md lists %s, which is not a package", name)
+		}
+	}
+}
+
+// rule is a rule of depguard.
+type rule struct {
+	ListMode string   `yaml:"list-mode"`
+	Files    []string `yaml:"files"`
+	Allow    []string `yaml:"allow"`
+	Deny     []struct {
+		Pkg  string `yaml:"pkg"`
+		Desc string `yaml:"desc"`
+	} `yaml:"deny"`
+}
+
+func rulesOfDepguard(t *testing.T) map[string]rule {
+	t.Helper()
+	text, err := os.ReadFile("../.golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]rule `yaml:"rules"`
+				} `yaml:"depguard"`
+			} `yaml:"settings"`
+		} `yaml:"linters"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	return config.Linters.Settings.Depguard.Rules
+}
+
+// ruled returns the package that a rule is for and the packages of this module
+// that it allows.
+func (r rule) ruled() (name string, own []string, ok bool) {
+	if len(r.Files) != 2 || r.Files[1] != "!$test" {
+		return "", nil, false
+	}
+	name, of := strings.CutPrefix(path.Dir(r.Files[0]), "**/")
+	denies := len(r.Deny) == 1 && r.Deny[0].Pkg == module
+	if !of || path.Base(r.Files[0]) != "*.go" || r.ListMode != "strict" && (r.ListMode != "lax" || !denies) {
+		return "", nil, false
+	}
+	own = []string{}
+	for _, allowed := range r.Allow {
+		rest, is := strings.CutPrefix(allowed, module)
+		if !is {
+			continue
+		}
+		rest, exact := strings.CutSuffix(rest, "$")
+		if !exact || !strings.HasPrefix(rest, "/") {
+			return "", nil, false
+		}
+		own = append(own, rest[1:])
+	}
+	slices.Sort(own)
+	return name, own, true
+}
+
+// depguard has one rule for each package, which allows what the table lists.
+func TestLinterHoldsTheTable(t *testing.T) {
+	packages, table := packagesOf(t), tableOfPackages(t)
+	ruled := map[string]bool{}
+	rules := rulesOfDepguard(t)
+	for _, title := range slices.Sorted(maps.Keys(rules)) {
+		name, own, ok := rules[title].ruled()
+		switch {
+		case !ok:
+			t.Errorf("rule %s of depguard: want one package, and each package of this module by its whole name, as in its neighbours", title)
+			continue
+		case packages[name] == nil:
+			t.Errorf("rule %s of depguard is for %s, which is not a package", title, name)
+			continue
+		case !slices.Equal(own, table[name]):
+			t.Errorf("rule %s of depguard allows %v; CONTRIBUTING.md lists %v", title, own, table[name])
+		}
+		ruled[name] = true
+		for _, allowed := range rules[title].Allow {
+			if !strings.HasPrefix(allowed, module) && allowed != "$gostd" && !packages[name].needs(allowed) {
+				t.Errorf("rule %s of depguard allows %s, which %s does not import", title, allowed, name)
+			}
+		}
+	}
+	for name := range packages {
+		if !ruled[name] && !slices.Contains(anyImport, name) {
+			t.Errorf("depguard has no rule for %s", name)
+		}
+	}
+}
+
+// needs tells whether a package imports what an entry of depguard allows.
+func (p *goPackage) needs(allowed string) bool {
+	exact, is := strings.CutSuffix(allowed, "$")
+	return slices.ContainsFunc(p.other, func(imported string) bool {
+		return imported == exact || !is && strings.HasPrefix(imported, allowed)
+	})
+}
+
+// What is for tests is imported by tests, and by other packages for tests.
+func TestOnlyTestsImportPackagesForTests(t *testing.T) {
+	forTests := func(name string) bool {
+		return strings.HasPrefix(name, "internal/testing/") || strings.HasSuffix(name, "test")
+	}
+	found := 0
+	for name, p := range packagesOf(t) {
+		if forTests(name) {
+			found++
+			continue
+		}
+		for _, imported := range p.own {
+			if forTests(imported) {
+				t.Errorf("%s imports %s, which is for tests", name, imported)
+			}
+		}
+	}
+	if found < 6 {
+		t.Errorf("only %d packages for tests were found", found)
+	}
+}

@@ -1,0 +1,60 @@
+package douyin
+
+import (
+	"context"
+	"net/http"
+
+	"ovation/resolvers/rate"
+)
+
+// The price of requests besides rate.PerRequest: about that of the corresponding
+// GraphQL operations.
+const (
+	costAction   = rate.PerAction
+	costLookUp   = 10
+	costList     = 100
+	costPassword = 200
+)
+
+// endpoint is one of the API.
+type endpoint struct {
+	method string
+	cost   int
+	zero   func() reply // an empty reply
+	serve  func(ctx context.Context, f *api, c *call) (reply, error)
+}
+
+// on returns an endpoint that fills its reply with a function.
+func on[T any, P interface {
+	*T
+	reply
+}](method string, cost int, fill func(f *api, ctx context.Context, c *call, out P) error) *endpoint {
+	return &endpoint{
+		method: method, cost: cost,
+		zero: func() reply { return P(new(T)) },
+		serve: func(ctx context.Context, f *api, c *call) (reply, error) {
+			out := P(new(T))
+			return out, fill(f, ctx, c, out)
+		},
+	}
+}
+
+// endpoints by path below Path, without a trailing slash.
+var endpoints = map[string]*endpoint{
+	"feed":                   on(http.MethodGet, costList, (*api).feed),
+	"user/register":          on(http.MethodPost, costPassword, (*api).register),
+	"user/login":             on(http.MethodPost, costPassword, (*api).logIn),
+	"user":                   on(http.MethodGet, costLookUp, (*api).user),
+	"publish/action":         on(http.MethodPost, costAction, (*api).publish),
+	"publish/list":           on(http.MethodGet, costList, (*api).published),
+	"favorite/action":        on(http.MethodPost, costAction, (*api).favorite),
+	"favorite/list":          on(http.MethodGet, costList, (*api).favorites),
+	"comment/action":         on(http.MethodPost, costAction, (*api).comment),
+	"comment/list":           on(http.MethodGet, costList, (*api).comments),
+	"relation/action":        on(http.MethodPost, costAction, (*api).relation),
+	"relation/follow/list":   on(http.MethodGet, costList, (*api).following),
+	"relation/follower/list": on(http.MethodGet, costList, (*api).followers),
+	"relation/friend/list":   on(http.MethodGet, costList, (*api).friends),
+	"message/chat":           on(http.MethodGet, costList, (*api).chat),
+	"message/action":         on(http.MethodPost, costAction, (*api).send),
+}

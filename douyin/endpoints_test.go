@@ -1,0 +1,381 @@
+package douyin_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ovation/loaders"
+	"ovation/storage"
+)
+
+// fields checks that an object has these fields and no others.
+func fields(t *testing.T, of any, names ...string) object {
+	t.Helper()
+	got, is := of.(object)
+	if have := slices.Sorted(maps.Keys(got)); !is || !slices.Equal(have, slices.Sorted(slices.Values(names))) {
+		t.Errorf("fields %v, want %v", have, names)
+	}
+	return got
+}
+
+var (
+	personFields = []string{
+		"id", "name", "follow_count", "follower_count", "is_follow", "avatar", "background_image", "signature",
+		"total_favorited", "work_count", "favorite_count",
+	}
+	filmFields    = []string{"id", "author", "play_url", "cover_url", "favorite_count", "comment_count", "is_favorite", "title"}
+	messageFields = []string{"id", "to_user_id", "from_user_id", "content", "create_time"}
+)
+
+// Every endpoint does what its name says for an ordinary client, whichever way it sends its
+// parameters.
+func TestEveryEndpoint(t *testing.T) {
+	for name, by := range map[string]way{"URL": inURL, "form": inForm, "multipart": inParts, "both": inBoth} {
+		for _, slash := range []string{"/", ""} {
+			t.Run(fmt.Sprintf("%s, final %q", name, slash), func(t *testing.T) {
+				s := start(t)
+				everyEndpoint(t, s, func(method, path string, pairs ...any) object {
+					t.Helper()
+					return s.send(t, method, path+slash, by, values(pairs...))
+				})
+			})
+		}
+	}
+}
+
+func everyEndpoint(t *testing.T, s *service, send func(method, path string, pairs ...any) object) {
+	t.Helper()
+	const get, post = http.MethodGet, http.MethodPost
+	session := func(path, name string) user {
+		reply := fields(t, ok(t, send(post, path, "username", name, "password", "password of "+name)), "status_code", "status_msg", "user_id", "token")
+		return user{int64(reply["user_id"].(float64)), reply["token"].(string)}
+	}
+	ann, bob := session("user/register", "Ann"), session("user/register", "Bob")
+	if again := session("user/login", "Ann"); again.id != ann.id || ann.id == bob.id || ann.id <= 0 || ann.id >= 1<<53 {
+		t.Fatalf("registered %v and %v, logged in %v", ann, bob, again)
+	}
+
+	// Videos: with the token before the file, and after it.
+	ok(t, s.do(t, s.upload(t, nil, part{name: "token", value: ann.token}, part{name: "title", value: "First"}, part{"data", "bear.mp4", mp4("1")})))
+	ok(t, s.do(t, s.upload(t, nil, part{"data", "bear.mp4", mp4("2")}, part{name: "token", value: ann.token}, part{name: "title", value: "Second"})))
+	ok(t, s.do(t, s.upload(t, values("token", bob.token, "title", "Third"), part{"data", "bear.mp4", mp4("3")})))
+	feed := send(get, "feed")
+	fields(t, feed, "status_code", "status_msg", "video_list", "next_time")
+	films := entries(t, feed, "video_list")
+	for i, title := range []string{"Third", "Second", "First"} {
+		film := fields(t, films[i], filmFields...)
+		fields(t, film["author"], personFields...)
+		if film["title"] != title {
+			t.Errorf("video %d of the feed is %v", i, film)
+		}
+	}
+	first := films[2]["id"]
+	if author := films[2]["author"].(object); author["id"] != float64(ann.id) || author["name"] != "Ann" {
+		t.Errorf("the author is %v", author)
+	}
+	for _, name := range []string{"play_url", "cover_url"} {
+		response, err := http.Get(films[2][name].(string))
+		must(t, err)
+		must(t, response.Body.Close())
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s %v: %d", name, films[2][name], response.StatusCode)
+		}
+	}
+	if got := entries(t, send(get, "publish/list", "token", bob.token, "user_id", ann.id), "video_list"); len(got) != 2 || got[1]["id"] != first {
+		t.Errorf("Ann has published %v", got)
+	}
+
+	// Likes. Clients that hold ids as doubles write them with an exponent.
+	for range 2 {
+		ok(t, send(post, "favorite/action", "token", bob.token, "video_id", first, "action_type", 1))
+	}
+	liked := entries(t, send(get, "favorite/list", "token", ann.token, "user_id", bob.id), "video_list")
+	if len(liked) != 1 || liked[0]["favorite_count"] != 1.0 || liked[0]["is_favorite"] != false {
+		t.Errorf("Ann sees that Bob likes %v", liked)
+	}
+	if film := entries(t, send(get, "feed", "token", bob.token), "video_list")[2]; film["is_favorite"] != true || film["favorite_count"] != 1.0 {
+		t.Errorf("Bob sees %v", film)
+	}
+	ok(t, send(post, "favorite/action", "token", bob.token, "video_id", first, "action_type", 2))
+	if got := entries(t, send(get, "favorite/list", "token", bob.token, "user_id", bob.id), "video_list"); len(got) != 0 {
+		t.Errorf("Bob likes %v", got)
+	}
+	ok(t, send(post, "favorite/action", "token", bob.token, "video_id", first, "action_type", 1))
+
+	// Comments.
+	added := ok(t, send(post, "comment/action", "token", bob.token, "video_id", first, "action_type", 1, "comment_text", "Комментарий 👍"))
+	remark := fields(t, added["comment"], "id", "user", "content", "create_date")
+	fields(t, remark["user"], personFields...)
+	if day := remark["create_date"].(string); remark["content"] != "Комментарий 👍" || day != time.Now().UTC().Format("01-02") && len(day) != 5 {
+		t.Errorf("the comment is %v", remark)
+	}
+	if got := entries(t, send(get, "comment/list", "token", ann.token, "video_id", first), "comment_list"); len(got) != 1 || got[0]["id"] != remark["id"] {
+		t.Errorf("the comments are %v", got)
+	}
+	if film := entries(t, send(get, "feed"), "video_list")[2]; film["comment_count"] != 1.0 {
+		t.Errorf("the video with a comment is %v", film)
+	}
+	fields(t, ok(t, send(post, "comment/action", "token", bob.token, "video_id", first, "action_type", 2, "comment_id", remark["id"])), "status_code", "status_msg")
+	if got := entries(t, send(get, "comment/list", "video_id", first), "comment_list"); len(got) != 0 {
+		t.Errorf("after it was deleted there are %v", got)
+	}
+
+	// Follows.
+	ok(t, send(post, "relation/action", "token", ann.token, "to_user_id", bob.id, "action_type", 1))
+	if got := entries(t, send(get, "relation/follow/list", "token", ann.token, "user_id", ann.id), "user_list"); len(got) != 1 || fields(t, got[0], personFields...)["id"] != float64(bob.id) || got[0]["is_follow"] != true {
+		t.Errorf("Ann follows %v", got)
+	}
+	if got := entries(t, send(get, "relation/follower/list", "token", bob.token, "user_id", bob.id), "user_list"); len(got) != 1 || got[0]["id"] != float64(ann.id) || got[0]["is_follow"] != false {
+		t.Errorf("Bob is followed by %v", got)
+	}
+	if got := entries(t, send(get, "relation/friend/list", "token", bob.token, "user_id", bob.id), "user_list"); len(got) != 0 {
+		t.Errorf("Bob has the friends %v", got)
+	}
+	ok(t, send(post, "relation/action", "token", bob.token, "to_user_id", ann.id, "action_type", 1))
+
+	// Messages.
+	ok(t, send(post, "message/action", "token", ann.token, "to_user_id", bob.id, "action_type", 1, "content", "Hello"))
+	begun := entries(t, send(get, "message/chat", "token", bob.token, "to_user_id", ann.id, "pre_msg_time", 0), "message_list")
+	if len(begun) != 1 || fields(t, begun[0], messageFields...)["from_user_id"] != float64(ann.id) || begun[0]["to_user_id"] != float64(bob.id) {
+		t.Fatalf("the messages are %v", begun)
+	}
+	eventually(t, "the next millisecond", func() bool { return float64(time.Now().UnixMilli()) > begun[0]["create_time"].(float64) })
+	ok(t, send(post, "message/action", "token", bob.token, "to_user_id", ann.id, "action_type", 1, "content", "Hi"))
+	if got := entries(t, send(get, "message/chat", "token", ann.token, "to_user_id", bob.id, "pre_msg_time", fmt.Sprintf("%.0f", begun[0]["create_time"])), "message_list"); len(got) != 1 || got[0]["content"] != "Hi" {
+		t.Errorf("the messages after the first one are %v", got)
+	}
+	if got := entries(t, send(get, "message/chat", "token", ann.token, "to_user_id", bob.id), "message_list"); len(got) != 2 || got[0]["content"] != "Hello" {
+		t.Errorf("all messages are %v", got)
+	}
+	for token, want := range map[string][2]any{ann.token: {"Hi", 0.0}, bob.token: {"Hi", 1.0}} {
+		got := entries(t, send(get, "relation/friend/list", "token", token), "user_list")
+		if len(got) != 1 || fields(t, got[0], append(personFields, "message", "msgType")...)["message"] != want[0] || got[0]["msgType"] != want[1] {
+			t.Errorf("the friends are %v, want %v", got, want)
+		}
+	}
+
+	// A user, with totals.
+	ok(t, send(post, "relation/action", "token", bob.token, "to_user_id", ann.id, "action_type", 2))
+	eventually(t, "totals", func() bool {
+		got := fields(t, ok(t, send(get, "user", "token", bob.token, "user_id", ann.id))["user"], personFields...)
+		return got["follow_count"] == 1.0 && got["follower_count"] == 0.0 && got["is_follow"] == false &&
+			got["work_count"] == 2.0 && got["total_favorited"] == 1.0 && got["favorite_count"] == 0.0 && got["name"] == "Ann"
+	})
+	if got := ok(t, send(get, "user", "token", bob.token))["user"].(object); got["id"] != float64(bob.id) {
+		t.Errorf("without user_id the user is %v", got)
+	}
+}
+
+// A feed that is paged by its next_time shows every video once, also those of one
+// millisecond, and then begins anew.
+func TestFeedIsPagedByTime(t *testing.T) {
+	s := start(t)
+	author := storage.AccountUser(storage.DefaultTenant, s.register(t, "Ann").id)
+	want := map[string]bool{}
+	for i := range 3*20 + 5 {
+		title := fmt.Sprint("film ", i)
+		_, _, err := s.store.PublishVideo(t.Context(), storage.NewVideo{
+			Author: author, Title: title, File: strings.ReplaceAll(uuid.NewString(), "-", ""), Format: storage.MP4, Bytes: 1, Digest: title,
+		}, nil)
+		must(t, err)
+		want[title] = true
+	}
+	reply := s.get(t, "feed/")
+	for pages := 0; ; pages++ {
+		films := entries(t, reply, "video_list")
+		if len(films) == 0 {
+			break
+		}
+		if len(films) > 20 || pages > 10 {
+			t.Fatalf("page %d has %d videos", pages, len(films))
+		}
+		for _, film := range films {
+			if title := film["title"].(string); !want[title] {
+				t.Errorf("%s is there again", title)
+			} else {
+				delete(want, title)
+			}
+		}
+		reply = s.get(t, "feed/", "latest_time", fmt.Sprintf("%.0f", reply["next_time"]))
+	}
+	if len(want) > 0 {
+		t.Errorf("not shown: %v", want)
+	}
+	now := time.Now()
+	if next := int64(reply["next_time"].(float64)); next < now.Add(-time.Minute).UnixMilli() || next > now.UnixMilli() {
+		t.Errorf("after the end next_time is %d", next)
+	}
+	for _, latest := range []any{0, "", now.Unix() + 1, now.UnixMilli() + 1, now.Add(24 * time.Hour).UnixMilli(), fmt.Sprint(float64(now.Unix() + 1)), int64(1<<53 - 1)} {
+		if films := entries(t, s.get(t, "feed/", "latest_time", latest), "video_list"); len(films) == 0 || films[0]["title"] != "film 64" {
+			t.Errorf("of latest_time %v: %v", latest, films)
+		}
+	}
+	for _, latest := range []any{1, now.Add(-time.Hour).Unix(), now.Add(-time.Hour).UnixMilli()} {
+		if films := entries(t, s.get(t, "feed/", "latest_time", latest), "video_list"); len(films) != 0 {
+			t.Errorf("of latest_time %v: %v", latest, films)
+		}
+	}
+}
+
+// counting counts the calls of what replies are read with.
+type counting struct {
+	loaders.Source
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func (c *counting) count(method string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[method]++
+}
+
+// taken are the calls since the last time.
+func (c *counting) taken() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	calls := c.calls
+	c.calls = map[string]int{}
+	return calls
+}
+
+func (c *counting) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	c.count("Interactives")
+	return c.Source.Interactives(ctx, viewer, subjects, kinds)
+}
+
+func (c *counting) Profiles(ctx context.Context, users []storage.User) ([]*storage.Profile, error) {
+	c.count("Profiles")
+	return c.Source.Profiles(ctx, users)
+}
+
+func (c *counting) TotalsOf(ctx context.Context, users []storage.User) ([]storage.UserTotals, error) {
+	c.count("TotalsOf")
+	return c.Source.TotalsOf(ctx, users)
+}
+
+func (c *counting) CommentCounts(ctx context.Context, subjects []storage.Subject) ([]storage.CommentCount, error) {
+	c.count("CommentCounts")
+	return c.Source.CommentCounts(ctx, subjects)
+}
+
+func (c *counting) ConversationsOf(ctx context.Context, keys []storage.ConversationKey) ([]*storage.Conversation, error) {
+	c.count("ConversationsOf")
+	return c.Source.ConversationsOf(ctx, keys)
+}
+
+func (c *counting) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
+	c.count("VideosOf")
+	return c.Source.VideosOf(ctx, keys)
+}
+
+func (c *counting) Feed(ctx context.Context, queries []storage.FeedQuery) ([]storage.ListPage[storage.Video], error) {
+	c.count("Feed")
+	return c.Source.Feed(ctx, queries)
+}
+
+func (c *counting) UserVideos(ctx context.Context, queries []storage.UserVideosQuery) ([]storage.ListPage[storage.Video], error) {
+	c.count("UserVideos")
+	return c.Source.UserVideos(ctx, queries)
+}
+
+func (c *counting) Likes(ctx context.Context, queries []storage.LikesQuery) ([]storage.ListPage[storage.Liked], error) {
+	c.count("Likes")
+	return c.Source.Likes(ctx, queries)
+}
+
+func (c *counting) ListComments(ctx context.Context, queries []storage.CommentsQuery) ([]storage.ListPage[storage.Comment], error) {
+	c.count("ListComments")
+	return c.Source.ListComments(ctx, queries)
+}
+
+func (c *counting) Followers(ctx context.Context, queries []storage.FollowersQuery) ([]storage.ListPage[storage.Followed], error) {
+	c.count("Followers")
+	return c.Source.Followers(ctx, queries)
+}
+
+func (c *counting) Following(ctx context.Context, queries []storage.FollowingQuery) ([]storage.ListPage[storage.Followed], error) {
+	c.count("Following")
+	return c.Source.Following(ctx, queries)
+}
+
+func (c *counting) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
+	c.count("Friends")
+	return c.Source.Friends(ctx, queries)
+}
+
+func (c *counting) ListMessages(ctx context.Context, queries []storage.MessagesQuery) ([]storage.ListPage[storage.DirectMessage], error) {
+	c.count("ListMessages")
+	return c.Source.ListMessages(ctx, queries)
+}
+
+// TestConstantNumberOfCalls is I7: a page of one entry costs the calls of a page of many.
+func TestConstantNumberOfCalls(t *testing.T) {
+	var c *counting
+	s := start(t, over(func(source loaders.Source) loaders.Source {
+		c = &counting{Source: source, calls: map[string]int{}}
+		return c
+	}))
+	ann := s.register(t, "Ann")
+	video := s.publish(t, ann, "first")
+	fill := func(i int) {
+		other := s.register(t, fmt.Sprint("user ", i))
+		s.publish(t, other, fmt.Sprint("film ", i))
+		liked := s.publish(t, ann, fmt.Sprint("Ann's film ", i))
+		ok(t, s.post(t, "favorite/action/", "token", ann.token, "video_id", liked, "action_type", 1))
+		ok(t, s.post(t, "comment/action/", "token", other.token, "video_id", video, "action_type", 1, "comment_text", i))
+		ok(t, s.post(t, "relation/action/", "token", ann.token, "to_user_id", other.id, "action_type", 1))
+		ok(t, s.post(t, "relation/action/", "token", other.token, "to_user_id", ann.id, "action_type", 1))
+		ok(t, s.post(t, "message/action/", "token", other.token, "to_user_id", ann.id, "action_type", 1, "content", i))
+	}
+	users := map[string]int{"Interactives": 1, "Profiles": 1, "TotalsOf": 1}
+	films := map[string]int{"Interactives": 1, "Profiles": 1, "TotalsOf": 1, "CommentCounts": 1}
+	with := func(calls map[string]int, more ...string) map[string]int {
+		out := map[string]int{}
+		maps.Copy(out, calls)
+		for _, name := range more {
+			out[name]++
+		}
+		return out
+	}
+	want := map[string]map[string]int{
+		"feed/":                   with(films, "Feed"),
+		"publish/list/":           with(films, "UserVideos"),
+		"favorite/list/":          with(films, "Likes", "VideosOf"),
+		"comment/list/":           with(users, "VideosOf", "ListComments"),
+		"relation/follow/list/":   with(users, "Following"),
+		"relation/follower/list/": with(users, "Followers"),
+		"relation/friend/list/":   with(users, "Friends", "ConversationsOf"),
+		"message/chat/":           with(nil, "ListMessages"),
+		"user/":                   users,
+	}
+	fill(0)
+	friend := entries(t, s.get(t, "relation/follow/list/", "token", ann.token), "user_list")[0]["id"]
+	for round := range 2 {
+		for path, calls := range want {
+			c.taken()
+			ok(t, s.get(t, path, "token", ann.token, "video_id", video, "to_user_id", friend))
+			if got := c.taken(); !maps.Equal(got, calls) {
+				t.Errorf("%s, round %d: %v, want %v", path, round, got, calls)
+			}
+		}
+		if round == 0 {
+			for i := 1; i <= 12; i++ {
+				fill(i)
+			}
+			eventually(t, "the list of follows", func() bool {
+				return len(entries(t, s.get(t, "relation/follow/list/", "token", ann.token), "user_list")) == 13
+			})
+		}
+	}
+}

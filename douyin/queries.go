@@ -1,0 +1,351 @@
+package douyin
+
+import (
+	"context"
+	"slices"
+
+	"ovation/loaders"
+	"ovation/storage"
+)
+
+const (
+	feedPage = 20
+	// Other lists have no pages: they return the newest entries.
+	listPage = 100
+)
+
+func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
+	if a.Videos == nil {
+		return errVideosOff
+	}
+	begin, end, err := c.time("latest_time")
+	if err != nil {
+		return err
+	}
+	s := a.newReplyBuilder(ctx, c)
+	query := storage.FeedQuery{Tenant: s.me.Tenant, Page: storage.Page{First: feedPage + 1}}
+	if begin > 0 {
+		if end-begin == 1 { // what next_time has named was shown
+			end = begin
+		}
+		query.After.Version = storage.FirstID(end)
+	}
+	if err := s.Fetch(ctx, loaders.Keys{Feeds: []storage.FeedQuery{query}}); err != nil {
+		return err
+	}
+	page, err := s.Feed(ctx, query)
+	if err != nil {
+		return err
+	}
+	videos := whole(page.Entries)
+	out.NextTime = a.Now().UnixMilli() // the feed has ended: start again
+	if n := len(videos); n > 0 {
+		out.NextTime = storage.IDMillis(videos[n-1].Number)
+	}
+	out.VideoList, err = s.films(ctx, pointers(videos))
+	return err
+}
+
+// whole is a page of the feed that parts no two videos of one millisecond, unless all are of
+// one: the next page begins below its last millisecond.
+func whole(videos []storage.Video) []storage.Video {
+	if len(videos) <= feedPage {
+		return videos
+	}
+	next, n := storage.IDMillis(videos[feedPage].Number), feedPage
+	for n > 0 && storage.IDMillis(videos[n-1].Number) == next {
+		n--
+	}
+	if n == 0 {
+		n = feedPage
+	}
+	return videos[:n]
+}
+
+func pointers[T any](of []T) []*T {
+	out := make([]*T, len(of))
+	for i := range of {
+		out[i] = &of[i]
+	}
+	return out
+}
+
+// of starts a reply about the user of user_id, or the viewer if it is absent.
+func (a *api) of(ctx context.Context, c *call) (*replyBuilder, storage.User, error) {
+	user, err := me(ctx)
+	if err == nil {
+		user, err = c.user("user_id", user)
+	}
+	return a.newReplyBuilder(ctx, c), user, err
+}
+
+func (a *api) user(ctx context.Context, c *call, out *userReply) error {
+	s, user, err := a.of(ctx, c)
+	if err != nil {
+		return err
+	}
+	found, err := s.people(ctx, []storage.User{user})
+	if err != nil {
+		return err
+	}
+	if user != s.me {
+		if err := a.registered(ctx, s, "user_id", user); err != nil {
+			return err
+		}
+	}
+	out.User = &found[0]
+	return nil
+}
+
+// registered rejects a user without an account, if the site has accounts.
+func (a *api) registered(ctx context.Context, s *replyBuilder, parameter string, user storage.User) error {
+	if a.Accounts == nil {
+		return nil
+	}
+	if err := s.Fetch(ctx, loaders.Keys{Profiles: []storage.User{user}}); err != nil {
+		return err
+	}
+	profile, err := s.Profile(ctx, user)
+	if err == nil && profile == nil {
+		err = notFound(parameter)
+	}
+	return err
+}
+
+func (a *api) published(ctx context.Context, c *call, out *videosReply) error {
+	if a.Videos == nil {
+		return errVideosOff
+	}
+	s, user, err := a.of(ctx, c)
+	if err != nil {
+		return err
+	}
+	query := storage.UserVideosQuery{User: user, Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{UserVideos: []storage.UserVideosQuery{query}}); err != nil {
+		return err
+	}
+	page, err := s.UserVideos(ctx, query)
+	if err != nil {
+		return err
+	}
+	out.VideoList, err = s.films(ctx, pointers(page.Entries))
+	return err
+}
+
+func (a *api) favorites(ctx context.Context, c *call, out *videosReply) error {
+	if a.Videos == nil {
+		return errVideosOff
+	}
+	s, user, err := a.of(ctx, c)
+	if err != nil {
+		return err
+	}
+	query := storage.LikesQuery{User: user, Biz: storage.BizVideo, Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{Likes: []storage.LikesQuery{query}}); err != nil {
+		return err
+	}
+	page, err := s.Likes(ctx, query)
+	if err != nil {
+		return err
+	}
+	var keys []storage.VideoKey
+	for _, liked := range page.Entries {
+		if number, ok := storage.ParseCommentID(liked.Subject.BizID); ok { // any text can be liked
+			keys = append(keys, storage.VideoKey{Tenant: user.Tenant, Number: number})
+		}
+	}
+	if err := s.Fetch(ctx, loaders.Keys{Videos: keys}); err != nil {
+		return err
+	}
+	var videos []*storage.Video
+	for _, key := range keys {
+		v, err := s.Video(ctx, key)
+		if err != nil {
+			return err
+		}
+		if v != nil { // it may be deleted
+			videos = append(videos, v)
+		}
+	}
+	out.VideoList, err = s.films(ctx, videos)
+	return err
+}
+
+func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
+	s := a.newReplyBuilder(ctx, c)
+	key, err := a.videoKey(c, s.me)
+	if err != nil {
+		return err
+	}
+	query := storage.CommentsQuery{Subject: key.Subject(), Order: storage.Newest, Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{Videos: []storage.VideoKey{key}, CommentLists: []storage.CommentsQuery{query}}); err != nil {
+		return err
+	}
+	if v, err := s.Video(ctx, key); err != nil || v == nil {
+		return orNotFound(err, "video_id")
+	}
+	page, err := s.CommentList(ctx, query)
+	if err != nil {
+		return err
+	}
+	entries := slices.DeleteFunc(pointers(page.Entries), (*storage.Comment).Deleted) // with replies
+	users := make([]storage.User, len(entries))
+	for i, one := range entries {
+		users[i] = one.User
+	}
+	if err := s.load(ctx, loaders.Keys{}, nil, users); err != nil {
+		return err
+	}
+	out.CommentList, err = each(entries, func(one *storage.Comment) (commentJSON, error) { return s.remark(ctx, one) })
+	return err
+}
+
+// videoKey returns the key of video_id.
+func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
+	if a.Videos == nil {
+		return storage.VideoKey{}, errVideosOff
+	}
+	number, err := c.needed("video_id")
+	return storage.VideoKey{Tenant: me.Tenant, Number: number}, err
+}
+
+// orNotFound returns err or, if it is nil, that a parameter's object was not found.
+func orNotFound(err error, parameter string) error {
+	if err == nil {
+		err = notFound(parameter)
+	}
+	return err
+}
+
+func (a *api) following(ctx context.Context, c *call, out *usersReply) error {
+	s, user, err := a.of(ctx, c)
+	if err != nil {
+		return err
+	}
+	query := storage.FollowingQuery{User: user, Biz: storage.BizUser, Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{Following: []storage.FollowingQuery{query}}); err != nil {
+		return err
+	}
+	page, err := s.Following(ctx, query)
+	if err != nil {
+		return err
+	}
+	users := make([]storage.User, len(page.Entries))
+	for i, one := range page.Entries {
+		users[i] = storage.User{Tenant: user.Tenant, UserID: one.Subject.BizID}
+	}
+	out.UserList, err = s.people(ctx, users)
+	return err
+}
+
+func (a *api) followers(ctx context.Context, c *call, out *usersReply) error {
+	s, user, err := a.of(ctx, c)
+	if err != nil {
+		return err
+	}
+	query := storage.FollowersQuery{Subject: user.Subject(), Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{Followers: []storage.FollowersQuery{query}}); err != nil {
+		return err
+	}
+	page, err := s.Followers(ctx, query)
+	if err != nil {
+		return err
+	}
+	users := make([]storage.User, len(page.Entries))
+	for i, one := range page.Entries {
+		users[i] = one.User
+	}
+	out.UserList, err = s.people(ctx, users)
+	return err
+}
+
+// friends lists a user's friends. Only the viewer's own friends have the latest
+// message.
+func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
+	s, user, err := a.of(ctx, c)
+	if err != nil {
+		return err
+	}
+	query := storage.FriendsQuery{User: user, Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{Friends: []storage.FriendsQuery{query}}); err != nil {
+		return err
+	}
+	page, err := s.Friends(ctx, query)
+	if err != nil {
+		return err
+	}
+	var wants loaders.Keys
+	users := make([]storage.User, len(page.Entries))
+	for i, one := range page.Entries {
+		if users[i] = one.User; user == s.me {
+			wants.Conversations = append(wants.Conversations, storage.ConversationKey{Owner: s.me, With: one.User})
+		}
+	}
+	if err := s.load(ctx, wants, nil, users); err != nil {
+		return err
+	}
+	out.UserList, err = each(users, func(u storage.User) (friendJSON, error) { return s.friend(ctx, u, user == s.me) })
+	return err
+}
+
+// friend shows a user that was loaded, with the latest message if the friend is the viewer's.
+func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (out friendJSON, err error) {
+	if out.userJSON, err = b.person(ctx, of); err != nil || !mine {
+		return out, err
+	}
+	with, err := b.Conversation(ctx, storage.ConversationKey{Owner: b.me, With: of})
+	if err == nil && with != nil {
+		if out.Message = with.Latest.Text; with.Latest.From == b.me {
+			out.MsgType = sent
+		} else {
+			out.MsgType = received
+		}
+	}
+	return out, err
+}
+
+// chat is the newest part of a conversation of the viewer, or what came after pre_msg_time, in
+// the order in which it was sent.
+func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
+	key, err := conversation(ctx, c)
+	if err != nil {
+		return err
+	}
+	_, end, err := c.time("pre_msg_time")
+	if err != nil {
+		return err
+	}
+	s := a.newReplyBuilder(ctx, c)
+	query := storage.MessagesQuery{Conversation: key, Page: storage.Page{First: listPage}}
+	if err := s.Fetch(ctx, loaders.Keys{MessageLists: []storage.MessagesQuery{query}}); err != nil {
+		return err
+	}
+	page, err := s.MessageList(ctx, query)
+	if err != nil {
+		return err
+	}
+	for _, m := range slices.Backward(page.Entries) {
+		if m.Number < storage.FirstID(end) {
+			continue
+		}
+		one := messageJSON{ID: m.Number, Content: m.Text, CreateTime: storage.IDMillis(m.Number)}
+		one.FromUserID, _ = m.From.AccountID()
+		one.ToUserID, _ = m.To.AccountID()
+		out.MessageList = append(out.MessageList, one)
+	}
+	return nil
+}
+
+// conversation returns the viewer's conversation with to_user_id.
+func conversation(ctx context.Context, c *call) (storage.ConversationKey, error) {
+	owner, err := me(ctx)
+	if err != nil {
+		return storage.ConversationKey{}, err
+	}
+	number, err := c.needed("to_user_id")
+	if err != nil {
+		return storage.ConversationKey{}, err
+	}
+	key := storage.ConversationKey{Owner: owner, With: storage.AccountUser(owner.Tenant, number)}
+	return key, named("to_user_id", key.Validate())
+}

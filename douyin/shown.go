@@ -1,0 +1,144 @@
+package douyin
+
+import (
+	"context"
+	"strings"
+
+	"ovation/loaders"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// replyBuilder converts stored objects to parts of a reply, as the viewer sees them.
+type replyBuilder struct {
+	*loaders.Loaders
+
+	api  *api
+	me   storage.User
+	base string // prefix of URLs of this site
+}
+
+// newReplyBuilder starts a reply.
+func (a *api) newReplyBuilder(ctx context.Context, c *call) *replyBuilder {
+	user := viewer.FromContext(ctx)
+	kinds := storage.KindsOf(storage.KindReaction, storage.KindFollow)
+	return &replyBuilder{loaders.New(a.Source, user, kinds), a, user, a.base(c)}
+}
+
+// base returns the scheme and host of the site as the client sees it.
+func (a *api) base(c *call) string {
+	switch {
+	case a.PublicURL != "":
+		return a.PublicURL
+	case c.request.TLS != nil:
+		return "https://" + c.request.Host
+	}
+	return "http://" + c.request.Host
+}
+
+// url makes a path of this site an absolute URL.
+func (b *replyBuilder) url(address string) string {
+	if strings.HasPrefix(address, "/") {
+		return b.base + address
+	}
+	return address
+}
+
+// load prefetches the videos and users of a reply, and other keys: one call per kind,
+// all concurrently.
+func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*storage.Video, users []storage.User) error {
+	for _, v := range videos {
+		wants.Interactives = append(wants.Interactives, v.Key().Subject())
+		wants.CommentCounts = append(wants.CommentCounts, v.Key().Subject())
+		users = append(users, v.Author)
+	}
+	for _, u := range users {
+		wants.Interactives = append(wants.Interactives, u.Subject())
+	}
+	if b.api.Accounts != nil {
+		wants.Profiles = append(wants.Profiles, users...)
+	}
+	if !b.me.Anonymous() { // anonymous viewers do not see totals
+		wants.Totals = append(wants.Totals, users...)
+	}
+	return b.Fetch(ctx, wants)
+}
+
+// person shows a user that was loaded.
+func (b *replyBuilder) person(ctx context.Context, of storage.User) (out userJSON, err error) {
+	out.ID, _ = of.AccountID()
+	out.Name = of.UserID
+	subject, err := b.Interactive(ctx, of.Subject())
+	if err != nil {
+		return out, err
+	}
+	out.FollowerCount, out.IsFollow = subject.FollowerCount, subject.Followed != nil
+	if b.api.Accounts != nil {
+		profile, err := b.Profile(ctx, of)
+		if err != nil {
+			return out, err
+		}
+		if profile != nil {
+			out.Name, out.Signature = profile.Name, profile.Signature
+			out.Avatar, out.BackgroundImage = b.url(profile.Avatar), b.url(profile.Background)
+		}
+	}
+	if b.me.Anonymous() {
+		return out, nil
+	}
+	totals, err := b.Totals(ctx, of)
+	out.FollowCount, out.TotalFavorited = totals.Following, totals.LikesReceived
+	out.WorkCount, out.FavoriteCount = totals.Works, totals.Likes
+	return out, err
+}
+
+// people shows users.
+func (b *replyBuilder) people(ctx context.Context, of []storage.User) (list[userJSON], error) {
+	if err := b.load(ctx, loaders.Keys{}, nil, of); err != nil {
+		return nil, err
+	}
+	return each(of, func(u storage.User) (userJSON, error) { return b.person(ctx, u) })
+}
+
+// films returns videos as the API shows them.
+func (b *replyBuilder) films(ctx context.Context, of []*storage.Video) (list[videoJSON], error) {
+	if err := b.load(ctx, loaders.Keys{}, of, nil); err != nil {
+		return nil, err
+	}
+	return each(of, func(v *storage.Video) (videoJSON, error) { return b.film(ctx, v) })
+}
+
+// film returns a loaded video as the API shows it.
+func (b *replyBuilder) film(ctx context.Context, v *storage.Video) (out videoJSON, err error) {
+	out.ID, out.Title, out.PlayURL, out.CoverURL = v.Number, v.Title, b.url(v.PlayURL()), b.url(v.CoverURL())
+	subject, err := b.Interactive(ctx, v.Key().Subject())
+	if err != nil {
+		return out, err
+	}
+	out.FavoriteCount, out.IsFavorite = subject.LikeCount, subject.Liked != nil && subject.Liked.Reaction == storage.Like
+	comments, err := b.CommentCount(ctx, v.Key().Subject())
+	if err != nil {
+		return out, err
+	}
+	out.CommentCount = comments.Comments
+	out.Author, err = b.person(ctx, v.Author)
+	return out, err
+}
+
+// remark shows a comment whose user was loaded.
+func (b *replyBuilder) remark(ctx context.Context, of *storage.Comment) (commentJSON, error) {
+	user, err := b.person(ctx, of.User)
+	return commentJSON{ID: of.Number, User: user, Content: of.Text, CreateDate: of.At().Format("01-02")}, err
+}
+
+// each shows one thing after another.
+func each[T, V any](of []T, show func(T) (V, error)) (list[V], error) {
+	out := make(list[V], len(of))
+	for i, one := range of {
+		var err error
+		if out[i], err = show(one); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,146 @@
+//go:build long
+
+package faults_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// letterPage is how many messages of a conversation are read at once.
+const letterPage = 50
+
+// letter is a message of a client, and what the client knows of it.
+type letter struct {
+	to   string
+	text string // and its requestId
+	fate set
+	id   string // once it is acknowledged
+}
+
+// toldLetter is a message as a reply shows it.
+type toldLetter struct {
+	ID, Text string
+	From, To struct{ UserID string }
+}
+
+const letterFields = `id text from { userId } to { userId }`
+
+// write sends a message. One of which nobody knows whether it was sent is repeated
+// first.
+func (c *client) write(node *process) {
+	if n := len(c.letters); n > 0 && c.letters[n-1].fate != written {
+		c.send(node, c.letters[n-1])
+		return
+	}
+	l := &letter{to: fmt.Sprintf("user-%d", c.random.IntN(people)), text: fmt.Sprintf("%s, letter %d", c.name, len(c.letters)), fate: unwritten}
+	if l.to == c.name {
+		return // nobody writes to themselves
+	}
+	c.letters = append(c.letters, l)
+	c.send(node, l)
+	if l.id != "" && c.random.IntN(10) == 0 { // a client that retries what was done
+		c.send(c.site.node(c.random.IntN(2)), l)
+	}
+}
+
+// send sends a message, maybe not for the first time.
+func (c *client) send(node *process, l *letter) {
+	var got struct{ Did struct{ Message toldLetter } }
+	code := c.ask(node, entry{what: "message", about: l.text, direct: true, limit: commentTime},
+		fmt.Sprintf(`mutation { did: sendMessage(input: {to: %q, text: %[2]q, requestId: %[2]q}) { message { `+letterFields+` } } }`, l.to, l.text), &got)
+	if code != "" {
+		l.fate |= written
+		return
+	}
+	m := &got.Did.Message
+	if l.id != "" && l.id != m.ID {
+		c.site.wrongf("a request was done twice", c, "%q is %s and %s", l.text, l.id, m.ID)
+	}
+	if l.fate, l.id = written, m.ID; m.Text != l.text || m.From.UserID != c.name || m.To.UserID != l.to {
+		c.site.wrongf("not the message that was sent", c, "%+v on %s: %+v", *l, node.name, *m)
+	}
+}
+
+// reread reads a conversation. The last message that was acknowledged is there, and
+// none twice.
+func (c *client) reread(node *process) {
+	known := slices.DeleteFunc(slices.Clone(c.letters), func(l *letter) bool { return l.fate != written })
+	if len(known) == 0 {
+		return
+	}
+	last := known[len(known)-1]
+	var got struct {
+		Conversation *struct {
+			Messages struct{ Edges []struct{ Node toldLetter } }
+		}
+	}
+	query := fmt.Sprintf(`{ conversation(with: %q) { messages(first: %d) { edges { node { %s } } } } }`, last.to, letterPage, letterFields)
+	if c.ask(node, entry{what: "conversation", about: last.to, direct: true}, query, &got) != "" {
+		return
+	}
+	seen := map[string]int{}
+	if got.Conversation != nil {
+		for _, edge := range got.Conversation.Messages.Edges {
+			seen[edge.Node.Text]++
+		}
+	}
+	for text, n := range seen {
+		if n > 1 {
+			c.site.wrongf("a message is listed twice", c, "%q on %s: %d times", text, node.name, n)
+		}
+	}
+	if seen[last.text] == 0 {
+		c.site.wrongf("a message is lost", c, "%+v on %s: %v", *last, node.name, seen)
+	}
+}
+
+// resolveLetters finds out what became of every message.
+func (s *site) resolveLetters(t *testing.T) {
+	t.Helper()
+	for i, c := range s.clients {
+		for _, l := range c.letters {
+			if l.fate != written && !holds(patience, func() bool { c.send(s.node(i%2), l); return l.fate == written }) {
+				t.Errorf("%s cannot find out what became of %+v", c.name, *l)
+				return
+			}
+		}
+	}
+}
+
+// checkLetters holds what the clients know of their messages against the rows.
+func (s *site) checkLetters(t *testing.T) {
+	t.Helper()
+	type key struct{ from, to, text string }
+	stored := map[key]int{}
+	rows, err := s.database.Query(t.Context(), `
+		SELECT CASE WHEN from_low THEN user_low ELSE user_high END, CASE WHEN from_low THEN user_high ELSE user_low END, text
+		FROM message WHERE user_low LIKE 'user-%' AND user_high LIKE 'user-%'`)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var k key
+		must(t, rows.Scan(&k.from, &k.to, &k.text))
+		stored[k]++
+	}
+	must(t, rows.Err())
+	var wrong []string
+	sent := 0
+	for _, c := range s.clients {
+		for _, l := range c.letters {
+			sent++
+			k := key{c.name, l.to, l.text}
+			if n := stored[k]; n != 1 {
+				wrong = append(wrong, fmt.Sprintf("%+v of %s is stored %d times", *l, c.name, n))
+			}
+			delete(stored, k)
+		}
+	}
+	for k := range stored {
+		wrong = append(wrong, fmt.Sprintf("nobody sent %+v", k))
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%d of %d messages are not what was acknowledged:\n%s", len(wrong), sent, some(wrong))
+	}
+}

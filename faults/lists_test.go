@@ -1,0 +1,262 @@
+//go:build long
+
+package faults_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// What is left of comments, and every list, once nothing is under way.
+
+// resolve finds out what became of every comment: a client that retries learns it.
+func (s *site) resolve(t *testing.T) {
+	t.Helper()
+	for i, c := range s.clients {
+		for _, r := range c.remarks {
+			if r.doubted() && !holds(patience, func() bool { c.resolve(s.node(i%2), r); return !r.doubted() }) {
+				t.Errorf("%s cannot find out what became of %+v", c.name, *r)
+				return
+			}
+		}
+	}
+}
+
+// storedRemark is a comment in the database.
+type storedRemark struct {
+	subject
+	number, parent  int64
+	user, text      string
+	deleted, listed bool
+	replies, likes  int64
+}
+
+// storedRemarks are those that clients comment on, the oldest first.
+func (s *site) storedRemarks(t *testing.T) (out []storedRemark) {
+	t.Helper()
+	rows, err := s.database.Query(t.Context(), `
+		SELECT biz, biz_id, comment_id, reply_to, user_id, text, deleted <> 0, listed, reply_count, like_count
+		FROM comment WHERE biz IN ('own', 'hot') ORDER BY comment_id`)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var r storedRemark
+		must(t, rows.Scan(&r.biz, &r.id, &r.number, &r.parent, &r.user, &r.text, &r.deleted, &r.listed, &r.replies, &r.likes))
+		out = append(out, r)
+	}
+	must(t, rows.Err())
+	return out
+}
+
+// checkRemarks holds what the clients know of their comments against the rows:
+// nothing is lost, nothing there twice, nothing that nobody wrote.
+func (s *site) checkRemarks(t *testing.T) {
+	t.Helper()
+	known := map[int64]*remark{} // those that were deleted as well
+	authors := map[int64]string{}
+	for _, c := range s.clients {
+		for _, r := range c.remarks {
+			if r.id != "" {
+				known[r.number], authors[r.number] = r, c.name
+			}
+		}
+	}
+	var wrong []string
+	for _, got := range s.storedRemarks(t) {
+		r := known[got.number]
+		switch {
+		case r == nil:
+			wrong = append(wrong, fmt.Sprintf("nobody added, or one added twice: %+v", got))
+			continue
+		case r.subject != got.subject || (r.parent == "") != (got.parent == 0):
+			wrong = append(wrong, fmt.Sprintf("%+v is stored as %+v", *r, got))
+		case got.deleted && (r.fate != removed || got.user+got.text != ""):
+			wrong = append(wrong, fmt.Sprintf("%+v is deleted: %+v", *r, got))
+		case !got.deleted && (r.fate != written || got.user != authors[got.number] || !slices.Contains(r.texts, got.text)):
+			wrong = append(wrong, fmt.Sprintf("%+v of %s is stored as %+v", *r, authors[got.number], got))
+		}
+		delete(known, got.number)
+	}
+	for number, r := range known {
+		wrong = append(wrong, fmt.Sprintf("%+v of %s is lost", *r, authors[number]))
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%d comments are not what was acknowledged:\n%s", len(wrong), some(wrong))
+	}
+}
+
+// entries is a page of any list.
+type entries struct {
+	Edges []struct {
+		Node struct {
+			CommentID   string
+			User        struct{ UserID string }
+			Interactive struct{ Biz, BizID string }
+		}
+	}
+	PageInfo struct {
+		HasNextPage bool
+		EndCursor   string
+	}
+}
+
+// list is a list of an object, with what names an entry.
+type list struct{ object, field, arguments, of string }
+
+// The entries of lists, as they are asked for.
+const (
+	ofSubjects = `interactive { biz bizId }`
+	ofUsers    = `user { userId }`
+	ofComments = `commentId`
+)
+
+// names reads the list to its end, as a user, and names the entries.
+func (l list) names(node *process, user string) (names []string, err error) {
+	for after, more := "", true; more; {
+		var got struct{ Of *struct{ List entries } }
+		err := post(node, tokenOf(user), fmt.Sprintf(`{ of: %s { ... on %s { list: %s(first: 100%s%s) { edges { node { %s } } pageInfo { hasNextPage endCursor } } } } }`,
+			l.object, l.typeOf(), l.field, l.arguments, after, l.of), &got)
+		if err != nil || got.Of == nil {
+			return nil, fmt.Errorf("%+v: %w", l, cmp.Or(err, errNothing))
+		}
+		for _, edge := range got.Of.List.Edges {
+			n := &edge.Node
+			switch l.of {
+			case ofSubjects:
+				names = append(names, n.Interactive.Biz+" "+n.Interactive.BizID)
+			case ofUsers:
+				names = append(names, n.User.UserID)
+			default:
+				names = append(names, n.CommentID)
+			}
+		}
+		more, after = got.Of.List.PageInfo.HasNextPage, fmt.Sprintf(`, after: %q`, got.Of.List.PageInfo.EndCursor)
+	}
+	return names, nil
+}
+
+var errNothing = errors.New("there is no such object")
+
+// typeOf is the type that the object is.
+func (l list) typeOf() string {
+	switch {
+	case strings.HasPrefix(l.object, "node"):
+		return "Comment"
+	case strings.HasPrefix(l.object, "interactive"):
+		return "Interactive"
+	}
+	return "User"
+}
+
+// checkLists holds the lists of every client, and of what all act on, against the
+// rows.
+func (s *site) checkLists(t *testing.T, node *process) {
+	t.Helper()
+	likes, follows := map[string][]string{}, map[string][]string{}    // by user
+	likers, followers := map[string][]string{}, map[string][]string{} // by subject
+	for key, r := range s.stored(t) {
+		name := key.biz + " " + key.id
+		if r.reaction == like {
+			likes[key.user], likers[name] = append(likes[key.user], name), append(likers[name], key.user)
+		}
+		if r.followed == following {
+			follows[key.user], followers[name] = append(follows[key.user], name), append(followers[name], key.user)
+		}
+	}
+	var wrong []string
+	check := func(l list, user string, want []string) {
+		got, err := l.names(node, user)
+		slices.Sort(got)
+		slices.Sort(want)
+		if err != nil || !slices.Equal(got, want) {
+			wrong = append(wrong, fmt.Sprintf("%+v of %s: listed %q (%v), stored %q", l, user, got, err, want))
+		}
+	}
+	for _, c := range s.clients {
+		var friends []string
+		for _, other := range s.clients {
+			if slices.Contains(follows[c.name], "user "+other.name) && slices.Contains(follows[other.name], "user "+c.name) {
+				friends = append(friends, other.name)
+			}
+		}
+		check(list{"viewer", "likes", "", ofSubjects}, c.name, likes[c.name])
+		check(list{"viewer", "following", ", biz: null", ofSubjects}, c.name, follows[c.name])
+		check(list{"viewer", "followers", "", ofUsers}, c.name, followers["user "+c.name])
+		check(list{"viewer", "friends", "", ofUsers}, c.name, friends)
+	}
+	for _, sub := range s.clients[people].subjects[ownSubjects:s.clients[people].lasting] {
+		object := fmt.Sprintf("interactive(%s)", sub.input())
+		check(list{object, "likers", "", ofUsers}, s.clients[0].name, likers[sub.biz+" "+sub.id])
+		check(list{object, "followers", "", ofUsers}, s.clients[0].name, followers[sub.biz+" "+sub.id])
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%d lists on %s are not what is stored:\n%s", len(wrong), node.name, some(wrong))
+	}
+}
+
+// checkTalk holds the lists and numbers of comments against the rows.
+func (s *site) checkTalk(t *testing.T, node *process) {
+	t.Helper()
+	ids := map[int64]string{}
+	of := map[subject][]storedRemark{}
+	for _, c := range s.clients {
+		for _, sub := range c.talks {
+			of[sub] = nil
+		}
+		for _, r := range c.remarks {
+			ids[r.number] = r.id
+		}
+	}
+	replies := map[int64][]string{}
+	for _, r := range s.storedRemarks(t) {
+		of[r.subject] = append(of[r.subject], r)
+		if r.parent != 0 && r.listed {
+			replies[r.parent] = append(replies[r.parent], strconv.FormatInt(r.number, 10))
+		}
+	}
+	var wrong []string
+	check := func(l list, want []string) {
+		if got, err := l.names(node, s.clients[0].name); err != nil || !slices.Equal(got, want) {
+			wrong = append(wrong, fmt.Sprintf("%+v: listed %q (%v), stored %q", l, got, err, want))
+		}
+	}
+	for sub, rows := range of {
+		object := fmt.Sprintf("interactive(%s)", sub.input())
+		for order, compare := range orders {
+			slices.SortFunc(rows, compare)
+			var want []string
+			for i := range rows {
+				if rows[i].listed && rows[i].parent == 0 {
+					want = append(want, strconv.FormatInt(rows[i].number, 10))
+				}
+			}
+			check(list{object, "comments", ", order: " + order, ofComments}, want)
+		}
+		var got struct{ Of struct{ CommentCount int } }
+		err := post(node, tokenOf(s.clients[0].name), `{ of: `+object+` { commentCount } }`, &got)
+		deleted := func(r storedRemark) bool { return r.deleted }
+		if there := len(slices.DeleteFunc(rows, deleted)); err != nil || got.Of.CommentCount != there {
+			wrong = append(wrong, fmt.Sprintf("%v: %d comments are counted (%v), %d stored", sub, got.Of.CommentCount, err, there))
+		}
+	}
+	for parent, want := range replies {
+		check(list{fmt.Sprintf("node(id: %q)", ids[parent]), "replies", "", ofComments}, want)
+	}
+	if len(wrong) > 0 {
+		t.Errorf("%d lists and numbers of comments on %s are not what is stored:\n%s", len(wrong), node.name, some(wrong))
+	}
+}
+
+// orders are the orders of comments.
+var orders = map[string]func(a, b storedRemark) int{
+	"NEWEST": func(a, b storedRemark) int { return cmp.Compare(b.number, a.number) },
+	"OLDEST": func(a, b storedRemark) int { return cmp.Compare(a.number, b.number) },
+	"TOP": func(a, b storedRemark) int {
+		return cmp.Or(cmp.Compare(b.likes, a.likes), cmp.Compare(b.number, a.number))
+	},
+}

@@ -1,0 +1,348 @@
+//go:build long
+
+package faults_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	talkSubjects = 2  // of a client's own, and of the hot ones, that it comments on
+	maxRemarks   = 5  // comments of a client on one subject, then it deletes
+	talkPage     = 50 // comments of a page
+	metComments  = 12 // comments of anybody that a client acts on
+
+	// commentTime is how long a request that changes a comment may take: the
+	// transaction under way, its own one, and reading the reply, each until it is
+	// given up. Changes of one subject wait for each other, so that one process whose
+	// connections hang delays those of the others until they are given up as well.
+	commentTime = 10 * time.Second
+)
+
+// What may have become of a comment.
+const (
+	unwritten set = 1 << iota
+	written
+	removed
+)
+
+// remark is a comment of a client, and what the client knows of it.
+type remark struct {
+	subject subject
+	request string   // its requestId, and the text with which it is added
+	texts   []string // it has one of these
+	parent  string   // the id of the comment that it replies to
+	fate    set
+	id      string // once an addition is acknowledged
+	number  int64
+	edits   int
+}
+
+// doubted reports whether nobody knows what became of it.
+func (r *remark) doubted() bool { return r.fate&(r.fate-1) != 0 }
+
+// told is a comment as a reply shows it.
+type told struct {
+	ID, CommentID, Text string
+	Deleted             bool
+	ReplyCount          int64
+	Author              *struct{ UserID string }
+}
+
+const toldFields = `id commentId text deleted replyCount author { userId }`
+
+// number is the comment's id, by which lists are ordered.
+func (n *told) number() int64 {
+	number, _ := strconv.ParseInt(n.CommentID, 10, 64) // 0 is in no order
+	return number
+}
+
+// discussed is a subject with its number of comments.
+type discussed struct {
+	shown
+
+	CommentCount int64
+}
+
+// lie is what is wrong with the comment as it is shown, "" where it is right.
+func (r *remark) lie(author string, n *told) string {
+	switch {
+	case n.Deleted && (!r.fate.has(removed) || n.Text != "" || n.Author != nil):
+		return "a comment is shown as deleted"
+	case n.Deleted:
+	case !r.fate.has(written):
+		return "a comment is shown that was deleted"
+	case n.Author == nil || n.Author.UserID != author || !slices.Contains(r.texts, n.Text):
+		return "not the comment that its author wrote"
+	}
+	return ""
+}
+
+// remarkOf is the client's own comment of an id, nil where it has none.
+func (c *client) remarkOf(id string) *remark {
+	for _, r := range c.remarks {
+		if r.id == id && id != "" {
+			return r
+		}
+	}
+	return nil
+}
+
+// comment adds, edits or deletes a comment. What became of an earlier one on the
+// same subject is found out first.
+func (c *client) comment(node *process) {
+	sub := c.talks[c.random.IntN(len(c.talks))]
+	var own []*remark
+	for _, r := range c.remarks {
+		switch {
+		case r.subject != sub:
+		case r.doubted():
+			c.resolve(node, r)
+			return
+		case r.fate == written:
+			own = append(own, r)
+		}
+	}
+	switch n := c.random.IntN(10); {
+	case len(own) > 0 && n < 2:
+		c.edit(node, own[c.random.IntN(len(own))])
+	case len(own) > 0 && n < 4, len(own) == maxRemarks:
+		c.remove(node, own[c.random.IntN(len(own))])
+	default:
+		r := c.newRemark(sub)
+		c.add(node, r)
+		if r.id != "" && n == 9 { // a client that retries what was done
+			c.add(c.site.node(c.random.IntN(2)), r)
+		}
+	}
+}
+
+// resolve repeats what nobody knows the fate of.
+func (c *client) resolve(node *process, r *remark) {
+	if r.fate.has(removed) {
+		c.remove(node, r)
+	} else {
+		c.add(node, r)
+	}
+}
+
+// newRemark is a comment to add, now and then a reply to one that was seen.
+func (c *client) newRemark(sub subject) *remark {
+	r := &remark{subject: sub, request: fmt.Sprintf("%s %d", c.name, len(c.remarks)), fate: unwritten}
+	r.texts = []string{r.request}
+	if heard := c.heard[sub]; len(heard) > 0 && c.random.IntN(3) == 0 {
+		r.parent = heard[c.random.IntN(len(heard))]
+	}
+	c.remarks = append(c.remarks, r)
+	return r
+}
+
+// add adds a comment, maybe not for the first time. That it replies to nothing is an
+// answer where its parent may be deleted; what was added before is found all the same.
+func (c *client) add(node *process, r *remark) {
+	replyTo, mayMiss := "", false
+	if r.parent != "" {
+		replyTo = fmt.Sprintf(`, replyTo: %q`, r.parent)
+		parent := c.remarkOf(r.parent)
+		mayMiss = r.fate != written && (parent == nil || parent.fate != written)
+	}
+	got, code := c.change(node, entry{what: "comment", mayMiss: mayMiss}, r,
+		fmt.Sprintf(`addComment(input: {%s, text: %q, requestId: %q%s}) { comment { %s }`, r.subject.input(), r.request, r.request, replyTo, toldFields))
+	switch {
+	case code == "NOT_FOUND" && mayMiss:
+		r.fate = unwritten
+	case code != "":
+		r.fate |= written
+	default:
+		if r.id != "" && r.id != got.Comment.ID {
+			c.site.wrongf("a request was done twice", c, "%q on %v is %s and %s", r.request, r.subject, r.id, got.Comment.ID)
+		}
+		r.fate, r.id, r.number = written, got.Comment.ID, got.Comment.number()
+		c.checkRemark(node, r, got)
+	}
+}
+
+// edit changes the text. The lock on the counts of the subject orders it behind every
+// change that is sent before it and may yet be committed.
+func (c *client) edit(node *process, r *remark) {
+	r.edits++
+	text := fmt.Sprintf("%s, edit %d", r.request, r.edits)
+	before := r.texts
+	r.texts = append(slices.Clone(before), text)
+	got, code := c.change(node, entry{what: "edit"}, r,
+		fmt.Sprintf(`editComment(input: {id: %q, text: %q}) { comment { %s }`, r.id, text, toldFields))
+	if code == "" {
+		r.texts = []string{text}
+		c.checkRemark(node, r, got)
+	}
+}
+
+// remove deletes a comment, maybe not for the first time.
+func (c *client) remove(node *process, r *remark) {
+	mayMiss := r.fate.has(removed)
+	got, code := c.change(node, entry{what: "delete", mayMiss: mayMiss}, r, fmt.Sprintf(`deleteComment(input: {id: %q}) { deletedId`, r.id))
+	switch {
+	case code == "NOT_FOUND" && mayMiss:
+		r.fate = removed
+	case code != "":
+		r.fate |= removed
+	default:
+		r.fate = removed
+		if got.DeletedID != r.id {
+			c.site.wrongf("page", c, "%s was to be deleted, and %s is", r.id, got.DeletedID)
+		}
+		c.checkSubject(node, r.subject, &got.Interactive)
+	}
+}
+
+// change sends the mutation, whose selection is left open.
+func (c *client) change(node *process, e entry, r *remark, mutation string) (got *changedComment, code string) {
+	var data struct{ Did changedComment }
+	e.subject, e.about, e.direct, e.limit = r.subject, r.request, true, commentTime
+	code = c.ask(node, e, `mutation { did: `+mutation+` interactive { `+fields+` commentCount } } }`, &data)
+	return &data.Did, code
+}
+
+// changedComment is what is asked of the payloads of all mutations of comments.
+type changedComment struct {
+	Comment     told
+	DeletedID   string
+	Interactive discussed
+}
+
+func (c *client) checkRemark(node *process, r *remark, got *changedComment) {
+	if lie := r.lie(c.name, &got.Comment); lie != "" || got.Comment.ID != r.id {
+		c.site.wrongf("the reply: "+lie, c, "%+v on %s: %+v", *r, node.name, got.Comment)
+	}
+	c.checkSubject(node, r.subject, &got.Interactive)
+}
+
+// checkSubject compares a subject with what is known, and its number of comments with
+// those of the client: nobody else comments on the client's own subjects.
+func (c *client) checkSubject(node *process, sub subject, got *discussed) {
+	c.check(node, sub, &got.shown)
+	least, most := int64(0), int64(0)
+	for _, r := range c.remarks {
+		if r.subject == sub {
+			least += bit(r.fate == written)
+			most += bit(r.fate.has(written))
+		}
+	}
+	if got.CommentCount < least || sub.biz == "own" && got.CommentCount > most {
+		c.site.wrongf("comments are counted wrong", c, "%v on %s: %d, the client's own are %d to %d", sub, node.name, got.CommentCount, least, most)
+	}
+}
+
+// listing is a page of comments.
+type listing struct {
+	Edges    []struct{ Node told }
+	PageInfo struct{ HasNextPage bool }
+}
+
+const listingFields = `{ edges { node { ` + toldFields + ` } } pageInfo { hasNextPage } }`
+
+// talk reads the comments of a subject and, now and then, replies among which one of
+// the client's own is.
+func (c *client) talk(node *process) {
+	sub := c.talks[c.random.IntN(len(c.talks))]
+	order := []string{"NEWEST", "OLDEST", "TOP"}[c.random.IntN(3)]
+	var got struct {
+		Of struct {
+			discussed
+
+			Comments listing
+		}
+	}
+	query := fmt.Sprintf(`{ of: interactive(%s) { %s commentCount comments(first: %d, order: %s) %s } }`, sub.input(), fields, talkPage, order, listingFields)
+	if c.ask(node, entry{what: "talk", subject: sub, about: order, direct: true}, query, &got) != "" {
+		return
+	}
+	c.checkSubject(node, sub, &got.Of.discussed)
+	c.hear(node, sub, "", order, &got.Of.Comments)
+	c.heard[sub] = nil
+	for _, edge := range got.Of.Comments.Edges {
+		if !edge.Node.Deleted {
+			c.heard[sub] = append(c.heard[sub], edge.Node.ID)
+			c.meet(edge.Node.CommentID)
+		}
+	}
+	mine := func(r *remark) bool { return r.subject == sub && r.parent != "" && r.fate == written }
+	if i := slices.IndexFunc(c.remarks, mine); i >= 0 && c.random.IntN(2) == 0 {
+		c.replies(node, c.remarks[i])
+	}
+}
+
+// meet makes a comment one of the subjects that the client acts on. Of those before,
+// what was done is known for ever.
+func (c *client) meet(number string) {
+	sub := subject{"comment", number}
+	if _, known := c.known[sub]; known || c.random.IntN(10) > 0 {
+		return
+	}
+	c.known[sub] = untouched
+	if len(c.subjects) < c.lasting+metComments {
+		c.subjects = append(c.subjects, sub)
+	} else {
+		c.subjects[c.lasting+c.random.IntN(metComments)] = sub
+	}
+}
+
+// replies reads the replies among which one of the client's own is.
+func (c *client) replies(node *process, r *remark) {
+	var got struct{ Of *struct{ Replies listing } }
+	query := fmt.Sprintf(`{ of: node(id: %q) { ... on Comment { replies(first: %d) %s } } }`, r.parent, talkPage, listingFields)
+	if c.ask(node, entry{what: "replies", subject: r.subject, about: r.request, direct: true}, query, &got) != "" {
+		return
+	}
+	if got.Of == nil {
+		c.site.wrongf("a comment is lost", c, "%+v on %s: there is no comment that it replies to", *r, node.name)
+		return
+	}
+	c.hear(node, r.subject, r.parent, "OLDEST", &got.Of.Replies)
+}
+
+// hear compares a page with the client's own comments: each that was acknowledged is
+// there, once, if it is not beyond the end of the page.
+func (c *client) hear(node *process, sub subject, parent, order string, page *listing) {
+	wrong := func(what string, about any) {
+		c.site.wrongf(what, c, "%v, replies to %q, %s, on %s: %+v; the page is %+v", sub, parent, order, node.name, about, page.Edges)
+	}
+	seen, last := map[string]bool{}, int64(0)
+	for i, edge := range page.Edges {
+		n := &edge.Node
+		number := n.number()
+		if i > 0 && (order == "NEWEST" && number >= last || order == "OLDEST" && number <= last) {
+			wrong("comments are out of order", *n)
+		}
+		last = number
+		name := n.ID
+		if r := c.remarkOf(n.ID); r != nil {
+			if lie := r.lie(c.name, n); lie != "" {
+				wrong(lie, *r)
+			}
+		} else if n.Author != nil && n.Author.UserID == c.name {
+			name = n.Text // by which a second one of the same request is found
+			unheard := func(r *remark) bool {
+				return r.id == "" && r.fate.has(written) && r.request == n.Text && r.parent == parent
+			}
+			if !slices.ContainsFunc(c.remarks, unheard) {
+				wrong("a comment that nobody wrote", *n)
+			}
+		}
+		if seen[name] {
+			wrong("a comment is listed twice", *n)
+		}
+		seen[name] = true
+	}
+	for _, r := range c.remarks {
+		if r.subject != sub || r.parent != parent || r.fate != written || seen[r.id] {
+			continue
+		}
+		if !page.PageInfo.HasNextPage || order == "NEWEST" && r.number > last || order == "OLDEST" && r.number < last {
+			wrong("a comment is lost", *r)
+		}
+	}
+}

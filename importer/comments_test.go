@@ -1,0 +1,139 @@
+package importer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ovation/storage"
+)
+
+// commentMapping reads the texts of comments from a column.
+func commentMapping() Mapping {
+	m := testMapping()
+	m.Text, m.Placeholder = "text", ""
+	return m
+}
+
+const commentHeader = "user,subject,event,time,text\n"
+
+// Comments have the time of their row, and in lists the place of that time, whatever
+// the order of the rows and whatever was there before. What holds for the text of any
+// comment holds for theirs.
+func TestCommentsAreImported(t *testing.T) {
+	store := openStore(t)
+	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
+	ann := storage.User{Tenant: "default", UserID: "ann"}
+	_, err := store.AddComments(t.Context(), []storage.NewComment{{Subject: subject, User: ann, Text: "today"}})
+	must(t, err)
+	rows := commentHeader +
+		"ann,1,comment,1500000100,third\n" +
+		"ann,1,like,1500000000,what is no comment needs no text\n" +
+		"bob,1,comment,1500000000,first\n" +
+		"bob,1,comment,1500000000,second of that time\n" +
+		"ann,1,comment,1500000200,\" \u202eto be\r\nor not \"\n" +
+		"ann,1,comment,1500000300,\n" +
+		"ann,1,comment,1500000300,a\x07b\n" +
+		"ann,1,comment,1500000300," + strings.Repeat("x", storage.MaxCommentRunes+1) + "\n" +
+		",1,comment,1500000300,of nobody\n"
+	for run, want := range []string{"[{like 1} {comment 4}] already 0", "[] already 5"} {
+		got, err := importText(t, store, Options{Mapping: commentMapping()}, rows)
+		must(t, err)
+		if summary := fmt.Sprint(got.Imported, " already ", got.Already); summary != want || got.Bad != 4 || got.Textless != 0 {
+			t.Errorf("run %d: %s, want %s; bad rows: %v", run, summary, want, got.BadRows)
+		}
+		for i, reason := range []string{"text must not be empty", "text must be text; it holds the character U+0007", "text is 2001 characters long", "userId must not be empty"} {
+			if !strings.Contains(got.BadRows[i].Reason, reason) {
+				t.Errorf("line %d: %s, want %s", got.BadRows[i].Line, got.BadRows[i].Reason, reason)
+			}
+		}
+	}
+	// A file that has grown.
+	_, err = importText(t, store, Options{Mapping: commentMapping()}, rows+"ann,1,comment,1500000050,between\n")
+	must(t, err)
+	var got []string
+	for _, c := range commentsOf(t, store, subject) {
+		got = append(got, fmt.Sprint(c.User.UserID, " ", c.At().Unix()%1000, " ", c.Text))
+	}
+	want := []string{"bob 0 first", "bob 0 second of that time", "ann 50 between", "ann 100 third", "ann 200 to be\nor not"}
+	if len(got) != 6 || fmt.Sprint(got[:5]) != fmt.Sprint(want) || !strings.HasSuffix(got[5], " today") {
+		t.Errorf("the comments are %q, want %q and that of today", got, want)
+	}
+	totals, err := store.TotalsOf(t.Context(), []storage.User{ann, {Tenant: "default", UserID: "bob"}})
+	must(t, err)
+	if totals[0].Comments != 4 || totals[1].Comments != 2 {
+		t.Errorf("totals are %+v", totals)
+	}
+}
+
+// Where there is no text, the mapping says what stands for it. Only the comments of
+// one import are different then, not the file.
+func TestCommentsWithoutText(t *testing.T) {
+	store := openStore(t)
+	ndjson := `{"user": "ann", "subject": "1", "event": "like", "time": 1500000000}
+{"user": "ann", "subject": "1", "event": "comment", "time": 1500000001, "text": "mine"}
+{"user": "ann", "subject": "1", "event": "comment", "time": 1500000002, "text": null}
+{"user": "ann", "subject": "1", "event": "comment", "time": 1500000003}
+`
+	file := writeFile(t, "rows.ndjson", ndjson)
+	m := commentMapping()
+	m.Text = ""
+	got, err := importFile(t, openStore(t), Options{Mapping: m}, file)
+	must(t, err)
+	if got.Bad != 3 || !strings.Contains(got.BadRows[0].Reason, "name its column (text), or what stands for it (placeholder)") {
+		t.Errorf("without a column: %+v", got)
+	}
+	for _, placeholder := range []string{"(none)", "(another)"} {
+		m := commentMapping()
+		m.Placeholder = placeholder
+		got, err := importFile(t, store, Options{Mapping: m}, file)
+		must(t, err)
+		if imported := len(got.Imported) > 0; imported != (placeholder == "(none)") || imported && got.Textless != 2 {
+			t.Errorf("with %s: %+v", placeholder, got)
+		}
+	}
+	var texts []string
+	for _, c := range commentsOf(t, store, storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}) {
+		texts = append(texts, c.Text)
+	}
+	if want := "[mine (none) (none)]"; fmt.Sprint(texts) != want {
+		t.Errorf("the texts are %v, want %s", texts, want)
+	}
+}
+
+// What a file has besides comments is not imported again when they are.
+func TestCommentsAreMappedLater(t *testing.T) {
+	store := openStore(t)
+	var rows strings.Builder
+	rows.WriteString(header)
+	for i := range 30 {
+		fmt.Fprintf(&rows, "ann,1,%s,%d\n", []string{"read", "comment"}[i%2], 1500000000+i)
+	}
+	m := testMapping()
+	m.Events["comment"] = skip
+	_, err := importText(t, store, Options{Mapping: m, block: 4}, rows.String())
+	must(t, err)
+	got, err := importText(t, store, Options{Mapping: testMapping(), block: 8}, rows.String())
+	must(t, err)
+	if fmt.Sprint(got.Imported) != "[{comment 15}]" || got.Already != 15 || got.Textless != 15 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Progress never goes back, and in the end it is that of the file, however rows of
+// both series alternate.
+func TestProgressOfBothSeries(t *testing.T) {
+	store := openStore(t)
+	rows := header + strings.Repeat("ann,1,read,1500000000\n", 50) + strings.Repeat("ann,1,read,1500000000\nann,1,comment,1500000000\n", 25)
+	var told []Progress
+	_, err := importText(t, store, Options{Mapping: testMapping(), block: 20, Progress: func(p Progress) { told = append(told, p) }}, rows)
+	must(t, err)
+	for i := range told {
+		if i > 0 && (told[i].Rows < told[i-1].Rows || told[i].Bytes < told[i-1].Bytes) {
+			t.Errorf("progress %v follows %v", told[i], told[i-1])
+		}
+	}
+	if last := told[len(told)-1]; last.Rows != 100 || last.Bytes != int64(len(rows)) {
+		t.Errorf("it ends with %+v, want %d bytes", last, len(rows))
+	}
+}

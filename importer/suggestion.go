@@ -1,0 +1,138 @@
+package importer
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Suggestion is a change of the mapping that would fix an error.
+type Suggestion struct {
+	// Member is a member of the mapping, for example "user" or "timeUnit".
+	Member string
+	// Value is the proposed value; for "events" an entry EVENT=ACTION. It, or the
+	// ACTION, is empty if there is no proposal.
+	Value string
+}
+
+// MappingError is returned if the mapping does not fit the file. No row was read.
+type MappingError struct {
+	Reason      string
+	Suggestions []Suggestion
+}
+
+func (e *MappingError) Error() string { return e.Reason }
+
+// members are the names of columns in a mapping.
+var members = [columnCount]string{colUser: "user", colSubject: "subject", colEvent: "event", colTime: "time", colBiz: "bizColumn", colText: "text"}
+
+// usualColumns are common names of columns in other systems, the most common first, in
+// the form of plainName.
+var usualColumns = map[string][]string{
+	"user": {
+		"user", "userid", "username", "uid", "personid", "person", "customerid", "customer", "visitorid", "visitor",
+		"accountid", "account", "memberid", "member", "author", "authorid", "ownerid", "owner", "creatorid", "creator",
+	},
+	"subject": {
+		"subject", "subjectid", "bizid", "itemid", "item", "contentid", "content", "videoid", "video", "articleid", "article",
+		"productid", "product", "movieid", "movie", "postid", "post", "songid", "trackid", "objectid", "object",
+	},
+	"event":     {"event", "eventtype", "eventname", "action", "actiontype", "interaction", "interactiontype", "activity", "behavior", "behaviour", "type"},
+	"time":      {"time", "timestamp", "ts", "at", "date", "datetime", "createdat", "created", "eventtime", "occurredat", "unixtime"},
+	"bizColumn": {"biz", "kind", "contenttype", "itemtype"},
+	"text":      {"text", "commenttext", "comment", "body", "message", "content"},
+}
+
+// usualEvents are the usual meanings of event names, in the form of plainName.
+var usualEvents = map[string]string{
+	"read": "read", "view": "read", "pageview": "read", "click": "read", "open": "read", "play": "read", "watch": "read", "visit": "read",
+	"like": "like", "heart": "like", "love": "like", "upvote": "like", "star": "like", "favorite": "like", "favourite": "like",
+	"dislike": "dislike", "downvote": "dislike", "unlike": "unlike", "undislike": "undislike",
+	"collect": "collect", "bookmark": "collect", "save": "collect", "uncollect": "uncollect", "unbookmark": "uncollect", "unsave": "uncollect",
+	"follow": "follow", "subscribe": "follow", "unfollow": "unfollow", "unsubscribe": "unfollow",
+	"comment": "comment", "commentcreated": "comment",
+}
+
+// plainName returns a name without case and punctuation.
+func plainName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
+// columnSuggestions propose a column of the file for each missing one. No column is
+// proposed twice, nor one that is in use already.
+func columnSuggestions(columns row, missing []int, names []string) []Suggestion {
+	taken := columns[:]
+	remedies := make([]Suggestion, len(missing))
+	for i, column := range missing {
+		member := members[column]
+		remedies[i].Member = member
+		for _, usual := range usualColumns[member] {
+			at := slices.IndexFunc(names, func(name string) bool { return plainName(name) == usual && !slices.Contains(taken, name) })
+			if at >= 0 {
+				remedies[i].Value = names[at]
+				taken = append(slices.Clip(taken), names[at])
+				break
+			}
+		}
+		if remedies[i].Value != "" {
+			continue
+		}
+		switch column { // these can be set without a column
+		case colBiz:
+			remedies[i].Member = "biz"
+		case colEvent:
+			remedies[i].Member = "all"
+		}
+	}
+	return remedies
+}
+
+// maxRemedies bounds the number of different suggestions, as they depend on the file.
+const maxRemedies = 100
+
+// countSuggestions counts the suggestions of a bad row.
+func (p *parser) countSuggestions(remedies []Suggestion) {
+	for _, r := range remedies {
+		if _, known := p.remedies[r]; !known {
+			if len(p.remedies) >= maxRemedies {
+				continue
+			}
+			r.Value = strings.Clone(r.Value)
+		}
+		p.remedies[r]++
+	}
+}
+
+// suggestions returns the suggestions that would fix the most bad rows, one for each
+// member of the mapping, and then the likely meanings of the most frequent events
+// without an action.
+func (p *parser) suggestions(skipped []Skipped) []Suggestion {
+	var out []Suggestion
+	for r := range p.remedies {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b Suggestion) int {
+		return cmp.Or(cmp.Compare(p.remedies[b], p.remedies[a]), cmp.Compare(a.Member, b.Member), cmp.Compare(a.Value, b.Value))
+	})
+	known := map[string]bool{}
+	out = slices.DeleteFunc(out, func(r Suggestion) bool {
+		again := known[r.Member]
+		known[r.Member] = true
+		return again
+	})
+	const most = 5
+	events := 0
+	for _, s := range skipped {
+		if s.Reason == notMapped && s.Event != "" && events < most {
+			events++
+			out = append(out, Suggestion{"events", s.Event + "=" + usualEvents[plainName(s.Event)]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package importer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The times a row may have, in microseconds. What lies outside has been read
+// in the wrong unit: seconds taken for milliseconds are in 1970, milliseconds
+// taken for seconds tens of thousands of years ahead.
+var (
+	earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+)
+
+// digits is how many decimal digits of a unit make a microsecond.
+var digits = map[string]int{"s": 6, "ms": 3, "us": 0}
+
+// unitNames are the units, spelled out.
+var unitNames = map[string]string{"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+
+// TimeUnits returns the supported units of time.
+func TimeUnits() []string { return []string{"s", "ms", "us", "rfc3339"} }
+
+// timeError is the reason why a time is invalid, and the unit in which it would be
+// valid, or "".
+type timeError struct{ reason, fits string }
+
+func (e *timeError) Error() string { return e.reason }
+
+// parseTime returns the time in microseconds since 1970. Numbers may have a
+// fraction; what is finer than a microsecond is cut off. Its error is a *timeError.
+func parseTime(s, unit string) (int64, error) {
+	at, err := timeIn(s, unit)
+	if err == nil {
+		return at, nil
+	}
+	for _, other := range TimeUnits() {
+		if at, wrong := timeIn(s, other); wrong == nil {
+			means := time.UnixMicro(at).UTC().Format(time.DateOnly)
+			return 0, &timeError{fmt.Sprintf("%v; in the time unit %s it is %s", err, other, means), other}
+		}
+	}
+	return 0, &timeError{err.Error(), ""}
+}
+
+func timeIn(s, unit string) (int64, error) {
+	if unit == "rfc3339" {
+		t, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			return 0, fmt.Errorf("time %s is not of the form 2026-01-31T12:00:00Z", quote(s))
+		}
+		return inRange(t.UnixMicro(), s)
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	n := digits[unit]
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > n {
+		fraction = fraction[:n]
+	}
+	micros, err := strconv.ParseUint(whole+fraction+strings.Repeat("0", n-len(fraction)), 10, 63)
+	if err != nil || whole == "" {
+		return 0, fmt.Errorf("time %s is not a number of %s since 1970", quote(s), unitNames[unit])
+	}
+	return inRange(int64(micros), s)
+}
+
+func inRange(micros int64, s string) (int64, error) {
+	if micros < earliest || micros >= latest {
+		return 0, fmt.Errorf("time %s is in the year %d; times from 1990 to 2099 are accepted", quote(s), time.UnixMicro(micros).UTC().Year())
+	}
+	return micros, nil
+}
+
+// clockSkew is how far the clock that wrote a file may be ahead.
+const clockSkew = time.Minute
+
+// notInFuture refuses a time in the future. An author who is declared in the future could
+// be replaced only by a declaration that is even later.
+func notInFuture(micros int64, now time.Time) error {
+	if at := time.UnixMicro(micros); at.After(now.Add(clockSkew)) {
+		return fmt.Errorf("time %s is in the future: nobody could correct the author until then", at.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// quote formats a value of the file for a message.
+func quote(s string) string {
+	if short := clip(s); short != s {
+		return strconv.Quote(short) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// clip shortens a value of the file for display.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.Clone(s[:most])
+}

@@ -1,0 +1,319 @@
+package sqlitetest
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"ovation/storage"
+	"ovation/storage/mirror"
+	"ovation/storage/sqlite"
+)
+
+// Database is a SQLite store with the contract of package mirror, so that tests of
+// the mirror need no Postgres. In production no mirror stands in front of SQLite.
+// Epochs and barriers are in tables of their own in the same file. They change only
+// while no transaction of the store holds SQLite's write lock, under which every
+// mark is called: so no transaction straddles a change.
+type Database struct {
+	*sqlite.Store
+
+	Path  string
+	db    *sql.DB
+	hasty *sql.DB // does not wait for a transaction under way
+}
+
+var _ mirror.Database = (*Database)(nil)
+
+const mirrorTables = `
+CREATE TABLE IF NOT EXISTS mirror (
+    one        INTEGER PRIMARY KEY CHECK (one = 1),
+    epoch      INTEGER NOT NULL,
+    open       INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    free_at    INTEGER NOT NULL,
+    holder     TEXT NOT NULL,
+    held_at    INTEGER NOT NULL,
+    barrier    INTEGER NOT NULL,
+    raised_at  INTEGER NOT NULL
+) STRICT;
+INSERT INTO mirror VALUES (1, 1, FALSE, 0, 0, '', 0, 0, 0) ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS watermark (
+    partitions INTEGER NOT NULL,
+    partition  INTEGER NOT NULL,
+    barrier    INTEGER NOT NULL,
+    PRIMARY KEY (partitions, partition)
+) STRICT, WITHOUT ROWID;`
+
+// OpenDatabase opens an empty database that is closed with the test.
+func OpenDatabase(tb testing.TB) *Database {
+	tb.Helper()
+	return OpenDatabaseAt(tb, NewFile(tb))
+}
+
+// OpenDatabaseAt opens the database in a file, which is made if it is missing.
+// Several may be open on one file, as those of several processes.
+func OpenDatabaseAt(tb testing.TB, path string) *Database {
+	tb.Helper()
+	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &Database{Store: store, Path: path, db: connect(tb, path, "5000"), hasty: connect(tb, path, "10")}
+	tb.Cleanup(func() { _ = d.Close() })
+	if _, err := d.db.ExecContext(context.Background(), mirrorTables); err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+// connect opens connections that wait so many milliseconds for the write lock.
+func connect(tb testing.TB, path, wait string) *sql.DB {
+	tb.Helper()
+	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "_txlock=immediate&_busy_timeout=" + wait}
+	db, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}
+
+// Edit runs a statement of SQL behind the back of the store.
+func (d *Database) Edit(tb testing.TB, statement string) {
+	tb.Helper()
+	edit(tb, d.db, statement)
+}
+
+// Edit runs a statement of SQL on a database in a file, behind the back of its stores.
+func Edit(tb testing.TB, path, statement string) {
+	tb.Helper()
+	db := connect(tb, path, "5000")
+	defer func() { _ = db.Close() }()
+	edit(tb, db, statement)
+}
+
+func edit(tb testing.TB, db *sql.DB, statement string) {
+	tb.Helper()
+	if _, err := db.ExecContext(context.Background(), statement); err != nil {
+		tb.Fatalf("%v: %s", err, statement)
+	}
+}
+
+// Close closes the store, and the connections to its file.
+func (d *Database) Close() error { return cmp.Or(d.Store.Close(), d.db.Close(), d.hasty.Close()) }
+
+// Persist persists messages in the present epoch, and notes the barriers once
+// everything before them is committed.
+func (d *Database) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	for i := range messages {
+		if err := messages[i].Validate(); err != nil {
+			return storage.Outcome{}, err
+		}
+	}
+	barriers, others := mirror.SplitBarriers(messages)
+	outcome := new(storage.Outcome)
+	if _, err := d.Store.Persist(ctx, others, d.within(mark, outcome)); err != nil {
+		return storage.Outcome{}, err
+	}
+	for _, b := range barriers {
+		if _, err := d.db.ExecContext(ctx, recordWatermark, b.Partitions, b.Partition, b.Number); err != nil {
+			return storage.Outcome{}, unavailable(ctx, err)
+		}
+	}
+	return *outcome, nil
+}
+
+// EmptyFolder empties a folder in the present epoch.
+func (d *Database) EmptyFolder(
+	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
+) (int, storage.Outcome, error) {
+	outcome := new(storage.Outcome)
+	n, _, err := d.Store.EmptyFolder(ctx, key, moveTo, at, limit, d.within(mark, outcome))
+	if err != nil {
+		return 0, storage.Outcome{}, err
+	}
+	return n, *outcome, nil
+}
+
+// PublishVideo publishes a video in the present epoch.
+func (d *Database) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
+	outcome := new(storage.Outcome)
+	out, _, err := d.Store.PublishVideo(ctx, video, d.within(mark, outcome))
+	if err != nil {
+		return storage.PublishedVideo{}, storage.Outcome{}, err
+	}
+	return out, *outcome, nil
+}
+
+// DeleteVideo deletes a video in the present epoch.
+func (d *Database) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (*storage.Video, storage.Outcome, error) {
+	outcome := new(storage.Outcome)
+	video, _, err := d.Store.DeleteVideo(ctx, deletion, d.within(mark, outcome))
+	if err != nil {
+		return nil, storage.Outcome{}, err
+	}
+	return video, *outcome, nil
+}
+
+// Verify repairs only in an epoch that admits transactions.
+func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
+	if repair {
+		epoch, err := d.Epoch(ctx)
+		if err == nil {
+			_, err = epoch.Enter()
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return d.Store.Verify(ctx, repair, report)
+}
+
+// within returns a mark that enters the present epoch and keeps the outcome.
+func (d *Database) within(mark storage.Mark, outcome *storage.Outcome) storage.Mark {
+	return func(ctx context.Context, o storage.Outcome) error {
+		*outcome = o
+		epoch, err := d.Epoch(ctx)
+		if err == nil {
+			outcome.Epoch, err = epoch.Enter()
+		}
+		if err != nil {
+			return err
+		}
+		return mirror.Mark(ctx, mark, outcome)
+	}
+}
+
+// States adds the versions of the counts: those that were the same before and
+// after the states were read, and so when they were.
+func (d *Database) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	for {
+		before, err := d.versions(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		states, err := d.Store.States(ctx, keys, kinds)
+		if err != nil {
+			return nil, err
+		}
+		after, err := d.versions(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Equal(before, after) {
+			continue
+		}
+		for i := range states {
+			if s := &states[i]; s.Reaction.Version() > 0 || s.CollectionVersion > 0 || s.FollowVersion > 0 || s.Read != nil {
+				s.CountsVersion = after[i]
+			}
+		}
+		return states, nil
+	}
+}
+
+// versions are those of the counts of each key's subject.
+func (d *Database) versions(ctx context.Context, keys []storage.StateKey) ([]int64, error) {
+	out := make([]int64, len(keys))
+	for from := 0; from < len(keys); { // one call for each run of keys of one tenant
+		tenant, n := keys[from].Subject.Tenant, from
+		var subjects []storage.Subject
+		for ; n < len(keys) && keys[n].Subject.Tenant == tenant; n++ {
+			subjects = append(subjects, keys[n].Subject)
+		}
+		found, err := d.Interactives(ctx, storage.User{Tenant: tenant}, subjects, 0)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			out[from+i] = found[i].Version
+		}
+		from = n
+	}
+	return out, nil
+}
+
+// Windows looks up windows: the subjects that were the same before and after their
+// states were read.
+func (d *Database) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
+	out := make([]mirror.Window, len(keys))
+	for i, key := range keys {
+		before, rows, err := d.subjects(ctx, key)
+		for err == nil && rows <= limit && !out[i].Complete {
+			var states []storage.States
+			if states, err = d.States(ctx, before, storage.AllKinds&^storage.KindsOf(storage.KindRead)); err != nil {
+				break
+			}
+			var after []storage.StateKey
+			if after, rows, err = d.subjects(ctx, key); slices.Equal(before, after) {
+				out[i] = mirror.Window{Complete: true, States: make(map[string]storage.States)}
+				for n := range states {
+					out[i].States[before[n].Subject.BizID] = states[n]
+				}
+			}
+			before = after
+		}
+		if err != nil {
+			return nil, unavailable(ctx, err)
+		}
+	}
+	return out, nil
+}
+
+const selectSubjects = `
+SELECT biz_id, count(*) FROM (
+    SELECT biz_id FROM user_reaction WHERE tenant = ?1 AND user_id = ?2 AND biz = ?3
+    UNION ALL SELECT biz_id FROM user_collection WHERE tenant = ?1 AND user_id = ?2 AND biz = ?3
+    UNION ALL SELECT biz_id FROM user_follow WHERE tenant = ?1 AND user_id = ?2 AND biz = ?3
+) GROUP BY biz_id ORDER BY biz_id`
+
+// subjects are those of a window, and how many states there are of them.
+func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []storage.StateKey, states int, err error) {
+	rows, err := d.db.QueryContext(ctx, selectSubjects, of.User.Tenant, of.User.UserID, of.Biz)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		key := storage.StateKey{User: of.User, Subject: storage.Subject{Tenant: of.User.Tenant, Biz: of.Biz}}
+		var n int
+		if err := rows.Scan(&key.Subject.BizID, &n); err != nil {
+			return nil, 0, err
+		}
+		keys, states = append(keys, key), states+n
+	}
+	return keys, states, rows.Err()
+}
+
+// unavailable makes an error of the file storage.ErrUnavailable, unless the caller
+// has cancelled.
+func unavailable(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+}
+
+// NewFile returns the path of an empty database that already has its tables.
+func NewFile(tb testing.TB) string {
+	tb.Helper()
+	empty, err := template()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(tb.TempDir(), "ovation.db")
+	if err := os.WriteFile(path, empty, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,67 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"ovation/storage"
+)
+
+// Notifying returns a store that reports every change of counts made through it, once it
+// is committed: it calls changed with the subjects, or all if any may have changed. It
+// is for a single process.
+func Notifying(store storage.Store, changed func([]storage.Subject), all func()) storage.Store {
+	return &notifying{store, changed, all}
+}
+
+type notifying struct {
+	storage.Store
+
+	changed func([]storage.Subject)
+	all     func()
+}
+
+func (t *notifying) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
+	outcome, err := t.Store.Persist(ctx, messages, mark)
+	t.notify(outcome)
+	return outcome, err
+}
+
+func (t *notifying) EmptyFolder(
+	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
+) (int, storage.Outcome, error) {
+	n, outcome, err := t.Store.EmptyFolder(ctx, key, moveTo, at, limit, mark)
+	t.notify(outcome)
+	return n, outcome, err
+}
+
+func (t *notifying) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
+	n, err := t.Store.Verify(ctx, repair, report)
+	if repair {
+		t.all()
+	}
+	return n, err
+}
+
+func (t *notifying) notify(outcome storage.Outcome) {
+	if len(outcome.Counts) == 0 {
+		return
+	}
+	subjects := make([]storage.Subject, len(outcome.Counts))
+	for i := range outcome.Counts {
+		subjects[i] = outcome.Counts[i].Subject
+	}
+	t.changed(subjects)
+}
+
+func (t *notifying) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
+	out, outcome, err := t.Store.PublishVideo(ctx, video, mark)
+	t.notify(outcome)
+	return out, outcome, err
+}
+
+func (t *notifying) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (*storage.Video, storage.Outcome, error) {
+	video, outcome, err := t.Store.DeleteVideo(ctx, deletion, mark)
+	t.notify(outcome)
+	return video, outcome, err
+}

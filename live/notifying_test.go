@@ -1,0 +1,98 @@
+package live_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/internal/testing/sqlitetest"
+	"ovation/live"
+	"ovation/storage"
+)
+
+func TestTellingTellsOfEveryChangeOfCounts(t *testing.T) {
+	database := sqlitetest.Open(t)
+	var told []storage.Subject
+	all := 0
+	store := live.Notifying(database, func(subjects []storage.Subject) { told = append(told, subjects...) }, func() { all++ })
+	defer store.Close()
+	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	a, b := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "a"}, storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "b"}
+	collect := func(of storage.Subject) storage.Action {
+		return storage.Action{User: alice, Subject: of, Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 1}
+	}
+	message := []storage.Message{{ID: "1", Actions: []storage.Action{collect(a), collect(b)}}}
+	_, err := store.Persist(t.Context(), message, nil)
+	must(t, err)
+	if !slices.Equal(told, []storage.Subject{a, b}) {
+		t.Errorf("persisting told of %v", told)
+	}
+	told = nil
+	_, _, err = store.EmptyFolder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, "", storage.Time(5), 10, nil)
+	must(t, err)
+	if !slices.Equal(told, []storage.Subject{a, b}) {
+		t.Errorf("emptying a folder told of %v", told)
+	}
+	ignore := func(storage.Difference) error { return nil }
+	_, err = store.Verify(t.Context(), false, ignore)
+	must(t, err)
+	if all != 0 {
+		t.Error("verifying told of a change")
+	}
+	_, err = store.Verify(t.Context(), true, ignore)
+	must(t, err)
+	if all != 1 {
+		t.Error("repairing told of nothing")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	database := sqlitetest.Open(t)
+	registry := prometheus.NewRegistry()
+	hub := live.New(database, live.Options{Metrics: live.NewMetrics(registry)})
+	defer hub.Close()
+	store := live.Notifying(database, hub.Changed, hub.ChangedAll)
+	a := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "a"}
+	one, slow := hub.Watch([]storage.Subject{a}), hub.Watch([]storage.Subject{a})
+	events := make([]*live.Event, 1)
+	for i := range int64(3) {
+		for events[0] == nil || events[0].ReadCount < i {
+			_, err := one.Next(t.Context(), events)
+			must(t, err)
+		}
+		_, err := store.Persist(t.Context(), []storage.Message{{ID: string(rune('a' + i)), Actions: []storage.Action{
+			{User: storage.User{Tenant: a.Tenant}, Subject: a, Kind: storage.KindRead, Times: 1, First: i + 1, Version: i + 1},
+		}}}, nil)
+		must(t, err)
+	}
+	slow.Close()
+	families, err := registry.Gather()
+	must(t, err)
+	got := map[string]float64{}
+	for _, family := range families {
+		metric := family.GetMetric()[0]
+		got[family.GetName()] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+	}
+	for name, least := range map[string]float64{
+		"ovation_live_watchers": 1, "ovation_live_subjects": 1, "ovation_live_changes_total": 2, "ovation_live_pushes_total": 3,
+		"ovation_live_skipped_total": 2, "ovation_live_read_subjects": 3, "ovation_live_read_seconds": 3,
+		"ovation_live_read_failures_total": 0, "ovation_live_delay_seconds": 2,
+	} {
+		value, known := got[name]
+		if !known || value < least {
+			t.Errorf("%s is %v, known: %v", name, value, known)
+		}
+	}
+	if got["ovation_live_watchers"] != 1 || got["ovation_live_read_failures_total"] != 0 {
+		t.Errorf("%v", got)
+	}
+	one.Close()
+}

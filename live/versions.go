@@ -1,0 +1,54 @@
+package live
+
+import (
+	"context"
+
+	"ovation/storage"
+)
+
+// CommentVersions is a Reader of the versions of subjects' comments: a Hub over it
+// signals their changes like those of counts. All counts but the version are zero.
+func CommentVersions(of storage.CommentReader) Reader {
+	return versions(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
+		counts, err := of.CommentCounts(ctx, subjects)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]int64, len(counts))
+		for i := range out {
+			out[i] = counts[i].Version
+		}
+		return out, nil
+	})
+}
+
+// MessageVersions is a Reader of the number of the latest message that a user, named
+// as a subject (storage.User.Subject), has sent or received.
+func MessageVersions(of storage.MessageReader) Reader {
+	return versions(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
+		users := make([]storage.User, len(subjects))
+		for i, s := range subjects {
+			users[i] = storage.User{Tenant: s.Tenant, UserID: s.BizID}
+		}
+		return of.LatestMessages(ctx, users)
+	})
+}
+
+// versions is a Reader of something that has a version for each subject.
+type versions func(ctx context.Context, subjects []storage.Subject) ([]int64, error)
+
+func (v versions) Interactives(
+	ctx context.Context, _ storage.User, subjects []storage.Subject, _ storage.Kinds,
+) ([]storage.Interactive, error) {
+	found, err := v(ctx, subjects)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]storage.Interactive, len(subjects))
+	for i := range out {
+		out[i] = storage.Interactive{
+			Subject: subjects[i], Counts: storage.Counts{Version: found[i]}, Freshness: storage.Live,
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,74 @@
+package loaders_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"ovation/loaders"
+	"ovation/storage"
+	"ovation/storage/sqlite"
+)
+
+// counting counts the calls of a store.
+type counting struct {
+	storage.Store
+
+	mu    sync.Mutex
+	calls []int // subjects in each call
+}
+
+func (c *counting) Interactives(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	c.mu.Lock()
+	c.calls = append(c.calls, len(subjects))
+	c.mu.Unlock()
+	return c.Store.Interactives(ctx, viewer, subjects, kinds)
+}
+
+// Look-ups of one response are batched: Fetch loads in one call what is foreseen, and
+// later look-ups of the same keys call the store no more.
+func Example() {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "ovation")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	database, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(folder, "ovation.db")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer database.Close()
+
+	store := &counting{Store: database}
+	viewer := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
+	response := loaders.New(store, viewer, storage.AllKinds)
+	var page []storage.Subject
+	for _, id := range []string{"1", "2", "3"} {
+		page = append(page, storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: id})
+	}
+	if err := response.Fetch(ctx, loaders.Keys{Interactives: page}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, subject := range page {
+		found, err := response.Interactive(ctx, subject)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(found.Biz, found.BizID, found.LikeCount)
+	}
+	fmt.Println("subjects in each call:", store.calls)
+	// Output:
+	// video 1 0
+	// video 2 0
+	// video 3 0
+	// subjects in each call: [3]
+}

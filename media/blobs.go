@@ -1,0 +1,278 @@
+package media
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	_ "gocloud.dev/blob/s3blob" // registers s3://
+	"gocloud.dev/gcerrors"
+
+	"ovation/storage"
+)
+
+// Blobs is the blob store. It is safe for concurrent use.
+type Blobs struct {
+	bucket *blob.Bucket
+	folder string // of a file store, else ""
+}
+
+// ErrStranger is returned if the blob store belongs to another database. A sweep would
+// delete its videos.
+var ErrStranger = errors.New("the blob store belongs to another database")
+
+// markerKey is the key of the blob that identifies the store's database.
+const markerKey = "ovation-site"
+
+// FolderURL returns the URL of a blob store in a folder.
+func FolderURL(folder string) (string, error) {
+	at, err := filepath.Abs(folder)
+	if err != nil {
+		return "", fmt.Errorf("find the folder of videos: %w", err)
+	}
+	return (&url.URL{Scheme: fileblob.Scheme, Path: filepath.ToSlash(at)}).String(), nil
+}
+
+// OpenBlobs opens the blob store of a URL, file:///folder or s3://bucket, and marks it
+// as belonging to the database with these secrets. A folder is created if it is
+// missing. Errors: storage.ErrInvalid for other URLs; storage.ErrUnavailable;
+// ErrStranger.
+func OpenBlobs(ctx context.Context, at string, secrets interface {
+	Secret(ctx context.Context, name string) ([]byte, error)
+},
+) (*Blobs, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, &storage.InvalidError{Field: "blob URL", Reason: "cannot be parsed: " + err.Error()}
+	}
+	b := new(Blobs)
+	switch {
+	case u.Scheme == fileblob.Scheme && u.Host == "" && strings.HasPrefix(u.Path, "/") && u.RawQuery == "":
+		b.folder = filepath.FromSlash(u.Path)
+		b.bucket, err = fileblob.OpenBucket(b.folder, &fileblob.Options{
+			CreateDir: true, DirFileMode: 0o700, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
+		})
+	case u.Scheme == "s3" && u.Host != "":
+		b.bucket, err = blob.OpenBucket(ctx, at)
+	default:
+		return nil, &storage.InvalidError{Field: "blob URL", Reason: "must be file:///folder or s3://bucket?region=…"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the blob store: %w", err)
+	}
+	if err := b.claim(ctx, secrets.Secret); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// claim writes the marker, or compares it if there is one.
+func (b *Blobs) claim(ctx context.Context, secret func(context.Context, string) ([]byte, error)) error {
+	key, err := secret(ctx, "blobs")
+	if err != nil {
+		return fmt.Errorf("mark the blob store: %w", err)
+	}
+	sum := sha256.Sum256(key)
+	ours := hex.EncodeToString(sum[:16])
+	found, err := b.bucket.ReadAll(ctx, markerKey)
+	switch {
+	case gcerrors.Code(err) == gcerrors.NotFound:
+		return b.write(ctx, markerKey, "text/plain", strings.NewReader(ours))
+	case err != nil:
+		return b.failed("read "+markerKey, err)
+	case string(found) != ours:
+		return fmt.Errorf("%w: its file %s is another one's", ErrStranger, markerKey)
+	}
+	return nil
+}
+
+// Close releases the store.
+func (b *Blobs) Close() error { return b.bucket.Close() }
+
+// failed wraps an error of the store. A missing blob is storage.ErrNotFound.
+func (b *Blobs) failed(doing string, err error) error {
+	switch {
+	case gcerrors.Code(err) == gcerrors.NotFound:
+		return fmt.Errorf("%s: %w", doing, storage.ErrNotFound)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: the blob store: %w: %w", doing, storage.ErrUnavailable, err)
+}
+
+// partBytes is how much of an upload to S3 is buffered in memory.
+const partBytes = 8 << 20
+
+// write writes a whole blob or nothing. An error of the reader is returned unchanged.
+func (b *Blobs) write(ctx context.Context, key, contentType string, from io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // called before Close, it cancels the write
+	w, err := b.bucket.NewWriter(ctx, key, &blob.WriterOptions{
+		ContentType: contentType, BufferSize: partBytes, MaxConcurrency: 1,
+	})
+	if err != nil {
+		return b.failed("write "+key, err)
+	}
+	source := &sourceReader{Reader: from}
+	if _, err := io.Copy(w, source); err != nil {
+		cancel()
+		_ = w.Close() // returns the cancellation
+		if source.err != nil {
+			return source.err
+		}
+		return b.failed("write "+key, err)
+	}
+	if err := w.Close(); err != nil {
+		return b.failed("write "+key, err)
+	}
+	if err := b.sync(key); err != nil {
+		return b.failed("write "+key, err)
+	}
+	return nil
+}
+
+// sourceReader keeps the error of a reader.
+type sourceReader struct {
+	io.Reader
+
+	err error
+}
+
+func (s *sourceReader) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// sync flushes the file of a blob, and its directory entry, to disk.
+func (b *Blobs) sync(key string) error {
+	if b.folder == "" {
+		return nil
+	}
+	path := b.path(key)
+	for _, name := range []string{path, filepath.Dir(path)} {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Blobs) path(key string) string { return filepath.Join(b.folder, filepath.FromSlash(key)) }
+
+// remove deletes blobs. Missing ones are ignored.
+func (b *Blobs) remove(ctx context.Context, keys ...string) error {
+	var errs []error
+	for _, key := range keys {
+		if err := b.bucket.Delete(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+			errs = append(errs, b.failed("remove "+key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// local returns the path of a file with the contents of a blob: the blob's own file or
+// a copy. done deletes the copy.
+func (b *Blobs) local(ctx context.Context, key string) (path string, done func(), err error) {
+	if b.folder != "" {
+		path = b.path(key)
+		if _, err := os.Stat(path); err != nil {
+			return "", nil, b.failed("open "+key, err)
+		}
+		return path, func() {}, nil
+	}
+	r, err := b.bucket.NewReader(ctx, key, nil)
+	if err != nil {
+		return "", nil, b.failed("read "+key, err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	f, err := os.CreateTemp("", "ovation-cover-")
+	if err != nil {
+		return "", nil, fmt.Errorf("copy %s: %w: %w", key, storage.ErrUnavailable, err)
+	}
+	done = func() { _ = os.Remove(f.Name()) }
+	_, err = io.Copy(f, r)
+	if err = errors.Join(err, f.Close()); err != nil {
+		done()
+		return "", nil, b.failed("copy "+key, err)
+	}
+	return f.Name(), done, nil
+}
+
+// object is a blob that supports seeking. It opens a reader for each position that is
+// read from.
+type object struct {
+	ctx    context.Context //nolint:containedctx // of the request
+	blobs  *Blobs
+	key    string
+	size   int64
+	change time.Time
+
+	offset int64
+	reader *blob.Reader // at offset; nil if not open
+}
+
+// open opens a blob. Errors: storage.ErrNotFound.
+func (b *Blobs) open(ctx context.Context, key string) (*object, error) {
+	is, err := b.bucket.Attributes(ctx, key)
+	if err != nil {
+		return nil, b.failed("look up "+key, err)
+	}
+	return &object{ctx: ctx, blobs: b, key: key, size: is.Size, change: is.ModTime}, nil
+}
+
+func (o *object) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += o.offset
+	case io.SeekEnd:
+		offset += o.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the beginning")
+	}
+	if offset != o.offset {
+		o.close()
+		o.offset = offset
+	}
+	return offset, nil
+}
+
+func (o *object) Read(p []byte) (int, error) {
+	if o.offset >= o.size {
+		return 0, io.EOF
+	}
+	if o.reader == nil {
+		r, err := o.blobs.bucket.NewRangeReader(o.ctx, o.key, o.offset, -1, nil)
+		if err != nil {
+			return 0, o.blobs.failed("read "+o.key, err)
+		}
+		o.reader = r
+	}
+	n, err := o.reader.Read(p)
+	o.offset += int64(n)
+	return n, err
+}
+
+func (o *object) close() {
+	if o.reader != nil {
+		_ = o.reader.Close() // everything needed has been read
+		o.reader = nil
+	}
+}

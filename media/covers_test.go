@@ -1,0 +1,251 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker/local"
+)
+
+func deletionOf(v *storage.Video) storage.VideoDeletion {
+	return storage.VideoDeletion{Key: v.Key(), By: v.Author}
+}
+
+// script is a program in the place of ffmpeg.
+func script(t *testing.T, text string) FFmpeg {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ffmpeg")
+	must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
+	return FFmpeg{Program: path, Timeout: 10 * time.Second}
+}
+
+// picturing is a program that makes the same picture of everything.
+func picturing(t *testing.T) (tool FFmpeg, picture []byte) {
+	t.Helper()
+	var out bytes.Buffer
+	must(t, jpeg.Encode(&out, image.NewGray(image.Rect(0, 0, 20, 10)), nil))
+	path := filepath.Join(t.TempDir(), "picture.jpg")
+	must(t, os.WriteFile(path, out.Bytes(), 0o600))
+	return script(t, "exec /bin/cat "+path), out.Bytes()
+}
+
+// covering is a site with a queue and a maker of covers.
+func covering(t *testing.T, tool FFmpeg) *site {
+	t.Helper()
+	queue := local.NewQueue(local.Options{})
+	s := newSite(t, queue)
+	s.work(t, queue, s.store, tool)
+	return s
+}
+
+func (s *site) work(t *testing.T, queue *local.Queue, store storage.Videos, tool FFmpeg) {
+	t.Helper()
+	m := NewCoverMaker(CoverOptions{Store: store, Blobs: s.blobs, Tool: tool, Logger: quietly})
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx, queue) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		must(t, queue.Close())
+	})
+}
+
+// wait waits until the cover of a video is there or given up, and returns the video and
+// the reason.
+func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Video, reason string, aside bool) bool) (*storage.Video, string) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); pause(t.Context(), 5*time.Millisecond) {
+		reason, aside, err := s.store.CoverReason(t.Context(), v.Key())
+		must(t, err)
+		got, err := s.store.VideosOf(t.Context(), []storage.VideoKey{v.Key()})
+		must(t, err)
+		if until(got[0], reason, aside) {
+			return got[0], reason
+		}
+	}
+	t.Fatal("it never came true")
+	return nil, ""
+}
+
+func isCovered(now *storage.Video, _ string, _ bool) bool { return now.Covered }
+func isAside(_ *storage.Video, _ string, aside bool) bool { return aside }
+
+func TestPublishedVideoGetsItsCover(t *testing.T) {
+	tool, picture := picturing(t)
+	s := covering(t, tool)
+	v, _ := s.wait(t, s.publish(t, "film", mp4(1000)), isCovered)
+	got := get(t, Files(s.blobs, quietly), "GET", v.CoverURL())
+	if !bytes.Equal(body(t, got), picture) || got.Header.Get("Content-Type") != "image/jpeg" || got.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("the cover at %s: %v", v.CoverURL(), got.Header)
+	}
+}
+
+func TestCoverThatFailsIsSetAside(t *testing.T) {
+	crash := `/bin/sleep 0.3; echo tried >>"$0".tries; kill -SEGV $$`
+	for name, c := range map[string]struct{ text, reason string }{
+		"crash":           {"kill -SEGV $$", "ffmpeg failed: signal: segmentation fault"},
+		"refusal":         {"echo Invalid data found >&2; exit 1", "ffmpeg failed: exit status 1: Invalid data found"},
+		"no picture":      {"exit 0", "ffmpeg made no picture"},
+		"another picture": {"echo GIF89a", "ffmpeg made no picture"},
+		"flood":           {"exec /bin/cat /dev/zero", "ffmpeg"},
+		"file":            {crash, "ffmpeg failed"}, // it may write none
+	} {
+		t.Run(name, func(t *testing.T) {
+			tool := script(t, c.text)
+			s := covering(t, tool)
+			v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAside)
+			if !strings.HasPrefix(reason, c.reason) {
+				t.Errorf("the reason is %q", reason)
+			}
+			if v.Covered || !strings.HasPrefix(v.CoverURL(), "/media/placeholders/") || len(s.files(t)) != 1 {
+				t.Errorf("the cover is at %s, files %v", v.CoverURL(), s.files(t))
+			}
+			if _, err := os.Stat(tool.Program + ".tries"); err == nil {
+				if text, _ := os.ReadFile(tool.Program + ".tries"); len(text) > 0 {
+					t.Errorf("the program has written %q", text)
+				}
+			}
+			due, err := s.store.DueCovers(t.Context(), 10)
+			if err != nil || len(due) > 0 {
+				t.Errorf("due: %v %v", due, err)
+			}
+		})
+	}
+}
+
+// What hangs is killed with what it has started, three times.
+func TestFFmpegThatHangsIsKilled(t *testing.T) {
+	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
+	tool.Timeout = 200 * time.Millisecond
+	s := covering(t, tool)
+	_, reason := s.wait(t, s.publish(t, "film", mp4(1000)), isAside)
+	found := regexp.MustCompile(`^ffmpeg was killed: it took longer than 200ms: child (\d+)$`).FindStringSubmatch(reason)
+	if found == nil {
+		t.Fatalf("the reason is %q", reason)
+	}
+	pid, err := strconv.Atoi(found[1])
+	must(t, err)
+	for late := time.Now().Add(20 * time.Second); syscall.Kill(pid, 0) == nil; pause(t.Context(), 10*time.Millisecond) {
+		if status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(status), ") Z ") {
+			break // whoever has to wait for it does not
+		}
+		if time.Now().After(late) {
+			t.Fatalf("process %d lives on", pid)
+		}
+	}
+}
+
+func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
+	s := covering(t, FFmpeg{Program: filepath.Join(t.TempDir(), "missing")})
+	v, reason := s.wait(t, s.publish(t, "film", mp4(1000)), func(_ *storage.Video, reason string, _ bool) bool { return reason != "" })
+	if _, aside, err := s.store.CoverReason(t.Context(), v.Key()); aside || err != nil {
+		t.Errorf("set aside, for ffmpeg may be installed later: %v", err)
+	}
+	if !strings.HasPrefix(reason, "ffmpeg is not installed") || v.Covered {
+		t.Errorf("the reason is %q", reason)
+	}
+}
+
+// A job is lost where nobody takes it, or its worker is killed: the cover is due again.
+func TestDueCoversAreAskedForAgain(t *testing.T) {
+	s := newSite(t, nil)
+	v := s.publish(t, "film", mp4(1000))
+	queue := local.NewQueue(local.Options{})
+	tool, _ := picturing(t)
+	s.work(t, queue, s.store, tool)
+	j := NewJanitor(JanitorOptions{Store: due{s.store, v.Key()}, Blobs: s.blobs, Covers: queue, Logger: quietly})
+	must(t, j.RequestDueCovers(t.Context()))
+	s.wait(t, v, isCovered)
+
+	// The job of a video that was deleted is done.
+	gone := s.publish(t, "gone", mp4(1000))
+	_, err := s.service.Delete(t.Context(), deletionOf(gone))
+	must(t, err)
+	j.Store = due{s.store, gone.Key()}
+	must(t, j.RequestDueCovers(t.Context()))
+	if files := s.files(t); len(files) != 2 {
+		t.Errorf("files %v", files)
+	}
+}
+
+// due says that a cover is due.
+type due struct {
+	storage.Videos
+
+	key storage.VideoKey
+}
+
+func (d due) DueCovers(context.Context, int) ([]storage.VideoKey, error) {
+	return []storage.VideoKey{d.key}, nil
+}
+
+// gate holds up whoever makes a cover.
+type gate struct {
+	storage.Videos
+
+	begun chan struct{}
+	open  chan struct{}
+}
+
+func (g *gate) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
+	g.begun <- struct{}{}
+	<-g.open
+	return g.Videos.VideosOf(ctx, keys)
+}
+
+func TestTwoCoversAtOnce(t *testing.T) {
+	queue := local.NewQueue(local.Options{})
+	s := newSite(t, queue)
+	g := &gate{s.store, make(chan struct{}, 10), make(chan struct{})}
+	tool, _ := picturing(t)
+	s.work(t, queue, g, tool)
+	var videos []*storage.Video
+	for i := range 6 {
+		videos = append(videos, s.publish(t, fmt.Sprint("film ", i), mp4(1000)))
+	}
+	for range maxConcurrentCovers {
+		<-g.begun
+	}
+	pause(t.Context(), 50*time.Millisecond)
+	if n := len(g.begun); n > 0 {
+		t.Errorf("%d more covers are made at the same time", n)
+	}
+	close(g.open)
+	for _, v := range videos {
+		s.wait(t, v, isCovered)
+	}
+}
+
+// A worker that stops gives back what it has in hand: the next one makes the cover.
+func TestCoverInHandIsMadeByTheNextWorker(t *testing.T) {
+	queue := local.NewQueue(local.Options{})
+	s := newSite(t, queue)
+	g := &gate{s.store, make(chan struct{}, 10), make(chan struct{})}
+	slow := script(t, "exec /bin/sleep 1000")
+	m := NewCoverMaker(CoverOptions{Store: g, Blobs: s.blobs, Tool: slow, Logger: quietly})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx, queue) })
+	v := s.publish(t, "film", mp4(1000))
+	<-g.begun
+	close(g.open)
+	stop()
+	running.Wait()
+	tool, _ := picturing(t)
+	s.work(t, queue, s.store, tool)
+	s.wait(t, v, isCovered)
+}

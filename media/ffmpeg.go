@@ -1,0 +1,147 @@
+package media
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"image/jpeg"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"ovation/storage"
+)
+
+// FFmpeg runs ffmpeg to make covers. The zero value uses the one in PATH.
+type FFmpeg struct {
+	// Program is its name or path; "ffmpeg" if empty.
+	Program string
+	// Timeout is how long it may run; 30 s if 0.
+	Timeout time.Duration
+	// Memory limits the address space in bytes, on systems that support it; 2 GiB if 0.
+	Memory uint64
+}
+
+// ErrNoFFmpeg is returned if ffmpeg is not installed.
+var ErrNoFFmpeg = errors.New("ffmpeg is not installed")
+
+// toolError is the reason why ffmpeg made no cover of a file.
+type toolError struct{ reason string }
+
+func (e *toolError) Error() string { return e.reason }
+
+const (
+	maxPictureBytes = 4 << 20
+	maxReportBytes  = 4 << 10 // of the program's stderr
+)
+
+func (f FFmpeg) name() string { return cmp.Or(f.Program, "ffmpeg") }
+
+// check returns ErrNoFFmpeg if ffmpeg cannot be run.
+func (f FFmpeg) check() error {
+	_, err := f.path()
+	return err
+}
+
+func (f FFmpeg) path() (string, error) {
+	path, err := exec.LookPath(f.name())
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoFFmpeg, err)
+	}
+	return path, nil
+}
+
+// arguments returns the arguments of ffmpeg. Only the format depends on the upload; it
+// forces the demuxer, so that no file is read as a playlist of other files.
+func arguments(path string, format storage.VideoFormat) []string {
+	demuxer := "mov" // also for MP4
+	if format == storage.WebM {
+		demuxer = "matroska"
+	}
+	return []string{
+		"-hide_banner", "-nostdin", "-loglevel", "error", "-threads", "1",
+		"-protocol_whitelist", "file,pipe", "-f", demuxer, "-i", "file:" + path,
+		"-map", "0:v:0", "-frames:v", "1", "-an", "-sn", "-dn",
+		"-vf", "scale=w='min(720,iw)':h='min(720,ih)':force_original_aspect_ratio=decrease:force_divisible_by=2,thumbnail=24",
+		"-threads", "1", "-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "4", "-f", "image2pipe", "pipe:1",
+	}
+}
+
+// cover returns a frame of a video as JPEG. Errors: ErrNoFFmpeg, a *toolError.
+func (f FFmpeg) cover(ctx context.Context, path string, format storage.VideoFormat) ([]byte, error) {
+	program, err := f.path()
+	if err != nil {
+		return nil, err
+	}
+	timeout := cmp.Or(f.Timeout, 30*time.Second)
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	command := exec.CommandContext(within, program, arguments(path, format)...) //nolint:gosec // no shell, and fixed arguments
+	command.Env = []string{}                                                    // nothing of this process's environment
+	command.Dir = os.TempDir()
+	picture, report := &bounded{most: maxPictureBytes}, &bounded{most: maxReportBytes, drop: true}
+	command.Stdout, command.Stderr = picture, report
+	command.WaitDelay = time.Second // for child processes that it leaves behind
+	err = run(command, cmp.Or(f.Memory, 2<<30), timeout)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case within.Err() != nil:
+		return nil, &toolError{fmt.Sprintf("ffmpeg was killed: it took longer than %v", timeout) + stderrTail(report, path)}
+	case errors.Is(err, errTooMuch):
+		return nil, &toolError{"ffmpeg wrote too large a picture"}
+	case err != nil:
+		return nil, &toolError{"ffmpeg failed: " + err.Error() + stderrTail(report, path)}
+	}
+	if _, err := jpeg.DecodeConfig(bytes.NewReader(picture.text)); err != nil {
+		return nil, &toolError{"ffmpeg made no picture" + stderrTail(report, path)}
+	}
+	return picture.text, nil
+}
+
+// run starts the command within its limits and waits for its end. It locks the thread,
+// because the kernel kills the command when the thread that started it ends.
+func run(command *exec.Cmd, memory uint64, timeout time.Duration) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	isolate(command)
+	if err := command.Start(); err != nil {
+		return err
+	}
+	limitErr := setLimits(command.Process.Pid, memory, timeout)
+	if limitErr != nil {
+		_ = command.Cancel()
+	}
+	return cmp.Or(command.Wait(), limitErr)
+}
+
+// stderrTail returns the end of the program's stderr, without the path of the file.
+func stderrTail(report *bounded, path string) string {
+	text := strings.TrimSpace(strings.ReplaceAll(string(report.text), path, "the file"))
+	if text == "" {
+		return ""
+	}
+	return ": " + strings.Join(strings.Fields(text), " ")
+}
+
+var errTooMuch = errors.New("too much is written")
+
+// bounded is a buffer of limited size. It discards what exceeds it, or fails.
+type bounded struct {
+	text []byte
+	most int
+	drop bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.most - len(b.text)
+	if len(p) > room && !b.drop {
+		return 0, errTooMuch
+	}
+	b.text = append(b.text, p[:min(len(p), room)]...)
+	return len(p), nil
+}

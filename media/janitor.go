@@ -1,0 +1,163 @@
+package media
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"gocloud.dev/blob"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+const (
+	dueInterval   = time.Minute      // between two searches for covers that are due
+	dueBatch      = 100              // covers requested per search
+	firstSweep    = 10 * time.Minute // after the start
+	sweepInterval = 6 * time.Hour    // between two sweeps
+	// sweepAge is the minimum age of files that are swept: more than the longest upload
+	// takes, plus the time until its row is written.
+	sweepAge   = 24 * time.Hour
+	sweepBatch = 500
+)
+
+// JanitorOptions configure a Janitor. Store and Blobs are required.
+type JanitorOptions struct {
+	Store storage.Videos
+	Blobs *Blobs
+	// Covers receives jobs for covers. Nil: none are requested.
+	Covers worker.Publisher
+	// Age is the minimum age of files that are swept; 24 h if 0.
+	Age time.Duration
+	// Logger is slog.Default() if nil.
+	Logger *slog.Logger
+	// Registry registers the metrics. Nil: there are none.
+	Registry prometheus.Registerer
+}
+
+// Janitor requests covers that are due and sweeps the blob store. Several may run on
+// the same stores.
+type Janitor struct {
+	JanitorOptions
+
+	swept prometheus.Counter
+}
+
+// NewJanitor returns a Janitor.
+func NewJanitor(o JanitorOptions) *Janitor {
+	o.Logger, o.Age = cmp.Or(o.Logger, slog.Default()), cmp.Or(o.Age, sweepAge)
+	return &Janitor{JanitorOptions: o, swept: newSwept(o.Registry)}
+}
+
+// Run runs until the context ends.
+func (j *Janitor) Run(ctx context.Context) {
+	due, sweep := time.NewTicker(dueInterval), time.NewTimer(firstSweep)
+	defer due.Stop()
+	defer sweep.Stop()
+	j.logFailure("covers that are due not asked for; trying again", j.RequestDueCovers(ctx))
+	for {
+		select {
+		case <-due.C:
+			j.logFailure("covers that are due not asked for; trying again", j.RequestDueCovers(ctx))
+		case <-sweep.C:
+			j.sweep(ctx)
+			sweep.Reset(sweepInterval)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (j *Janitor) sweep(ctx context.Context) {
+	n, err := j.Sweep(ctx)
+	if n > 0 {
+		j.Logger.Info("files without a video removed", "files", n)
+	}
+	j.logFailure("blob store not swept; trying again", err)
+}
+
+func (j *Janitor) logFailure(what string, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		j.Logger.Warn(what, "error", err)
+	}
+}
+
+// RequestDueCovers publishes jobs for covers that are due.
+func (j *Janitor) RequestDueCovers(ctx context.Context) error {
+	if j.Covers == nil {
+		return nil
+	}
+	keys, err := j.Store.DueCovers(ctx, dueBatch)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(keys))
+	var asking sync.WaitGroup // a local queue returns when the job is done
+	for i, key := range keys {
+		asking.Go(func() { errs[i] = publishCoverRequest(ctx, j.Covers, key) })
+	}
+	asking.Wait()
+	return errors.Join(errs...)
+}
+
+// Sweep deletes files that are old enough and belong to no video, and returns their
+// number.
+func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
+	before := time.Now().Add(-j.Age)
+	for folder := range types {
+		list := j.Blobs.bucket.List(&blob.ListOptions{Prefix: folder + "/"})
+		for ended := false; !ended; {
+			var keys []string
+			for len(keys) < sweepBatch && !ended {
+				o, err := list.Next(ctx)
+				switch {
+				case errors.Is(err, io.EOF):
+					ended = true
+				case err != nil:
+					return removed, j.Blobs.failed("list "+folder, err)
+				case o.ModTime.Before(before):
+					keys = append(keys, o.Key)
+				}
+			}
+			n, err := j.removeUnnamed(ctx, folder, keys)
+			if removed += n; err != nil {
+				return removed, err
+			}
+		}
+	}
+	return removed, nil
+}
+
+// removeUnnamed deletes the files that belong to no video.
+func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []string) (int, error) {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		stem, ending, _ := strings.Cut(strings.TrimPrefix(key, folder+"/"), ".")
+		if types[folder][ending] != "" { // otherwise the upload was not finished
+			names[i] = stem
+		}
+	}
+	named, err := j.Store.NamedFiles(ctx, names)
+	if err != nil {
+		return 0, err
+	}
+	removed := 0
+	for i, key := range keys {
+		if named[i] {
+			continue
+		}
+		if err := j.Blobs.remove(ctx, key); err != nil {
+			return removed, err
+		}
+		j.swept.Inc()
+		removed++
+	}
+	return removed, nil
+}

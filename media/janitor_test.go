@@ -1,0 +1,133 @@
+package media
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/internal/testing/sqlitetest"
+)
+
+func newJanitor(s *site, age time.Duration) *Janitor {
+	return NewJanitor(JanitorOptions{Store: s.store, Blobs: s.blobs, Age: age, Logger: quietly})
+}
+
+// Files that an upload has left whose row was never written, those of deleted videos and
+// those that were not finished are removed once they are old.
+func TestSweepRemovesWhatNoVideoNames(t *testing.T) {
+	s := newSite(t, nil)
+	for i := range sweepBatch + 20 {
+		must(t, s.blobs.write(t.Context(), fmt.Sprintf("videos/%026d.mp4", i), "video/mp4", strings.NewReader("x")))
+	}
+	for _, key := range []string{"covers/aaaaaaaaaaaaaaaaaaaaaaaaaa.jpg", "videos/aaaaaaaaaaaaaaaaaaaaaaaaaa.mp4.18af.tmp", "videos/x.html"} {
+		must(t, s.blobs.write(t.Context(), key, "video/mp4", strings.NewReader("x")))
+	}
+	must(t, s.blobs.write(t.Context(), "of-another-program", "text/plain", strings.NewReader("x")))
+	n, err := newJanitor(s, time.Hour).Sweep(t.Context())
+	if err != nil || n != 0 {
+		t.Errorf("young files: %d %v", n, err)
+	}
+	n, err = newJanitor(s, time.Nanosecond).Sweep(t.Context())
+	if err != nil || n != sweepBatch+23 {
+		t.Errorf("swept %d: %v", n, err)
+	}
+	if left := list(t, s.blobs); !slices.Equal(left, []string{"of-another-program", markerKey}) {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestSweepKeepsWhatVideosName(t *testing.T) {
+	s := newSite(t, nil)
+	v, gone := s.publish(t, "film", mp4(100)), s.publish(t, "gone", mp4(100))
+	must(t, s.blobs.write(t.Context(), v.CoverKey(), "image/jpeg", strings.NewReader("x")))
+	before := list(t, s.blobs)
+	if _, _, err := s.store.DeleteVideo(t.Context(), deletionOf(gone), nil); err != nil {
+		t.Fatal(err)
+	}
+	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
+	must(t, err)
+	before = slices.DeleteFunc(before, func(key string) bool { return key == gone.FileKey() })
+	if left := list(t, s.blobs); n != 1 || !slices.Equal(left, before) {
+		t.Errorf("swept %d, left %v, want %v", n, left, before)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newJanitor(s, time.Nanosecond).Sweep(ended); err == nil {
+		t.Error("a sweep that has ended says that it is done")
+	}
+}
+
+// folderOfUpload is the variable with the folder of a process that is killed while it
+// stores a file.
+const folderOfUpload = "OVATION_TEST_UPLOAD"
+
+// beUploaded stores a file that never ends.
+func beUploaded(folder string) {
+	at, err := FolderURL(folder)
+	if err != nil {
+		panic(err)
+	}
+	blobs, err := OpenBlobs(context.Background(), at, constant{})
+	if err != nil {
+		panic(err)
+	}
+	service, sent := New(Config{Blobs: blobs, Logger: quietly}), 0
+	_, err = service.StoreFile(context.Background(), readerFunc(func(p []byte) (int, error) {
+		if sent == 0 {
+			sent = copy(p, mp4(len(p)))
+			return sent, nil
+		}
+		if sent > 1<<20 {
+			fmt.Println("under way")
+			select {}
+		}
+		sent += len(p)
+		return len(p), nil
+	}))
+	panic(err)
+}
+
+// constant is a store of one secret.
+type constant struct{}
+
+func (constant) Secret(context.Context, string) ([]byte, error) { return []byte("secret"), nil }
+
+func TestKilledUploadLeavesNothing(t *testing.T) {
+	s := &site{store: sqlitetest.Open(t), folder: filepath.Join(t.TempDir(), "media")}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	child.Env = append(os.Environ(), folderOfUpload+"="+s.folder)
+	out, err := child.StdoutPipe()
+	must(t, err)
+	child.Stderr = os.Stderr
+	must(t, child.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(line, "under way") {
+		t.Errorf("it says %q: %v", line, err)
+	}
+	must(t, child.Process.Kill())
+	_, _ = io.Copy(io.Discard, out)
+	_ = child.Wait()
+
+	at, err := FolderURL(s.folder)
+	must(t, err)
+	s.blobs, err = OpenBlobs(t.Context(), at, constant{})
+	must(t, err)
+	defer func() { must(t, s.blobs.Close()) }()
+	left := s.files(t)
+	if len(left) != 1 || !strings.HasSuffix(left[0], ".tmp") {
+		t.Errorf("the upload left %v", left)
+	}
+	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
+	if err != nil || n != 1 {
+		t.Errorf("swept %d: %v", n, err)
+	}
+	s.wantNothing(t, "the sweep")
+}

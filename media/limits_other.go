@@ -1,0 +1,17 @@
+//go:build !linux
+
+package media
+
+import (
+	"os/exec"
+	"time"
+)
+
+// isolate does nothing but allow the command to be killed.
+func isolate(command *exec.Cmd) {
+	command.Cancel = func() error { return command.Process.Kill() }
+}
+
+// setLimits does nothing: only Linux can limit another process. The caller enforces the
+// timeout.
+func setLimits(int, uint64, time.Duration) error { return nil }

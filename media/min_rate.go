@@ -1,0 +1,88 @@
+package media
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+const (
+	// minBytesPerSecond is the minimum average rate of a client, in bytes a second, after
+	// patience.
+	minBytesPerSecond = 16 << 10
+	patience          = 15 * time.Second
+	// answerTime bounds the writing of a response, or of a part of one.
+	answerTime = 30 * time.Second
+)
+
+// WithMinRate lets requests exceed the timeouts of the server as long as their bytes
+// keep the minimum rate, in either direction.
+func WithMinRate(next http.Handler) http.Handler {
+	return withMinRate(next, patience, minBytesPerSecond)
+}
+
+func withMinRate(next http.Handler, patience time.Duration, slowest int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if r.ContentLength != 0 {
+			r.Body = &minRateBody{ReadCloser: r.Body, control: control, begin: time.Now(), patience: patience, slowest: slowest}
+		}
+		next.ServeHTTP(&minRateWriter{ResponseWriter: w, control: control}, r)
+	})
+}
+
+// ErrSlow is returned by bodies that fall below the minimum rate.
+var ErrSlow = errors.New("the upload is too slow")
+
+// minRateBody is a request body whose deadline moves with its bytes. Connections without
+// deadlines ignore it.
+type minRateBody struct {
+	io.ReadCloser
+
+	control  *http.ResponseController
+	begin    time.Time
+	patience time.Duration
+	slowest  int64
+	taken    int64
+}
+
+func (b *minRateBody) Read(p []byte) (int, error) {
+	enough := time.Duration(b.taken) * time.Second / time.Duration(b.slowest)
+	_ = b.control.SetReadDeadline(b.begin.Add(b.patience + enough)) // see Read
+	n, err := b.ReadCloser.Read(p)
+	b.taken += int64(n)
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ErrSlow
+	}
+	return n, err
+}
+
+// minRateWriter is a response whose deadline moves with each part written.
+type minRateWriter struct {
+	http.ResponseWriter
+
+	control *http.ResponseController
+	next    time.Time // when to extend the deadline
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *minRateWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *minRateWriter) WriteHeader(status int) {
+	w.extend()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *minRateWriter) Write(p []byte) (int, error) {
+	w.extend()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *minRateWriter) extend() {
+	if now := time.Now(); now.After(w.next) {
+		w.next = now.Add(answerTime / 6)
+		_ = w.control.SetWriteDeadline(now.Add(answerTime))
+	}
+}

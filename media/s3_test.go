@@ -1,0 +1,73 @@
+package media
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"ovation/internal/testing/sqlitetest"
+)
+
+// The same with an S3 server, which is in this process.
+func TestVideosInS3(t *testing.T) {
+	backend := s3mem.New()
+	must(t, backend.CreateBucket("films"))
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	defer server.Close()
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, "test")
+	}
+	query := url.Values{"endpoint": {server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}
+	store := sqlitetest.Open(t)
+	blobs, err := OpenBlobs(t.Context(), "s3://films?"+query.Encode(), store)
+	must(t, err)
+	defer func() { must(t, blobs.Close()) }()
+	s := &site{store: store, blobs: blobs, service: New(Config{Store: store, Blobs: blobs, Logger: quietly})}
+	defer s.service.Close()
+
+	file := mp4(partBytes + 1000) // of two parts
+	v := s.publish(t, "film", file)
+	h := Files(blobs, quietly)
+	whole := get(t, h, http.MethodGet, v.PlayURL())
+	if got := body(t, whole); whole.StatusCode != http.StatusOK || !bytes.Equal(got, file) || whole.Header.Get("Content-Type") != "video/mp4" {
+		t.Errorf("%d, %d bytes, %v", whole.StatusCode, len(got), whole.Header)
+	}
+	part := get(t, h, http.MethodGet, v.PlayURL(), "Range", "bytes=8388606-8388617")
+	if got := body(t, part); part.StatusCode != http.StatusPartialContent || !bytes.Equal(got, file[8388606:8388618]) {
+		t.Errorf("a range: %d %q", part.StatusCode, got)
+	}
+	missing := get(t, h, http.MethodGet, "/media/videos/aaaaaaaaaaaaaaaaaaaaaaaaaa.mp4")
+	if body(t, missing); missing.StatusCode != http.StatusNotFound {
+		t.Errorf("a file that is not there: %d", missing.StatusCode)
+	}
+	if _, err := s.service.StoreFile(t.Context(), bytes.NewReader(mp4(100)[:20])); err == nil {
+		t.Error("half a head is stored")
+	}
+
+	tool, _ := picturing(t)
+	m := NewCoverMaker(CoverOptions{Store: store, Blobs: blobs, Tool: tool, Logger: quietly})
+	must(t, m.make(t.Context(), v.Key()))
+	gone := s.publish(t, "gone", mp4(100))
+	_, _, err = store.DeleteVideo(t.Context(), deletionOf(gone), nil)
+	must(t, err)
+	n, err := newJanitor(s, time.Nanosecond).Sweep(t.Context())
+	want := []string{v.CoverKey(), markerKey, v.FileKey()}
+	if left := list(t, blobs); err != nil || n != 1 || !slices.Equal(left, want) {
+		t.Errorf("swept %d, left %v, want %v: %v", n, left, want, err)
+	}
+	_, err = s.service.Delete(t.Context(), deletionOf(v))
+	must(t, err)
+	if left := list(t, blobs); !slices.Equal(left, []string{markerKey}) {
+		t.Errorf("left %v", left)
+	}
+	if _, err := OpenBlobs(t.Context(), "s3://missing?"+query.Encode(), store); err == nil {
+		t.Error("a bucket that does not exist is opened")
+	}
+}

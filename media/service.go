@@ -1,0 +1,269 @@
+package media
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+const (
+	// DefaultMaxBytes is the default maximum size of a video.
+	DefaultMaxBytes = 512 << 20
+	// Maximum number of concurrent uploads: of all users, and of one user.
+	maxUploads, maxUploadsOfUser = 32, 4
+	// Maximum number of concurrent uploads whose user is not known yet.
+	maxAnonymousUploads = 8
+	// writeTime bounds the work after an upload, whose client may have disconnected.
+	writeTime = 10 * time.Second
+	// maxCoverRequests is the maximum number of cover jobs that are being published.
+	// Further ones are requested when they are due.
+	maxCoverRequests = 256
+)
+
+// Errors of uploads that are reported to the client.
+var (
+	ErrTooLarge = errors.New("the video is too large")
+	ErrBusy     = errors.New("too many uploads are received at the moment")
+)
+
+// errNoVideo is returned for files in other formats.
+var errNoVideo = &storage.InvalidError{Field: "file", Reason: "is not a video in MP4, WebM or QuickTime, by its bytes"}
+
+// Config configures a Service. Store and Blobs are required.
+type Config struct {
+	Store storage.Videos
+	Blobs *Blobs
+	// Covers receives jobs for covers. Nil: no covers are made.
+	Covers worker.Publisher
+	// MaxBytes is the maximum size of a video; DefaultMaxBytes if 0.
+	MaxBytes int64
+	// Logger is slog.Default() if nil.
+	Logger *slog.Logger
+	// Registry registers the metrics. Nil: there are none.
+	Registry prometheus.Registerer
+}
+
+// Service publishes and deletes videos. It is safe for concurrent use.
+type Service struct {
+	Config
+
+	uploads    *prometheus.CounterVec
+	requesting sync.WaitGroup
+	stop       context.CancelFunc
+	running    context.Context //nolint:containedctx // ended by Close
+	asked      chan struct{}
+
+	mu      sync.Mutex
+	users   map[Uploader]int // running uploads of each
+	count   int              // running uploads
+	unknown int              // running uploads without a known user
+}
+
+// New returns a Service. Close it at the end.
+func New(cfg Config) *Service {
+	cfg.Logger, cfg.MaxBytes = cmp.Or(cfg.Logger, slog.Default()), cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
+	s := &Service{Config: cfg, asked: make(chan struct{}, maxCoverRequests), users: map[Uploader]int{}, uploads: newUploads(cfg.Registry)}
+	s.running, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Close cancels cover jobs that are being published: they are due later. It may be
+// called twice.
+func (s *Service) Close() {
+	s.stop()
+	s.requesting.Wait()
+}
+
+// Flush waits until all cover jobs are published. With a local queue they are then
+// done.
+func (s *Service) Flush() { s.requesting.Wait() }
+
+// File is a file in the blob store that belongs to no video yet.
+type File struct {
+	name   string
+	format storage.VideoFormat
+	bytes  int64
+	digest string
+}
+
+func (f *File) key() string {
+	return (&storage.Video{File: f.name, Format: f.format}).FileKey()
+}
+
+// StoreFile writes a whole file to the blob store, or nothing. Errors:
+// storage.ErrInvalid if it is no video; ErrTooLarge; storage.ErrUnavailable; those of
+// the reader.
+func (s *Service) StoreFile(ctx context.Context, from io.Reader) (*File, error) {
+	head, source := make([]byte, headBytes), &sourceReader{Reader: from}
+	n, err := io.ReadFull(source, head)
+	if source.err != nil {
+		return nil, source.err
+	}
+	f := &File{name: strings.ToLower(rand.Text()), format: detectFormat(head[:n])}
+	if f.format == 0 {
+		return nil, errNoVideo
+	}
+	m := &measured{Reader: bytes.NewReader(head[:n]), most: s.MaxBytes, hash: sha256.New()}
+	if err == nil { // to find out whether there is more
+		m.Reader = io.MultiReader(m.Reader, from)
+	}
+	if err := s.Blobs.write(ctx, f.key(), types["videos"][f.format.Extension()], m); err != nil {
+		return nil, err
+	}
+	f.bytes, f.digest = m.bytes, hex.EncodeToString(m.hash.Sum(nil))
+	return f, nil
+}
+
+// measured limits the bytes that are read, and counts and hashes them.
+type measured struct {
+	io.Reader
+
+	most, bytes int64
+	hash        hash.Hash
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	m.bytes += int64(n)
+	_, _ = m.hash.Write(p[:n]) // never fails
+	if m.bytes > m.most {
+		return n, ErrTooLarge
+	}
+	return n, err
+}
+
+// Discard deletes a file that will not be published.
+func (s *Service) Discard(ctx context.Context, f *File) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	defer cancel()
+	if err := s.Blobs.remove(ctx, f.key()); err != nil {
+		s.Logger.Debug("file not removed; it is swept later", "file", f.key(), "error", err)
+	}
+}
+
+// Publish publishes a file and requests its cover. The file then belongs to the video,
+// or is discarded. Publish does not end with the caller's context. Errors:
+// storage.ErrInvalid; storage.ErrUnavailable, in which case the video may or may not be
+// published.
+func (s *Service) Publish(ctx context.Context, author storage.User, title, requestID string, f *File) (*storage.Video, error) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	defer cancel()
+	out, _, err := s.Store.PublishVideo(within, storage.NewVideo{
+		Author: author, Title: title, File: f.name, Format: f.format, Bytes: f.bytes, Digest: f.digest, RequestID: requestID,
+	}, nil)
+	if err != nil {
+		if errors.Is(err, storage.ErrInvalid) { // otherwise a row may refer to the file
+			s.Discard(ctx, f)
+		}
+		return nil, fmt.Errorf("publish video: %w", err)
+	}
+	if out.Repeated {
+		s.Discard(ctx, f)
+		return out.Video, nil
+	}
+	s.requestCover(out.Video.Key())
+	return out.Video, nil
+}
+
+// Delete deletes a video with its file and its cover. Files that cannot be deleted now
+// are swept later. Errors: those of storage.Videos.
+func (s *Service) Delete(ctx context.Context, deletion storage.VideoDeletion) (*storage.Video, error) {
+	v, _, err := s.Store.DeleteVideo(ctx, deletion, nil)
+	if err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	defer cancel()
+	if err := s.Blobs.remove(within, v.FileKey(), v.CoverKey()); err != nil {
+		s.Logger.Warn("files of a deleted video not removed; they are swept later", "video", v.VideoID(), "error", err)
+	}
+	return v, nil
+}
+
+// requestCover publishes a cover job in the background. A job that cannot be published
+// is due later.
+func (s *Service) requestCover(key storage.VideoKey) {
+	if s.Covers == nil || s.running.Err() != nil {
+		return
+	}
+	select {
+	case s.asked <- struct{}{}:
+	default:
+		return
+	}
+	s.requesting.Go(func() {
+		defer func() { <-s.asked }()
+		if err := publishCoverRequest(s.running, s.Covers, key); err != nil && s.running.Err() == nil {
+			s.Logger.Debug("cover not asked for; it is due later", "video", key.Number, "error", err)
+		}
+	})
+}
+
+// publishCoverRequest publishes a cover job. With a local queue it returns when the job
+// is done.
+func publishCoverRequest(ctx context.Context, covers worker.Publisher, key storage.VideoKey) error {
+	_, err := covers.Publish(ctx, 0, storage.Message{ID: uuid.Must(uuid.NewV7()).String(), Cover: key})
+	if errors.Is(err, worker.ErrRejected) { // dead-lettered and logged by the queue
+		return nil
+	}
+	return err
+}
+
+// Uploader is the user of an upload or, before that is known, the client's address.
+type Uploader struct {
+	User    storage.User
+	Address netip.Addr
+}
+
+func (u Uploader) anonymous() bool { return u.User.Anonymous() }
+
+// Reserve reserves a place for an upload. Errors: ErrBusy.
+func (s *Service) Reserve(by Uploader) (end func(), err error) {
+	if !by.anonymous() {
+		by.Address = netip.Addr{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.count >= maxUploads || s.users[by] >= maxUploadsOfUser || by.anonymous() && s.unknown >= maxAnonymousUploads {
+		return nil, ErrBusy
+	}
+	s.countUploads(by, 1)
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.countUploads(by, -1)
+	}), nil
+}
+
+// countUploads changes the number of running uploads. The mutex is held.
+func (s *Service) countUploads(by Uploader, n int) {
+	s.count += n
+	if by.anonymous() {
+		s.unknown += n
+	}
+	if s.users[by] += n; s.users[by] == 0 {
+		delete(s.users, by)
+	}
+}
+
+// Count counts the result of an upload received by another handler than Uploads:
+// "published", or the code of the error.
+func (s *Service) Count(result string) { s.uploads.WithLabelValues(result).Inc() }

@@ -1,0 +1,200 @@
+package media
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"time"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const (
+	maxFields     = 10                   // of a form, besides the file
+	maxFieldBytes = viewer.MaxTokenBytes // of a field
+	maxFormBytes  = 1 << 20              // of a form, besides the bytes of the file
+)
+
+// Form is the content of an upload.
+type Form struct {
+	File   *File // nil if absent
+	Values map[string]string
+}
+
+// ReadForm receives a multipart form as a stream: one file, in the given field, and
+// short texts before or after it. admit, if not nil, is called with the texts before
+// the file, and may reject the upload. The file is stored; publish or discard it.
+// Errors: storage.ErrInvalid, ErrTooLarge, ErrSlow, storage.ErrUnavailable, and those
+// of admit and of the connection.
+func (s *Service) ReadForm(w http.ResponseWriter, r *http.Request, field string, admit func(values map[string]string) error) (_ *Form, err error) {
+	if r.ContentLength > s.MaxBytes+maxFormBytes {
+		return nil, ErrTooLarge
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, s.MaxBytes+maxFormBytes)
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return nil, &storage.InvalidError{Field: "body", Reason: "must be multipart/form-data"}
+	}
+	form := &Form{Values: map[string]string{}}
+	defer func() { //nolint:contextcheck // it is the request's
+		if err != nil && form.File != nil {
+			s.Discard(r.Context(), form.File)
+		}
+	}()
+	for n := 0; ; n++ {
+		part, err := parts.NextPart()
+		switch {
+		case err == io.EOF: //nolint:errorlint // a form that ends early wraps it
+			return form, nil
+		case err != nil:
+			return nil, broken(err)
+		case n > maxFields:
+			return nil, &storage.InvalidError{Field: "body", Reason: fmt.Sprintf("must have at most %d fields", maxFields)}
+		}
+		if part.FormName() != field {
+			err = form.text(part)
+		} else {
+			err = s.file(r.Context(), form, part, admit)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *Service) file(ctx context.Context, form *Form, part *multipart.Part, admit func(map[string]string) error) (err error) {
+	if form.File != nil {
+		return &storage.InvalidError{Field: part.FormName(), Reason: "must be one file"}
+	}
+	if admit != nil {
+		if err := admit(form.Values); err != nil {
+			return err
+		}
+	}
+	if form.File, err = s.StoreFile(ctx, part); err != nil {
+		return broken(err)
+	}
+	return nil
+}
+
+// text reads a text field. The first one of a name counts.
+func (f *Form) text(part *multipart.Part) error {
+	text, err := io.ReadAll(io.LimitReader(part, maxFieldBytes+1))
+	if err != nil {
+		return broken(err)
+	}
+	name := part.FormName()
+	if len(text) > maxFieldBytes {
+		return &storage.InvalidError{Field: strconv.QuoteToASCII(name[:min(len(name), 32)]), Reason: fmt.Sprintf("must have at most %d bytes", maxFieldBytes)}
+	}
+	if _, known := f.Values[name]; !known {
+		f.Values[name] = string(text)
+	}
+	return nil
+}
+
+// errBroken is returned for a body that is truncated or is not a form.
+var errBroken = &storage.InvalidError{Field: "body", Reason: "ends early, or is not multipart/form-data"}
+
+// broken converts an error of reading a form.
+func broken(err error) error {
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooLarge:
+		return ErrTooLarge
+	case errors.Is(err, ErrSlow):
+		return ErrSlow
+	case errors.Is(err, ErrTooLarge), errors.Is(err, storage.ErrInvalid), errors.Is(err, storage.ErrUnavailable), errors.Is(err, context.Canceled):
+		return err
+	}
+	return fmt.Errorf("%w: %w", errBroken, err)
+}
+
+// Uploads receives videos of the viewer: POST with a multipart form of file, title and,
+// for safe retries, requestId. The response is a JSON object with the video, or errors
+// in GraphQL's format.
+func (s *Service) Uploads() http.Handler { return WithMinRate(http.HandlerFunc(s.upload)) }
+
+func (s *Service) upload(w http.ResponseWriter, r *http.Request) {
+	v, err := s.receive(w, r)
+	if err != nil {
+		s.answerError(w, r, err)
+		return
+	}
+	s.Count("published")
+	answer(w, http.StatusCreated, map[string]any{"video": map[string]any{
+		"id": v.ID(), "videoId": v.VideoID(), "title": v.Title, "playUrl": v.PlayURL(), "coverUrl": v.CoverURL(),
+		"at": v.At().Format(time.RFC3339Nano),
+	}})
+}
+
+var errNobody = errors.New("this needs a signed-in user: send a token as `Authorization: Bearer …`")
+
+func (s *Service) receive(w http.ResponseWriter, r *http.Request) (*storage.Video, error) {
+	me := viewer.FromContext(r.Context())
+	if me.Anonymous() {
+		return nil, errNobody
+	}
+	end, err := s.Reserve(Uploader{User: me})
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	form, err := s.ReadForm(w, r, "file", nil)
+	if err != nil {
+		return nil, err
+	}
+	if form.File == nil {
+		return nil, &storage.InvalidError{Field: "file", Reason: "is missing"}
+	}
+	return s.Publish(r.Context(), me, form.Values["title"], form.Values["requestId"], form.File)
+}
+
+// answerError responds with an error, and logs it unless it is the client's fault.
+func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error) {
+	status, code, message := http.StatusInternalServerError, "INTERNAL", "internal error; the server's log has the cause"
+	switch invalid, is := errors.AsType[*storage.InvalidError](err); {
+	case is:
+		status, code, message = http.StatusBadRequest, "BAD_USER_INPUT", invalid.Error()
+		if invalid == errNoVideo {
+			status = http.StatusUnsupportedMediaType
+		}
+	case errors.Is(err, errNobody):
+		status, code, message = http.StatusUnauthorized, "UNAUTHENTICATED", err.Error()
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	case errors.Is(err, ErrTooLarge):
+		status, code, message = http.StatusRequestEntityTooLarge, "LIMIT_EXCEEDED", fmt.Sprintf("the video is too large; at most %d MiB are allowed", s.MaxBytes>>20)
+	case errors.Is(err, ErrSlow):
+		status, code, message = http.StatusRequestTimeout, "LIMIT_EXCEEDED", "the upload is too slow"
+	case errors.Is(err, ErrBusy):
+		status, code, message = http.StatusTooManyRequests, "RATE_LIMITED", "too many uploads are received at the moment; try again"
+		w.Header().Set("Retry-After", "10")
+	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
+		status, code, message = http.StatusBadRequest, "BAD_USER_INPUT", errBroken.Error() // nobody reads it
+	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		status, code, message = http.StatusServiceUnavailable, "UNAVAILABLE", "the service is temporarily unavailable, and the video may or may not have been published; try again with the same requestId"
+	}
+	if status >= http.StatusInternalServerError {
+		s.Logger.Error("upload failed", "code", code, "error", err)
+	}
+	s.Count(code)
+	w.Header().Set("Connection", "close") // the rest of the body is not read
+	answer(w, status, map[string]any{"errors": []any{
+		map[string]any{"message": message, "extensions": map[string]any{"code": code}},
+	}})
+}
+
+func answer(w http.ResponseWriter, status int, value any) {
+	header := w.Header()
+	header.Set("Content-Type", "application/json; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the client may have left
+}

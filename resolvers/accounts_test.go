@@ -1,0 +1,242 @@
+package resolvers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+const (
+	register = `mutation Register($name: String!, $password: String!) { register(input: {name: $name, password: $password}) { token expiresAt user { userId profile { name avatarUrl signature } } } }`
+	logIn    = `mutation LogIn($name: String!, $password: String!) { logIn(input: {name: $name, password: $password}) { token user { userId } } }`
+)
+
+// session registers a user and returns the token and the user's id.
+func (s *service) session(t *testing.T, name string) (token, userID string) {
+	t.Helper()
+	data := s.ok(t, "", register, "name", name, "password", "password of "+name)
+	return dig(t, data, "register", "token").(string), dig(t, data, "register", "user", "userId").(string)
+}
+
+// refusedBy sends an operation with a token that must fail with a code.
+func (s *service) refusedBy(t *testing.T, code, token, query string, variables ...any) string {
+	t.Helper()
+	got := s.askBy(t, token, query, variables...)
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != code {
+		t.Fatalf("%s\nwant one error with code %s, got %+v", query, code, got)
+	}
+	return got.Errors[0].Message
+}
+
+func TestAUserRegistersAndLogsIn(t *testing.T) {
+	s := start(t, withAccounts)
+	data := s.ok(t, "", register, "name", "Ann Lee", "password", "a good password")
+	same(t, dig(t, data, "register", "user", "profile"), `{"name": "Ann Lee", "avatarUrl": null, "signature": ""}`)
+	id := dig(t, data, "register", "user", "userId")
+	if at, err := time.Parse(time.RFC3339, dig(t, data, "register", "expiresAt").(string)); err != nil || time.Until(at) < 59*time.Minute {
+		t.Errorf("it expires at %v: %v", at, err)
+	}
+	in := s.ok(t, "", logIn, "name", "ANN LEE", "password", "a good password")
+	if got := dig(t, in, "logIn", "user", "userId"); got != id {
+		t.Errorf("logged in as %v, registered as %v", got, id)
+	}
+	token := dig(t, in, "logIn", "token").(string)
+	got := s.askBy(t, token, `{ viewer { userId profile { name } } }`)
+	same(t, got.Data, fmt.Sprintf(`{"viewer": {"userId": %q, "profile": {"name": "Ann Lee"}}}`, id))
+	if changed := s.askBy(t, token, `mutation { like(input: {biz: "video", bizId: "1"}) { changed interactive { liked { user { userId profile { name } } } } } }`); len(changed.Errors) > 0 ||
+		dig(t, changed.Data, "like", "interactive", "liked", "user", "profile", "name") != "Ann Lee" {
+		t.Errorf("a like: %+v", changed)
+	}
+
+	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "ann lee", "password", "a good password"); m != "input.name is taken" {
+		t.Error(m)
+	}
+	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "a\x00b", "password", "a good password"); !strings.HasPrefix(m, "input.name must be 1 to 32") {
+		t.Error(m)
+	}
+	if m := s.refused(t, "BAD_USER_INPUT", "", register, "name", "bob", "password", "short"); !strings.HasPrefix(m, "input.password must be 6 to 128") {
+		t.Error(m)
+	}
+	wrong := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "ann lee", "password", "not her password")
+	unknown := s.refused(t, "UNAUTHENTICATED", "", logIn, "name", "nobody", "password", "not her password")
+	if wrong != unknown {
+		t.Errorf("%q, and for an unknown name %q", wrong, unknown)
+	}
+	for _, hidden := range []string{"a good password", "not her password", token} {
+		if strings.Contains(s.logged(), hidden) {
+			t.Errorf("the log holds %q", hidden)
+		}
+	}
+}
+
+func TestPasswordsAreGuessedSlowly(t *testing.T) {
+	s := start(t, withAccounts)
+	s.session(t, "alice")
+	limited := 0
+	for range 1000 {
+		got := s.ask(t, "", logIn, "name", "alice", "password", "not her password")
+		switch code := got.Errors[0].Extensions["code"]; code {
+		case "RATE_LIMITED":
+			if wait := got.Errors[0].Extensions["retryAfter"].(float64); wait < 2 {
+				t.Fatalf("retry after %v s", wait)
+			}
+			limited++
+		case "UNAUTHENTICATED":
+		default:
+			t.Fatalf("%+v", got)
+		}
+	}
+	if limited < 980 {
+		t.Errorf("%d of 1,000 guesses were refused", limited)
+	}
+}
+
+func TestLoggingOutEverywhere(t *testing.T) {
+	s := start(t, withAccounts)
+	token, id := s.session(t, "alice")
+	fresh := s.askBy(t, token, `mutation { refreshToken { token user { userId } } }`)
+	if dig(t, fresh.Data, "refreshToken", "user", "userId") != id {
+		t.Fatalf("%+v", fresh)
+	}
+	const change = `mutation($from: String!, $to: String!) { changePassword(input: {currentPassword: $from, newPassword: $to}) { token } }`
+	if m := s.refusedBy(t, "BAD_USER_INPUT", token, change, "from", "not her password", "to", "a new password"); m != "input.currentPassword is wrong" {
+		t.Error(m)
+	}
+	changed := s.askBy(t, token, change, "from", "password of alice", "to", "a new password")
+	next := dig(t, changed.Data, "changePassword", "token").(string)
+	for _, old := range []string{token, dig(t, fresh.Data, "refreshToken", "token").(string)} {
+		if got := s.askBy(t, old, `{ viewer { userId } }`); got.status != http.StatusUnauthorized || !strings.Contains(got.Errors[0].Message, "revoked") {
+			t.Errorf("an old token: %+v", got)
+		}
+	}
+	if got := s.askBy(t, next, `mutation { logOutEverywhere { user { userId } } }`); dig(t, got.Data, "logOutEverywhere", "user", "userId") != id {
+		t.Errorf("%+v", got)
+	}
+	if got := s.askBy(t, next, `{ viewer { userId } }`); got.status != http.StatusUnauthorized {
+		t.Errorf("after logging out: %+v", got)
+	}
+	for _, mutation := range []string{`refreshToken { token }`, `logOutEverywhere { user { userId } }`, `updateProfile(input: {}) { user { userId } }`} {
+		s.refused(t, "UNAUTHENTICATED", "", "mutation { "+mutation+" }")
+		s.refused(t, "NOT_FOUND", "carol", "mutation { "+mutation+" }") // who has no account
+	}
+}
+
+func TestProfilesAreLookedUpTogether(t *testing.T) {
+	s := start(t, withAccounts)
+	var names []any
+	for i := range 20 {
+		name := fmt.Sprintf("user %02d", i)
+		token, _ := s.session(t, name)
+		names = append(names, name)
+		if got := s.askBy(t, token, `mutation { addComment(input: {biz: "video", bizId: "1", text: "hello"}) { comment { author { profile { name } } } } }`); len(got.Errors) > 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	s.ok(t, "carol", `mutation { addComment(input: {biz: "video", bizId: "1", text: "hello"}) { comment { commentId } } }`)
+	s.calls.taken()
+	for _, viewer := range []string{"", "carol"} {
+		data := s.ok(t, viewer, `{ interactive(biz: "video", bizId: "1") { comments(first: 50, order: OLDEST) { edges { node { author { userId profile { name } } } } } } }`)
+		edges := dig(t, data, "interactive", "comments", "edges").([]any)
+		for i, edge := range edges[:20] {
+			if got := dig(t, edge, "node", "author", "profile", "name"); got != names[i] {
+				t.Errorf("author %d is %v", i, got)
+			}
+		}
+		if got := dig(t, edges[20], "node", "author", "profile"); got != nil {
+			t.Errorf("a user without an account has the profile %v", got)
+		}
+		if n := s.calls.taken()["Profiles"]; n != 1 {
+			t.Errorf("%d calls for the profiles", n)
+		}
+	}
+}
+
+func TestProfilesAreEdited(t *testing.T) {
+	s := start(t, withAccounts)
+	token, id := s.session(t, "alice")
+	const update = `mutation($in: UpdateProfileInput!) { updateProfile(input: $in) { user { profile { name avatarUrl backgroundUrl signature } } } }`
+	got := s.askBy(t, token, update, "in", map[string]any{"avatarUrl": "https://example.com/a.png", "backgroundUrl": "/media/b", "signature": "<script>'; --"})
+	want := `{"name": "alice", "avatarUrl": "https://example.com/a.png", "backgroundUrl": "/media/b", "signature": "<script>'; --"}`
+	same(t, dig(t, got.Data, "updateProfile", "user", "profile"), want)
+	same(t, dig(t, s.ok(t, "bob", `query($id: ID!) { user(userId: $id) { profile { name avatarUrl backgroundUrl signature } } }`, "id", id), "user", "profile"), want)
+	other := s.askAs(t, storage.User{Tenant: "acme", UserID: "bob"}, `query($id: ID!) { user(userId: $id) { profile { name } } }`, "id", id)
+	same(t, dig(t, other.Data, "user", "profile"), `null`)
+	for field, value := range map[string]string{"avatarUrl": "javascript:alert(1)", "backgroundUrl": "//evil.example", "signature": strings.Repeat("a", 201), "name": "a\nb"} {
+		if m := s.refusedBy(t, "BAD_USER_INPUT", token, update, "in", map[string]any{field: value}); !strings.HasPrefix(m, "input."+field+" ") {
+			t.Error(m)
+		}
+	}
+	got = s.askBy(t, token, update, "in", map[string]any{"name": "Alice!", "avatarUrl": ""})
+	same(t, dig(t, got.Data, "updateProfile", "user", "profile"), `{"name": "Alice!", "avatarUrl": null, "backgroundUrl": "/media/b", "signature": "<script>'; --"}`)
+}
+
+func TestSitesWithoutAccountsSaySo(t *testing.T) {
+	s := start(t)
+	for _, mutation := range []string{
+		`register(input: {name: "alice", password: "password"}) { token }`, `logIn(input: {name: "alice", password: "password"}) { token }`,
+		`refreshToken { token }`, `changePassword(input: {currentPassword: "password", newPassword: "password"}) { token }`,
+		`logOutEverywhere { user { userId } }`, `updateProfile(input: {}) { user { userId } }`,
+	} {
+		if m := s.refused(t, "NOT_FOUND", "alice", "mutation { "+mutation+" }"); !strings.Contains(m, "--accounts") {
+			t.Error(m)
+		}
+	}
+	same(t, s.ok(t, "alice", `{ viewer { profile { name } } }`), `{"viewer": {"profile": null}}`)
+	if n := s.calls.taken()["Profiles"]; n != 0 {
+		t.Errorf("%d calls for profiles", n)
+	}
+	res, err := http.Get(s.url + "/.well-known/jwks.json")
+	must(t, err)
+	must(t, res.Body.Close())
+	if res.StatusCode != http.StatusNotFound {
+		t.Errorf("the key set: %s", res.Status)
+	}
+}
+
+// What other services verify the tokens of accounts with.
+func TestTheKeySetVerifiesTokens(t *testing.T) {
+	s := start(t, withAccounts)
+	token, id := s.session(t, "alice")
+	res, err := http.Get(s.url + "/.well-known/jwks.json")
+	must(t, err)
+	var set json.RawMessage
+	must(t, json.NewDecoder(res.Body).Decode(&set))
+	must(t, res.Body.Close())
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	must(t, os.WriteFile(path, set, 0o600))
+	elsewhere, err := viewer.New(t.Context(), viewer.Config{JWKS: path, Audience: viewer.AnyAudience})
+	must(t, err)
+	defer func() { must(t, elsewhere.Close()) }()
+	is, err := elsewhere.Token(t.Context(), token)
+	if err != nil || is.User.UserID != id {
+		t.Errorf("it is of %+v: %v", is, err)
+	}
+}
+
+// Without the database nobody registers or logs in, which is no failed attempt of
+// theirs, and tokens are accepted as before.
+func TestAccountsAreUnavailableWithoutTheDatabase(t *testing.T) {
+	s := start(t, withAccounts)
+	token, id := s.session(t, "alice")
+	must(t, s.store.Close())
+	for range 50 { // more than there are attempts
+		s.refused(t, "UNAVAILABLE", "", logIn, "name", "alice", "password", "password of alice")
+	}
+	s.refused(t, "UNAVAILABLE", "", register, "name", "bob", "password", "password of bob")
+	for _, operation := range []string{
+		`mutation { refreshToken { token } }`, `mutation { logOutEverywhere { user { userId } } }`, `mutation { updateProfile(input: {signature: "x"}) { user { userId } } }`,
+		`mutation { changePassword(input: {currentPassword: "password of alice", newPassword: "a new password"}) { token } }`,
+		`{ viewer { profile { name } } }`,
+	} {
+		s.refusedBy(t, "UNAVAILABLE", token, operation)
+	}
+	same(t, s.askBy(t, token, `{ viewer { userId } }`).Data, fmt.Sprintf(`{"viewer":{"userId":%q}}`, id))
+}

@@ -1,0 +1,256 @@
+package resolvers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// declareAs declares as a user whose token has a scope.
+func (s *service) declareAs(t *testing.T, userID, scope string, subjects ...any) answer {
+	t.Helper()
+	ctx := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: userID}, Scope: scope}.NewContext(t.Context())
+	ctx = graphql.StartOperationTrace(ctx)
+	op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{
+		Query: declareDocument, Variables: map[string]any{"in": map[string]any{"subjects": subjects}},
+	})
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	responses, ctx := s.engine.DispatchOperation(ctx, op)
+	text, err := json.Marshal(responses(ctx))
+	must(t, err)
+	var out answer
+	must(t, json.Unmarshal(text, &out))
+	return out
+}
+
+const declareDocument = `mutation($in: DeclareSubjectsInput!) {
+	declareSubjects(input: $in) { durability interactives { bizId author { userId } } } }`
+
+type declaration = map[string]any
+
+func of(bizID string, author any, more ...any) declaration {
+	d := declaration{"biz": "video", "bizId": bizID, "author": author}
+	for i := 0; i < len(more); i += 2 {
+		d[more[i].(string)] = more[i+1]
+	}
+	return d
+}
+
+func (s *service) declare(t *testing.T, subjects ...any) map[string]any {
+	t.Helper()
+	got := s.declareAs(t, "owner", "subjects:write", subjects...)
+	if len(got.Errors) > 0 {
+		t.Fatalf("%+v", got.Errors)
+	}
+	return got.Data["declareSubjects"].(map[string]any)
+}
+
+func TestAuthorsAreDeclared(t *testing.T) {
+	s := start(t)
+	s.ok(t, "bob", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
+	got := s.declare(t, of("1", "alice", "at", "2020-01-01T00:00:00Z"), of("2", "alice", "at", "2021-01-01T00:00:00Z"), of("3", nil))
+	same(t, got, `{"durability": "PERSISTED", "interactives": [
+		{"bizId": "1", "author": {"userId": "alice"}}, {"bizId": "2", "author": {"userId": "alice"}}, {"bizId": "3", "author": null}]}`)
+	same(t, s.declare(t), `{"durability": "PERSISTED", "interactives": []}`)
+	const profile = `{ user(userId: "alice") { totals { works likesReceived likes following followers collections comments }
+		works(first: 1) { edges { node { bizId likeCount liked { reaction } author { userId } } } pageInfo { hasNextPage endCursor } } } }`
+	eventually(t, "the like is received", func() bool {
+		return dig(t, s.ok(t, "bob", profile), "user", "totals", "likesReceived") == 1.0
+	})
+	data := s.ok(t, "bob", profile)
+	end := dig(t, data, "user", "works", "pageInfo", "endCursor")
+	same(t, dig(t, data, "user", "totals"), `{"works": 2, "likesReceived": 1, "likes": 0, "following": 0, "followers": 0, "collections": 0, "comments": 0}`)
+	same(t, dig(t, data, "user", "works", "edges"), `[{"node": {"bizId": "2", "likeCount": 0, "liked": null, "author": {"userId": "alice"}}}]`)
+	next := s.ok(t, "bob", `query($a: String) { user(userId: "alice") { works(first: 1, after: $a) { edges { node { bizId likeCount liked { reaction } } } pageInfo { hasNextPage hasPreviousPage } } } }`, "a", end)
+	same(t, dig(t, next, "user", "works"), `{"edges": [{"node": {"bizId": "1", "likeCount": 1, "liked": {"reaction": "LIKE"}}}],
+		"pageInfo": {"hasNextPage": false, "hasPreviousPage": true}}`)
+
+	// Anonymous viewers see whose a subject is and no more.
+	const who = `{ interactive(biz: "video", bizId: "1") { author { userId %s } } }`
+	same(t, s.ok(t, "", fmt.Sprintf(who, "")), `{"interactive": {"author": {"userId": "alice"}}}`)
+	s.refused(t, "UNAUTHENTICATED", "", fmt.Sprintf(who, "totals { works }"))
+	s.refused(t, "UNAUTHENTICATED", "", fmt.Sprintf(who, "works { edges { cursor } }"))
+	s.refused(t, "BAD_USER_INPUT", "bob", `{ user(userId: "alice") { works(first: 101) { edges { cursor } } } }`)
+}
+
+func TestOnlyTheScopeDeclares(t *testing.T) {
+	s := start(t)
+	one := of("1", "alice")
+	for name, got := range map[string]answer{
+		"nobody":        s.declareAs(t, "", "subjects:write", one),
+		"no scope":      s.declareAs(t, "alice", "", one),
+		"other scopes":  s.declareAs(t, "alice", "moderate subjects:read subjects:writer", one),
+		"a development": s.ask(t, "alice", declareDocument, "in", map[string]any{"subjects": []any{one}}),
+	} {
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { version author { userId } } }`), `{"interactive": {"version": 0, "author": null}}`)
+}
+
+func TestBadDeclarationsAreRefused(t *testing.T) {
+	s := start(t)
+	many := make([]any, 101)
+	for i := range many {
+		many[i] = of(fmt.Sprint(i), "alice")
+	}
+	for want, subjects := range map[string][]any{
+		"holds 101 entries; at most 100 are allowed": many,
+		"input.subjects[1].author is 129 bytes":      {of("1", "alice"), of("2", strings.Repeat("a", 129))},
+		"author must not be empty":                   {of("1", "")},
+		"author must be printable":                   {of("1", "a\u0000")},
+		"subjects[0].bizId":                          {of("", "alice")},
+		"subjects[0].biz must":                       {declaration{"biz": "Video", "bizId": "1", "author": "alice"}},
+		"not in the future":                          {of("1", "alice", "at", time.Now().Add(time.Hour).Format(time.RFC3339))},
+		"at must be after 1970":                      {of("1", "alice", "at", "1960-01-01T00:00:00Z")},
+	} {
+		got := s.declareAs(t, "owner", "subjects:write", subjects...)
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || !strings.Contains(got.Errors[0].Message, want) {
+			t.Errorf("want an error with %q, got %+v", want, got.Errors)
+		}
+	}
+	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { author { userId } } }`), `{"interactive": {"author": null}}`)
+}
+
+// The author of a subject changes the comments on it, as long as the subject is
+// theirs.
+func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
+	s := start(t)
+	first, second := s.says(t, "alice", "first", nil), s.says(t, "alice", "second", nil)
+	const edit = `mutation($id: ID!) { editComment(input: {id: $id, text: "edited"}) { comment { text author { userId } } } }`
+	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
+	s.refused(t, "NOT_FOUND", "bob", edit, "id", first)
+	s.declare(t, of("1", "bob", "at", "2020-01-01T00:00:00Z"))
+	same(t, s.ok(t, "bob", edit, "id", first), `{"editComment": {"comment": {"text": "edited", "author": {"userId": "alice"}}}}`)
+	s.ok(t, "bob", remove, "id", first)
+	s.refused(t, "NOT_FOUND", "bob", remove, "id", first)
+	s.refused(t, "NOT_FOUND", "carol", remove, "id", second)
+	s.declare(t, of("1", "carol", "at", "2021-01-01T00:00:00Z"))
+	s.refused(t, "NOT_FOUND", "bob", remove, "id", second)
+	s.ok(t, "carol", remove, "id", second)
+}
+
+// blind knows no counts while it is told so, as a mirror without slots for reads.
+type blind struct {
+	storage.Store
+
+	knows atomic.Bool
+}
+
+func (b *blind) Interactives(ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds) ([]storage.Interactive, error) {
+	if b.knows.Load() {
+		return b.Store.Interactives(ctx, viewer, subjects, kinds)
+	}
+	out := make([]storage.Interactive, len(subjects))
+	for i, subject := range subjects {
+		out[i] = storage.Interactive{Subject: subject, Freshness: storage.Unavailable}
+	}
+	return out, nil
+}
+
+// Whether somebody is the author cannot be told while counts are unavailable.
+func TestAuthorsOfSubjectsAreNotRefusedForWhatIsUnavailable(t *testing.T) {
+	b := &blind{}
+	s := start(t, over(func(next storage.Store) storage.Store {
+		b.Store = next
+		return b
+	}))
+	first := s.says(t, "alice", "first", nil)
+	s.declare(t, of("1", "bob"))
+	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
+	s.refused(t, "UNAVAILABLE", "bob", remove, "id", first)
+	s.refused(t, "UNAVAILABLE", "carol", remove, "id", first)
+	b.knows.Store(true)
+	s.refused(t, "NOT_FOUND", "carol", remove, "id", first)
+	s.ok(t, "bob", remove, "id", first)
+}
+
+// A payload tells the author that was declared, also where counts are unavailable.
+func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
+	b := &blind{}
+	s := start(t, over(func(next storage.Store) storage.Store {
+		b.Store = next
+		return b
+	}))
+	s.declare(t, of("1", "carol", "at", "2021-01-01T00:00:00Z"))
+	got := s.declare(t, of("1", "bob", "at", "2020-01-01T00:00:00Z"), of("2", "alice"), of("3", nil))
+	same(t, got["interactives"], `[{"bizId": "1", "author": null}, {"bizId": "2", "author": {"userId": "alice"}}, {"bizId": "3", "author": null}]`)
+	data := s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { author { userId } freshness } }`)
+	same(t, data, `{"interactive": {"author": null, "freshness": "UNAVAILABLE"}}`)
+}
+
+// A page with authors costs no call more, whatever its length; totals and works of
+// many users cost one each.
+func TestAuthorsCostNoCall(t *testing.T) {
+	s := start(t)
+	var declared []any
+	for i := range 20 {
+		declared = append(declared, of(fmt.Sprint(i), fmt.Sprint("author", i%7)))
+	}
+	s.declare(t, declared...)
+	var subjects []map[string]string
+	for i := range 20 {
+		subjects = append(subjects, map[string]string{"biz": "video", "bizId": fmt.Sprint(i)})
+	}
+	for selected, want := range map[string]string{
+		"likeCount author { userId }":                                         `{"Interactives":1}`,
+		"author { interactive { followed { at } } }":                          `{"Interactives":2}`,
+		"author { totals { works followers } }":                               `{"Interactives":1,"TotalsOf":1}`,
+		"author { works(first: 3) { edges { node { likeCount bizId } } } }":   `{"Interactives":1,"Works":1}`,
+		"author { works(first: 3) { edges { node { author { userId } } } } }": `{"Interactives":1,"Works":1}`,
+		"author { works(first: 3) { pageInfo { endCursor } } }":               `{"Interactives":1,"Works":1}`,
+	} {
+		s.calls.taken()
+		s.ok(t, "alice", `query($s: [SubjectInput!]!) { interactives(subjects: $s) { `+selected+` } }`, "s", subjects)
+		text, err := json.Marshal(s.calls.taken())
+		must(t, err)
+		if string(text) != want {
+			t.Errorf("%s: calls %s, want %s", selected, text, want)
+		}
+	}
+}
+
+// Works are read as subjects only where these are selected.
+func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
+	s := start(t)
+	s.declare(t, of("1", "alice"), of("2", "alice"))
+	for selected, reads := range map[string]int{
+		"pageInfo { hasNextPage }":       0,
+		"edges { cursor }":               0,
+		"e: edges { n: node { bizId } }": 1,
+		"... on InteractiveConnection { edges { ... on InteractiveEdge { node { likeCount } } } }": 1,
+	} {
+		s.calls.taken()
+		data := s.ok(t, "bob", `{ user(userId: "alice") { works { `+selected+` } } }`)
+		if calls := s.calls.taken(); calls["Interactives"] != reads || calls["Works"] != 1 {
+			t.Errorf("%s: calls %v for %v", selected, calls, data)
+		}
+	}
+}
+
+// A change of the author is an event like a change of the counts.
+func TestSubscriptionTellsOfAuthors(t *testing.T) {
+	s := start(t)
+	for _, user := range []string{"", "bob"} {
+		s.declare(t, of("1", nil))
+		watch := s.subscribe(t, user, `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { version author { userId } } }`, nil)
+		if got := dig(t, watch.data(t), "author"); got != nil {
+			t.Errorf("at first the author is %v", got)
+		}
+		s.declare(t, of("1", "alice"))
+		same(t, dig(t, watch.data(t), "author"), `{"userId": "alice"}`)
+		watch.end()
+	}
+}

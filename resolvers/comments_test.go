@@ -1,0 +1,392 @@
+package resolvers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// says adds a comment of a user to video 1, or a reply, and returns its id.
+func (s *service) says(t *testing.T, user, text string, replyTo any) string {
+	t.Helper()
+	data := s.ok(t, user, `mutation($t: String!, $r: ID) { addComment(input: {biz: "video", bizId: "1", text: $t, replyTo: $r}) { comment { id } } }`, "t", text, "r", replyTo)
+	return dig(t, data, "addComment", "comment", "id").(string)
+}
+
+func TestCommentsAreAddedEditedAndDeleted(t *testing.T) {
+	s := start(t)
+	same(t, s.ok(t, "alice", `mutation { addComment(input: {biz: "video", bizId: "1", text: " to be\u202e\nor not ", requestId: "r1"}) {
+		comment { text author { userId } editedAt deleted replyCount parent { id } subject { bizId commentCount } interactive { biz likeCount } }
+		interactive { commentCount comments { edges { node { text } } } } } }`),
+		`{"addComment":{"comment":{"text":"to be\nor not","author":{"userId":"alice"},"editedAt":null,"deleted":false,"replyCount":0,"parent":null,
+		"subject":{"bizId":"1","commentCount":1},"interactive":{"biz":"comment","likeCount":0}},
+		"interactive":{"commentCount":1,"comments":{"edges":[{"node":{"text":"to be\nor not"}}]}}}}`)
+	top := s.says(t, "bob", "top", nil)
+	reply := s.says(t, "alice", "reply", top)
+	number := dig(t, s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Comment { commentId text author { userId } parent { text } } } }`, "id", reply), "node", "commentId")
+	s.ok(t, "carol", `mutation($n: ID!) { like(input: {biz: "comment", bizId: $n}) { changed } }`, "n", number)
+
+	edited := s.ok(t, "alice", `mutation($id: ID!) { editComment(input: {id: $id, text: "better"}) { comment { text editedAt interactive { likeCount } } interactive { commentCount } } }`, "id", reply)
+	if at := dig(t, edited, "editComment", "comment", "editedAt"); at == nil {
+		t.Error("an edited comment has no editedAt")
+	}
+	same(t, dig(t, edited, "editComment", "comment", "text"), `"better"`)
+
+	const thread = `{ interactive(biz: "video", bizId: "1") { commentCount comments { edges { node { text deleted author { userId } replyCount
+		replies(first: 5) { edges { node { text parent { text deleted } } } } } } } } }`
+	same(t, s.ok(t, "bob", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId interactive { commentCount } } }`, "id", top),
+		fmt.Sprintf(`{"deleteComment":{"deletedId":%q,"interactive":{"commentCount":2}}}`, top))
+	same(t, s.ok(t, "", thread), `{"interactive":{"commentCount":2,"comments":{"edges":[
+		{"node":{"text":"","deleted":true,"author":null,"replyCount":1,"replies":{"edges":[{"node":{"text":"better","parent":{"text":"","deleted":true}}}]}}},
+		{"node":{"text":"to be\nor not","deleted":false,"author":{"userId":"alice"},"replyCount":0,"replies":{"edges":[]}}}]}}}`)
+	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", reply)
+	same(t, dig(t, s.ok(t, "", thread), "interactive", "commentCount"), `1`)
+	same(t, s.ok(t, "bob", `query($id: ID!) { node(id: $id) { id } }`, "id", top), `{"node":null}`)
+}
+
+func TestCommentsArePaged(t *testing.T) {
+	s := start(t)
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, s.says(t, "alice", fmt.Sprint(i), nil))
+	}
+	for i := range 3 {
+		s.says(t, "bob", fmt.Sprint("re ", i), ids[0])
+	}
+	number := dig(t, s.ok(t, "alice", `query($id: ID!) { node(id: $id) { ... on Comment { commentId } } }`, "id", ids[2]), "node", "commentId")
+	s.act(t, storage.Time(1e15), storage.Action{
+		User: storage.User{UserID: "bob"}, Subject: storage.Subject{Biz: storage.BizComment, BizID: number.(string)}, Kind: storage.KindReaction, Reaction: storage.Like,
+	})
+	for order, want := range map[string]string{"NEWEST": "4 3 2 1 0", "OLDEST": "0 1 2 3 4", "TOP": "2 4 3 1 0"} {
+		var got []string
+		var after any
+		for more := true; more; {
+			page := dig(t, s.ok(t, "", `query($a: String, $o: CommentOrder) { interactive(biz: "video", bizId: "1") { comments(first: 2, after: $a, order: $o) {
+				edges { node { text } } pageInfo { hasNextPage endCursor } } } }`, "a", after, "o", order), "interactive", "comments")
+			for _, edge := range dig(t, page, "edges").([]any) {
+				got = append(got, dig(t, edge, "node", "text").(string))
+			}
+			more, after = dig(t, page, "pageInfo", "hasNextPage").(bool), dig(t, page, "pageInfo", "endCursor")
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", order, got, want)
+		}
+	}
+	page := dig(t, s.ok(t, "", `query($id: ID!) { node(id: $id) { ... on Comment { replies(first: 2) { edges { node { text } } pageInfo { endCursor } } } } }`, "id", ids[0]), "node", "replies")
+	same(t, dig(t, page, "edges"), `[{"node":{"text":"re 0"}},{"node":{"text":"re 1"}}]`)
+	end := dig(t, page, "pageInfo", "endCursor")
+	same(t, s.ok(t, "", `query($id: ID!, $a: String) { node(id: $id) { ... on Comment { replies(after: $a) { edges { node { text } } } } } }`, "id", ids[0], "a", end),
+		`{"node":{"replies":{"edges":[{"node":{"text":"re 2"}}]}}}`)
+	s.refused(t, "BAD_USER_INPUT", "", `query($a: String) { interactive(biz: "video", bizId: "1") { comments(after: $a, order: OLDEST) { edges { cursor } } } }`, "a", end)
+}
+
+func TestBadCommentsAreRefused(t *testing.T) {
+	s := start(t)
+	top := s.says(t, "alice", "top", nil)
+	reply := s.says(t, "alice", "reply", top)
+	gone := s.says(t, "alice", "gone", nil)
+	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", gone)
+	folder := s.newFolder(t, "alice", "Films", true)
+	const add = `mutation($k: String = "video", $b: ID = "1", $t: String = "text", $r: ID, $q: String) { addComment(input: {biz: $k, bizId: $b, text: $t, replyTo: $r, requestId: $q}) { comment { id } } }`
+	const edit = `mutation($id: ID!, $t: String = "text") { editComment(input: {id: $id, text: $t}) { comment { id } } }`
+	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
+	s.ok(t, "alice", add, "t", "once", "q", "request")
+	for name, c := range map[string]struct {
+		code, user, query string
+		variables         []any
+		message           string
+	}{
+		"no viewer":                  {"UNAUTHENTICATED", "", add, nil, "token"},
+		"empty":                      {"BAD_USER_INPUT", "alice", add, []any{"t", ""}, "input.text must not be empty"},
+		"blank":                      {"BAD_USER_INPUT", "alice", add, []any{"t", " \n\u202e "}, "input.text must not be empty"},
+		"2,001 characters":           {"BAD_USER_INPUT", "alice", add, []any{"t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
+		"a control character":        {"BAD_USER_INPUT", "alice", add, []any{"t", "a\x1b[2J"}, "U+001B"},
+		"a bad subject":              {"BAD_USER_INPUT", "alice", add, []any{"b", ""}, "input.bizId"},
+		"a comment on a comment":     {"BAD_USER_INPUT", "alice", add, []any{"k", "comment", "b", "1"}, "input.biz must not be comment"},
+		"a reply to a reply":         {"BAD_USER_INPUT", "alice", add, []any{"r", reply}, "input.replyTo"},
+		"a reply to what is deleted": {"NOT_FOUND", "alice", add, []any{"r", gone}, "input.replyTo"},
+		"a reply elsewhere":          {"NOT_FOUND", "alice", add, []any{"b", "2", "r", top}, "input.replyTo"},
+		"a reply to a folder":        {"NOT_FOUND", "alice", add, []any{"r", folder}, "input.replyTo"},
+		"a reply to nothing":         {"NOT_FOUND", "alice", add, []any{"r", "nothing"}, "input.replyTo"},
+		"an empty request id":        {"BAD_USER_INPUT", "alice", add, []any{"q", ""}, "input.requestId"},
+		"a long request id":          {"BAD_USER_INPUT", "alice", add, []any{"q", strings.Repeat("x", 65)}, "input.requestId"},
+		"a request id used before":   {"BAD_USER_INPUT", "alice", add, []any{"t", "twice", "q", "request"}, "input.requestId"},
+		"another's comment":          {"NOT_FOUND", "bob", edit, []any{"id", top}, "input.id"},
+		"another's, to delete":       {"NOT_FOUND", "bob", remove, []any{"id", top}, "input.id"},
+		"a deleted one":              {"NOT_FOUND", "alice", edit, []any{"id", gone}, "input.id"},
+		"deleted again":              {"NOT_FOUND", "alice", remove, []any{"id", gone}, "input.id"},
+		"edited to nothing":          {"BAD_USER_INPUT", "alice", edit, []any{"id", top, "t", "\t"}, "input.text"},
+		"edited anonymously":         {"UNAUTHENTICATED", "", edit, []any{"id", top}, "token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := s.refused(t, c.code, c.user, c.query, c.variables...); !strings.Contains(got, c.message) {
+				t.Errorf("the message is %q", got)
+			}
+		})
+	}
+	first := dig(t, s.ok(t, "alice", add, "t", "once", "q", "request"), "addComment", "comment", "id")
+	same(t, dig(t, s.ok(t, "alice", add, "t", "once", "q", "request"), "addComment", "comment", "id"), fmt.Sprintf("%q", first))
+	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { commentCount } }`), `{"interactive":{"commentCount":3}}`)
+}
+
+// Who has the scope changes the comments of others; the author of a comment says
+// nothing more to somebody who is not signed in.
+func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
+	s := start(t)
+	top := s.says(t, "alice", "top", nil)
+	asked := func(scope, document string) string {
+		ctx := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: "mod"}, Scope: scope}.NewContext(t.Context())
+		ctx = graphql.StartOperationTrace(ctx)
+		op, errs := s.engine.CreateOperationContext(ctx, &graphql.RawParams{Query: document, Variables: map[string]any{"id": top}})
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		responses, ctx := s.engine.DispatchOperation(ctx, op)
+		text, err := json.Marshal(responses(ctx))
+		must(t, err)
+		return string(text)
+	}
+	const remove = `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`
+	if got := asked("read moderates", remove); !strings.Contains(got, "NOT_FOUND") {
+		t.Errorf("without the scope: %s", got)
+	}
+	if got := asked("read moderate", remove); strings.Contains(got, "errors") {
+		t.Errorf("with the scope: %s", got)
+	}
+}
+
+func TestAuthorsOfCommentsShowNoMoreToTheAnonymous(t *testing.T) {
+	s := start(t)
+	s.says(t, "alice", "top", nil)
+	const who = `{ interactive(biz: "video", bizId: "1") { comments { edges { node { author { %s } } } } } }`
+	same(t, dig(t, s.ok(t, "", fmt.Sprintf(who, "userId")), "interactive", "comments", "edges", 0, "node", "author"), `{"userId":"alice"}`)
+	for _, list := range []string{"likes", "folders"} {
+		s.refused(t, "UNAUTHENTICATED", "", fmt.Sprintf(who, list+" { edges { cursor } }"))
+	}
+	s.refused(t, "NOT_FOUND", "bob", fmt.Sprintf(who, "reads { edges { cursor } }"))
+}
+
+const watchComments = `subscription($a: String) { commentsChanged(biz: "video", bizId: "1", after: $a) { kind cursor comment { text author { userId } parent { text } } } }`
+
+// news waits for the next event of watchComments.
+func (s *stream) news(t *testing.T) map[string]any {
+	t.Helper()
+	got := s.next()
+	if got == nil || len(got.Errors) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	var data map[string]map[string]any
+	must(t, json.Unmarshal(got.Data, &data))
+	return data["commentsChanged"]
+}
+
+// changesCursor is that of the comments of a video, by the engine that streams.
+func (s *service) changesCursor(t *testing.T, bizID string) any {
+	t.Helper()
+	var data struct{ Data map[string]any }
+	document := fmt.Sprintf(`{ interactive(biz: "video", bizId: %q) { comments { changesCursor } } }`, bizID)
+	must(t, json.Unmarshal(firstEvent(t, s, "", operation{text: document}), &data))
+	return dig(t, data.Data, "interactive", "comments", "changesCursor")
+}
+
+// watching asks for an event, so that the stream has begun, and returns a function
+// that waits for it.
+func (s *stream) watching() func() *graphql.Response {
+	got := make(chan *graphql.Response, 1)
+	go func() { got <- s.next() }()
+	return func() *graphql.Response { return <-got }
+}
+
+func TestCommentsChangedMissesNothing(t *testing.T) {
+	s := start(t)
+	top := s.says(t, "alice", "top", nil)
+	cursor := s.changesCursor(t, "1")
+	s.says(t, "bob", "reply", top)
+	s.ok(t, "alice", `mutation($id: ID!) { editComment(input: {id: $id, text: "TOP"}) { comment { id } } }`, "id", top)
+
+	alice, nobody := s.subscribe(t, "alice", watchComments, map[string]any{"a": cursor}), s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
+	var last any
+	for _, one := range []*stream{alice, nobody} {
+		for _, want := range []string{
+			`{"kind":"ADDED","comment":{"text":"reply","author":{"userId":"bob"},"parent":{"text":"TOP"}}}`,
+			`{"kind":"EDITED","comment":{"text":"TOP","author":{"userId":"alice"},"parent":null}}`,
+		} {
+			got := one.news(t)
+			last = got["cursor"]
+			delete(got, "cursor")
+			same(t, got, want)
+		}
+	}
+	later := alice.watching()
+	s.ok(t, "alice", `mutation($id: ID!) { deleteComment(input: {id: $id}) { deletedId } }`, "id", top)
+	if got := later(); !strings.Contains(string(got.Data), `"kind":"DELETED","cursor"`) || !strings.Contains(string(got.Data), `"author":null`) {
+		t.Errorf("the deletion is told as %s", got.Data)
+	}
+	// A stream that broke goes on where it was.
+	alice.end()
+	again := s.subscribe(t, "alice", watchComments, map[string]any{"a": last})
+	same(t, again.news(t)["kind"], `"DELETED"`)
+	// From now on: nothing of before.
+	fresh := s.subscribe(t, "alice", watchComments, nil)
+	s.says(t, "bob", "new", nil)
+	same(t, dig(t, fresh.news(t), "comment", "text"), `"new"`)
+	same(t, dig(t, again.news(t), "comment", "text"), `"new"`)
+	fresh.end()
+	if got := fresh.next(); got != nil {
+		t.Errorf("after its end the stream has %+v", got)
+	}
+	for _, bad := range []any{"bad", s.changesCursor(t, "2")} {
+		if got := s.subscribe(t, "alice", watchComments, map[string]any{"a": bad}).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
+			t.Errorf("of a bad cursor: %+v", got)
+		}
+	}
+}
+
+// A stream that is far behind is told everything, page by page.
+func TestCommentsChangedCatchesUp(t *testing.T) {
+	s := start(t)
+	cursor := s.changesCursor(t, "1")
+	subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
+	const many = 250
+	comments := make([]storage.NewComment, many)
+	for i := range comments {
+		comments[i] = storage.NewComment{Subject: subject, User: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Text: fmt.Sprint(i)}
+	}
+	_, err := s.store.AddComments(context.Background(), comments)
+	must(t, err)
+	stream := s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
+	for i := range many {
+		if got := dig(t, stream.news(t), "comment", "text"); got != fmt.Sprint(i) {
+			t.Fatalf("event %d is of comment %v", i, got)
+		}
+	}
+}
+
+// A subscription costs what it loads at once, which is more than one comment.
+func TestCommentsChangedCostsWhatItLoadsAtOnce(t *testing.T) {
+	s := start(t)
+	const each = 1 + 1 + (1 + 100) + 1 + 100*2 // comment, interactive, likers, edges
+	_, errs := s.engine.CreateOperationContext(graphql.StartOperationTrace(viewer.NewContext(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: "alice"})), &graphql.RawParams{
+		Query: `subscription { commentsChanged(biz: "video", bizId: "1") { comment { interactive { likers(first: 100) { edges { node { at } } } } } } }`,
+	})
+	if want := fmt.Sprintf("costs %d:", 1+20*each); len(errs) != 1 || errs[0].Extensions["code"] != "LIMIT_EXCEEDED" || !strings.Contains(errs[0].Message, want) {
+		t.Errorf("want an error with %q, got %v", want, errs)
+	}
+}
+
+// holding holds the next read of changes back once it has read.
+type holding struct {
+	storage.Store
+
+	hold          atomic.Bool
+	held, release chan struct{}
+}
+
+func (h *holding) CommentChanges(ctx context.Context, query storage.CommentChangesQuery) ([]storage.Comment, error) {
+	found, err := h.Store.CommentChanges(ctx, query)
+	if h.hold.CompareAndSwap(true, false) {
+		close(h.held)
+		<-h.release
+	}
+	return found, err
+}
+
+// Streams at the same place share a read only if it began late enough for both.
+func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
+	h := &holding{held: make(chan struct{}), release: make(chan struct{})}
+	s := start(t, over(func(next storage.Store) storage.Store {
+		h.Store = next
+		return h
+	}))
+	release := sync.OnceFunc(func() { close(h.release) })
+	defer release()
+	cursor := s.changesCursor(t, "1")
+	s.says(t, "alice", "first", nil)
+	h.hold.Store(true)
+	early := s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
+	first := early.watching()
+	<-h.held
+	s.says(t, "alice", "second", nil)
+
+	late := s.subscribe(t, "", watchComments, map[string]any{"a": cursor})
+	texts := make(chan string, 2)
+	go func() {
+		defer close(texts)
+		for range cap(texts) {
+			if got := late.next(); got != nil {
+				texts <- string(got.Data) // the next one is written into the same memory
+			}
+		}
+	}()
+	for _, want := range []string{"first", "second"} {
+		select {
+		case got := <-texts:
+			if !strings.Contains(got, want) {
+				t.Fatalf("want the %s comment, got %s", want, got)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("the %s comment is not sent", want)
+		}
+	}
+	release()
+	if got := first(); !strings.Contains(string(got.Data), "first") {
+		t.Errorf("the first comment is %s", got.Data)
+	}
+	same(t, dig(t, early.news(t), "comment", "text"), `"second"`)
+}
+
+// forgetful fails some reads of comments by key.
+type forgetful struct {
+	storage.Store
+
+	fail atomic.Int32 // how many more
+}
+
+func (f *forgetful) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*storage.Comment, error) {
+	if f.fail.Add(-1) >= 0 {
+		return nil, storage.ErrUnavailable
+	}
+	return f.Store.CommentsOf(ctx, keys)
+}
+
+// An event is sent when what is selected of it can be loaded: one with an error has
+// no cursor, and the next cursor would skip it.
+func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
+	f := &forgetful{}
+	s := start(t, over(func(next storage.Store) storage.Store {
+		f.Store = next
+		return f
+	}))
+	top := s.says(t, "alice", "top", nil)
+	stream := s.subscribe(t, "alice", watchComments, map[string]any{"a": s.changesCursor(t, "1")})
+	next := stream.watching()
+	f.fail.Store(2)
+	s.says(t, "bob", "reply", top)
+	if got := next(); len(got.Errors) > 0 || !strings.Contains(string(got.Data), `"parent":{"text":"top"}`) {
+		t.Errorf("got %s, %v", got.Data, got.Errors)
+	}
+}
+
+func TestCommentsAreUnavailableWithoutTheDatabase(t *testing.T) {
+	s := start(t)
+	top := s.says(t, "alice", "top", nil)
+	must(t, s.store.Close())
+	for _, document := range []string{
+		`mutation { addComment(input: {biz: "video", bizId: "1", text: "x"}) { comment { id } } }`,
+		fmt.Sprintf(`mutation { editComment(input: {id: %q, text: "x"}) { comment { id } } }`, top),
+		fmt.Sprintf(`mutation { deleteComment(input: {id: %q}) { deletedId } }`, top),
+		fmt.Sprintf(`{ node(id: %q) { id } }`, top),
+	} {
+		s.refused(t, "UNAVAILABLE", "alice", document)
+	}
+}

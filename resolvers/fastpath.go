@@ -1,0 +1,158 @@
+package resolvers
+
+import (
+	"context"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/plain"
+	"ovation/resolvers/plan"
+	"ovation/resolvers/rows"
+	"ovation/resolvers/viewer"
+)
+
+// request is a running query or mutation.
+type request struct {
+	*Root
+
+	op    *graphql.OperationContext
+	plan  *plan.Plan
+	roots *plan.Selection
+	// cachedOnly is the context of resolvers that may only use cached objects.
+	cachedOnly context.Context //nolint:containedctx // lives as long as the operation
+	// fastResult is the result of a mutation's only field, if it ran without the
+	// executor.
+	fastResult *fastResult
+}
+
+// begin creates the loaders of an operation and prefetches what a query needs. The
+// fields of a mutation run one after another, and each loads for itself. A subscription
+// has new loaders for each snapshot.
+//
+// A query for subjects is answered directly if everything it selects has been
+// prefetched, and so is a mutation that is a single action. All other operations are
+// executed by gqlgen; values that can be encoded directly are then replaced by their
+// JSON.
+func (r *Root) begin(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	op := graphql.GetOperationContext(ctx)
+	if op.Operation.Operation != ast.Query {
+		rows.Unfold(op.Variables)
+	}
+	if op.Operation.Operation == ast.Subscription {
+		return r.subscribe(ctx, op, next)
+	}
+	p := r.limits.Plan(op)
+	l := loaders.New(r.store, viewer.FromContext(ctx), p.Kinds)
+	ctx = loaders.NewContext(ctx, l)
+	q := &request{Root: r, op: op, plan: p, roots: p.Roots(op), cachedOnly: loaders.NewContext(ctx, l.CachedOnly())}
+	var values []any
+	if op.Operation.Operation == ast.Query {
+		values = r.prefetchQuery(ctx, q.roots)
+	} else {
+		values = q.tryFast(ctx)
+	}
+	if data, ok := r.writeData(q.cachedOnly, p, q.roots, values); ok { //nolint:contextcheck // does not block
+		r.worked()
+		return graphql.OneShot(&graphql.Response{Data: data})
+	}
+	rows.Unfold(op.Variables)
+	op.ResolverMiddleware = q.resolveField
+	if q.fastResult != nil {
+		return withGrace(next(ctx))
+	}
+	return next(ctx)
+}
+
+// lateGrace is how long the response to a mutation may take after the request's
+// timeout.
+const lateGrace = time.Second
+
+// withGrace gives an expired request time to respond, because its mutation has, or may
+// have, taken place.
+func withGrace(respond graphql.ResponseHandler) graphql.ResponseHandler {
+	return func(ctx context.Context) *graphql.Response {
+		if ctx.Err() != nil {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateGrace)
+			defer cancel()
+		}
+		return respond(ctx)
+	}
+}
+
+// writeData encodes a response whose root fields have the given values. It returns
+// false if there are fewer values than fields, or if the executor must respond for
+// another reason.
+func (r *Root) writeData(memory context.Context, p *plan.Plan, roots *plan.Selection, values []any) (data []byte, ok bool) {
+	if len(values) != len(roots.Fields) {
+		return nil, false
+	}
+	return r.encodePlain(memory, p, func(w *graph.PlainWriter) {
+		w.Open()
+		for i, value := range values {
+			field := &roots.Fields[i]
+			selected := field.Of(graph.PlainType(value))
+			if selected == nil || !selected.Writable {
+				w.Fail()
+				return
+			}
+			w.Entry(i)
+			w.Name(field.Alias)
+			w.Write(selected.Fast, value)
+		}
+		w.Close()
+	})
+}
+
+// encodePlain returns what write writes, or false if the executor must respond.
+func (r *Root) encodePlain(memory context.Context, p *plan.Plan, write func(*graph.PlainWriter)) (text []byte, ok bool) {
+	defer func() {
+		if recover() != nil { // the executor will panic, too, and report the path
+			text, ok = nil, false
+		}
+	}()
+	w := graph.NewPlainWriter(memory, r)
+	w.Grow(int(p.Size.Load()))
+	write(w)
+	if text, ok = w.Text(); ok {
+		p.Size.Store(int64(len(text) + len(text)/8))
+	}
+	return text, ok
+}
+
+// resolveField wraps each resolver of the executor, and replaces its value by JSON if
+// that can be encoded directly.
+func (q *request) resolveField(ctx context.Context, next graphql.Resolver) (any, error) {
+	value, err := q.callResolver(ctx, next)
+	if err != nil {
+		return value, err
+	}
+	typ := graph.PlainType(value)
+	if typ == "" {
+		return value, nil
+	}
+	selected := q.roots.At(graphql.GetFieldContext(ctx)).Of(typ)
+	if selected == nil || !selected.Writable {
+		return value, nil
+	}
+	text, ok := q.encodePlain(q.cachedOnly, q.plan, func(w *graph.PlainWriter) { w.Write(selected.Fast, value) }) //nolint:contextcheck // does not block
+	if !ok {
+		return value, nil
+	}
+	return plain.Text(text), nil
+}
+
+// callResolver calls a resolver, or returns the result of a fast mutation.
+func (q *request) callResolver(ctx context.Context, next graphql.Resolver) (any, error) {
+	if q.fastResult == nil || graphql.GetFieldContext(ctx).Object != "Mutation" {
+		return next(ctx)
+	}
+	if q.fastResult.panicked != nil {
+		panic(q.fastResult.panicked)
+	}
+	return q.fastResult.value, q.fastResult.err
+}

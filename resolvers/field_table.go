@@ -1,0 +1,186 @@
+package resolvers
+
+import (
+	"context"
+
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/resolvers/plan"
+	"ovation/storage"
+)
+
+// fieldSpec describes a field of the schema: for plans, for the prefetch and, if it is
+// an action of Mutation, for the fast path.
+type fieldSpec struct {
+	plan.FieldInfo
+
+	prefetch prefetchFunc
+	mutate   fastAction
+}
+
+// prefetchFunc collects what a field of an object needs. The object is nil for fields
+// of Query.
+type prefetchFunc func(a *prefetch, field *plan.Field, object any)
+
+// fieldTable holds the fields that are more than a plain value.
+var fieldTable = map[string]fieldSpec{
+	"Query.interactive":  {prefetch: (*prefetch).interactive},
+	"Query.interactives": {prefetch: (*prefetch).interactives},
+	"Query.node":         byID("id", 0),
+	"Query.nodes":        byID("ids", 0),
+	"Query.folder":       byID("id", storage.NodeFolder),
+	"Query.conversation": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).conversation},
+	"Query.viewer":       {prefetch: (*prefetch).viewer},
+	"Query.user":         {prefetch: (*prefetch).user},
+
+	"Query.conversations":   {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).conversations},
+	"Conversation.with":     inline(func(c *storage.Conversation) any { return &c.With }),
+	"Conversation.latest":   inline(func(c *storage.Conversation) any { return &c.Latest }),
+	"Conversation.messages": messageLists.field(),
+	"Message.from":          inline(func(m *storage.DirectMessage) any { return &m.From }),
+	"Message.to":            inline(func(m *storage.DirectMessage) any { return &m.To }),
+	"Message.text":          {FieldInfo: plan.FieldInfo{Weight: 19}}, // as Comment.text
+	"Friend.latestMessage":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).latestMessage},
+
+	"Query.feed":  {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).feed},
+	"Query.video": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).video},
+	"User.videos": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).userVideos},
+
+	"Video.title":       {FieldInfo: plan.FieldInfo{Weight: 1}}, // up to 600 bytes
+	"Video.playUrl":     {FieldInfo: plan.FieldInfo{Weight: 1}},
+	"Video.coverUrl":    {FieldInfo: plan.FieldInfo{Weight: 1}},
+	"Video.author":      inline(func(v *storage.Video) any { return &v.Author }),
+	"Video.interactive": byKey(subjects, func(v *storage.Video) storage.Subject { return v.Key().Subject() }),
+
+	"Interactive.liked":     viewerState(storage.KindReaction, func(i *storage.Interactive) any { return i.Liked }),
+	"Interactive.collected": viewerState(storage.KindCollection, func(i *storage.Interactive) any { return i.Collected }),
+	"Interactive.read":      viewerState(storage.KindRead, func(i *storage.Interactive) any { return i.Read }),
+	"Interactive.followed":  viewerState(storage.KindFollow, func(i *storage.Interactive) any { return i.Followed }),
+	"Interactive.likers":    likers.field(),
+	"Interactive.followers": followers.field(),
+
+	"Interactive.author": inline(func(i *storage.Interactive) any { return i.Author() }),
+
+	"Interactive.commentCount": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).commentCount},
+	"Interactive.comments":     {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comments},
+	"Comment.subject":          byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Subject }),
+	"Comment.interactive":      byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Key().Subject() }),
+	"Comment.author":           inline(func(c *storage.Comment) any { return c.Author() }),
+	"Comment.text":             {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 8,000 bytes, of characters that few texts are made of
+	"Comment.parent":           {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).parent},
+	"Comment.replies":          replies.field(),
+	"CommentEvent.comment":     inline(func(e *graph.CommentEvent) any { return &e.Comment }),
+
+	"Subscription.commentsChanged": {FieldInfo: plan.FieldInfo{Entries: maxChanges}},
+	"Subscription.messages":        {FieldInfo: plan.FieldInfo{Entries: maxChanges}},
+
+	"Liked.interactive":     byKey(subjects, func(l *storage.Liked) storage.Subject { return l.Subject }),
+	"Liked.user":            inline(func(l *storage.Liked) any { return &l.User }),
+	"Collected.interactive": byKey(subjects, func(c *storage.Collected) storage.Subject { return c.Subject }),
+	"Collected.user":        inline(func(c *storage.Collected) any { return &c.User }),
+	"Collected.folder":      byKey(folders, (*storage.Collected).FolderKey),
+	"Read.interactive":      byKey(subjects, func(r *storage.Read) storage.Subject { return r.Subject }),
+
+	"Followed.interactive": byKey(subjects, func(f *storage.Followed) storage.Subject { return f.Subject }),
+	"Followed.user":        inline(func(f *storage.Followed) any { return &f.User }),
+	"Friend.user":          inline(func(f *storage.Friend) any { return &f.User }),
+
+	"Folder.name":        {FieldInfo: plan.FieldInfo{Weight: 1}},  // up to 400 bytes
+	"Folder.description": {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 4,000; with it an answer of the highest cost stays below some 5 MB
+	"Folder.owner":       inline(func(f *storage.Folder) any { return &f.Owner }),
+	"Folder.items":       items.field(),
+
+	"User.likes":       likes.field(),
+	"User.folders":     folderLists.field(),
+	"User.reads":       reads.field(),
+	"User.following":   following.field(),
+	"User.followers":   userFollowers.field(),
+	"User.friends":     scanning(friends.field()),
+	"User.works":       works.field(),
+	"User.totals":      {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).totals},
+	"User.interactive": byKey(subjects, func(u *storage.User) storage.Subject { return u.Subject() }),
+
+	"DeclareSubjectsPayload.interactives": {FieldInfo: plan.FieldInfo{Entries: maxSubjects}},
+
+	"User.profile": {FieldInfo: plan.FieldInfo{Loads: true, Weight: 4}, prefetch: (*prefetch).profile}, // with all its texts some 1,200 bytes
+
+	"Mutation.register":       {FieldInfo: plan.FieldInfo{Weight: passwordWeight}},
+	"Mutation.logIn":          {FieldInfo: plan.FieldInfo{Weight: passwordWeight}},
+	"Mutation.changePassword": {FieldInfo: plan.FieldInfo{Weight: 2 * passwordWeight}},
+
+	"Mutation.read":      fastMutation(mutationResolver.Read),
+	"Mutation.like":      fastMutation(mutationResolver.Like),
+	"Mutation.unlike":    fastMutation(mutationResolver.Unlike),
+	"Mutation.dislike":   fastMutation(mutationResolver.Dislike),
+	"Mutation.undislike": fastMutation(mutationResolver.Undislike),
+	"Mutation.uncollect": fastMutation(mutationResolver.Uncollect),
+	"Mutation.follow":    fastMutation(mutationResolver.Follow),
+	"Mutation.unfollow":  fastMutation(mutationResolver.Unfollow),
+	"Mutation.collect": {mutate: func(ctx context.Context, r mutationResolver, in graph.CollectInput) (any, error) {
+		return r.Collect(ctx, in)
+	}},
+}
+
+// planTable returns the part of the table that plans use.
+func planTable(of map[string]fieldSpec) plan.Table {
+	table := make(plan.Table, len(of))
+	for key, line := range of {
+		table[key] = line.FieldInfo
+	}
+	return table
+}
+
+// inline is a field whose value is loaded with its object.
+func inline[P any](get func(*P) any) fieldSpec {
+	return fieldSpec{prefetch: func(a *prefetch, field *plan.Field, object any) {
+		if of, is := object.(*P); is {
+			a.visit(field, get(of))
+		}
+	}}
+}
+
+// viewerState is a field with the viewer's own state.
+func viewerState[P any](kind storage.Kind, get func(*P) any) fieldSpec {
+	l := inline(get)
+	l.Kinds = storage.KindsOf(kind)
+	return l
+}
+
+// scanning marks a list for which storage may examine many rows to fill a short page.
+func scanning(l fieldSpec) fieldSpec {
+	l.Scans = true
+	return l
+}
+
+// byKey is a field whose value is looked up by key.
+func byKey[P any, K comparable, V storage.Node](b lookup[K, V], key func(*P) K) fieldSpec {
+	return fieldSpec{FieldInfo: plan.FieldInfo{Loads: true}, prefetch: func(a *prefetch, field *plan.Field, object any) {
+		of, is := object.(*P)
+		if !is {
+			return
+		}
+		enqueue(a, b, key(of), func(found V) {
+			if sees(a.me, found) {
+				a.visit(field, found)
+			}
+		})
+	}}
+}
+
+// lookup is a kind of object that loaders load by key.
+type lookup[K comparable, V any] struct {
+	keys func(*loaders.Keys) *[]K
+	load func(*loaders.Loaders, context.Context, K) (V, error)
+}
+
+func lookupOf[K comparable, V any](wanted func(*loaders.Keys) *[]K, load func(*loaders.Loaders, context.Context, K) (V, error)) lookup[K, V] {
+	return lookup[K, V]{wanted, load}
+}
+
+var (
+	subjects = lookupOf(func(w *loaders.Keys) *[]storage.Subject { return &w.Interactives }, (*loaders.Loaders).Interactive)
+	states   = lookupOf(func(w *loaders.Keys) *[]storage.StateKey { return &w.States }, (*loaders.Loaders).States)
+	comments = lookupOf(func(w *loaders.Keys) *[]storage.CommentKey { return &w.Comments }, (*loaders.Loaders).Comment)
+	profiles = lookupOf(func(w *loaders.Keys) *[]storage.User { return &w.Profiles }, (*loaders.Loaders).Profile)
+	folders  = lookupOf(func(w *loaders.Keys) *[]storage.FolderKey { return &w.Folders }, (*loaders.Loaders).Folder)
+)

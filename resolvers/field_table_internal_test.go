@@ -1,0 +1,29 @@
+package resolvers
+
+import (
+	"strings"
+	"testing"
+
+	"ovation/graph"
+)
+
+// Each line of the table is one of a field of the schema. Each field of Query and
+// each list has one, without which nothing of it would be loaded ahead.
+func TestTheTableIsThatOfTheSchema(t *testing.T) {
+	schema := graph.NewExecutableSchema(graph.Config{}).Schema()
+	for key := range fieldTable {
+		typ, field, _ := strings.Cut(key, ".")
+		if of := schema.Types[typ]; of == nil || of.Fields.ForName(field) == nil {
+			t.Errorf("there is no field %s", key)
+		}
+	}
+	for name, typ := range schema.Types {
+		for _, field := range typ.Fields {
+			line, isList := fieldTable[name+"."+field.Name], field.Arguments.ForName("first") != nil
+			root := typ == schema.Query && !strings.HasPrefix(field.Name, "__")
+			if (isList || root) && line.prefetch == nil || isList && !line.Loads {
+				t.Errorf("nothing of %s.%s is loaded ahead", name, field.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+// TestFollowsAnswerWithWhatTheyDid is I4 for follows: the payload and the next
+// query show the new state and a count that includes it once.
+func TestFollowsAnswerWithWhatTheyDid(t *testing.T) {
+	s := start(t)
+	const seen = `{ followerCount followed { user { userId } interactive { bizId } } }`
+	for i, step := range []struct {
+		user, mutation string
+		changed        bool
+		want           string
+	}{
+		{"alice", "unfollow", false, `{"followerCount":0,"followed":null}`},
+		{"alice", "follow", true, `{"followerCount":1,"followed":{"user":{"userId":"alice"},"interactive":{"bizId":"bob"}}}`},
+		{"alice", "follow", false, `{"followerCount":1,"followed":{"user":{"userId":"alice"},"interactive":{"bizId":"bob"}}}`},
+		{"carol", "follow", true, `{"followerCount":2,"followed":{"user":{"userId":"carol"},"interactive":{"bizId":"bob"}}}`},
+		{"alice", "unfollow", true, `{"followerCount":1,"followed":null}`},
+		{"alice", "unfollow", false, `{"followerCount":1,"followed":null}`},
+	} {
+		data := s.ok(t, step.user, fmt.Sprintf(`mutation { did: %s(input: {biz: "user", bizId: "bob"}) { changed durability interactive %s } }`, step.mutation, seen))
+		same(t, data["did"], fmt.Sprintf(`{"changed":%t,"durability":"PERSISTED","interactive":%s}`, step.changed, step.want))
+		if t.Failed() {
+			t.Fatalf("in step %d", i)
+		}
+		same(t, s.ok(t, step.user, `{ user(userId: "bob") { interactive `+seen+` } interactive(biz: "user", bizId: "bob") `+seen+` }`),
+			fmt.Sprintf(`{"user":{"interactive":%s},"interactive":%s}`, step.want, step.want))
+	}
+	same(t, s.ok(t, "", `{ interactive(biz: "user", bizId: "bob") `+seen+` }`), `{"interactive":{"followerCount":1,"followed":null}}`)
+}
+
+func TestFollowsRefuseBadInput(t *testing.T) {
+	s := start(t)
+	for input, want := range map[string]string{
+		`{biz: "user", bizId: "alice"}`:                                   "input.bizId must not be the user's own: users cannot follow themselves",
+		`{biz: "user", bizId: ""}`:                                        "input.bizId must not be empty",
+		`{biz: "User", bizId: "bob"}`:                                     "input.biz must be",
+		fmt.Sprintf(`{biz: "user", bizId: %q}`, strings.Repeat("x", 129)): "input.bizId is 129 bytes long",
+	} {
+		if got := s.refused(t, "BAD_USER_INPUT", "alice", `mutation { follow(input: `+input+`) { changed } }`); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", input, got, want)
+		}
+	}
+	s.ok(t, "alice", `mutation { follow(input: {biz: "video", bizId: "alice"}) { changed } }`)
+	same(t, s.ok(t, "alice", `mutation { unfollow(input: {biz: "user", bizId: "alice"}) { changed } }`), `{"unfollow":{"changed":false}}`)
+	for _, operation := range []string{
+		`mutation { follow(input: {biz: "user", bizId: "bob"}) { changed } }`,
+		`mutation { unfollow(input: {biz: "user", bizId: "bob"}) { changed } }`,
+		`{ interactive(biz: "user", bizId: "bob") { followers { edges { cursor } } } }`,
+	} {
+		s.refused(t, "UNAUTHENTICATED", "", operation)
+	}
+}
+
+// follows has alice follow so many users, the first of whom follow her back, and
+// some videos.
+func follows(t *testing.T, s *service, users, back, videos int) {
+	t.Helper()
+	alice := storage.User{UserID: "alice"}
+	var actions []storage.Action
+	for i := range users {
+		other := storage.User{UserID: fmt.Sprint("user-", i)}
+		actions = append(actions, storage.Action{User: alice, Subject: storage.Subject{Biz: "user", BizID: other.UserID}, Kind: storage.KindFollow, Following: true})
+		if i < back {
+			actions = append(actions, storage.Action{User: other, Subject: storage.Subject{Biz: "user", BizID: "alice"}, Kind: storage.KindFollow, Following: true})
+		}
+	}
+	for i := range videos {
+		actions = append(actions, storage.Action{User: alice, Subject: storage.Subject{Biz: "video", BizID: fmt.Sprint(i)}, Kind: storage.KindFollow, Following: true})
+	}
+	s.act(t, time.Now(), actions...)
+}
+
+func TestListsOfFollowsAreNewestFirstAndComplete(t *testing.T) {
+	s := start(t)
+	follows(t, s, 9, 5, 4)
+	down := func(prefix string, n int) (out []string) {
+		for i := n - 1; i >= 0; i-- {
+			out = append(out, fmt.Sprint(prefix, i))
+		}
+		return out
+	}
+	for name, list := range map[string]struct {
+		query     string
+		path, key []any
+		want      []string
+	}{
+		"following": {
+			`{ viewer { following(first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
+			[]any{"viewer", "following"},
+			[]any{"interactive", "bizId"},
+			down("user-", 9),
+		},
+		"following videos": {
+			`{ viewer { following(biz: "video", first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
+			[]any{"viewer", "following"},
+			[]any{"interactive", "bizId"},
+			down("", 4),
+		},
+		"following anything": {
+			`{ viewer { following(biz: null, first: $first, after: $after) ` + fmt.Sprintf(connection, "interactive { bizId }"),
+			[]any{"viewer", "following"},
+			[]any{"interactive", "bizId"},
+			append(down("", 4), down("user-", 9)...),
+		},
+		"followers": {
+			`{ viewer: user(userId: "alice") { followers(first: $first, after: $after) ` + fmt.Sprintf(connection, "user { userId }"),
+			[]any{"viewer", "followers"},
+			[]any{"user", "userId"},
+			down("user-", 5),
+		},
+		"followers of the subject": {
+			`{ viewer: interactive(biz: "user", bizId: "alice") { followers(first: $first, after: $after) ` + fmt.Sprintf(connection, "user { userId }"),
+			[]any{"viewer", "followers"},
+			[]any{"user", "userId"},
+			down("user-", 5),
+		},
+		"friends": {
+			`{ viewer { friends(first: $first, after: $after) ` + fmt.Sprintf(connection, "user { userId } since"),
+			[]any{"viewer", "friends"},
+			[]any{"user", "userId"},
+			down("user-", 5),
+		},
+	} {
+		for _, first := range []int{1, 5, 100} {
+			for _, user := range []string{"alice", "bob"} {
+				if user == "bob" && strings.Contains(list.query, "viewer {") {
+					list.query = strings.Replace(list.query, "viewer {", `viewer: user(userId: "alice") {`, 1)
+				}
+				got := s.pages(t, user, `query($first: Int, $after: String) `+list.query+`}}`, first, list.path, list.key...)
+				if fmt.Sprint(got) != fmt.Sprint(list.want) {
+					t.Errorf("%s by %d, seen by %s:\ngot  %v\nwant %v", name, first, user, got, list.want)
+				}
+			}
+		}
+	}
+}
+
+// A cursor of the followers below a user is one of those below the subject: it is
+// the same list. It is none of any other.
+func TestCursorsOfFollows(t *testing.T) {
+	s := start(t)
+	follows(t, s, 5, 5, 0)
+	cursor := dig(t, s.ok(t, "alice", `{ viewer { followers(first: 2) { edges { cursor } } } }`), "viewer", "followers", "edges", 1, "cursor")
+	rest := s.ok(t, "alice", `query($after: String) { interactive(biz: "user", bizId: "alice") { followers(after: $after) { edges { node { user { userId } } } } } }`, "after", cursor)
+	if got := len(dig(t, rest, "interactive", "followers", "edges").([]any)); got != 3 {
+		t.Errorf("%d followers follow the cursor, want 3", got)
+	}
+	for _, list := range []string{"following", "friends", "following(biz: null)", "likes"} {
+		list, _, _ := strings.Cut(list, "(")
+		s.refused(t, "BAD_USER_INPUT", "alice", `query($after: String) { viewer { `+list+`(after: $after) { edges { cursor } } } }`, "after", cursor)
+	}
+}
+
+// TestConstantNumberOfStorageCallsForFollows is I7: the same number of calls for
+// two users as for a hundred.
+func TestConstantNumberOfStorageCallsForFollows(t *testing.T) {
+	s := start(t)
+	follows(t, s, 100, 100, 0)
+	for query, want := range map[string]map[string]int{
+		`query($n: Int!) { viewer { following(first: $n) { edges { node { at interactive { followerCount followed { at } } } } } } }`: {"Following": 1, "Interactives": 1},
+		`query($n: Int!) { viewer { followers(first: $n) { edges { node { user { userId interactive { followerCount followed { at } } } } } } } }`: {
+			"Followers": 1, "Interactives": 1,
+		},
+		`query($n: Int!) { viewer { friends(first: $n) { edges { node { since user { interactive { followerCount followed { at } } } } } } } }`: {"Friends": 1, "Interactives": 1},
+	} {
+		for _, n := range []int{2, 100} {
+			s.calls.taken()
+			s.ok(t, "alice", query, "n", n)
+			if got := s.calls.taken(); !maps.Equal(got, want) {
+				t.Errorf("%s: %d entries took %v calls, want %v", query, n, got, want)
+			}
+		}
+	}
+}
+
+func TestSubscriptionTellsOfFollows(t *testing.T) {
+	s := start(t)
+	const watch = `subscription { interactiveChanged(subjects: [{biz: "user", bizId: "bob"}]) { followerCount followed { user { userId } } } }`
+	alice, carol := s.subscribe(t, "alice", watch, nil), s.subscribe(t, "carol", watch, nil)
+	for _, stream := range []*stream{alice, carol} {
+		same(t, stream.data(t), `{"followerCount":0,"followed":null}`)
+	}
+	s.ok(t, "alice", `mutation { follow(input: {biz: "user", bizId: "bob"}) { changed } }`)
+	same(t, alice.data(t), `{"followerCount":1,"followed":{"user":{"userId":"alice"}}}`)
+	same(t, carol.data(t), `{"followerCount":1,"followed":null}`)
+	s.ok(t, "alice", `mutation { unfollow(input: {biz: "user", bizId: "bob"}) { changed } }`)
+	same(t, alice.data(t), `{"followerCount":0,"followed":null}`)
+	same(t, carol.data(t), `{"followerCount":0,"followed":null}`)
+}

@@ -1,0 +1,127 @@
+package resolvers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// sendRaw sends a request without development headers, and returns the answer.
+func (s *service) sendRaw(t *testing.T, method, query, body, token string) (status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.url+"/graphql"+query, bytes.NewBufferString(body))
+	must(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	must(t, err)
+	return response.StatusCode, string(text)
+}
+
+// A token counts in the Authorization header alone: elsewhere in a request, that of
+// another user does not change on whose behalf the request is made.
+func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
+	s := start(t, withAccounts)
+	alice, id := s.session(t, "alice")
+	bob, bobID := s.session(t, "bob")
+	smuggle := func(query string) string {
+		body, err := json.Marshal(map[string]any{
+			"query": query, "token": bob, "authorization": "Bearer " + bob, "Authorization": "Bearer " + bob, "X-Ovation-User": bobID,
+			"variables":  map[string]any{"token": bob, "authorization": "Bearer " + bob},
+			"extensions": map[string]any{"token": bob, "authorization": "Bearer " + bob, "headers": map[string]any{"Authorization": "Bearer " + bob}},
+		})
+		must(t, err)
+		return string(body)
+	}
+	const who = `{ viewer { userId } }`
+	in := "?" + url.Values{"query": {who}, "token": {bob}, "access_token": {bob}, "authorization": {"Bearer " + bob}}.Encode()
+	for token, want := range map[string]string{"": `{"data":{"viewer":null}}`, alice: fmt.Sprintf(`{"data":{"viewer":{"userId":%q}}}`, id)} {
+		if status, got := s.sendRaw(t, http.MethodPost, "", smuggle(who), token); status != http.StatusOK || got != want {
+			t.Errorf("in a body: %d %s, want %s", status, got, want)
+		}
+		if status, got := s.sendRaw(t, http.MethodGet, in, "", token); status != http.StatusOK || got != want {
+			t.Errorf("in a URL: %d %s, want %s", status, got, want)
+		}
+	}
+	socket := s.connect(t, "carol")
+	socket.say(`{"type":"subscribe","id":"1","payload":` + smuggle(who) + `}`)
+	socket.hears(`{"type":"next","id":"1","payload":{"data":{"viewer":{"userId":"carol"}}}}`)
+
+	// Nothing is stored, and nothing is told of bob.
+	for _, mutation := range []string{
+		`like(input: {biz: "video", bizId: "1"}) { changed }`, `sendMessage(input: {to: "carol", text: "x"}) { message { id } }`,
+		`updateProfile(input: {name: "mallory"}) { user { userId } }`, `logOutEverywhere { user { userId } }`, `refreshToken { token }`,
+		`changePassword(input: {currentPassword: "password of bob", newPassword: "a new password"}) { token }`,
+	} {
+		if _, got := s.sendRaw(t, http.MethodPost, "", smuggle("mutation { "+mutation+" }"), ""); !strings.Contains(got, `"UNAUTHENTICATED"`) {
+			t.Errorf("%s: %s", mutation, got)
+		}
+	}
+	for _, mutation := range []string{`sendMessage(input: {to: "carol", text: "x", from: "` + bobID + `"}) { message { id } }`, `logOutEverywhere(userId: "` + bobID + `") { user { userId } }`} {
+		if _, got := s.sendRaw(t, http.MethodPost, "", smuggle("mutation { "+mutation+" }"), alice); !strings.Contains(got, `"errors"`) || strings.Contains(got, `"data":{"`) {
+			t.Errorf("%s: %s", mutation, got)
+		}
+	}
+	still := s.askBy(t, bob, `{ viewer { userId profile { name } } conversations { edges { cursor } } interactive(biz: "video", bizId: "1") { likeCount } }`)
+	same(t, still.Data, fmt.Sprintf(`{"viewer":{"userId":%q,"profile":{"name":"bob"}},"conversations":{"edges":[]},"interactive":{"likeCount":0}}`, bobID))
+	if logged := s.logged(); strings.Contains(logged, bob) {
+		t.Error("the log holds the token")
+	}
+}
+
+// hostileTexts would be run by a database, a browser, a template or a shell that took
+// them for its own.
+var hostileTexts = []string{
+	`'; DROP TABLE message; --`, `" OR "1"="1`, `1); DELETE FROM account; --`, `<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`,
+	`"><svg onload=alert(1)>`, `{{7*7}} ${7*7} %s %n`, `$(reboot) | ;reboot`, `\u0000 \x00 \' %00`, `../../../etc/passwd`, `%27%20OR%201%3D1`,
+}
+
+// Every text that a client sends comes back as it is, and does nothing else.
+func TestHostileTextsAreTexts(t *testing.T) {
+	s := start(t, withAccounts)
+	alice, id := s.session(t, "alice")
+	for i, text := range hostileTexts {
+		of := func(data any, path ...any) {
+			t.Helper()
+			if got := dig(t, data, path...); got != text {
+				t.Errorf("%q comes back as %q", text, got)
+			}
+		}
+		by := func(token, query string, variables ...any) map[string]any {
+			t.Helper()
+			got := s.askBy(t, token, query, append(variables, "t", text)...)
+			if len(got.Errors) > 0 {
+				t.Fatalf("%q: %s: %+v", text, query, got.Errors)
+			}
+			if got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
+				t.Errorf("it comes as %v", got.header)
+			}
+			return got.Data
+		}
+		data := s.ok(t, "", register, "name", text, "password", "password: "+text)
+		of(data, "register", "user", "profile", "name")
+		token := dig(t, s.ok(t, "", logIn, "name", text, "password", "password: "+text), "logIn", "token").(string)
+		of(by(token, `mutation($t: String!) { updateProfile(input: {signature: $t}) { user { profile { signature } } } }`), "updateProfile", "user", "profile", "signature")
+		of(by(token, `mutation($t: String!, $to: ID!, $q: String!) { sendMessage(input: {to: $to, text: $t, requestId: $q}) { message { text } } }`, "to", id, "q", text), "sendMessage", "message", "text")
+		of(by(alice, `{ conversations(first: 1) { edges { node { latest { text } with { profile { name } } } } } }`), "conversations", "edges", 0, "node", "latest", "text")
+		of(by(token, `mutation($t: String!, $id: ID!) { sendMessage(input: {to: $id, text: $t}) { message { to { userId } } } }`, "id", text), "sendMessage", "message", "to", "userId")
+		of(by(token, `query($id: ID!) { conversation(with: $id) { with { userId } } }`, "id", text), "conversation", "with", "userId")
+		of(by(token, `mutation($t: String!, $id: ID!) { addComment(input: {biz: "video", bizId: $id, text: $t}) { comment { text } } }`, "id", text), "addComment", "comment", "text")
+		of(by(token, `query($id: ID!) { interactive(biz: "video", bizId: $id) { comments { edges { node { text author { profile { signature } } } } } } }`, "id", text),
+			"interactive", "comments", "edges", 0, "node", "author", "profile", "signature")
+		of(by(token, `mutation($t: String!) { createFolder(input: {name: $t, description: $t}) { folder { name description } } }`), "createFolder", "folder", "description")
+		if n := len(dig(t, by(alice, `{ conversations(first: 100) { edges { cursor } } }`), "conversations", "edges").([]any)); n != i+1 {
+			t.Errorf("after %q there are %d conversations, want %d", text, n, i+1)
+		}
+	}
+}

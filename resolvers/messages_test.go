@@ -1,0 +1,258 @@
+package resolvers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ovation/resolvers/rate"
+	"ovation/storage"
+)
+
+const send = `mutation($to: ID!, $t: String = "text", $q: String) { sendMessage(input: {to: $to, text: $t, requestId: $q}) { message { id text from { userId } to { userId } at } } }`
+
+// sends returns the id of a message that it sends.
+func (s *service) sends(t *testing.T, from, to, text string) string {
+	t.Helper()
+	return dig(t, s.ok(t, from, send, "to", to, "t", text), "sendMessage", "message", "id").(string)
+}
+
+func TestMessagesAreSentAndRead(t *testing.T) {
+	s := start(t)
+	sent := dig(t, s.ok(t, "alice", send, "to", "bob", "t", " hello\u202e\nbob ", "q", "r1"), "sendMessage", "message").(map[string]any)
+	first := sent["id"]
+	delete(sent, "id")
+	delete(sent, "at")
+	same(t, sent, `{"text":"hello\nbob","from":{"userId":"alice"},"to":{"userId":"bob"}}`)
+	same(t, dig(t, s.ok(t, "alice", send, "to", "bob", "t", "hello\nbob", "q", "r1"), "sendMessage", "message", "id"), fmt.Sprintf("%q", first))
+	s.sends(t, "bob", "alice", "hi")
+	last := s.sends(t, "alice", "bob", "how are you?")
+	s.sends(t, "carol", "bob", "me too")
+
+	const mine = `{ conversations { edges { node { with { userId } latest { text from { userId } } unread messages { edges { node { text from { userId } } } } } } } }`
+	same(t, s.ok(t, "bob", mine), `{"conversations":{"edges":[
+		{"node":{"with":{"userId":"carol"},"latest":{"text":"me too","from":{"userId":"carol"}},"unread":1,"messages":{"edges":[{"node":{"text":"me too","from":{"userId":"carol"}}}]}}},
+		{"node":{"with":{"userId":"alice"},"latest":{"text":"how are you?","from":{"userId":"alice"}},"unread":2,"messages":{"edges":[
+			{"node":{"text":"how are you?","from":{"userId":"alice"}}},{"node":{"text":"hi","from":{"userId":"bob"}}},{"node":{"text":"hello\nbob","from":{"userId":"alice"}}}]}}}]}}`)
+	const read = `mutation($w: ID!, $u: ID) { markRead(input: {with: $w, upTo: $u}) { conversation { unread with { userId } latest { id } messages(first: 1) { edges { node { id } } } } } }`
+	same(t, s.ok(t, "bob", read, "w", "alice", "u", first),
+		fmt.Sprintf(`{"markRead":{"conversation":{"unread":1,"with":{"userId":"alice"},"latest":{"id":%[1]q},"messages":{"edges":[{"node":{"id":%[1]q}}]}}}}`, last))
+	same(t, dig(t, s.ok(t, "bob", read, "w", "alice"), "markRead", "conversation", "unread"), `0`)
+	same(t, dig(t, s.ok(t, "bob", read, "w", "alice", "u", first), "markRead", "conversation", "unread"), `0`)
+	same(t, s.ok(t, "alice", `{ conversation(with: "bob") { unread } none: conversation(with: "carol") { unread } }`), `{"conversation":{"unread":1},"none":null}`)
+
+	same(t, s.ok(t, "bob", `query($id: ID!) { node(id: $id) { ... on Message { text to { userId } } } }`, "id", last), `{"node":{"text":"how are you?","to":{"userId":"bob"}}}`)
+	id := dig(t, s.ok(t, "bob", `{ conversation(with: "alice") { id } }`), "conversation", "id")
+	same(t, s.ok(t, "bob", `query($id: ID!) { node(id: $id) { ... on Conversation { with { userId } latest { text } } } }`, "id", id),
+		`{"node":{"with":{"userId":"alice"},"latest":{"text":"how are you?"}}}`)
+}
+
+func TestConversationsArePaged(t *testing.T) {
+	s := start(t)
+	for i := range 5 {
+		s.sends(t, "alice", fmt.Sprint("user", i), fmt.Sprint(i))
+		s.sends(t, "alice", "bob", fmt.Sprint("bob ", i))
+	}
+	for query, c := range map[string]struct {
+		path []any
+		want string
+	}{
+		`query($a: String) { page: conversations(first: 2, after: $a) { edges { node { latest { text } } } pageInfo { hasNextPage endCursor } } }`: {
+			[]any{"page"}, "bob 4,4,3,2,1,0",
+		},
+		`query($a: String) { conversation(with: "bob") { page: messages(first: 2, after: $a) { edges { node { text } } pageInfo { hasNextPage endCursor } } } }`: {
+			[]any{"conversation", "page"}, "bob 4,bob 3,bob 2,bob 1,bob 0",
+		},
+	} {
+		var got []string
+		var after any
+		for more := true; more; {
+			page := dig(t, s.ok(t, "alice", query, "a", after), c.path...)
+			for _, edge := range dig(t, page, "edges").([]any) {
+				node := dig(t, edge, "node").(map[string]any)
+				if latest, ok := node["latest"].(map[string]any); ok {
+					node = latest
+				}
+				got = append(got, node["text"].(string))
+			}
+			more, after = dig(t, page, "pageInfo", "hasNextPage").(bool), dig(t, page, "pageInfo", "endCursor")
+		}
+		if strings.Join(got, ",") != c.want {
+			t.Errorf("%v, want %s", got, c.want)
+		}
+		s.refused(t, "BAD_USER_INPUT", "bob", `query($a: String) { conversations(after: $a) { edges { cursor } } }`, "a", after)
+	}
+}
+
+func TestBadMessagesAreRefused(t *testing.T) {
+	s := start(t)
+	first := s.sends(t, "alice", "bob", "first")
+	comment := s.says(t, "alice", "comment", nil)
+	s.ok(t, "alice", send, "to", "bob", "t", "once", "q", "request")
+	const read = `mutation($w: ID!, $u: ID) { markRead(input: {with: $w, upTo: $u}) { conversation { unread } } }`
+	for name, c := range map[string]struct {
+		code, user, query string
+		variables         []any
+		message           string
+	}{
+		"no viewer":                   {"UNAUTHENTICATED", "", send, []any{"to", "bob"}, "token"},
+		"to oneself":                  {"BAD_USER_INPUT", "alice", send, []any{"to", "alice"}, "input.to is your own"},
+		"to nobody":                   {"BAD_USER_INPUT", "alice", send, []any{"to", ""}, "input.to must not be empty"},
+		"to a name with NUL":          {"BAD_USER_INPUT", "alice", send, []any{"to", "a\x00b"}, "input.to"},
+		"blank":                       {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", " \u202e"}, "input.text must not be empty"},
+		"2,001 characters":            {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", strings.Repeat("é", 2001)}, "input.text is 2001 characters long"},
+		"a control character":         {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "a\x1b[2J"}, "U+001B"},
+		"an empty request id":         {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "q", ""}, "input.requestId"},
+		"a request id used before":    {"BAD_USER_INPUT", "alice", send, []any{"to", "bob", "t", "twice", "q", "request"}, "input.requestId"},
+		"read anonymously":            {"UNAUTHENTICATED", "", read, []any{"w", "bob"}, "token"},
+		"read with a stranger":        {"NOT_FOUND", "alice", read, []any{"w", "carol"}, "input.with"},
+		"read with oneself":           {"BAD_USER_INPUT", "alice", read, []any{"w", "alice"}, "input.with"},
+		"read of another's":           {"NOT_FOUND", "carol", read, []any{"w", "bob", "u", first}, "input.upTo"},
+		"read of another, by name":    {"NOT_FOUND", "carol", read, []any{"w", "alice"}, "input.with"},
+		"read up to a comment":        {"NOT_FOUND", "bob", read, []any{"w", "alice", "u", comment}, "input.upTo"},
+		"read up to nothing":          {"NOT_FOUND", "bob", read, []any{"w", "alice", "u", "nothing"}, "input.upTo"},
+		"conversations of nobody":     {"UNAUTHENTICATED", "", `{ conversations { edges { cursor } } }`, nil, "token"},
+		"a conversation of nobody":    {"UNAUTHENTICATED", "", `{ conversation(with: "bob") { id } }`, nil, "token"},
+		"a conversation with oneself": {"BAD_USER_INPUT", "alice", `{ conversation(with: "alice") { id } }`, nil, "with is your own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := s.refused(t, c.code, c.user, c.query, c.variables...); !strings.Contains(got, c.message) {
+				t.Errorf("the message is %q", got)
+			}
+		})
+	}
+	same(t, dig(t, s.ok(t, "bob", `{ conversation(with: "alice") { unread } }`), "conversation", "unread"), `2`)
+}
+
+// Friends show the latest message of the two to these two alone.
+func TestFriendsShowTheLatestMessage(t *testing.T) {
+	s := start(t)
+	for _, pair := range [][2]string{{"alice", "bob"}, {"bob", "alice"}, {"alice", "carol"}, {"carol", "alice"}} {
+		s.ok(t, pair[0], `mutation($id: ID!) { follow(input: {biz: "user", bizId: $id}) { changed } }`, "id", pair[1])
+	}
+	eventually(t, "alice has two friends", func() bool {
+		return len(dig(t, s.ok(t, "alice", `{ viewer { friends { edges { cursor } } } }`), "viewer", "friends", "edges").([]any)) == 2
+	})
+	s.sends(t, "bob", "alice", "hi alice")
+	const friends = `{ user(userId: "alice") { friends { edges { node { user { userId } latestMessage { text from { userId } } } } } } }`
+	const bob, carol = `{"node":{"user":{"userId":"bob"},"latestMessage":%s}}`, `{"node":{"user":{"userId":"carol"},"latestMessage":null}}`
+	for viewer, message := range map[string]string{
+		"alice": `{"text":"hi alice","from":{"userId":"bob"}}`, "bob": `{"text":"hi alice","from":{"userId":"bob"}}`, "carol": `null`, "dave": `null`,
+	} {
+		same(t, s.ok(t, viewer, friends), fmt.Sprintf(`{"user":{"friends":{"edges":[%s,%s]}}}`, carol, fmt.Sprintf(bob, message)))
+	}
+}
+
+func TestMessagesAMinuteAreLimited(t *testing.T) {
+	const most = 5
+	s := start(t, limited(rate.Config{MessagesPerUser: most}))
+	for i := range most {
+		s.sends(t, "alice", "bob", fmt.Sprint(i))
+	}
+	s.refused(t, "BAD_USER_INPUT", "alice", send, "to", "bob", "t", "") // what is invalid does not count
+	got := s.ask(t, "alice", send, "to", "bob")
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != float64(60/most) {
+		t.Errorf("one too many: %+v", got)
+	}
+	s.sends(t, "bob", "alice", "another user")
+	if n := s.count(t, "ovation_rate_limited_total", "messages"); n != 1 {
+		t.Errorf("%v refusals are counted", n)
+	}
+}
+
+const watchMessages = `subscription($a: String) { messages(after: $a) { id text from { userId } to { userId } } }`
+
+// message waits for the next event of watchMessages.
+func (s *stream) message(t *testing.T) map[string]any {
+	t.Helper()
+	got := s.next()
+	if got == nil || len(got.Errors) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	var data map[string]map[string]any
+	must(t, json.Unmarshal(got.Data, &data))
+	return data["messages"]
+}
+
+// messagesCursor is that of a user's conversations, by the engine that streams.
+func (s *service) messagesCursor(t *testing.T, user string) any {
+	t.Helper()
+	var data struct{ Data map[string]any }
+	must(t, json.Unmarshal(firstEvent(t, s, user, operation{text: `{ conversations { messagesCursor } }`}), &data))
+	return dig(t, data.Data, "conversations", "messagesCursor")
+}
+
+func TestMessagesMissNothing(t *testing.T) {
+	s := start(t)
+	before := s.messagesCursor(t, "bob") // of an empty mailbox
+	first := s.sends(t, "alice", "bob", "one")
+	s.sends(t, "bob", "carol", "two")
+	s.sends(t, "alice", "carol", "not for bob")
+	phone, desk := s.subscribe(t, "bob", watchMessages, map[string]any{"a": before}), s.subscribe(t, "bob", watchMessages, map[string]any{"a": first})
+	got := phone.message(t)
+	same(t, got["id"], fmt.Sprintf("%q", first))
+	delete(got, "id")
+	same(t, got, `{"text":"one","from":{"userId":"alice"},"to":{"userId":"bob"}}`)
+	for _, device := range []*stream{phone, desk} {
+		same(t, device.message(t)["text"], `"two"`) // the viewer's own
+	}
+	later := phone.watching()
+	s.sends(t, "carol", "bob", "three")
+	if event := later(); !strings.Contains(string(event.Data), `"text":"three"`) {
+		t.Errorf("streamed as %s", event.Data)
+	}
+	last := desk.message(t)
+	same(t, last["text"], `"three"`)
+	desk.end()
+	again := s.subscribe(t, "bob", watchMessages, map[string]any{"a": last["id"]})
+	fresh := s.subscribe(t, "bob", watchMessages, nil) // from now on
+	s.sends(t, "bob", "alice", "four")
+	for _, device := range []*stream{phone, again, fresh} {
+		same(t, device.message(t)["text"], `"four"`)
+	}
+	for user, bad := range map[string]any{"alice": before, "carol": first, "bob": "bad"} {
+		if got := s.subscribe(t, user, watchMessages, map[string]any{"a": bad}).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
+			t.Errorf("of a bad cursor: %+v", got)
+		}
+	}
+	if got := s.subscribe(t, "", watchMessages, nil).next(); got == nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
+		t.Errorf("without a viewer: %+v", got)
+	}
+}
+
+// A stream that is far behind gets everything, page by page.
+func TestMessagesCatchUp(t *testing.T) {
+	s := start(t)
+	cursor := s.messagesCursor(t, "bob")
+	const many = 250
+	messages := make([]storage.NewMessage, many)
+	for i := range messages {
+		messages[i] = storage.NewMessage{
+			From: storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", i%9)}, To: storage.User{Tenant: storage.DefaultTenant, UserID: "bob"}, Text: fmt.Sprint(i),
+		}
+	}
+	_, err := s.store.AddMessages(context.Background(), messages)
+	must(t, err)
+	stream := s.subscribe(t, "bob", watchMessages, map[string]any{"a": cursor})
+	for i := range many {
+		if got := stream.message(t)["text"]; got != fmt.Sprint(i) {
+			t.Fatalf("event %d is of message %v", i, got)
+		}
+	}
+}
+
+func TestMessagesAreUnavailableWithoutTheDatabase(t *testing.T) {
+	s := start(t)
+	first := s.sends(t, "alice", "bob", "x")
+	must(t, s.store.Close())
+	for _, document := range []string{
+		`mutation { sendMessage(input: {to: "bob", text: "x"}) { message { id } } }`,
+		`mutation { markRead(input: {with: "bob"}) { conversation { id } } }`,
+		`{ conversations { edges { cursor } } }`, `{ conversation(with: "bob") { id } }`,
+		fmt.Sprintf(`query { node(id: %q) { id } }`, first),
+	} {
+		s.refused(t, "UNAVAILABLE", "alice", document)
+	}
+}

@@ -1,0 +1,140 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"ovation/graph"
+	"ovation/loaders"
+	"ovation/resolvers/plan"
+	"ovation/resolvers/viewer"
+	"ovation/storage"
+)
+
+// prefetch loads what an operation needs before its resolvers ask for it. It walks the
+// plan breadth first: all keys of one level are collected before any is loaded, so that
+// each level costs one call of storage per kind of object, whatever the number of
+// objects. The resolvers then find everything in the loaders' cache.
+//
+// It never changes a response. Objects that it does not foresee are loaded by their
+// resolvers; errors are cached by the loaders and reported by the resolvers. It
+// requests nothing that the viewer may not see.
+type prefetch struct {
+	*Root
+	ctx     context.Context //nolint:containedctx // lives as long as one call of run
+	op      *graphql.OperationContext
+	loaders *loaders.Loaders
+	me      storage.User
+
+	keys      loaders.Keys
+	hasKeys   bool     // keys is not empty
+	callbacks []func() // called when keys are loaded
+	roots     []rootSubjects
+
+	// unavailable is an error of run that clients see as UNAVAILABLE: loading may
+	// succeed later.
+	unavailable error
+}
+
+// rootSubjects are the subjects of a field of Query with valid arguments.
+type rootSubjects struct {
+	subjects []storage.Subject
+	single   bool // the field is no list
+}
+
+func (r *Root) newPrefetch(ctx context.Context) *prefetch {
+	return &prefetch{
+		Root: r, ctx: ctx, op: graphql.GetOperationContext(ctx), loaders: loaders.FromContext(ctx), me: viewer.FromContext(ctx),
+	}
+}
+
+// prefetchQuery loads what a query needs. If all of its root fields are subjects, it
+// returns their values.
+func (r *Root) prefetchQuery(ctx context.Context, roots *plan.Selection) (values []any) {
+	a := r.newPrefetch(ctx)
+	for i := range roots.Fields {
+		a.visitField(&roots.Fields[i], nil)
+	}
+	a.run()
+	if len(a.roots) < len(roots.Fields) {
+		return nil
+	}
+	values = make([]any, 0, len(a.roots))
+	for _, one := range a.roots { // cached, unless loading has failed
+		found, err := a.loaders.Interactives(ctx, one.subjects)
+		switch {
+		case err != nil:
+			return nil // the executor reports it
+		case one.single:
+			values = append(values, found[0])
+		default:
+			values = append(values, found)
+		}
+	}
+	return values
+}
+
+// run loads the collected keys, and what the loaded objects need, level by level.
+func (p *prefetch) run() {
+	for p.hasKeys {
+		wants, then := p.keys, p.callbacks
+		p.keys, p.hasKeys, p.callbacks = loaders.Keys{}, false, nil
+		if err := p.loaders.Fetch(p.ctx, wants); err != nil { // the loaders cache errors
+			if code, _ := codeOf(err); code == codeUnavailable {
+				p.unavailable = err
+			}
+		}
+		for _, f := range then {
+			f()
+		}
+	}
+}
+
+// visit collects what the selections below a field need of its value: a pointer to one
+// of storage's types, or nil.
+func (p *prefetch) visit(field *plan.Field, object any) {
+	selected := field.Of(graph.PlainType(object))
+	if selected == nil || !selected.Deeper {
+		return
+	}
+	for i := range selected.Fields {
+		if field := &selected.Fields[i]; field.Deeper {
+			p.visitField(field, object)
+		}
+	}
+}
+
+// visitField collects what a field of an object needs.
+func (p *prefetch) visitField(field *plan.Field, object any) {
+	if look := p.fieldTable[field.Key].prefetch; look != nil {
+		look(p, field, object)
+	}
+}
+
+// enqueue adds a key to be loaded, and a callback for the loaded value.
+func enqueue[K comparable, V any](a *prefetch, b lookup[K, V], key K, then func(found V)) {
+	keys := b.keys(&a.keys)
+	*keys, a.hasKeys = append(*keys, key), true
+	a.callbacks = append(a.callbacks, func() {
+		if found, err := b.load(a.loaders, a.ctx, key); err == nil {
+			then(found)
+		}
+	})
+}
+
+// pageArgs returns the arguments of a list field. Arguments that the resolver would
+// reject are left out.
+func (p *prefetch) pageArgs(field *plan.Field) (part pageArgs) {
+	values := field.ArgumentMap(p.op.Variables)
+	if biz, ok := values["biz"].(string); ok {
+		part.biz = &biz
+	}
+	if n, err := graphql.UnmarshalInt(values["first"]); err == nil && values["first"] != nil {
+		part.first = &n
+	}
+	if after, ok := values["after"].(string); ok {
+		part.after = &after
+	}
+	return part
+}

@@ -1,0 +1,105 @@
+package resolvers
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+const (
+	// maxWatchedSubjects is the maximum number of subjects that all subscriptions of a
+	// process watch, counted once per subscription. Each takes about 300 bytes, about
+	// 700 more if no other subscription watches the subject, and up to 2 KiB of encoded
+	// responses. A stream of comments or messages counts as maxChanges subjects, as it
+	// buffers up to maxWaiting bytes.
+	maxWatchedSubjects = 1_000_000
+	// maxDocuments bounds the documents of all subscriptions, in bytes plus one per
+	// selected field, with fragments expanded. A document shared by several
+	// subscriptions counts once; clients that put subjects into the document instead of
+	// variables have one each. A byte takes up to 110 bytes of memory, a field up to
+	// 140.
+	maxDocuments = 8 << 20
+)
+
+// quota limits the memory that the subscriptions of a process use.
+type quota struct {
+	maxSubjects, maxText int
+	anonymousPercent     int // share of each limit available to anonymous users
+
+	mu             sync.Mutex
+	subjects, text int
+	anonymous      int                        // subjects of anonymous users
+	documents      map[*ast.QueryDocument]int // number of subscriptions by document
+}
+
+// footprint is what a subscription keeps in memory besides its subjects.
+type footprint struct {
+	anonymous bool
+	document  *ast.QueryDocument
+	text      int // bytes and fields of the document
+	variables int // bytes of text in variables that are read again
+}
+
+// acquire reserves memory for a subscription. It returns an error if the quota is
+// exhausted.
+func (q *quota) acquire(one footprint, subjects int) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	text := one.variables
+	if q.documents[one.document] == 0 {
+		text += one.text
+	}
+	maxText, maxAnonymous := q.maxText, q.maxSubjects*q.anonymousPercent/100
+	if one.anonymous { // documents shared with signed-in users included
+		maxText = q.maxText * q.anonymousPercent / 100
+	}
+	switch {
+	case q.subjects+subjects > q.maxSubjects, one.anonymous && q.anonymous+subjects > maxAnonymous:
+		return &problem{codeUnavailable, "this server cannot watch more subjects at the moment; try again later"}
+	case text > 0 && q.text+text > maxText:
+		return &problem{codeUnavailable, "the subscriptions of this server use too many different documents: pass subjects as variables, or try again later"}
+	}
+	if q.documents == nil {
+		q.documents = map[*ast.QueryDocument]int{}
+	}
+	q.documents[one.document]++
+	q.subjects, q.text = q.subjects+subjects, q.text+text
+	if one.anonymous {
+		q.anonymous += subjects
+	}
+	return nil
+}
+
+// release frees what was acquired.
+func (q *quota) release(one footprint, subjects int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.subjects, q.text = q.subjects-subjects, q.text-one.variables
+	if one.anonymous {
+		q.anonymous -= subjects
+	}
+	if q.documents[one.document]--; q.documents[one.document] == 0 {
+		delete(q.documents, one.document)
+		q.text -= one.text
+	}
+}
+
+// textBytes returns the number of bytes of text in the value of a variable.
+func textBytes(value any) (n int) {
+	switch v := value.(type) {
+	case string:
+		n = len(v)
+	case json.Number:
+		n = len(v)
+	case []any:
+		for _, one := range v {
+			n += textBytes(one)
+		}
+	case map[string]any:
+		for _, one := range v {
+			n += textBytes(one)
+		}
+	}
+	return n
+}

@@ -1,0 +1,28 @@
+package resolvers
+
+import (
+	"net/http"
+
+	"ovation/graph"
+)
+
+// SDL returns the schema in GraphQL's schema definition language, as
+// schema.graphqls has it.
+func SDL() string {
+	return graph.NewExecutableSchema(graph.Config{}).Schema().Query.Position.Src.Input
+}
+
+// serveSDL answers with the schema, for code generators. Where introspection is
+// off it is not told this way either.
+func serveSDL(introspection bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // browsers would save application/graphql
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !introspection {
+			http.Error(w, "this server does not show its schema (--introspection); ovation schema prints it", http.StatusNotFound)
+			return
+		}
+		_, _ = w.Write([]byte(SDL())) // the client may be gone
+	}
+}

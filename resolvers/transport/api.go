@@ -1,0 +1,35 @@
+package transport
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"ovation/resolvers/rate"
+	"ovation/resolvers/viewer"
+)
+
+// API is an API other than GraphQL behind a Handler, which logs, measures and limits its
+// requests in the same way.
+type API interface {
+	// Authenticate returns the identity of a request, as viewer.Authenticator does.
+	Authenticate(r *http.Request) (viewer.Identity, error)
+	// WriteError answers a request with an error, whose code is one of those of GraphQL.
+	WriteError(w http.ResponseWriter, r *http.Request, code, message string)
+}
+
+// SetOperation records the operation of a request of an API for the log and the metrics.
+func SetOperation(ctx context.Context, operation, kind string) {
+	rec := recordOf(ctx)
+	rec.operation, rec.kind = operation, kind
+}
+
+// Identify sets the viewer of a request of an API whose credentials came later than its
+// headers, and charges for the request. If the bucket lacks the amount, it returns the
+// time after which it will have it.
+func Identify(ctx context.Context, is viewer.Identity) (_ context.Context, wait time.Duration) {
+	rec := recordOf(ctx)
+	rec.Identity = is
+	rec.payer = rec.Limiter.Payer(is.User, rec.client, rate.Account{})
+	return is.NewContext(ctx), rec.payer.Take(rate.PerRequest)
+}

@@ -1,0 +1,148 @@
+package transport_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ovation/resolvers/transport"
+	"ovation/resolvers/viewer"
+)
+
+// origins are those of a server that is for others than developers.
+func origins(allowed ...string) *transport.Origins {
+	return transport.NewOrigins(transport.OriginOptions{Allowed: allowed})
+}
+
+// inDevelopment is a server of ovation dev.
+func inDevelopment(t *testing.T, allowed ...string) (*server, *lines) {
+	t.Helper()
+	log := &lines{}
+	return newServer(t, transport.Config{Origins: transport.NewOrigins(transport.OriginOptions{
+		Allowed: allowed, Development: true, Logger: log.logger(),
+	})}), log
+}
+
+func TestPagesInDevelopment(t *testing.T) {
+	const ask = `{viewer{userId}}`
+	for _, test := range []struct {
+		name, origin string
+		allowed      []string
+		header       []string
+		status       int
+		want         string
+	}{
+		{"vite", "http://localhost:5173", nil, nil, 200, `"viewer":null`},
+		{"by number", "http://127.0.0.1:3000", nil, nil, 200, `"viewer":null`},
+		{"by number, version 6", "https://[::1]:3000", nil, nil, 200, `"viewer":null`},
+		{"another machine", "http://192.168.1.5:5173", nil, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
+		{"one more", "http://192.168.1.5:5173", []string{"https://a.example"}, nil, 403, "start ovation dev with --allowed-origins http://192.168.1.5:5173"},
+		{"named", "http://192.168.1.5:5173", []string{"http://192.168.1.5:5173"}, nil, 200, `"viewer":null`},
+		{"one that is called so", "http://localhost.evil.example", nil, nil, 403, "start ovation dev with"},
+		{"an extension", "chrome-extension://localhost", nil, nil, 403, "serve the page from http://localhost"},
+		{"a file", "null", nil, nil, 403, "serve the page from http://localhost"},
+		{"a user", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob"}, 401, "add --allowed-origins http://localhost:5173, or send a token"},
+		{"a tenant", "http://localhost:5173", nil, []string{"X-Ovation-Tenant", "b"}, 401, "X-Ovation-User is not accepted from other origins"},
+		{"a user of everybody", "http://evil.example", []string{"*"}, []string{"X-Ovation-User", "bob"}, 401, "X-Ovation-User is not accepted"},
+		{"a user of a named one", "http://localhost:5173", []string{"http://localhost:5173"}, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
+		{"a user of its own page", "http://example.com", nil, []string{"X-Ovation-User", "bob"}, 200, `"userId":"bob"`},
+		{"a user by a proxy", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-origin"}, 200, `"userId":"bob"`},
+		{"another port of the machine", "http://localhost:5173", nil, []string{"X-Ovation-User", "bob", "Sec-Fetch-Site", "same-site"}, 401, "X-Ovation-User is not accepted"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, _ := inDevelopment(t, test.allowed...)
+			allow := test.origin
+			if strings.Join(test.allowed, "") == "*" {
+				allow = "*"
+			}
+			preflight := s.send(t, "OPTIONS", "/graphql", "", "Origin", test.origin, "Access-Control-Request-Method", "POST")
+			if preflight.status != 204 || preflight.header.Get("Access-Control-Allow-Origin") != allow ||
+				!strings.Contains(preflight.header.Get("Access-Control-Allow-Headers"), "X-Ovation-User") {
+				t.Errorf("the preflight is answered %d %v", preflight.status, preflight.header)
+			}
+			got := s.post(t, query(ask), append([]string{"Origin", test.origin}, test.header...)...)
+			if got.status != test.status || !strings.Contains(got.body, test.want) || got.header.Get("Access-Control-Allow-Origin") != allow {
+				t.Errorf("%d %v %s", got.status, got.header, got.body)
+			}
+		})
+	}
+}
+
+func TestARefusedPageExecutesNothing(t *testing.T) {
+	s, _ := inDevelopment(t)
+	get := s.send(t, http.MethodGet, at("query", "{__typename}"), "", "Origin", "https://evil.example")
+	post := s.post(t, query(`mutation{read(input:{biz:"video",bizId:"1"}){changed}}`), "Origin", "https://evil.example")
+	for _, got := range []answer{get, post} {
+		if got.status != 403 || strings.Contains(got.body, "data") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+}
+
+func TestRefusedOriginsAreLogged(t *testing.T) {
+	preflight := func(s *server, origin string) {
+		s.send(t, "OPTIONS", "/graphql", "", "Origin", origin, "Access-Control-Request-Method", "POST")
+	}
+	t.Run("in development", func(t *testing.T) {
+		s, log := inDevelopment(t, "https://a.example")
+		for range 2 {
+			preflight(s, "http://localhost:3000")
+			preflight(s, "http://192.168.1.5:3000")
+		}
+		line := log.last(t)
+		if strings.Count(log.String(), "\n") != 1 || line["level"] != "WARN" || line["origin"] != "http://192.168.1.5:3000" ||
+			line["to_admit_them"] != "--allowed-origins https://a.example,http://192.168.1.5:3000" {
+			t.Error(log)
+		}
+		for i := range 1000 {
+			preflight(s, fmt.Sprintf("https://%d.example%s", i, strings.Repeat("x", 1000)))
+		}
+		if n := strings.Count(log.String(), "\n"); n != 101 || len(log.String()) > 101*600 {
+			t.Errorf("%d lines of %d bytes", n, len(log.String()))
+		}
+		if last := log.last(t)["msg"]; last != "further origins that are refused will not be logged" {
+			t.Errorf("the last says %s", last)
+		}
+	})
+	for name, allowed := range map[string][]string{"of nobody": nil, "of others": {"https://a.example"}} {
+		t.Run(name, func(t *testing.T) {
+			log := &lines{}
+			s := newServer(t, transport.Config{Origins: transport.NewOrigins(transport.OriginOptions{Allowed: allowed, Logger: log.logger()})})
+			s.post(t, query("{__typename}"), "Origin", "https://b.example") // behind a proxy, perhaps
+			s.post(t, query("{__typename}"), "Origin", "https://b.example", "Sec-Fetch-Site", "same-origin")
+			if log.String() != "" {
+				t.Error(log)
+			}
+			s.post(t, query("{__typename}"), "Origin", "https://b.example", "Sec-Fetch-Site", "cross-site")
+			preflight(s, "http://localhost:3000")
+			preflight(s, "http://localhost:3000")
+			if strings.Count(log.String(), "\n") != 2 || log.last(t)["origin"] != "http://localhost:3000" {
+				t.Error(log)
+			}
+		})
+	}
+}
+
+func TestSocketsOfPagesInDevelopment(t *testing.T) {
+	s := newSite(t, siteOptions{dev: viewer.LocalDevHeaders, forDevelopers: true, origins: []string{"http://localhost:5174"}})
+	const bob = `{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`
+	for _, origin := range []string{"http://localhost:5173", "http://127.0.0.1:1"} {
+		c := s.dial(t, "Origin", origin)
+		c.say(`{"type":"connection_init"}`)
+		c.hears(`{"type":"connection_ack"}`)
+		c = s.dial(t, "Origin", origin)
+		c.say(bob)
+		c.isClosed(4403, "X-Ovation-User is not accepted from other origins: add --allowed-origins "+origin)
+	}
+	for _, header := range [][]string{{"Origin", "http://localhost:5174"}, {"Origin", "http://localhost:5173", "Sec-Fetch-Site", "same-origin"}} {
+		c := s.dial(t, header...)
+		c.say(bob)
+		c.hears(`{"type":"connection_ack"}`)
+	}
+	s.dial(t, "Origin", "http://192.168.1.5:5173").isClosed(4403, "start ovation dev with --allowed-origins http://192.168.1.5:5173")
+	s.dial(t, "Origin", "null").isClosed(4403, "serve the page from http://localhost")
+	if log := s.log.String(); !strings.Contains(log, `"level":"WARN","msg":"pages of another origin are refused","origin":"http://192.168.1.5:5173"`) {
+		t.Error(log)
+	}
+}

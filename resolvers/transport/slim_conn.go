@@ -1,0 +1,101 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// The sizes of the buffers of a WebSocket. Headers of frames are read, and most
+// messages written, by way of them; what is longer goes past them.
+const (
+	slimReadBuffer  = 64
+	slimWriteBuffer = 512
+)
+
+// slimConn is the connection under a WebSocket. A write takes at most patience, and
+// what net/http holds for a request, two buffers of 4 KiB among it, is released.
+type slimConn struct {
+	net.Conn
+
+	reader   *bufio.Reader // what package websocket reads from
+	early    []byte        // came with the upgrade
+	between  bool          // no message has begun
+	alone    bool          // the next read would wait for what follows a control frame
+	patience time.Duration
+}
+
+// errQuiet ends a read in package websocket that would wait for what follows a
+// control frame.
+var errQuiet = errors.New("nothing follows yet")
+
+// await waits for the next frame on a shallow stack, which the collector then
+// shrinks. Package websocket would wait on a deep one.
+func (c *slimConn) await() error {
+	_, err := c.reader.Peek(1)
+	return err
+}
+
+// controlled is called for each control frame. Unless more has arrived, the read
+// that has met it ends with errQuiet.
+func (c *slimConn) controlled() {
+	c.alone = c.between && c.reader.Buffered() == 0 && len(c.early) == 0
+}
+
+func (c *slimConn) Read(p []byte) (int, error) {
+	switch {
+	case c.alone:
+		c.alone = false
+		return 0, errQuiet
+	case len(c.early) > 0:
+		n := copy(p, c.early)
+		if c.early = c.early[n:]; len(c.early) == 0 {
+			c.early = nil // it can be long
+		}
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *slimConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// slimHijacker is a response whose connection comes as a lean one. What it is
+// to answer instead of that it keeps to itself.
+type slimHijacker struct {
+	http.ResponseWriter
+
+	conn    *slimConn // its Conn is nil until it is hijacked
+	refused int       // the status of what was kept back
+}
+
+// WriteHeader takes the status.
+func (h *slimHijacker) WriteHeader(status int) {
+	if status == http.StatusSwitchingProtocols {
+		h.ResponseWriter.WriteHeader(status)
+	} else if h.conn.Conn == nil {
+		h.refused = status
+	}
+}
+
+// Write discards the text of an error response; only the status is kept.
+func (*slimHijacker) Write(text []byte) (int, error) { return len(text), nil }
+
+// Hijack takes the connection over.
+func (h *slimHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	early, _ := buffers.Peek(buffers.Reader.Buffered()) // all of that is there
+	h.conn.Conn, h.conn.early = conn, bytes.Clone(early)
+	h.conn.reader = bufio.NewReaderSize(h.conn, slimReadBuffer)
+	return h.conn, bufio.NewReadWriter(h.conn.reader, bufio.NewWriterSize(h.conn, slimWriteBuffer)), nil
+}

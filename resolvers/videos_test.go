@@ -1,0 +1,199 @@
+package resolvers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ovation/storage"
+)
+
+// upload publishes a video over HTTP and returns its id.
+func (s *service) upload(t *testing.T, user, title string) string {
+	t.Helper()
+	status, body := s.post(t, user, title)
+	var out struct{ Video struct{ VideoID string } }
+	if err := json.Unmarshal(body, &out); err != nil || status != http.StatusCreated || out.Video.VideoID == "" {
+		t.Fatalf("upload: %d %s", status, body)
+	}
+	return out.Video.VideoID
+}
+
+func (s *service) post(t *testing.T, user, title string) (int, []byte) {
+	t.Helper()
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	must(t, w.WriteField("title", title))
+	part, err := w.CreateFormFile("file", "film.mp4")
+	must(t, err)
+	_, err = part.Write([]byte("\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2 and the rest of " + title))
+	must(t, err)
+	must(t, w.Close())
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/media/videos", &form)
+	must(t, err)
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	if user != "" {
+		r.Header.Set("X-Ovation-User", user)
+	}
+	response, err := http.DefaultClient.Do(r)
+	must(t, err)
+	defer func() { must(t, response.Body.Close()) }()
+	var body bytes.Buffer
+	_, err = body.ReadFrom(response.Body)
+	must(t, err)
+	return response.StatusCode, body.Bytes()
+}
+
+const videoFields = `id videoId title playUrl coverUrl at author { userId } interactive { biz bizId likeCount author { userId } }`
+
+func TestUploadedVideoIsInTheFeed(t *testing.T) {
+	s := start(t, withVideos)
+	first, second := s.upload(t, "alice", "first"), s.upload(t, "bob", "second <b>'; DROP TABLE video;--")
+	data := s.ok(t, "", `{ feed { edges { node { `+videoFields+` } } pageInfo { hasNextPage } } }`)
+	latest := dig(t, data, "feed", "edges", 0, "node")
+	same(t, dig(t, latest, "title"), `"second <b>'; DROP TABLE video;--"`)
+	same(t, dig(t, latest, "interactive"), `{"biz":"video","bizId":"`+second+`","likeCount":0,"author":{"userId":"bob"}}`)
+	same(t, dig(t, latest, "author"), `{"userId":"bob"}`)
+	same(t, dig(t, data, "feed", "edges", 1, "node", "videoId"), `"`+first+`"`)
+	same(t, dig(t, s.ok(t, "", `query($v: ID!) { video(videoId: $v) { `+videoFields+` } }`, "v", second), "video"), marshalled(t, latest))
+	same(t, dig(t, s.ok(t, "", `query($v: ID!) { node(id: $v) { ... on Video { `+videoFields+` } } }`, "v", dig(t, latest, "id")), "node"), marshalled(t, latest))
+	for _, path := range []string{"playUrl", "coverUrl"} {
+		response, err := http.Get(s.url + dig(t, latest, path).(string))
+		must(t, err)
+		if response.StatusCode != http.StatusOK || response.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d", path, response.StatusCode)
+		}
+		must(t, response.Body.Close())
+	}
+	same(t, s.ok(t, "carol", `{ user(userId: "alice") { videos(first: 5) { edges { node { title author { userId } } } } totals { works } works { edges { node { bizId } } } } }`),
+		`{"user":{"videos":{"edges":[{"node":{"title":"first","author":{"userId":"alice"}}}]},"totals":{"works":1},"works":{"edges":[{"node":{"bizId":"`+first+`"}}]}}}`)
+	for _, id := range []string{"1", "x", "", "-5", "9007199254740993", "1e3"} {
+		same(t, s.ok(t, "", `query($v: ID!) { video(videoId: $v) { title } }`, "v", id), `{"video":null}`)
+	}
+	other := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, `query($v: ID!, $n: ID!) { video(videoId: $v) { title } node(id: $n) { id } feed { edges { node { title } } } }`,
+		"v", first, "n", dig(t, latest, "id"))
+	same(t, other.Data, `{"video":null,"node":null,"feed":{"edges":[]}}`)
+}
+
+func marshalled(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	must(t, err)
+	return string(text)
+}
+
+func TestFeedIsPaged(t *testing.T) {
+	s := start(t, withVideos)
+	for i := range 7 {
+		s.upload(t, "alice", fmt.Sprint("film ", i))
+	}
+	var titles []string
+	after := any(nil)
+	for range 10 {
+		data := s.ok(t, "bob", `query($a: String) { feed(first: 3, after: $a) { edges { node { title } } pageInfo { hasNextPage endCursor } } }`, "a", after)
+		edges, _ := dig(t, data, "feed", "edges").([]any)
+		for _, e := range edges {
+			titles = append(titles, dig(t, e, "node", "title").(string))
+		}
+		after = dig(t, data, "feed", "pageInfo", "endCursor")
+		if dig(t, data, "feed", "pageInfo", "hasNextPage") == false {
+			break
+		}
+	}
+	if got := strings.Join(titles, ","); got != "film 6,film 5,film 4,film 3,film 2,film 1,film 0" {
+		t.Errorf("the feed is %s", got)
+	}
+	s.refused(t, "BAD_USER_INPUT", "bob", `{ feed(first: 101) { edges { cursor } } }`)
+	s.refused(t, "BAD_USER_INPUT", "bob", `{ feed(after: "x") { edges { cursor } } }`)
+}
+
+func TestVideosAreDeletedByTheirAuthors(t *testing.T) {
+	s := start(t, withVideos)
+	video := s.upload(t, "alice", "film")
+	s.ok(t, "bob", `mutation($v: ID!) { like(input: {biz: "video", bizId: $v}) { changed } }`, "v", video)
+	play := dig(t, s.ok(t, "", `{ feed { edges { node { playUrl } } } }`), "feed", "edges", 0, "node", "playUrl").(string)
+	const remove = `mutation($v: ID!) { deleteVideo(input: {videoId: $v}) { deletedId interactive { likeCount author { userId } liked { reaction } } } }`
+	s.refused(t, "UNAUTHENTICATED", "", remove, "v", video)
+	for _, id := range []string{video, "1", "x", ""} {
+		s.refused(t, "NOT_FOUND", "bob", remove, "v", id)
+	}
+	if other := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, remove, "v", video); len(other.Errors) != 1 || other.Errors[0].Extensions["code"] != "NOT_FOUND" {
+		t.Errorf("of another tenant: %+v", other)
+	}
+	data := s.ok(t, "alice", remove, "v", video)
+	same(t, dig(t, data, "deleteVideo", "interactive"), `{"likeCount":1,"author":null,"liked":null}`)
+	same(t, s.ok(t, "bob", `query($v: ID!) { video(videoId: $v) { title } feed { edges { cursor } } interactive(biz: "video", bizId: $v) { likeCount liked { reaction } author { userId } } user(userId: "alice") { totals { works likesReceived } } }`, "v", video),
+		`{"video":null,"feed":{"edges":[]},"interactive":{"likeCount":1,"liked":{"reaction":"LIKE"},"author":null},"user":{"totals":{"works":0,"likesReceived":0}}}`)
+	response, err := http.Get(s.url + play)
+	must(t, err)
+	if must(t, response.Body.Close()); response.StatusCode != http.StatusNotFound {
+		t.Errorf("the file of a deleted video: %d", response.StatusCode)
+	}
+	s.refused(t, "NOT_FOUND", "alice", remove, "v", video)
+}
+
+func TestVideosAreOff(t *testing.T) {
+	s := start(t)
+	for _, query := range []string{
+		`{ feed { edges { cursor } } }`, `{ video(videoId: "1") { title } }`, `{ viewer { videos { edges { cursor } } } }`,
+		`mutation { deleteVideo(input: {videoId: "1"}) { deletedId } }`,
+	} {
+		if message := s.refused(t, "NOT_FOUND", "alice", query); !strings.Contains(message, "--videos") {
+			t.Errorf("%s: %s", query, message)
+		}
+	}
+	if status, body := s.post(t, "alice", "film"); status != http.StatusNotFound || !strings.Contains(string(body), "--videos") {
+		t.Errorf("an upload: %d %s", status, body)
+	}
+
+	// Videos from before they were turned off are not served by id either.
+	out, _, err := s.store.PublishVideo(t.Context(), storage.NewVideo{
+		Author: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Title: "film", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1",
+	}, nil)
+	must(t, err)
+	id := out.Video.ID()
+	s.calls.taken()
+	for _, query := range []string{`query($id: ID!) { node(id: $id) { id ... on Video { title } } }`, `query($id: ID!) { nodes(ids: [$id]) { id ... on Video { title interactive { likeCount } } } }`} {
+		if message := s.refused(t, "NOT_FOUND", "bob", query, "id", id); !strings.Contains(message, "--videos") {
+			t.Errorf("%s: %s", query, message)
+		}
+	}
+	if calls := s.calls.taken(); len(calls) > 0 {
+		t.Errorf("the store was asked: %v", calls)
+	}
+	other := s.askAs(t, storage.User{Tenant: "other", UserID: "alice"}, `query($id: ID!) { node(id: $id) { id } }`, "id", id)
+	same(t, other.Data, `{"node":null}`)
+}
+
+// A page of videos with all there is costs the same calls, however many there are.
+func TestFeedCostsAConstantNumberOfCalls(t *testing.T) {
+	s := start(t, withVideos, withAccounts)
+	for i := range 25 {
+		s.upload(t, fmt.Sprint("author", i), fmt.Sprint("film ", i))
+	}
+	const fields = `edges { node { title playUrl coverUrl at author { userId profile { name avatarUrl } totals { works } interactive { followerCount followed { at } } }
+		interactive { likeCount commentCount collectCount liked { reaction } collected { at } } } }`
+	for name, c := range map[string]struct {
+		query string
+		want  map[string]int
+	}{
+		"feed":            {`query($n: Int!) { feed(first: $n) { ` + fields + ` } }`, map[string]int{"Feed": 1, "Interactives": 1, "CommentCounts": 1, "Profiles": 1, "TotalsOf": 1}},
+		"videos of users": {`query($n: Int!) { viewer { videos(first: $n) { ` + fields + ` } } }`, map[string]int{"UserVideos": 1, "Interactives": 1, "CommentCounts": 1, "Profiles": 1, "TotalsOf": 1}},
+	} {
+		for range 3 {
+			s.upload(t, "alice", "hers")
+		}
+		for _, n := range []int{2, 20} {
+			s.calls.taken()
+			s.ok(t, "alice", c.query, "n", n)
+			if got := s.calls.taken(); !maps.Equal(got, c.want) {
+				t.Errorf("%s of %d: %v calls, want %v", name, n, got, c.want)
+			}
+		}
+	}
+}

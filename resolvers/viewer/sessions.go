@@ -1,0 +1,102 @@
+package viewer
+
+import (
+	"sync"
+
+	"ovation/storage"
+)
+
+// Session is what a token says of the session of an account. The zero value is
+// of a token that is no account's.
+type Session struct {
+	// Generation is the user's when the token was issued, at least 1.
+	Generation int64
+	// LoggedIn is when the user gave the password, in seconds since 1970. A token
+	// that refreshes another one keeps it.
+	LoggedIn int64
+}
+
+// Sessions knows whose tokens were revoked lately. It holds revocations that are
+// younger than tokens last; older ones are of tokens that have expired. All
+// methods are safe for concurrent use.
+type Sessions struct {
+	mu      sync.RWMutex
+	revoked map[storage.User]storage.Revocation
+	watched map[storage.User]map[*watch]struct{}
+}
+
+type watch struct {
+	generation int64
+	call       func()
+}
+
+// NewSessions returns Sessions without revocations.
+func NewSessions() *Sessions {
+	return &Sessions{revoked: map[storage.User]storage.Revocation{}, watched: map[storage.User]map[*watch]struct{}{}}
+}
+
+// Revoke refuses the tokens of earlier generations from now on, and ends their
+// streams. It may be called repeatedly and in any order.
+func (s *Sessions) Revoke(r storage.Revocation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Generation <= s.revoked[r.User].Generation {
+		return
+	}
+	s.revoked[r.User] = r
+	for w := range s.watched[r.User] {
+		if w.generation < r.Generation {
+			s.remove(r.User, w)
+			go w.call()
+		}
+	}
+}
+
+// Prune removes revocations from before a time, in microseconds since 1970.
+func (s *Sessions) Prune(before int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for user, r := range s.revoked {
+		if r.At < before {
+			delete(s.revoked, user)
+		}
+	}
+}
+
+// active reports whether the tokens of a generation are not revoked.
+func (s *Sessions) active(user storage.User, generation int64) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return generation >= s.revoked[user].Generation
+}
+
+// watch calls f, in a goroutine of its own, once the tokens of the generation are
+// revoked. It is what Identity.OnRevoked does.
+func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if generation < s.revoked[user].Generation {
+		go f()
+		return func() bool { return false }
+	}
+	w := &watch{generation, f}
+	if s.watched[user] == nil {
+		s.watched[user] = map[*watch]struct{}{}
+	}
+	s.watched[user][w] = struct{}{}
+	return func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.remove(user, w)
+	}
+}
+
+// remove removes a watch, and reports whether it was there.
+func (s *Sessions) remove(user storage.User, w *watch) bool {
+	of := s.watched[user]
+	_, there := of[w]
+	if delete(of, w); len(of) == 0 {
+		delete(s.watched, user)
+	}
+	return there
+}

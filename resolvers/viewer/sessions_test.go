@@ -1,0 +1,185 @@
+package viewer
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"ovation/storage"
+)
+
+func siteKey(t *testing.T, letter string) SiteKey {
+	t.Helper()
+	key, err := NewSiteKey([]byte(strings.Repeat(letter, ed25519.SeedSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+var accountHolder = storage.User{Tenant: storage.DefaultTenant, UserID: "890000000000001"}
+
+func issue(t *testing.T, by *Signer, generation int64) string {
+	t.Helper()
+	token, _, err := by.Issue(accountHolder, Session{generation, 1_700_000_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func TestATokenOfAnAccountIsItsSession(t *testing.T) {
+	key := siteKey(t, "k")
+	a := newAuthenticator(t, Config{Secret: secret, SiteKeys: []SiteKey{key}, Sessions: NewSessions(), Issuer: "me", Audience: "you"})
+	for name, by := range map[string]*Signer{
+		"EdDSA": {Key: key, Issuer: "me", Audience: "you", TTL: time.Hour},
+		"HS256": {Secret: secret, Key: key, Issuer: "me", Audience: "you", TTL: time.Hour},
+	} {
+		token, expires, err := by.Issue(accountHolder, Session{3, 1_700_000_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := a.Token(t.Context(), token)
+		if err != nil || is.User != accountHolder || is.Session != (Session{3, 1_700_000_000}) || !is.Until.Equal(expires.Add(leeway)) {
+			t.Errorf("%s: %+v, %v", name, is, err)
+		}
+		if got := SessionFrom(is.NewContext(t.Context())); got != is.Session {
+			t.Errorf("%s: in a context it is %+v", name, got)
+		}
+	}
+	if got := SessionFrom(NewContext(t.Context(), accountHolder)); got != (Session{}) {
+		t.Errorf("without a token: %+v", got)
+	}
+}
+
+func TestSiteKeysAreNotConfused(t *testing.T) {
+	key, other := siteKey(t, "k"), siteKey(t, "o")
+	public, private, _ := ed25519.GenerateKey(rand.Reader)
+	file := jwksFile(t, jwks(jwk("theirs", public, nil), jwk(key.ID, &keys().rsa.PublicKey, nil)))
+	all := newAuthenticator(t, Config{SiteKeys: []SiteKey{key}, Sessions: NewSessions(), JWKS: file, Audience: AnyAudience})
+	site := newAuthenticator(t, Config{SiteKeys: []SiteKey{key}, Sessions: NewSessions()})
+	off := newAuthenticator(t, Config{Secret: secret})
+	with := func(kid string) map[string]any { return map[string]any{"kid": kid} }
+	session := map[string]any{generationClaim: 1, loggedInClaim: 1}
+	for name, test := range map[string]struct {
+		by    *Authenticator
+		token string
+		good  bool
+	}{
+		"the site's":                      {site, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
+		"the site's, beside a JWKS":       {all, issue(t, &Signer{Key: key, TTL: time.Hour}, 1), true},
+		"another key":                     {site, issue(t, &Signer{Key: other, TTL: time.Hour}, 1), false},
+		"another key by the same name":    {site, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with(key.ID)), false},
+		"the JWKS's":                      {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with("theirs")), true},
+		"the JWKS's, without kid":         {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), nil), true},
+		"RSA by the name of the site's":   {all, sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), with(key.ID)), true}, // the JWKS says so
+		"HMAC by the site's public key":   {all, sign(t, jwt.SigningMethodHS256, []byte(key.public()), claims(nil), with(key.ID)), false},
+		"an account's where there is one": {off, issue(t, &Signer{Secret: secret, TTL: time.Hour}, 1), false}, // accounts are off
+		"a session without a number": {
+			newAuthenticator(t, Config{Secret: secret, Sessions: NewSessions()}),
+			sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{generationClaim: "1", loggedInClaim: 1}), nil), false,
+		},
+		"no generation at all": {
+			newAuthenticator(t, Config{Secret: secret, Sessions: NewSessions()}),
+			sign(t, jwt.SigningMethodHS256, secret, claims(map[string]any{generationClaim: 0, loggedInClaim: 1}), nil), false,
+		},
+	} {
+		if is, err := test.by.Token(t.Context(), test.token); (err == nil) != test.good {
+			t.Errorf("%s: %+v, %v", name, is, err)
+		}
+	}
+	is, err := all.Token(t.Context(), sign(t, jwt.SigningMethodEdDSA, private, claims(session), with("theirs")))
+	if err != nil || is.Session != (Session{}) {
+		t.Errorf("a session that others claim: %+v, %v", is, err)
+	}
+}
+
+func TestRevokedTokensAreRefused(t *testing.T) {
+	key, sessions := siteKey(t, "k"), NewSessions()
+	a := newAuthenticator(t, Config{SiteKeys: []SiteKey{key}, Sessions: sessions})
+	by := &Signer{Key: key, TTL: time.Hour}
+	first, second := issue(t, by, 1), issue(t, by, 2)
+	var ended []string
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for name, token := range map[string]string{"first": first, "second": second} {
+		is, err := a.Token(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Add(1)
+		is.OnRevoked(func() {
+			defer wait.Done()
+			mu.Lock()
+			defer mu.Unlock()
+			ended = append(ended, name)
+		})
+		stop := is.OnRevoked(func() { t.Error("it was stopped") })
+		if !stop() || stop() {
+			t.Error("stop says wrongly whether there was something to stop")
+		}
+	}
+	refused := func(token string) bool { _, err := a.Token(t.Context(), token); return err != nil }
+
+	sessions.Revoke(storage.Revocation{User: storage.User{Tenant: "acme", UserID: accountHolder.UserID}, Generation: 9, At: 1})
+	if refused(first) || refused(second) {
+		t.Error("another tenant's revocation counts")
+	}
+	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 2, At: 10})
+	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 1, At: 9}) // late
+	if !refused(first) || refused(second) {
+		t.Error("of two generations the wrong one is refused")
+	}
+	sessions.Prune(10)
+	if !refused(first) {
+		t.Error("it is forgotten too early")
+	}
+	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 3, At: 20})
+	wait.Wait()
+	if !refused(second) || !slices.Equal(ended, []string{"first", "second"}) && !slices.Equal(ended, []string{"second", "first"}) {
+		t.Errorf("the streams that ended: %v", ended)
+	}
+	is, done := Identity{User: accountHolder, Session: Session{Generation: 2}, sessions: sessions}, make(chan struct{})
+	is.OnRevoked(func() { close(done) })
+	<-done // it was revoked before
+	sessions.Prune(21)
+	if len(sessions.revoked) != 0 || len(sessions.watched) != 0 {
+		t.Errorf("%d revocations and %d watches are left", len(sessions.revoked), len(sessions.watched))
+	}
+}
+
+func TestTheKeySetHoldsPublicKeysOnly(t *testing.T) {
+	// The key and its thumbprint are those of RFC 8037, appendix A.
+	rfc, err := NewSiteKey([]byte("\x9d\x61\xb1\x9d\xef\xfd\x5a\x60\xba\x84\x4a\xf4\x92\xec\x2c\xc4\x44\x49\xc5\x69\x7b\x32\x69\x19\x70\x3b\xac\x03\x1c\xae\x7f\x60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rfc.ID != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
+		t.Errorf("the thumbprint is %s", rfc.ID)
+	}
+	w := httptest.NewRecorder()
+	KeySet([]SiteKey{rfc}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/jwks.json", nil))
+	const want = `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",` +
+		`"kid":"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k","use":"sig","alg":"EdDSA"}]}`
+	if w.Body.String() != want {
+		t.Errorf("it is %s", w.Body)
+	}
+	w = httptest.NewRecorder()
+	KeySet(nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/jwks.json", nil))
+	var set map[string][]any
+	if err := json.Unmarshal(w.Body.Bytes(), &set); err != nil || set["keys"] == nil || len(set["keys"]) != 0 {
+		t.Errorf("without keys it is %s", w.Body)
+	}
+	if _, err := NewSiteKey([]byte("short")); err == nil {
+		t.Error("a short seed makes a key")
+	}
+}

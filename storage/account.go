@@ -1,0 +1,239 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of accounts.
+const (
+	MaxAccountNameRunes = 32 // characters: code points
+	MaxSignatureRunes   = 200
+	MaxURLBytes         = 2048
+	maxNameKeyBytes     = 1024
+	maxPasswordBytes    = 512 // of an encoded hash
+)
+
+// Account is a user who has registered. The user's id is a decimal number below
+// MaxCommentID that increases with time.
+type Account struct {
+	User User
+	Profile
+	// NameKey is the folded name. No two accounts of a tenant have the same.
+	NameKey string
+	// Password is an encoded hash with its parameters. It is never logged.
+	Password string
+	// Generation rises when the user's tokens are revoked. A token names the
+	// generation that it was issued in.
+	Generation int64
+	Created    int64 // in microseconds since 1970
+}
+
+// AccountID returns the number of an account that the user may have. It returns 0
+// and false for a user id of any other form.
+func (u User) AccountID() (id int64, ok bool) {
+	if id, ok = ParseCommentID(u.UserID); !ok {
+		return 0, false
+	}
+	return id, true
+}
+
+// AccountUser is the user of an account.
+func AccountUser(tenant string, id int64) User { return User{tenant, strconv.FormatInt(id, 10)} }
+
+// Profile is what an account shows to others.
+type Profile struct {
+	Name       string
+	Avatar     string // a URL, empty if there is none
+	Background string // likewise
+	Signature  string
+}
+
+// AvatarURL is the URL of the avatar, nil if there is none.
+func (p *Profile) AvatarURL() *string { return orNil(p.Avatar) }
+
+// BackgroundURL is the URL of the background picture, nil if there is none.
+func (p *Profile) BackgroundURL() *string { return orNil(p.Background) }
+
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// NewAccount is an account to create.
+type NewAccount struct {
+	Tenant   string
+	Name     string
+	NameKey  string
+	Password string // encoded hash
+}
+
+// Validate returns an *InvalidError for a value out of bounds.
+func (a NewAccount) Validate() error {
+	if err := ValidateTenant(a.Tenant); err != nil {
+		return err
+	}
+	if err := validateAccountName(a.Name, a.NameKey); err != nil {
+		return err
+	}
+	return validatePassword(a.Password)
+}
+
+func validateAccountName(name, key string) error {
+	if err := validateText("name", name, MaxAccountNameRunes, ""); err != nil {
+		return err
+	}
+	switch {
+	case name == "":
+		return &InvalidError{Field: "name", Reason: "must not be empty"}
+	case strings.TrimSpace(name) != name:
+		return &InvalidError{Field: "name", Reason: "must not begin or end with a space"}
+	case key == "" || len(key) > maxNameKeyBytes || !utf8.ValidString(key) || strings.ContainsRune(key, 0):
+		return &InvalidError{Field: "name", Reason: "cannot be compared with other names"}
+	}
+	return nil
+}
+
+// validatePassword says nothing about the hash but its length.
+func validatePassword(encoded string) error {
+	if encoded == "" || len(encoded) > maxPasswordBytes || !utf8.ValidString(encoded) || strings.ContainsRune(encoded, 0) {
+		return &InvalidError{Field: "password", Reason: fmt.Sprintf("must be an encoded hash of at most %d bytes", maxPasswordBytes)}
+	}
+	return nil
+}
+
+// PasswordChange replaces the hash of a password.
+type PasswordChange struct {
+	// From is the hash to replace. The change fails if it is no longer stored.
+	From, To string
+	// Revoke also revokes the user's tokens.
+	Revoke bool
+}
+
+// Validate returns an *InvalidError for a value out of bounds.
+func (c PasswordChange) Validate() error { return validatePassword(c.To) }
+
+// ProfileChange is what to change of a profile; nil stays as it is.
+type ProfileChange struct {
+	Name       *string
+	NameKey    string // of Name
+	Avatar     *string
+	Background *string
+	Signature  *string
+}
+
+// Check returns the change with its texts as they are stored, or an *InvalidError.
+func (c ProfileChange) Check() (ProfileChange, error) {
+	if c.Name != nil {
+		if err := validateAccountName(*c.Name, c.NameKey); err != nil {
+			return c, err
+		}
+	}
+	for field, address := range map[string]*string{"avatarUrl": c.Avatar, "backgroundUrl": c.Background} {
+		if address != nil {
+			if err := validateURL(field, *address); err != nil {
+				return c, err
+			}
+		}
+	}
+	if c.Signature != nil {
+		text := strings.TrimSpace(*c.Signature)
+		if text != "" {
+			var err error
+			if text, err = CleanText("signature", text, MaxSignatureRunes); err != nil {
+				return c, err
+			}
+		}
+		c.Signature = &text
+	}
+	return c, nil
+}
+
+// Apply changes an account and reports whether anything differs.
+func (c ProfileChange) Apply(to *Account) bool {
+	before, key := to.Profile, to.NameKey
+	for _, one := range []struct {
+		to   *string
+		from *string
+	}{{&to.Name, c.Name}, {&to.Avatar, c.Avatar}, {&to.Background, c.Background}, {&to.Signature, c.Signature}} {
+		if one.from != nil {
+			*one.to = *one.from
+		}
+	}
+	if c.Name != nil {
+		to.NameKey = c.NameKey
+	}
+	return to.Profile != before || to.NameKey != key
+}
+
+// validateURL checks the address of a picture: empty, an http or https URL, or an
+// absolute path on this site, of printable ASCII.
+func validateURL(field, address string) error {
+	if address == "" {
+		return nil
+	}
+	if len(address) > MaxURLBytes {
+		return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d bytes long; at most %d are allowed", len(address), MaxURLBytes)}
+	}
+	refused := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\^`{|}", r) }
+	u, err := url.Parse(address)
+	switch {
+	case err != nil, strings.ContainsFunc(address, refused):
+	case u.Scheme == "" && u.Host == "" && strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(address, "//"):
+		return nil
+	case (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil:
+		return nil
+	}
+	return &InvalidError{Field: field, Reason: "must be an http or https URL, or an absolute path on this site, of printable ASCII"}
+}
+
+// Revocation says that the tokens of a user that were issued in a generation
+// before this one are invalid.
+type Revocation struct {
+	User       User
+	Generation int64
+	At         int64 // by the store's clock, in microseconds since 1970
+}
+
+// RevocationOverlap is how much later than its At a revocation may become visible,
+// in microseconds: At is taken when its transaction begins. A reader that follows
+// revocations re-reads this much.
+const RevocationOverlap = 120 * 1_000_000
+
+// ProfileReader looks profiles up.
+type ProfileReader interface {
+	// Profiles returns the profile of each user, nil for one without an account.
+	Profiles(ctx context.Context, users []User) ([]*Profile, error)
+}
+
+// Accounts stores accounts. Changes are committed before a method returns, and visible to
+// every later call of any store on the same database.
+type Accounts interface {
+	ProfileReader
+	// CreateAccount creates an account of generation 1. Errors: ErrInvalid,
+	// ErrAccountNameTaken.
+	CreateAccount(ctx context.Context, account NewAccount) (*Account, error)
+	// AccountNamed returns the account of a folded name, nil if there is none.
+	AccountNamed(ctx context.Context, tenant, nameKey string) (*Account, error)
+	// AccountOf returns the account of a user, nil if there is none.
+	AccountOf(ctx context.Context, user User) (*Account, error)
+	// ReplacePassword replaces the hash of a password and returns the account.
+	// Errors: ErrInvalid; ErrNotFound if the user has no account or another hash
+	// than change.From.
+	ReplacePassword(ctx context.Context, user User, change PasswordChange) (*Account, error)
+	// RevokeTokens begins the user's next generation. Errors: ErrNotFound.
+	RevokeTokens(ctx context.Context, user User) (*Account, error)
+	// UpdateProfile changes a profile and returns it. Errors: ErrInvalid,
+	// ErrNotFound, ErrAccountNameTaken.
+	UpdateProfile(ctx context.Context, user User, change ProfileChange) (*Profile, error)
+	// Revocations returns the latest revocation of each user whose place, by At
+	// and then by tenant and user id as numbers, follows that of after: the first
+	// ones, at most limit.
+	Revocations(ctx context.Context, after Revocation, limit int) ([]Revocation, error)
+}

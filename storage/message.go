@@ -1,0 +1,153 @@
+package storage
+
+import "time"
+
+// MaxMessageRunes is the maximum length of a message, in code points.
+const MaxMessageRunes = 2000
+
+// DirectMessage is a text that one user has sent to another.
+//
+// Number is the message's id: below MaxCommentID, and higher than that of every
+// earlier message that either user has sent or received. So it orders the messages
+// of a conversation, and those of a user, in the order in which they were
+// committed. Messages that have no user in common may share a number.
+type DirectMessage struct {
+	From, To User // of one tenant, and not the same
+	Number   int64
+	Text     string
+	Created  int64 // in microseconds since 1970
+}
+
+// At is when the message was sent.
+func (m *DirectMessage) At() time.Time { return Time(m.Created) }
+
+// Key is the message's key.
+func (m *DirectMessage) Key() MessageKey { return MessageKey{m.From, m.To, m.Number} }
+
+// Conversation is the conversation of the message as one of its two users has it.
+func (m *DirectMessage) Conversation(of User) ConversationKey {
+	return MessageKey{m.From, m.To, 0}.Conversation(of)
+}
+
+// MessageKey names a message.
+type MessageKey struct {
+	From, To User
+	Number   int64
+}
+
+// Conversation is the conversation of the message as one of its two users has it.
+func (k MessageKey) Conversation(of User) ConversationKey {
+	if of == k.To {
+		return ConversationKey{k.To, k.From}
+	}
+	return ConversationKey{k.From, k.To}
+}
+
+// Between reports whether a user has sent or received the message.
+func (k MessageKey) Between(user User) bool { return k.From == user || k.To == user }
+
+// ConversationKey names a conversation as its owner has it. The other user has one
+// of their own, of the same messages.
+type ConversationKey struct{ Owner, With User }
+
+// Validate returns an *InvalidError that names the first part of k that is out of
+// bounds, or nil.
+func (k ConversationKey) Validate() error {
+	for _, u := range []User{k.Owner, k.With} {
+		if err := ValidateTenant(u.Tenant); err != nil {
+			return err
+		}
+		if err := ValidateUserID(u.UserID); err != nil {
+			return err
+		}
+	}
+	switch {
+	case k.Owner.Tenant != k.With.Tenant:
+		return &InvalidError{Field: "tenant", Reason: "must be the same for both users"}
+	case k.Owner == k.With:
+		return errSelf
+	}
+	return nil
+}
+
+var errSelf = &InvalidError{Field: "userId", Reason: "is your own; a conversation has two users"}
+
+// Conversation is what two users have sent each other, as one of them has it. It
+// exists from the first message on.
+type Conversation struct {
+	Owner, With User
+	Latest      DirectMessage
+	// Unread is how many messages the owner has received since ReadTo.
+	Unread int64
+	// ReadTo is the number of the last message that was marked as read, and 0
+	// where none was.
+	ReadTo int64
+}
+
+// Key is the conversation's key.
+func (c *Conversation) Key() ConversationKey { return ConversationKey{c.Owner, c.With} }
+
+// NewMessage is a message to send.
+type NewMessage struct {
+	From, To User // of one tenant
+	Text     string
+	// RequestID makes it safe to repeat a request: a second message with the same
+	// sender and RequestID within RequestAge is not sent. If empty, every request sends
+	// a message.
+	RequestID string
+}
+
+// Key is the conversation of the message as its sender has it.
+func (m NewMessage) Key() ConversationKey { return ConversationKey{m.From, m.To} }
+
+// Check returns the message with its text as it is stored, or an *InvalidError.
+func (m NewMessage) Check() (NewMessage, error) {
+	if err := m.Key().Validate(); err != nil {
+		return m, err
+	}
+	if err := validateRequestID(m.RequestID); err != nil {
+		return m, err
+	}
+	var err error
+	m.Text, err = CleanText("text", m.Text, MaxMessageRunes)
+	return m, err
+}
+
+// Fingerprint distinguishes the message from others with the same request id.
+func (m NewMessage) Fingerprint() string { return fingerprint("message", m.To.UserID, m.Text) }
+
+// AddedMessage is the result for a NewMessage.
+type AddedMessage struct {
+	Message *DirectMessage // nil if there is an error
+	// Repeated is true if the message was sent before with the same request id.
+	Repeated bool
+	Err      error
+}
+
+// The lists of messages, and the position of an entry in them.
+type (
+	// ConversationsQuery lists the conversations of a user, those with the latest
+	// messages first.
+	ConversationsQuery struct {
+		Owner User
+		Page
+	}
+	// MessagesQuery lists the messages of a conversation, newest first.
+	MessagesQuery struct {
+		Conversation ConversationKey
+		Page
+	}
+	// MailboxQuery lists the first of those messages that a user has sent or
+	// received and that have a higher number, in the order of numbers.
+	MailboxQuery struct {
+		User  User
+		After int64
+		First int // at least 1
+	}
+)
+
+// Place is the conversation's position in a list.
+func (c *Conversation) Place() Position { return c.Latest.Place() }
+
+// Place is the message's position in a list.
+func (m *DirectMessage) Place() Position { return Position{Version: m.Number} }

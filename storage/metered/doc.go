@@ -1,0 +1,19 @@
+// Package metered measures a store. Store passes every call to the store behind it,
+// whatever the adapter, and exports
+//
+//	ovation_storage_seconds        duration of each call, by method
+//	ovation_storage_errors_total   failed calls, by method
+//	ovation_replies_total          subjects whose counts were read, by freshness
+//
+// Errors that answer the caller, such as storage.ErrNotFound, and cancelled calls
+// are not failures.
+//
+// # Invariants
+//
+//   - Each call is measured once, under the name of its method, and its results and
+//     errors are those of the store behind it: TestCallsAreMeasuredAndFaultsCounted.
+//   - Every method of storage.Store is measured, but for those that the test lists:
+//     TestEveryMethodIsMeasured. New ones belong into methods.go.
+//
+// This package imports storage and no other package of this module.
+package metered

@@ -1,0 +1,230 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+	"ovation/storage/sqlstore"
+)
+
+// The account is created only if its name was free.
+const insertAccount = `
+WITH n AS (
+    INSERT INTO account_name (tenant, name_key, account_id)
+    SELECT $1::text, $2::text, (t.at / 1000 - $5::bigint) * $6::bigint + nextval('account_number') % $6::bigint
+    FROM (SELECT ` + transactionTime + ` AS at) t
+    ON CONFLICT DO NOTHING RETURNING account_id)
+INSERT INTO account (tenant, account_id, name, name_key, password, avatar, background, signature, generation, revoked, created)
+SELECT $1::text, n.account_id, $3::text, $2::text, $4::text, '', '', '', 1, 0, ` + transactionTime + ` FROM n
+RETURNING account_id, created`
+
+// CreateAccount creates an account with one statement.
+func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*storage.Account, error) {
+	if err := a.Validate(); err != nil {
+		return nil, err
+	}
+	out := &storage.Account{Profile: storage.Profile{Name: a.Name}, NameKey: a.NameKey, Password: a.Password, Generation: 1}
+	err := s.change(ctx, "create account", func(t *tx) error {
+		b, id := t.batch(), int64(0)
+		b.Queue(insertAccount, a.Tenant, a.NameKey, a.Name, a.Password, int64(sqlstore.IDEpoch), int64(1<<sqlstore.IDShift)).
+			Query(eachRow(func(row pgx.Rows) error { return row.Scan(&id, &out.Created) }))
+		if err := t.send(b); err != nil {
+			return err
+		}
+		if id == 0 {
+			return storage.ErrAccountNameTaken
+		}
+		out.User = storage.AccountUser(a.Tenant, id)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+const (
+	accountColumns = `a.account_id, a.name, a.name_key, a.password, a.avatar, a.background, a.signature, a.generation, a.created`
+
+	selectAccount      = `SELECT ` + accountColumns + ` FROM account a WHERE a.tenant = $1 AND a.account_id = $2`
+	selectAccountNamed = `
+SELECT ` + accountColumns + ` FROM account_name n
+CROSS JOIN LATERAL (SELECT account_id, name, name_key, password, avatar, background, signature, generation, created
+    FROM account a WHERE a.tenant = n.tenant AND a.account_id = n.account_id LIMIT 1) a
+WHERE n.tenant = $1 AND n.name_key = $2`
+)
+
+func scanAccount(tenant string, row pgx.Rows) (*storage.Account, error) {
+	var id int64
+	a := new(storage.Account)
+	err := row.Scan(&id, &a.Name, &a.NameKey, &a.Password, &a.Avatar, &a.Background, &a.Signature, &a.Generation, &a.Created)
+	a.User = storage.AccountUser(tenant, id)
+	return a, err
+}
+
+func (s *Store) account(ctx context.Context, what, query, tenant string, key any) (found *storage.Account, err error) {
+	err = s.read(ctx, what, query, []any{tenant, key}, func(row pgx.Rows) (err error) {
+		found, err = scanAccount(tenant, row)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// AccountNamed looks up an account by its folded name.
+func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (*storage.Account, error) {
+	if !storable(tenant) || !storable(nameKey) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return s.account(ctx, "read account by name", selectAccountNamed, tenant, nameKey)
+}
+
+// AccountOf looks up an account by its user.
+func (s *Store) AccountOf(ctx context.Context, user storage.User) (*storage.Account, error) {
+	id, ok := user.AccountID()
+	if !ok || !storable(user.Tenant) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return s.account(ctx, "read account", selectAccount, user.Tenant, id)
+}
+
+// An account that was erased has no name.
+const selectProfiles = `
+SELECT k.ord, a.name, a.avatar, a.background, a.signature
+FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS k (tenant, account_id, ord)
+CROSS JOIN LATERAL (SELECT name, avatar, background, signature FROM account a
+    WHERE a.tenant = k.tenant AND a.account_id = k.account_id AND a.name <> '' LIMIT 1) a`
+
+// Profiles looks up profiles with one statement.
+func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.Profile, error) {
+	out := make([]*storage.Profile, len(users))
+	keys := newColumns(1, 1, len(users))
+	for _, u := range users {
+		id, _ := u.AccountID() // 0 is no account's
+		keys.add([]string{u.Tenant}, id)
+	}
+	err := s.read(ctx, "read profiles", selectProfiles, keys.args(), func(row pgx.Rows) error {
+		var i int
+		p := new(storage.Profile)
+		err := row.Scan(&i, &p.Name, &p.Avatar, &p.Background, &p.Signature)
+		if err == nil {
+			out[i-1] = p
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+const (
+	lockAccount = selectAccount + ` FOR UPDATE`
+
+	updateAccount = `
+UPDATE account SET name = $3, name_key = $4, password = $5, avatar = $6, background = $7, signature = $8, generation = $9,
+    revoked = CASE WHEN generation = $9 THEN revoked ELSE greatest(revoked + 1, ` + transactionTime + `) END
+WHERE tenant = $1 AND account_id = $2`
+
+	deleteAccountName = `DELETE FROM account_name WHERE tenant = $1 AND name_key = $2 AND account_id = $3`
+	insertAccountName = `INSERT INTO account_name (tenant, name_key, account_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+)
+
+// changeAccount writes what do makes of an account that is locked, if it changes
+// anything. Names are locked after accounts. Errors: storage.ErrNotFound.
+func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
+	id, ok := user.AccountID()
+	if !ok || !storable(user.Tenant) {
+		return nil, storage.ErrNotFound
+	}
+	err = s.change(ctx, what, func(t *tx) error {
+		a = nil
+		b := t.batch()
+		b.Queue(lockAccount, user.Tenant, id).Query(eachRow(func(row pgx.Rows) (err error) {
+			a, err = scanAccount(user.Tenant, row)
+			return err
+		}))
+		if err := t.send(b); err != nil {
+			return err
+		}
+		if a == nil {
+			return storage.ErrNotFound
+		}
+		key := a.NameKey
+		if changed, err := do(a); err != nil || !changed {
+			return err
+		}
+		b = t.batch()
+		taken := int64(1)
+		if a.NameKey != key {
+			b.Queue(deleteAccountName, user.Tenant, key, id)
+			b.Queue(insertAccountName, user.Tenant, a.NameKey, id).Exec(rowsAffected(&taken))
+		}
+		b.Queue(updateAccount, user.Tenant, id, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature, a.Generation)
+		if err := t.send(b); err != nil {
+			return err
+		}
+		if taken == 0 {
+			return storage.ErrAccountNameTaken
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// ReplacePassword replaces the hash of a password.
+func (s *Store) ReplacePassword(ctx context.Context, user storage.User, change storage.PasswordChange) (*storage.Account, error) {
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	return s.changeAccount(ctx, "replace password", user, func(a *storage.Account) (bool, error) { return true, sqlstore.ReplacePassword(a, change) })
+}
+
+// RevokeTokens begins the user's next generation.
+func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.Account, error) {
+	return s.changeAccount(ctx, "revoke tokens", user, func(a *storage.Account) (bool, error) {
+		a.Generation++
+		return true, nil
+	})
+}
+
+// UpdateProfile changes the fields that are set in the change.
+func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
+	change, err := change.Check()
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.changeAccount(ctx, "update profile", user, func(a *storage.Account) (bool, error) { return change.Apply(a), nil })
+	if err != nil {
+		return nil, err
+	}
+	return &a.Profile, nil
+}
+
+const selectRevocations = `
+SELECT tenant, account_id, generation, revoked FROM account
+WHERE revoked <> 0 AND (revoked, tenant, account_id) > ($1, $2, $3) ORDER BY revoked, tenant, account_id LIMIT $4`
+
+// Revocations lists the latest revocation of each user.
+func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (out []storage.Revocation, err error) {
+	id, _ := after.User.AccountID()
+	args := []any{after.At, after.User.Tenant, id, max(limit, 0)}
+	err = s.read(ctx, "read revocations", selectRevocations, args, func(row pgx.Rows) error {
+		var r storage.Revocation
+		err := row.Scan(&r.User.Tenant, &id, &r.Generation, &r.At)
+		r.User = storage.AccountUser(r.User.Tenant, id)
+		out = append(out, r)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,300 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+	"ovation/storage/sqlstore"
+)
+
+// AddComments adds comments in one transaction: one round trip to look up, one to write
+// and one to commit.
+//
+// Every change to the comments of a subject locks the subject's counts first. What is
+// looked up after that does not change, and versions are committed in order. Locks are
+// taken on counts, on requests and on comments, each in the order of their keys, and then
+// on totals; transactions that copy the likes of a comment lock only totals after it.
+func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) (out []storage.AddedComment, err error) {
+	err = retryRaced(func() error {
+		return s.changeWithLockTimeout(ctx, "add comments", func(t *tx) error {
+			b := sqlstore.NewCommentBatch(comments)
+			out = b.Results
+			if b.Size() == 0 {
+				return nil
+			}
+			ids, err := t.lookUpComments(b)
+			if err != nil {
+				return err
+			}
+			b.Decide(ids)
+			return t.writeComments(b)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// What stands at DO UPDATE changes nothing: the row is only locked.
+const lockCommentCounts = `
+INSERT INTO comment_count AS c (tenant, biz, biz_id, comments, version)
+SELECT k.tenant, k.biz, k.biz_id, 0, 0
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET comments = c.comments WHERE FALSE`
+
+const selectCommentCounts = `
+SELECT k.ord, c.comments, c.version
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (tenant, biz, biz_id, ord)
+CROSS JOIN LATERAL (SELECT comments, version FROM comment_count c
+    WHERE c.tenant = k.tenant AND c.biz = k.biz AND c.biz_id = k.biz_id LIMIT 1) c`
+
+// The clock is read for each row, after the locks were taken.
+const selectCommentIDs = `
+SELECT (t.at / 1000 - $2::bigint) * $3::bigint + nextval('comment_number') % $3::bigint, t.at
+FROM generate_series(1, $1::bigint) AS k (n)
+CROSS JOIN LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS at WHERE k.n > 0) t`
+
+// lookUpComments locks the counts of the subjects, fills in the existing rows of the
+// batch, and returns ids.
+func (t *tx) lookUpComments(of *sqlstore.CommentBatch) (ids []sqlstore.NewID, err error) {
+	b := t.batch()
+	keys := subjectKeys(of.Subjects)
+	b.Queue(lockCommentCounts, keys.args()...)
+	b.Queue(selectCommentCounts, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
+		var i int
+		var c storage.CommentCount
+		err := row.Scan(&i, &c.Comments, &c.Version)
+		if err == nil {
+			of.Counts[of.Subjects[i-1]] = c
+		}
+		return err
+	}))
+	b.Queue(selectCommentIDs, int64(of.Size()), int64(sqlstore.IDEpoch), int64(1<<sqlstore.IDShift)).Query(eachRow(func(row pgx.Rows) error {
+		var id sqlstore.NewID
+		err := row.Scan(&id.ID, &id.At)
+		ids, of.Now = append(ids, id), max(of.Now, id.At)
+		return err
+	}))
+	if len(of.Parents) > 0 {
+		lookUpCommentsOf(b, of.Parents, of.Comments)
+	}
+	lookUpRequests(b, &of.RequestLog)
+	if err := t.send(b); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(ids, func(x, y sqlstore.NewID) int { return cmp.Compare(x.ID, y.ID) })
+	return ids, t.lookUpRepeated(of)
+}
+
+// lookUpRepeated looks up comments that the same requests have already added. Usually
+// there are none.
+func (t *tx) lookUpRepeated(of *sqlstore.CommentBatch) error {
+	repeated := of.Repeated()
+	if len(repeated) == 0 {
+		return nil
+	}
+	b := t.batch()
+	lookUpCommentsOf(b, repeated, of.Comments)
+	return t.send(b)
+}
+
+const (
+	insertComments = `
+INSERT INTO comment (tenant, biz, biz_id, user_id, text, comment_id, reply_to, created, version,
+    edited, deleted, listed, reply_count, like_count)
+SELECT k.tenant, k.biz, k.biz_id, k.user_id, k.text, k.comment_id, k.reply_to, k.created, k.version,
+    0, 0, TRUE, 0, coalesce(i.like_count, 0)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, user_id, text, comment_id, reply_to, created, version, ord)
+LEFT JOIN LATERAL (SELECT like_count FROM interactive i
+    WHERE i.tenant = k.tenant AND i.biz = 'comment' AND i.biz_id = k.comment_id::text LIMIT 1) i ON TRUE
+ORDER BY k.ord`
+
+	// All the comments exist, so that nothing is inserted: unlike an UPDATE, this
+	// always finds each by its key.
+	updateReplyCounts = `
+INSERT INTO comment AS c (tenant, biz, biz_id, comment_id, reply_to, user_id, text, created, edited, deleted, listed, like_count, reply_count, version)
+SELECT o.tenant, '', o.biz_id, o.comment_id, 0, '', '', 0, 0, 0, FALSE, 0, k.replies, 0
+FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS k (tenant, comment_id, replies, ord)
+CROSS JOIN LATERAL (SELECT tenant, comment_id, biz_id FROM comment o
+    WHERE o.tenant = k.tenant AND o.comment_id = k.comment_id LIMIT 1) o
+ORDER BY k.ord
+ON CONFLICT (tenant, comment_id, biz_id) DO UPDATE SET
+    reply_count = c.reply_count + excluded.reply_count, listed = c.deleted = 0 OR c.reply_count + excluded.reply_count > 0`
+
+	upsertCommentCounts = `
+INSERT INTO comment_count (tenant, biz, biz_id, comments, version)
+SELECT k.tenant, k.biz, k.biz_id, k.comments, k.version
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+    WITH ORDINALITY AS k (tenant, biz, biz_id, comments, version, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, biz_id, biz) DO UPDATE SET comments = excluded.comments, version = excluded.version`
+)
+
+// writeComments writes the rows that the batch has decided on, and adjusts the totals.
+func (t *tx) writeComments(of *sqlstore.CommentBatch) error {
+	if len(of.Added) == 0 {
+		return nil
+	}
+	b := t.batch()
+	raced := recordRequests(b, &of.RequestLog)
+	queueComments(b, of)
+	adjustTotals(b, sqlstore.Tally{Users: sqlstore.CommentTotals(of.CommentsByUser)})
+	if err := t.send(b); err != nil {
+		return err
+	}
+	return raced()
+}
+
+// queueComments queues the rows that the batch has decided on, except requests and
+// totals.
+func queueComments(b *pgx.Batch, of *sqlstore.CommentBatch) {
+	rows := newColumns(5, 4, len(of.Added))
+	for _, c := range of.Added {
+		rows.add([]string{c.Subject.Tenant, c.Subject.Biz, c.Subject.BizID, c.User.UserID, c.Text}, c.Number, c.ParentID, c.Created, c.Version)
+	}
+	b.Queue(insertComments, rows.args()...)
+	adjustReplyCounts(b, of.Replies)
+	setCommentCounts(b, of.CountChanges)
+}
+
+// adjustReplyCounts adjusts reply counts, and then lists or unlists the comments
+// accordingly.
+func adjustReplyCounts(b *pgx.Batch, by map[storage.CommentKey]int64) {
+	if len(by) == 0 {
+		return
+	}
+	rows := newColumns(1, 2, len(by))
+	for _, key := range slices.SortedFunc(maps.Keys(by), sqlstore.CompareComments) {
+		rows.add([]string{key.Tenant}, key.CommentID, by[key])
+	}
+	b.Queue(updateReplyCounts, rows.args()...)
+}
+
+func setCommentCounts(b *pgx.Batch, to map[storage.Subject]storage.CommentCount) {
+	rows := newColumns(3, 2, len(to))
+	for _, s := range slices.SortedFunc(maps.Keys(to), sqlstore.CompareSubjects) {
+		rows.add([]string{s.Tenant, s.Biz, s.BizID}, to[s].Comments, to[s].Version)
+	}
+	b.Queue(upsertCommentCounts, rows.args()...)
+}
+
+// EditComment changes the text of a comment.
+func (s *Store) EditComment(ctx context.Context, change storage.CommentChange, text string) (*storage.Comment, error) {
+	text, err := storage.CleanText("text", text, storage.MaxCommentRunes)
+	if err != nil {
+		return nil, err
+	}
+	return s.changeComment(ctx, "edit comment", change.Key, func(e *sqlstore.CommentEdit, at int64) (bool, error) {
+		return e.Edit(change, text, at)
+	})
+}
+
+// DeleteComment removes the text and the author of a comment.
+func (s *Store) DeleteComment(ctx context.Context, change storage.CommentChange) (*storage.Comment, error) {
+	return s.changeComment(ctx, "delete comment", change.Key, func(e *sqlstore.CommentEdit, at int64) (bool, error) {
+		return true, e.Delete(change, at)
+	})
+}
+
+const updateComment = `
+UPDATE comment SET user_id = $3, text = $4, edited = $5, deleted = $6, listed = $7, reply_count = $8, version = $9
+WHERE tenant = $1 AND comment_id = $2`
+
+// changeComment writes the change that do makes to a comment, if there is one. The
+// subject and the parent of a comment never change, so they are looked up before the
+// counts are locked; the comments are read again after that.
+func (s *Store) changeComment(
+	ctx context.Context, what string, key storage.CommentKey, do func(e *sqlstore.CommentEdit, at int64) (bool, error),
+) (*storage.Comment, error) {
+	var e sqlstore.CommentEdit
+	err := s.changeWithLockTimeout(ctx, what, func(t *tx) error {
+		var at int64
+		if err := t.lockComment(&e, &at, key); err != nil {
+			return err
+		}
+		if changed, err := do(&e, at); err != nil || !changed {
+			return err
+		}
+		b := t.batch()
+		written := []*storage.Comment{e.Comment}
+		if e.Parent != nil {
+			written = append(written, e.Parent)
+		}
+		slices.SortFunc(written, func(x, y *storage.Comment) int { return cmp.Compare(x.Number, y.Number) })
+		for _, c := range written {
+			b.Queue(updateComment, c.Subject.Tenant, c.Number,
+				c.User.UserID, c.Text, c.Edited, c.DeletedAt, c.Listed(), c.ReplyCount, c.Version)
+		}
+		setCommentCounts(b, map[storage.Subject]storage.CommentCount{e.Comment.Subject: e.Counts})
+		adjustTotals(b, sqlstore.Tally{Users: sqlstore.CommentTotals(e.CommentsByUser)})
+		return t.send(b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.Comment, nil
+}
+
+// lockComment locks the counts of a comment's subject and fills in the existing rows.
+func (t *tx) lockComment(e *sqlstore.CommentEdit, at *int64, key storage.CommentKey) error {
+	found := make(map[storage.CommentKey]*storage.Comment, 2)
+	b := t.batch()
+	lookUpCommentsOf(b, []storage.CommentKey{key}, found)
+	if err := t.send(b); err != nil {
+		return err
+	}
+	first := found[key]
+	if first == nil {
+		return storage.ErrNotFound
+	}
+	b = t.batch()
+	subject := subjectKeys([]storage.Subject{first.Subject})
+	b.Queue(lockCommentCounts, subject.args()...)
+	b.Queue(selectCommentCounts, subject.args()...).QueryRow(func(row pgx.Row) error {
+		return row.Scan(nil, &e.Counts.Comments, &e.Counts.Version)
+	})
+	b.Queue(`SELECT ` + transactionTime).QueryRow(func(row pgx.Row) error { return row.Scan(at) })
+	lookUpCommentsOf(b, []storage.CommentKey{key, first.ParentKey()}, found) // none if that is 0
+	if err := t.send(b); err != nil {
+		return err
+	}
+	e.Comment, e.Parent = found[key], found[first.ParentKey()]
+	return nil
+}
+
+const updateCommentLikes = `
+INSERT INTO comment AS c (tenant, biz, biz_id, comment_id, reply_to, user_id, text, created, edited, deleted, listed, like_count, reply_count, version)
+SELECT o.tenant, '', o.biz_id, o.comment_id, 0, '', '', 0, 0, 0, FALSE, coalesce(i.like_count, 0), 0, 0
+FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS k (tenant, comment_id, ord)
+CROSS JOIN LATERAL (SELECT tenant, comment_id, biz_id FROM comment o
+    WHERE o.tenant = k.tenant AND o.comment_id = k.comment_id LIMIT 1) o
+LEFT JOIN LATERAL (SELECT like_count FROM interactive i
+    WHERE i.tenant = k.tenant AND i.biz = 'comment' AND i.biz_id = k.comment_id::text LIMIT 1) i ON TRUE
+ORDER BY k.ord
+ON CONFLICT (tenant, comment_id, biz_id) DO UPDATE SET like_count = excluded.like_count
+WHERE c.like_count <> excluded.like_count`
+
+// setCommentLikes copies the number of likes to each comment among the subjects, whose
+// counts are locked.
+func setCommentLikes(b *pgx.Batch, subjects []storage.Subject) {
+	keys := sqlstore.CommentsAmong(subjects)
+	if len(keys) > 0 {
+		b.Queue(updateCommentLikes, commentKeys(keys).args()...)
+	}
+}
+
+func subjectKeys(of []storage.Subject) columns {
+	keys := newColumns(3, 0, len(of))
+	for _, s := range of {
+		keys.add([]string{s.Tenant, s.Biz, s.BizID})
+	}
+	return keys
+}

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ovation/internal/testing/postgrestest"
+	"ovation/storage"
+)
+
+// A server that dies while messages are added keeps all that was acknowledged. What
+// was not is repeated under its request id, and is there once.
+func TestMessagesOutliveACrashOfTheServer(t *testing.T) {
+	t.Parallel()
+	const senders, crashes, between = 4, 3, 60
+	server := startServer(t)
+	at := server.url(t, "127.0.0.1")
+	postgrestest.Migrate(t, at)
+	s := openAt(t, Options{URL: at})
+	receiver := storage.User{Tenant: storage.DefaultTenant, UserID: "receiver"}
+	var stop atomic.Bool
+	var sent, failed atomic.Int64
+	acknowledged := make([][]storage.DirectMessage, senders)
+	var sending sync.WaitGroup
+	for i := range senders {
+		sending.Go(func() {
+			from := storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("sender", i)}
+			again := time.NewTicker(5 * time.Millisecond)
+			defer again.Stop()
+			for n := 0; !stop.Load(); n++ {
+				text := fmt.Sprintf("%d-%d", i, n)
+				message := []storage.NewMessage{{From: from, To: receiver, Text: text, RequestID: text}}
+				added, err := s.AddMessages(t.Context(), message)
+				for ; err != nil; added, err = s.AddMessages(t.Context(), message) {
+					if failed.Add(1); !errors.Is(err, storage.ErrUnavailable) {
+						t.Errorf("message %s: %v", text, err)
+						return
+					}
+					<-again.C
+				}
+				if added[0].Err != nil {
+					t.Errorf("message %s: %v", text, added[0].Err)
+					return
+				}
+				acknowledged[i] = append(acknowledged[i], *added[0].Message)
+				sent.Add(1)
+			}
+		})
+	}
+	for n := range int64(crashes) {
+		eventually(t, "messages are sent", func() bool { return sent.Load() >= (n+1)*between })
+		server.stop()
+		server.start(t)
+	}
+	until := sent.Load() + between
+	eventually(t, "messages are sent again", func() bool { return sent.Load() >= until })
+	stop.Store(true)
+	sending.Wait()
+
+	stored, err := s.MessagesAfter(t.Context(), storage.MailboxQuery{User: receiver, First: 1 << 20})
+	fatal(t, err)
+	there := make(map[storage.DirectMessage]int, len(stored))
+	for i, m := range stored {
+		if there[m]++; i > 0 && m.Number <= stored[i-1].Number {
+			t.Errorf("%+v follows %+v", m, stored[i-1])
+		}
+	}
+	for _, of := range acknowledged {
+		for _, m := range of {
+			if there[m] != 1 {
+				t.Errorf("%+v was acknowledged, and is there %d times", m, there[m])
+			}
+		}
+	}
+	if n := sent.Load(); int64(len(stored)) != n || failed.Load() == 0 {
+		t.Errorf("%d messages were acknowledged, %d are stored; %d calls failed", n, len(stored), failed.Load())
+	}
+	_, err = s.Verify(t.Context(), false, func(d storage.Difference) error {
+		t.Errorf("%+v", d)
+		return nil
+	})
+	fatal(t, err)
+}

@@ -1,0 +1,13 @@
+//go:build long && !race
+
+package postgres
+
+import (
+	"testing"
+
+	"ovation/storage/storagetest"
+)
+
+func TestFigurePagesOfLongListsTakeAsLong(t *testing.T) { storagetest.TimeLongLists(t, empty(t)) }
+
+func TestFigureFarPagesOfTheFeedTakeAsLong(t *testing.T) { storagetest.TimeLongFeed(t, empty(t)) }

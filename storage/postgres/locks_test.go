@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/internal/testing/postgrestest"
+	"ovation/storage"
+	"ovation/storage/sqlstore"
+	"ovation/worker"
+)
+
+// lockedIn begins a transaction that runs a statement and keeps its locks until it is
+// released.
+func lockedIn(t *testing.T, at, statement string) (release func()) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), at)
+	fatal(t, err)
+	_, err = c.Exec(t.Context(), "BEGIN; "+statement)
+	fatal(t, err)
+	release = sync.OnceFunc(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	t.Cleanup(release)
+	return release
+}
+
+func commentOn(bizID, text string) storage.NewComment {
+	return storage.NewComment{
+		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: bizID},
+		User:    storage.User{Tenant: storage.DefaultTenant, UserID: "user-" + bizID}, Text: text,
+	}
+}
+
+const lockSubject1 = `SELECT FROM comment_count WHERE biz_id = '1' FOR UPDATE`
+
+func TestLockedSubjectHoldsUpNoOther(t *testing.T) {
+	at := postgrestest.Schema(t)
+	c := worker.NewComments(openAt(t, Options{URL: at}), worker.CommentsOptions{Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	first := map[string]*storage.Comment{}
+	for _, id := range []string{"1", "2"} {
+		var err error
+		first[id], err = c.Add(t.Context(), commentOn(id, "first"))
+		fatal(t, err)
+	}
+	release := lockedIn(t, at, lockSubject1)
+	check := func(id, what string, err error) {
+		if (id == "1") != errors.Is(err, storage.ErrLocked) || id == "2" && err != nil {
+			t.Errorf("%s on subject %s: %v", what, id, err)
+		}
+	}
+	for round := range 2 {
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() {
+				id := fmt.Sprint(1 + i%2)
+				_, err := c.Add(t.Context(), commentOn(id, fmt.Sprint(round, i)))
+				check(id, "add", err)
+			})
+		}
+		group.Wait()
+		for id, one := range first {
+			_, err := c.Edit(t.Context(), storage.CommentChange{Key: one.Key(), By: one.User}, fmt.Sprint("edited ", round))
+			check(id, "edit", err)
+		}
+	}
+	release()
+	_, err := c.Add(t.Context(), commentOn("1", "last"))
+	fatal(t, err)
+}
+
+func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
+	at := postgrestest.Schema(t)
+	m := worker.NewMessages(openAt(t, Options{URL: at}), worker.MessagesOptions{Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { _ = m.Close(context.WithoutCancel(t.Context())) })
+	user := func(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }
+	send := func(id string) error {
+		_, err := m.Send(t.Context(), storage.NewMessage{From: user("from-" + id), To: user("to-" + id), Text: "x"})
+		return err
+	}
+	for _, id := range []string{"1", "2"} {
+		fatal(t, send(id))
+	}
+	release := lockedIn(t, at, `SELECT FROM mailbox WHERE user_id = 'to-1' FOR UPDATE`)
+	var group sync.WaitGroup
+	for i := range 20 {
+		group.Go(func() {
+			id := fmt.Sprint(1 + i%2)
+			if err := send(id); (id == "1") != errors.Is(err, storage.ErrLocked) || id == "2" && err != nil {
+				t.Errorf("conversation %s: %v", id, err)
+			}
+		})
+	}
+	group.Wait()
+	release()
+	fatal(t, send("1"))
+}
+
+// A trial of a breaker is short, and is to find out that the server answers.
+func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
+	at := postgrestest.Schema(t)
+	s := openAt(t, Options{URL: at})
+	add := func(ctx context.Context) error {
+		_, err := s.AddComments(ctx, []storage.NewComment{commentOn("1", "x")})
+		return err
+	}
+	fatal(t, add(t.Context()))
+	release := lockedIn(t, at, lockSubject1)
+	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+	defer cancel()
+	if err := add(ctx); !errors.Is(err, storage.ErrLocked) || ctx.Err() != nil {
+		t.Errorf("%v, context %v", err, ctx.Err())
+	}
+	release()
+	fatal(t, add(t.Context()))
+}
+
+func TestPausedCallReleasesItsLocks(t *testing.T) {
+	at := postgrestest.Schema(t)
+	paused, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err := paused.changeWithLockTimeout(ctx, "add comments", func(tx *tx) error {
+		if _, err := tx.lookUpComments(sqlstore.NewCommentBatch([]storage.NewComment{commentOn("1", "paused")})); err != nil {
+			return err
+		}
+		_, err := other.AddComments(t.Context(), []storage.NewComment{commentOn("1", "other")})
+		fatal(t, err)
+		return nil
+	})
+	if err == nil {
+		t.Error("it was committed")
+	}
+}
+
+// A worker that waits for Redis holds the rows of those who like, and a node that is
+// paused those of who comments.
+func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
+	at := postgrestest.Schema(t)
+	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
+	comment := commentOn("1", "x")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	comments := func() error {
+		_, err := other.AddComments(ctx, []storage.NewComment{comment})
+		return err
+	}
+	likes := 0
+	like := func(on *Store, mark storage.Mark) error {
+		likes++
+		_, err := on.Persist(ctx, []storage.Message{{ID: fmt.Sprint(likes), Actions: []storage.Action{{
+			User: comment.User, Subject: comment.Subject, Kind: storage.KindReaction, Reaction: storage.Reaction(likes % 2), Version: int64(likes),
+		}}}}, mark)
+		return err
+	}
+	for range 2 { // the rows are inserted, then updated
+		fatal(t, like(s, func(context.Context, storage.Outcome) error { return comments() }))
+		fatal(t, s.changeWithLockTimeout(ctx, "add comments", func(tx *tx) error {
+			b := sqlstore.NewCommentBatch([]storage.NewComment{comment})
+			ids, err := tx.lookUpComments(b)
+			if err != nil {
+				return err
+			}
+			b.Decide(ids)
+			if err := tx.writeComments(b); err != nil {
+				return err
+			}
+			return like(other, nil)
+		}))
+	}
+	totals, err := s.TotalsOf(t.Context(), []storage.User{comment.User})
+	if err != nil || totals[0] != (storage.UserTotals{Comments: 4}) {
+		t.Errorf("totals %+v, error %v", totals, err)
+	}
+	verified(t, s)
+}

@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ovation/internal/testing/postgrestest"
+	"ovation/storage/storagetest"
+)
+
+// asked are the statements of a pool.
+type asked struct{ statements []pgx.TraceQueryStartData }
+
+func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	a.statements = append(a.statements, data)
+	return ctx
+}
+
+func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// trace has a store ask on traced connections.
+func trace(t *testing.T, s *Store) *asked {
+	t.Helper()
+	a, cfg := new(asked), s.pool.Config()
+	cfg.ConnConfig.Tracer = a
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	fatal(t, err)
+	s.pool.Close()
+	s.pool = pool
+	return a
+}
+
+// blocks returns how many blocks the statements of a call touch.
+func (a *asked) blocks(t *testing.T, s *Store, call func()) (n int64) {
+	t.Helper()
+	a.statements = nil
+	call()
+	for _, statement := range a.statements {
+		var explained []byte
+		fatal(t, s.pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&explained))
+		var plans []struct {
+			Plan struct {
+				Hit  int64 `json:"Shared Hit Blocks"`
+				Read int64 `json:"Shared Read Blocks"`
+			}
+		}
+		fatal(t, json.Unmarshal(explained, &plans))
+		n += plans[0].Plan.Hit + plans[0].Plan.Read
+	}
+	return n
+}
+
+// A page of a list costs no more where the list is long, and wherever it begins.
+func TestPagesOfLongListsTouchAsManyBlocks(t *testing.T) {
+	at := postgrestest.Schema(t)
+	storagetest.FillLongLists(func(sql string) { postgrestest.Exec(t, at, sql) })
+	postgrestest.Exec(t, at, `VACUUM ANALYZE comment, user_follow, interactive, user_totals, comment_count`)
+	s := openAt(t, Options{URL: at})
+	traced := trace(t, s)
+	for _, list := range storagetest.LongLists() {
+		blocks := map[string]int64{}
+		for name, read := range list.Pages(t, s) {
+			blocks[name] = traced.blocks(t, s, read)
+		}
+		t.Logf("%s: %v", list.Name, blocks)
+		if most := 2 * blocks["short"]; blocks["short"] == 0 || blocks["first"] > most || blocks["far"] > most {
+			t.Errorf("%s: the blocks that a page touches are %v", list.Name, blocks)
+		}
+	}
+}

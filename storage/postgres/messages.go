@@ -1,0 +1,191 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"ovation/storage"
+	"ovation/storage/sqlstore"
+)
+
+// AddMessages adds messages in one transaction: one round trip to look up, one to write
+// and one to commit.
+//
+// It locks the mailboxes of all users first, so that the numbers of each user's messages
+// are committed in order. Locks are taken on mailboxes, on requests and on conversations,
+// each in the order of their keys.
+func (s *Store) AddMessages(ctx context.Context, messages []storage.NewMessage) (out []storage.AddedMessage, err error) {
+	err = retryRaced(func() error {
+		return s.changeWithLockTimeout(ctx, "add messages", func(t *tx) error {
+			b := sqlstore.NewMessageBatch(messages)
+			out = b.Results
+			if len(b.Users) == 0 {
+				return nil
+			}
+			at, err := t.lookUpMessages(b)
+			if err != nil {
+				return err
+			}
+			b.Decide(at)
+			return t.writeMessages(b)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// What stands at DO UPDATE changes nothing: the row is only locked.
+const lockMailboxes = `
+INSERT INTO mailbox AS m (tenant, user_id, latest)
+SELECT k.tenant, k.user_id, 0 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id) DO UPDATE SET latest = m.latest WHERE FALSE`
+
+const selectMailboxes = `
+SELECT k.ord, m.latest FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
+CROSS JOIN LATERAL (SELECT latest FROM mailbox m WHERE m.tenant = k.tenant AND m.user_id = k.user_id LIMIT 1) m`
+
+// selectClock is read after the locks were taken.
+const selectClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+// lookUpMessages locks the mailboxes, fills in the existing rows of the batch, and
+// returns the time.
+func (t *tx) lookUpMessages(of *sqlstore.MessageBatch) (at int64, err error) {
+	b := t.batch()
+	keys := userKeys(of.Users)
+	b.Queue(lockMailboxes, keys.args()...)
+	b.Queue(selectMailboxes, keys.args()...).Query(eachRow(func(row pgx.Rows) error {
+		var i int
+		var latest int64
+		err := row.Scan(&i, &latest)
+		if err == nil {
+			of.Latest[of.Users[i-1]] = latest
+		}
+		return err
+	}))
+	b.Queue(selectClock).QueryRow(func(row pgx.Row) error { return row.Scan(&at) })
+	lookUpRequests(b, &of.RequestLog)
+	if err := t.send(b); err != nil {
+		return 0, err
+	}
+	repeated := of.Repeated() // usually none
+	if len(repeated) == 0 {
+		return at, nil
+	}
+	b = t.batch()
+	b.Queue(selectMessages, messageKeys(repeated).args()...).Query(eachRow(func(row pgx.Rows) error {
+		_, m, err := scanMessageOf(repeated, row)
+		if err == nil {
+			of.Messages[m.Key()] = m
+		}
+		return err
+	}))
+	return at, t.send(b)
+}
+
+const (
+	insertMessages = `
+INSERT INTO message (tenant, user_low, user_high, text, message_id, from_low, created)
+SELECT k.tenant, k.user_low, k.user_high, k.text, k.message_id, k.from_low = 1, k.created
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
+    WITH ORDINALITY AS k (tenant, user_low, user_high, text, message_id, from_low, created, ord)
+ORDER BY k.ord`
+
+	upsertMailboxes = `
+INSERT INTO mailbox (tenant, user_id, latest)
+SELECT k.tenant, k.user_id, k.latest
+FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY AS k (tenant, user_id, latest, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id) DO UPDATE SET latest = excluded.latest`
+
+	upsertConversations = `
+INSERT INTO conversation AS c (tenant, user_id, peer_id, latest, unread, read_to)
+SELECT k.tenant, k.user_id, k.peer_id, k.latest, k.unread, 0
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+    WITH ORDINALITY AS k (tenant, user_id, peer_id, latest, unread, ord)
+ORDER BY k.ord
+ON CONFLICT (tenant, user_id, peer_id) DO UPDATE SET latest = excluded.latest, unread = c.unread + excluded.unread`
+)
+
+// writeMessages writes the rows that the batch has decided on.
+func (t *tx) writeMessages(of *sqlstore.MessageBatch) error {
+	if len(of.Added) == 0 {
+		return nil
+	}
+	b := t.batch()
+	raced := recordRequests(b, &of.RequestLog)
+	rows := newColumns(4, 3, len(of.Added))
+	for _, m := range of.Added {
+		pair := sqlstore.PairOf(m.Conversation(m.From))
+		rows.add([]string{m.From.Tenant, pair.Low.UserID, pair.High.UserID, m.Text}, m.Number, sqlstore.BoolToInt(pair.FromLow(m)), m.Created)
+	}
+	b.Queue(insertMessages, rows.args()...)
+	mailboxes := newColumns(2, 1, len(of.Users))
+	for _, u := range of.Users {
+		mailboxes.add([]string{u.Tenant, u.UserID}, of.Latest[u])
+	}
+	b.Queue(upsertMailboxes, mailboxes.args()...)
+	moved := of.Conversations()
+	conversations := newColumns(3, 2, len(moved))
+	for _, c := range moved {
+		conversations.add([]string{c.Key.Owner.Tenant, c.Key.Owner.UserID, c.Key.With.UserID}, c.Latest, c.Unread)
+	}
+	b.Queue(upsertConversations, conversations.args()...)
+	if err := t.send(b); err != nil {
+		return err
+	}
+	return raced()
+}
+
+const (
+	lockConversation = `SELECT FROM conversation WHERE tenant = $1 AND user_id = $2 AND peer_id = $3 FOR UPDATE`
+
+	// Messages that were read before are not counted again.
+	updateRead = `
+UPDATE conversation c SET read_to = least($7::bigint, c.latest), unread = c.unread - (
+    SELECT count(*) FROM message m
+    WHERE m.tenant = c.tenant AND m.user_low = $4 AND m.user_high = $5 AND m.from_low = $6
+        AND m.message_id > c.read_to AND m.message_id <= least($7::bigint, c.latest))
+WHERE c.tenant = $1 AND c.user_id = $2 AND c.peer_id = $3 AND c.read_to < least($7::bigint, c.latest)`
+)
+
+// MarkRead marks messages as read: one round trip, and one to commit. A separate
+// statement locks the conversation, so that the statement after it counts every message
+// that the conversation includes.
+func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (out *storage.Conversation, err error) {
+	err = s.changeWithLockTimeout(ctx, "mark messages as read", func(t *tx) error {
+		pair := sqlstore.PairOf(key)
+		keys := []storage.ConversationKey{key}
+		out = nil
+		b := t.batch()
+		b.Queue(lockConversation, key.Owner.Tenant, key.Owner.UserID, key.With.UserID)
+		b.Queue(updateRead, key.Owner.Tenant, key.Owner.UserID, key.With.UserID,
+			pair.Low.UserID, pair.High.UserID, pair.Low == key.With, upTo)
+		b.Queue(selectConversations, conversationKeys(keys).args()...).Query(eachRow(func(row pgx.Rows) (err error) {
+			_, out, err = scanConversationOf(keys, row)
+			return err
+		}))
+		if err := t.send(b); err != nil {
+			return err
+		}
+		if out == nil {
+			return storage.ErrNotFound
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func userKeys(of []storage.User) columns {
+	keys := newColumns(2, 0, len(of))
+	for _, u := range of {
+		keys.add([]string{u.Tenant, u.UserID})
+	}
+	return keys
+}

@@ -1,0 +1,57 @@
+package redis
+
+import (
+	"testing"
+
+	"ovation/storage"
+)
+
+func declare(of storage.Subject, author string, since int64) storage.Action {
+	return storage.Action{User: storage.User{Tenant: of.Tenant}, Subject: of, Kind: storage.KindAuthor, Author: author, Version: since}
+}
+
+// The author lies beside the counts: it shows on the node that declares it at once
+// and on others as counts do, and what moves counts carries it along.
+func TestAuthorsLieBesideTheCounts(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
+	const author = "ann @ home 7" // all that may stand in an id
+	for _, node := range []*Store{s, other} {
+		if got := see(t, node, alice, movie); got.AuthorID != "" || got.Author() != nil {
+			t.Errorf("at first: %+v", got)
+		}
+	}
+	outcome, err := s.Persist(t.Context(), message(declare(movie, author, 5)), nil)
+	must(t, err)
+	if got := see(t, s, alice, movie); got.AuthorID != author || got.Version != 1 || got.Freshness != storage.Live {
+		t.Errorf("declared: %+v, the outcome is %+v", got, outcome)
+	}
+	eventually(t, "another node shows the author", func() bool { return see(t, other, bob, movie).AuthorID == author })
+
+	must(t, other.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	if got := see(t, s, alice, movie); got.AuthorID != author || got.LikeCount != 1 {
+		t.Errorf("with a like on its way: %+v", got)
+	}
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	for _, node := range []*Store{s, other} {
+		eventually(t, "the like is counted", func() bool {
+			got := see(t, node, bob, movie)
+			return got.AuthorID == author && got.LikeCount == 1
+		})
+	}
+	fresh := open(t, Options{URL: server.url(), Database: db}) // reads what lies in Redis
+	if got := see(t, fresh, bob, movie); got.AuthorID != author || got.LikeCount != 1 {
+		t.Errorf("a new node shows %+v", got)
+	}
+	_, err = other.Persist(t.Context(), message(declare(movie, "", 6)), nil)
+	must(t, err)
+	if got := see(t, other, alice, movie); got.AuthorID != "" || got.LikeCount != 1 {
+		t.Errorf("nobody's: %+v", got)
+	}
+	if n, err := s.Compare(t.Context(), false, func(stale Mismatch) error {
+		t.Errorf("stale: %+v", stale)
+		return nil
+	}); err != nil || n == 0 {
+		t.Errorf("%d compared, %v", n, err)
+	}
+}

@@ -1,0 +1,40 @@
+package redis
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/storage"
+	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/scripts"
+	"ovation/storage/redis/internal/window"
+)
+
+// What an action relies on is kept alive once it is old enough: a fill must not
+// bring back what was before.
+func TestLookKeepsAlive(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s := open(t, Options{URL: server.url(), Database: db})
+	see(t, s, alice, movie) // which loads the window
+	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
+	key := s.epochs.Active().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})
+	name := window.Field(movie.BizID)
+	for age, renewed := range map[time.Duration]bool{2 * time.Second: false, 30 * time.Second: true} {
+		value, err := server.command("HGET", key, name).ToString()
+		must(t, err)
+		words := strings.Fields(value)
+		words[2] = scripts.Text(time.Now().Add(-age).Unix())
+		must(t, server.command("HSET", key, name, strings.Join(words, " ")).Error())
+		states, where, err := s.Get(t.Context(), []storage.StateKey{{User: alice, Subject: movie}}, storage.KindsOf(storage.KindReaction))
+		must(t, err)
+		if states[0].Liked == nil || where != storage.Queued {
+			t.Errorf("%v old: %+v, %q", age, states, where)
+		}
+		value, err = server.command("HGET", key, name).ToString()
+		must(t, err)
+		if got := strings.Fields(value)[2] != words[2]; got != renewed {
+			t.Errorf("%v old, it is kept alive: %v, want %v", age, got, renewed)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	hubs "ovation/live"
+	"ovation/storage"
+	"ovation/storage/redis/internal/changebus"
+)
+
+// What one node tells, every node is told, itself included.
+func TestChangeBusTellsEveryNode(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	var want []storage.Subject
+	for i := range changebus.MessageSize + 1 {
+		want = append(want, storage.Subject{Tenant: "acme", Biz: "video", BizID: fmt.Sprintf("é:{%d}\"", i)})
+	}
+	told := make([]chan storage.Subject, 2)
+	buses := make([]*changebus.Bus, 2)
+	for i := range buses {
+		told[i] = make(chan storage.Subject, 10*len(want))
+		buses[i] = open(t, Options{URL: server.url(), Database: openAgain(t, db)}).NewBus(Comments)
+		running.Go(func() {
+			buses[i].Run(ctx, func(subjects []storage.Subject) {
+				for _, s := range subjects {
+					select {
+					case told[i] <- s:
+					default:
+					}
+				}
+			})
+		})
+	}
+	first := storage.Subject{Tenant: "acme", Biz: "video", BizID: "first"}
+	for i := range buses {
+		eventually(t, "a node listens", func() bool {
+			buses[1-i].Notify([]storage.Subject{first})
+			return len(told[i]) > 0
+		})
+	}
+	buses[0].Notify(want)
+	for i := range told {
+		left := make(map[storage.Subject]bool)
+		for _, s := range want {
+			left[s] = true
+		}
+		for len(left) > 0 {
+			delete(left, <-told[i])
+		}
+	}
+}
+
+// A comment that one node adds is told by the hub of another, long before a sweep.
+func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	node, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	news := hubs.New(hubs.CommentVersions(other), hubs.Options{Sweep: time.Hour, Logger: quiet})
+	defer news.Close()
+	bus, listening := node.NewBus(Comments), other.NewBus(Comments)
+	running.Go(func() { bus.Run(ctx, func([]storage.Subject) {}) })
+	running.Go(func() { listening.Run(ctx, news.Changed) })
+	watcher := news.Watch([]storage.Subject{movie})
+	defer watcher.Close()
+	events := make([]*hubs.Event, 1)
+	take := func() int64 {
+		if _, err := watcher.Next(ctx, events); err != nil {
+			t.Error(err)
+			return -1
+		}
+		return events[0].Version
+	}
+	if version := take(); version != 0 {
+		t.Errorf("before any comment the version is %d", version)
+	}
+	added, err := node.AddComments(ctx, []storage.NewComment{{Subject: movie, User: alice, Text: "hello"}})
+	must(t, err)
+	must(t, added[0].Err)
+	told := make(chan int64, 1)
+	go func() { told <- take() }()
+	eventually(t, "the other node tells", func() bool { // it may not listen yet
+		bus.Notify([]storage.Subject{movie})
+		return len(told) > 0
+	})
+	if version := <-told; version != added[0].Comment.Version {
+		t.Errorf("the other node tells of version %d, want %d", version, added[0].Comment.Version)
+	}
+}
+
+// A message that one node sends is told by the hub of another to both users, long
+// before a sweep, and by the bus of messages alone.
+func TestMessagesOfOneNodeAreToldByAnother(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	node, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: openAgain(t, db)})
+	news := hubs.New(hubs.MessageVersions(other), hubs.Options{Sweep: time.Hour, Logger: quiet})
+	defer news.Close()
+	bus, listening, comments := node.NewBus(Messages), other.NewBus(Messages), other.NewBus(Comments)
+	running.Go(func() { bus.Run(ctx, func([]storage.Subject) {}) })
+	running.Go(func() { listening.Run(ctx, news.Changed) })
+	running.Go(func() {
+		comments.Run(ctx, func(subjects []storage.Subject) { t.Errorf("the bus of comments tells of %v", subjects) })
+	})
+	users := []storage.User{alice, {Tenant: alice.Tenant, UserID: "a friend"}}
+	watchers, events := make([]*hubs.Watcher, len(users)), make([]*hubs.Event, 1)
+	for i, user := range users {
+		watchers[i] = news.Watch([]storage.Subject{user.Subject()})
+		defer watchers[i].Close()
+		if _, err := watchers[i].Next(ctx, events); err != nil || events[0].Version != 0 {
+			t.Errorf("before any message the version is %d, %v", events[0].Version, err)
+		}
+	}
+	added, err := node.AddMessages(ctx, []storage.NewMessage{{From: users[0], To: users[1], Text: "hello"}})
+	must(t, err)
+	must(t, added[0].Err)
+	told := make(chan int64, len(users))
+	for _, watcher := range watchers {
+		running.Go(func() {
+			events := make([]*hubs.Event, 1)
+			if _, err := watcher.Next(ctx, events); err != nil {
+				t.Error(err)
+			} else {
+				told <- events[0].Version
+			}
+		})
+	}
+	eventually(t, "the other node tells", func() bool { // it may not listen yet
+		bus.Notify([]storage.Subject{users[0].Subject(), users[1].Subject()})
+		return len(told) == len(users)
+	})
+	for range users {
+		if version := <-told; version != added[0].Message.Number {
+			t.Errorf("the other node tells of version %d, not %d", version, added[0].Message.Number)
+		}
+	}
+}

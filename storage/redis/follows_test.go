@@ -1,0 +1,86 @@
+package redis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ovation/storage"
+	"ovation/storage/mirror"
+	"ovation/storage/redis/internal/window"
+)
+
+// fieldOf is the value of the field of a subject in a user's window.
+func fieldOf(t *testing.T, s *Store, u storage.User, of storage.Subject) string {
+	t.Helper()
+	key := s.windowKey(mirror.WindowKey{User: u, Biz: of.Biz})
+	value, err := s.client.Do(t.Context(), s.client.B().Hget().Key(key).Field(window.Field(of.BizID)).Build()).ToString()
+	must(t, err)
+	return value
+}
+
+// A follow shows at once, on every node, and is counted once, on its way from the
+// queue to the database and back to none.
+func TestFollowsAreShownAndCountedOnce(t *testing.T) {
+	server, db := startServer(t), openDatabase(t)
+	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
+	star := bob.Subject()
+	want := func(what string, u storage.User, followers int64, followed bool) {
+		t.Helper()
+		for _, node := range []*Store{s, other} {
+			got := see(t, node, u, star)
+			if got.FollowerCount != followers || (got.Followed != nil) != followed || got.Freshness != storage.Live {
+				t.Errorf("%s: %+v, want %d followers, followed %v", what, got, followers, followed)
+			}
+		}
+	}
+	want("at first", alice, 0, false)
+	must(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 10)}, storage.Queued, nil))
+	want("queued", alice, 1, true)
+	persist(t, db, s, follow(alice, star, 10), react(alice, star, storage.Like, 10))
+	want("persisted", alice, 1, true)
+	must(t, other.Apply(t.Context(), []storage.Action{unfollow(alice, star, 20)}, storage.Queued, nil))
+	want("unfollowed", alice, 0, false)
+	must(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 15)}, storage.Queued, nil)) // comes late
+	want("an older follow", alice, 0, false)
+	persist(t, db, s, unfollow(alice, star, 20), follow(alice, star, 15))
+	want("persisted again", alice, 0, false)
+	if got := see(t, s, alice, star); got.LikeCount != 1 || got.Liked == nil {
+		t.Errorf("the like: %+v", got)
+	}
+	if states, _ := look(t, other, alice, star); states.FollowVersion != 20 || states.Followed != nil {
+		t.Errorf("a recorder sees %+v", states)
+	}
+}
+
+// A field takes no more room for users who follow nothing: in a window that holds
+// all, and in one that does not.
+func TestFieldOfWhoFollowsNothingIsNotLonger(t *testing.T) {
+	db := openDatabase(t)
+	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 5})
+	see(t, s, alice, movie)
+	persist(t, db, s, react(alice, movie, storage.Like, 10))
+	if value := fieldOf(t, s, alice, movie); strings.Count(value, ";") != 1 || !strings.HasSuffix(value, ";") {
+		t.Errorf("in a window that holds all, the field is %q", value)
+	}
+	for i := range 10 { // more than a window holds
+		_, err := db.Persist(t.Context(), message(react(bob, video(fmt.Sprint(i)), storage.Like, 10)), nil)
+		must(t, err)
+	}
+	see(t, s, bob, movie)
+	if value := fieldOf(t, s, bob, movie); !strings.HasSuffix(value, " 0:0;0") {
+		t.Errorf("in a window that holds some, the field is %q", value)
+	}
+	before := see(t, s, bob, movie)
+	states, _ := look(t, s, bob, movie) // keeps alive what it reads
+	if states.Followed != nil || before.Followed != nil || before.Freshness != storage.Live {
+		t.Errorf("seen are %+v and %+v", before, states)
+	}
+	if value := fieldOf(t, s, bob, movie); !strings.HasSuffix(value, ";0") {
+		t.Errorf("kept alive, the field is %q", value)
+	}
+	must(t, s.Apply(t.Context(), []storage.Action{follow(bob, movie, 20)}, storage.Queued, nil))
+	if got := see(t, s, bob, movie); got.FollowerCount != 1 || got.Followed == nil || got.Freshness != storage.Live {
+		t.Errorf("followed then: %+v", got)
+	}
+}

@@ -1,0 +1,7 @@
+// Package compare checks that Redis agrees with the database (I2). A mismatch is reported
+// only if it persists for longer than any change in progress can take. A repair deletes
+// it from Redis, which is then refilled.
+//
+// It is tested by TestCompareFindsAndDropsWhatIsStale of package redis, and by every test
+// that ends with Store.Compare.
+package compare

@@ -1,0 +1,20 @@
+package counts
+
+import (
+	"strconv"
+	"testing"
+
+	"ovation/storage"
+)
+
+func TestTextIsReadBack(t *testing.T) {
+	for _, want := range []storage.Counts{
+		{},
+		{ReadCount: 1, LikeCount: 2, DislikeCount: 3, CollectCount: 4, FollowerCount: 5, AuthorID: "a @b 6", Version: 7},
+	} {
+		text := strconv.FormatInt(want.Version, 10) + " " + Text(want)
+		if got, err := parse(text); err != nil || got != want {
+			t.Errorf("%q: got %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}

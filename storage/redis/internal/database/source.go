@@ -1,0 +1,96 @@
+// Package database is the database behind the mirror, within the limits of package
+// dependency. A call of the mirror that needs several results from a failing database
+// waits for it only once: TestACallWaitsOnceForADatabaseThatHangs of package redis. No
+// method bypasses the limits: TestEveryMethodAsksTheBreaker.
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ovation/storage"
+	"ovation/storage/mirror"
+)
+
+// failFast is the context of one call. It records that the database has failed, so that
+// the call does not wait for it again.
+type failFast struct {
+	context.Context //nolint:containedctx // it implements one
+
+	failed bool
+}
+
+var errFailedBefore = fmt.Errorf("%w: it has failed earlier in this call", storage.ErrUnavailable)
+
+// WithFailFast returns the context of one call, in which a failure of the database is
+// recorded.
+func WithFailFast(ctx context.Context) context.Context { return &failFast{Context: ctx} }
+
+type failFastKey struct{}
+
+// Value implements context.Context.
+func (l *failFast) Value(key any) any {
+	if key == (failFastKey{}) {
+		return l
+	}
+	return l.Context.Value(key)
+}
+
+// Failed reports whether the database has failed in the call of the context. It is false
+// for a context without WithFailFast.
+func Failed(ctx context.Context) bool {
+	l, _ := ctx.Value(failFastKey{}).(*failFast)
+	return l != nil && l.failed
+}
+
+// NoteFailure records that the database has failed, if err says so.
+func NoteFailure(ctx context.Context, err error) {
+	if l, _ := ctx.Value(failFastKey{}).(*failFast); l != nil && errors.Is(err, storage.ErrUnavailable) {
+		l.failed = true
+	}
+}
+
+// Source reads the database by key, within the limits of a class, and not again in a call
+// in which the database has failed.
+type Source struct {
+	DB mirror.Database
+	Do func(ctx context.Context, what string, f func(context.Context) error) error // of the class
+}
+
+// Interactives reads counts and states in one snapshot.
+func (s Source) Interactives(
+	ctx context.Context, viewer storage.User, subjects []storage.Subject, kinds storage.Kinds,
+) ([]storage.Interactive, error) {
+	return fetch(ctx, s.Do, "read interactives", func(ctx context.Context) ([]storage.Interactive, error) {
+		return s.DB.Interactives(ctx, viewer, subjects, kinds)
+	})
+}
+
+// States reads states.
+func (s Source) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
+	return fetch(ctx, s.Do, "read states", func(ctx context.Context) ([]storage.States, error) {
+		return s.DB.States(ctx, keys, kinds)
+	})
+}
+
+// Windows reads windows of at most limit states each.
+func (s Source) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
+	return fetch(ctx, s.Do, "read windows", func(ctx context.Context) ([]mirror.Window, error) {
+		return s.DB.Windows(ctx, keys, limit)
+	})
+}
+
+func fetch[T any](
+	ctx context.Context, do func(context.Context, string, func(context.Context) error) error, what string, f func(context.Context) (T, error),
+) (out T, err error) {
+	if Failed(ctx) {
+		return out, fmt.Errorf("%s: %w", what, errFailedBefore)
+	}
+	err = do(ctx, what, func(ctx context.Context) (err error) {
+		out, err = f(ctx)
+		return err
+	})
+	NoteFailure(ctx, err)
+	return out, err
+}

@@ -1,0 +1,77 @@
+package database
+
+import (
+	"context"
+
+	"ovation/storage"
+	"ovation/storage/redis/internal/dependency"
+)
+
+// VideosOf reads from the database.
+func (s *Store) VideosOf(ctx context.Context, keys []storage.VideoKey) ([]*storage.Video, error) {
+	return query(ctx, s.reads, "read videos", s.Store.VideosOf, keys)
+}
+
+// Feed reads from the database.
+func (s *Store) Feed(ctx context.Context, queries []storage.FeedQuery) ([]storage.ListPage[storage.Video], error) {
+	return query(ctx, s.lists, "list videos", s.Store.Feed, queries)
+}
+
+// UserVideos reads from the database.
+func (s *Store) UserVideos(ctx context.Context, queries []storage.UserVideosQuery) ([]storage.ListPage[storage.Video], error) {
+	return query(ctx, s.lists, "list videos of users", s.Store.UserVideos, queries)
+}
+
+// PublishVideo adds a video to the database.
+func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
+	if err := s.database.Err(); err != nil {
+		return storage.PublishedVideo{}, storage.Outcome{}, err
+	}
+	return s.Store.PublishVideo(ctx, video, mark)
+}
+
+// DeleteVideo removes a video from the database.
+func (s *Store) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (*storage.Video, storage.Outcome, error) {
+	if err := s.database.Err(); err != nil {
+		return nil, storage.Outcome{}, err
+	}
+	return s.Store.DeleteVideo(ctx, deletion, mark)
+}
+
+// NamedFiles reads from the database.
+func (s *Store) NamedFiles(ctx context.Context, names []string) ([]bool, error) {
+	return query(ctx, s.reads, "look for the videos of files", s.Store.NamedFiles, names)
+}
+
+// CoverReason reads from the database.
+func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, aside bool, err error) {
+	reason, err = dependency.Query(ctx, s.reads, "read why a cover failed", func(ctx context.Context) (reason string, err error) {
+		reason, aside, err = s.Store.CoverReason(ctx, key)
+		return reason, err
+	})
+	return reason, aside, err
+}
+
+// DueCovers records in the database that covers were requested.
+func (s *Store) DueCovers(ctx context.Context, limit int) ([]storage.VideoKey, error) {
+	if err := s.database.Err(); err != nil {
+		return nil, err
+	}
+	return s.Store.DueCovers(ctx, limit)
+}
+
+// SetCover records a cover in the database.
+func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (bool, error) {
+	if err := s.database.Err(); err != nil {
+		return false, err
+	}
+	return s.Store.SetCover(ctx, key)
+}
+
+// FailCover records the failure of a cover in the database.
+func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, failure storage.CoverFailure) (tries int, err error) {
+	if err := s.database.Err(); err != nil {
+		return 0, err
+	}
+	return s.Store.FailCover(ctx, key, failure)
+}

@@ -1,0 +1,101 @@
+package dependency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ovation/breaker"
+	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
+)
+
+// ErrPartial means that some servers do not respond. The others are used.
+var ErrPartial = errors.New("some servers do not answer")
+
+// Backend is Redis or the database, behind a breaker that polls close.
+type Backend struct {
+	*breaker.Breaker
+
+	name   string
+	logger *slog.Logger
+
+	mu               sync.Mutex
+	lostAt           time.Time // when it became unavailable
+	recoveryUnlogged bool      // the breaker has closed and that is not logged yet
+	degraded         bool      // some servers are still unavailable
+}
+
+// NewBackend returns a Backend. A call may take timeout, or failing once calls fail.
+func NewBackend(name string, timeout, failing time.Duration, logger *slog.Logger) *Backend {
+	p := &Backend{name: name, logger: logger}
+	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, Hasty: min(timeout, failing), Changed: p.onChange})
+	return p
+}
+
+// Healthy reports whether the breaker is closed.
+func (p *Backend) Healthy() bool { return p.Err() == nil }
+
+// Run calls f, unless the breaker is open. Errors: those of breaker.Do.
+func (p *Backend) Run(ctx context.Context, what string, f func(context.Context) error) error {
+	err := p.Do(ctx, f)
+	if err == nil || errors.Is(err, scripts.ErrCached) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Try calls f even if the breaker is open, and closes it on success or ErrPartial.
+func (p *Backend) Try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
+	var gap error
+	err := p.Probe(ctx, timeout, func(ctx context.Context) error {
+		if gap = f(ctx); errors.Is(gap, ErrPartial) {
+			return nil
+		}
+		return gap
+	})
+	if err != nil {
+		return err
+	}
+	p.logRecovery(gap)
+	return gap
+}
+
+func (p *Backend) onChange(err error, outage time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.recoveryUnlogged = err == nil; !p.recoveryUnlogged {
+		p.lostAt = time.Now().Add(-outage)
+		p.logger.Warn(p.name+" is unavailable", "error", err)
+	}
+}
+
+// logRecovery logs the end of an outage, even if some servers still do not respond.
+func (p *Backend) logRecovery(gap error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch after := time.Since(p.lostAt).Milliseconds(); {
+	case p.recoveryUnlogged && gap != nil:
+		p.logger.Warn(p.name+" is back in part", "after_ms", after, "error", gap)
+		p.degraded = true
+	case gap == nil && (p.recoveryUnlogged || p.degraded):
+		p.logger.Info(p.name+" is back", "after_ms", after)
+		p.degraded = false
+	}
+	p.recoveryUnlogged = false
+}
+
+// Call is Run for a dependency whose every error means that it is unavailable: none of
+// them can be the caller's fault.
+func (p *Backend) Call(ctx context.Context, what string, f func(context.Context) error) error {
+	return p.Run(ctx, what, func(ctx context.Context) error {
+		err := f(ctx)
+		if err != nil && !errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, scripts.ErrCached) {
+			err = fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+		}
+		return err
+	})
+}

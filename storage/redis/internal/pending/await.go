@@ -1,0 +1,190 @@
+package pending
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"ovation/storage"
+	"ovation/storage/redis/internal/scripts"
+)
+
+const (
+	maxWait      = 300 * time.Millisecond // of a caller for a worker
+	stallTimeout = time.Second            // without progress of workers; then one caller waits at a time
+	watchTime    = 2 * stallTimeout       // how long a caller's actions are watched, to notice progress
+	minPollPause = 5 * time.Millisecond   // between two polls; doubled each time
+	maxPollPause = 40 * time.Millisecond
+)
+
+// AwaitWorker waits until a worker has persisted actions that this process could not
+// write to Redis. While the epoch is open, other nodes trust Redis, which lacks these
+// actions until the worker marks them. The wait is at most maxWait, and zero if the
+// database is unavailable. If workers have persisted none of the awaited actions for
+// stallTimeout, only one caller waits every watchTime, until workers make progress again.
+func (u *Writes) AwaitWorker(ctx context.Context, actions []storage.Action) {
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind == storage.KindRead })
+	if len(actions) == 0 || !u.Epochs.Current().Open {
+		return
+	}
+	own := u.waiters.add(actions)
+	if own == nil {
+		return
+	}
+	timer := time.NewTimer(maxWait)
+	defer timer.Stop()
+	select {
+	case <-own.done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// waiter is a caller that waits for a worker.
+type waiter struct {
+	began   time.Time
+	actions []storage.Action // not yet persisted
+	done    chan struct{}    // closed when all are persisted, or the database is unavailable
+}
+
+// waiters are the waiting callers, oldest first. One goroutine polls for all of them (see
+// watchPersisted), so that the number of queries does not depend on their number.
+type waiters struct {
+	wake chan struct{} // signals new elements
+
+	mu       sync.Mutex
+	of       []*waiter
+	progress time.Time // time of the last progress, or of the first waiter
+	stalled  bool      // no progress for stallTimeout
+	lastAdd  time.Time // time of the last call
+}
+
+// add registers a caller. It returns nil if workers make no progress.
+func (w *waiters) add(actions []storage.Action) *waiter {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if now.Sub(w.lastAdd) > watchTime { // outdated
+		w.stalled = false
+	}
+	w.lastAdd = now
+	switch {
+	case len(w.of) == 0 && !w.stalled:
+		w.progress = now
+	case len(w.of) > 0 && now.Sub(w.progress) > stallTimeout:
+		w.stalled = true
+		return nil
+	}
+	own := &waiter{began: now, actions: actions, done: make(chan struct{})}
+	w.of = append(w.of, own)
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return own
+}
+
+// batch returns the waiters whose actions to look up: first those still waiting, oldest
+// first, then the others, newest first. It returns at most about a pipeline of actions.
+func (w *waiters) batch() (out []*waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.of = slices.DeleteFunc(w.of, func(one *waiter) bool { return now.Sub(one.began) > watchTime })
+	actions, waiting := 0, func(one *waiter) bool { return now.Sub(one.began) <= maxWait }
+	for _, one := range w.of {
+		if waiting(one) && actions < scripts.Pipeline {
+			out, actions = append(out, one), actions+len(one.actions)
+		}
+	}
+	for _, one := range slices.Backward(w.of) {
+		if !waiting(one) && actions < scripts.Pipeline {
+			out, actions = append(out, one), actions+len(one.actions)
+		}
+	}
+	return out
+}
+
+// record removes the persisted actions of some waiters, given in their order, and reports
+// whether there were any.
+func (w *waiters) record(some []*waiter, persisted []bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(persisted, true) {
+		return false
+	}
+	w.progress, w.stalled = time.Now(), false
+	for _, one := range some {
+		of := persisted[:len(one.actions)]
+		persisted = persisted[len(of):]
+		var left []storage.Action
+		for i, is := range of {
+			if !is {
+				left = append(left, one.actions[i])
+			}
+		}
+		if one.actions = left; len(left) == 0 {
+			close(one.done)
+		}
+	}
+	w.of = slices.DeleteFunc(w.of, func(one *waiter) bool { return len(one.actions) == 0 })
+	return true
+}
+
+// releaseAll ends the wait of all callers.
+func (w *waiters) releaseAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.of {
+		close(one.done)
+	}
+	w.of, w.stalled = nil, false
+}
+
+// watchPersisted polls for the actions of waiters until the context ends.
+func (u *Writes) watchPersisted(ctx context.Context) {
+	defer u.waiters.releaseAll()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-u.waiters.wake:
+		}
+		for pause := minPollPause; ; pause = min(2*pause, maxPollPause) {
+			timer.Reset(pause)
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			some := u.waiters.batch()
+			if len(some) == 0 {
+				break
+			}
+			if u.checkPersisted(ctx, some) {
+				pause = minPollPause / 2
+			}
+		}
+	}
+}
+
+// checkPersisted polls once, and reports whether workers have made progress.
+func (u *Writes) checkPersisted(ctx context.Context, some []*waiter) bool {
+	if !u.Epochs.Current().Open {
+		u.waiters.releaseAll()
+		return false
+	}
+	var actions []storage.Action
+	for _, one := range some {
+		actions = append(actions, one.actions...)
+	}
+	persisted, err := u.included(ctx, actions)
+	if err != nil {
+		u.waiters.releaseAll()
+		return false
+	}
+	return u.waiters.record(some, persisted)
+}

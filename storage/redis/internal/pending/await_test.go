@@ -1,0 +1,69 @@
+package pending
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+)
+
+// lagging has a caller come every 20 ms, and workers persist what is awaited when it is
+// as old as the lag. It returns how many of the callers waited.
+func lagging(w *waiters, during, lag time.Duration) (waited, callers int) {
+	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		callers++
+		if w.add(make([]storage.Action, 1)) != nil {
+			waited++
+		}
+		some := w.batch()
+		persisted := make([]bool, len(some))
+		for i, one := range some {
+			persisted[i] = time.Since(one.began) >= lag
+		}
+		w.record(some, persisted)
+	}
+	return waited, callers
+}
+
+// Workers that are always too late make progress all the same: everybody waits.
+func TestLateWorkersAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := waiters{wake: make(chan struct{}, 1)}
+		if waited, callers := lagging(&w, 20*time.Second, maxWait+100*time.Millisecond); waited != callers {
+			t.Errorf("%d of %d callers wait", waited, callers)
+		}
+	})
+}
+
+// Workers that persist nothing are waited for by everybody for a second, and then by one
+// caller at a time; once they persist again, by everybody.
+func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := waiters{wake: make(chan struct{}, 1)}
+		lagging(&w, stallTimeout, time.Hour)
+		if waited, callers := lagging(&w, 20*time.Second, time.Hour); waited < 5 || waited > 10 {
+			t.Errorf("%d of %d callers wait, want one every %v", waited, callers, watchTime)
+		}
+		lagging(&w, 2*watchTime, 0) // the next who waits sees that
+		if waited, callers := lagging(&w, 5*time.Second, 0); waited != callers {
+			t.Errorf("afterwards %d of %d callers wait", waited, callers)
+		}
+	})
+}
+
+// What was long ago says nothing about now.
+func TestAStallIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := waiters{wake: make(chan struct{}, 1)}
+		lagging(&w, 5*time.Second, time.Hour)
+		time.Sleep(time.Minute)
+		w.batch()
+		if waited, callers := lagging(&w, stallTimeout, time.Hour); waited != callers {
+			t.Errorf("%d of %d callers wait", waited, callers)
+		}
+	})
+}

@@ -1,0 +1,16 @@
+// Package pending keeps writes that the queue has confirmed to this process but that
+// could not be written to Redis. They are overlaid on entries from Redis and the database
+// (Writes.Overlay) until they are in Redis or a worker has persisted them.
+//
+// # Invariants (tests of package redis)
+//
+//   - Acknowledged writes that are not in Redis are part of this process's replies:
+//     TestUnshownIsLaidOver, TestClearsAreConditionalWithoutRedis.
+//   - Other nodes learn of them from a worker. Callers wait for it, but not for long:
+//     TestCutOffNodeWaitsForTheWorker, TestCutOffNodeWaitsForALateWorker,
+//     TestCutOffNodeDoesNotWaitInVain.
+//   - They are written again, only if necessary:
+//     TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain,
+//     TestWhatWasShownNeedsNoSecondShowInTheSameEpoch, TestPersistedIsNotRemembered.
+//   - No entry is kept forever: TestDroppedIsLaidOverNothing. Memory is bounded.
+package pending

@@ -1,0 +1,168 @@
+package pending
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"ovation/storage"
+	"ovation/storage/redis/internal/database"
+	"ovation/storage/redis/internal/epochs"
+	"ovation/storage/redis/internal/scripts"
+	"ovation/storage/redis/internal/window"
+)
+
+// maxStates is the maximum number of pending states.
+const maxStates = 100_000
+
+// Writes are the states that the queue has confirmed to this process and that could not
+// be written to Redis. They are overlaid on entries from Redis and the database until
+// they are in Redis, or a worker has persisted them. New creates them.
+type Writes struct {
+	Options
+
+	wake    chan struct{} // signals new elements
+	waiters waiters
+
+	mu sync.Mutex
+	of map[stateID]state
+}
+
+// Options are the dependencies of Writes.
+type Options struct {
+	Epochs   *epochs.Keeper
+	Database database.Source
+	// Apply writes queued actions to Redis, in an epoch.
+	Apply func(ctx context.Context, at *epochs.Epoch, actions []storage.Action) error
+}
+
+// New returns empty Writes.
+func New(o Options) *Writes {
+	return &Writes{Options: o, of: make(map[stateID]state), wake: make(chan struct{}, 1), waiters: waiters{wake: make(chan struct{}, 1)}}
+}
+
+type stateID struct {
+	storage.StateKey
+	kind int // in window.Kinds
+}
+
+// state holds the coalesced actions on a state, in the order of storage.Coalesce. epoch
+// is the number of the epoch in which they were applied without a valid lease, 0 if some
+// of them were not applied.
+type state struct {
+	actions []storage.Action
+	epoch   int64
+}
+
+// Add adds actions, and the epoch in which they were applied. If there are too many
+// states, actions on new ones are ignored.
+func (u *Writes) Add(actions []storage.Action, in int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i := range actions {
+		a := &actions[i]
+		id, ok := idOf(a)
+		there, known := u.of[id]
+		if ok && (known || len(u.of) < maxStates) {
+			if known && there.epoch != in {
+				there.epoch = 0
+			} else {
+				there.epoch = in
+			}
+			there.actions = storage.Coalesce(append(there.actions, *a))
+			u.of[id] = there
+		}
+	}
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Remove removes actions that are not newer than the given ones.
+func (u *Writes) Remove(actions []storage.Action) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i := range actions {
+		if len(u.of) == 0 {
+			return
+		}
+		a := &actions[i]
+		id, ok := idOf(a)
+		if there, known := u.of[id]; ok && known {
+			there.actions = slices.DeleteFunc(slices.Clone(there.actions), a.Supersedes)
+			if u.of[id] = there; len(there.actions) == 0 {
+				delete(u.of, id)
+			}
+		}
+	}
+}
+
+// batch returns actions to apply, at most about a pipeline of them.
+func (u *Writes) batch() []storage.Action {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var out []storage.Action
+	for _, state := range u.of {
+		if len(out) >= scripts.Pipeline {
+			break
+		}
+		out = append(out, state.actions...)
+	}
+	return out
+}
+
+// removeApplied removes states that were applied in an epoch whose lease is valid now.
+func (u *Writes) removeApplied(in int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	maps.DeleteFunc(u.of, func(_ stateID, state state) bool { return state.epoch == in })
+}
+
+// Count returns the number of pending states.
+func (u *Writes) Count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.of)
+}
+
+// Overlay holds pending actions on some keys; nil means none.
+type Overlay map[stateID]state
+
+// Overlay returns the pending actions on the keys. Call it before reading Redis: an
+// action that is applied in between is then part of either.
+func (u *Writes) Overlay(keys []storage.StateKey) (out Overlay) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.of) == 0 {
+		return nil
+	}
+	for _, key := range keys {
+		for kind := range window.Kinds {
+			id := stateID{key, kind}
+			if state, ok := u.of[id]; ok {
+				if out == nil {
+					out = make(Overlay)
+				}
+				out[id] = state
+			}
+		}
+	}
+	return out
+}
+
+// ApplyTo merges the pending actions into the entries of a key.
+func (o Overlay) ApplyTo(key storage.StateKey, on *window.Entries) {
+	for kind := range on {
+		for _, a := range o[stateID{key, kind}].actions {
+			on[kind].Apply(&a)
+		}
+	}
+}
+
+// idOf returns the state that an action sets. It returns false if windows do not hold it.
+func idOf(a *storage.Action) (stateID, bool) {
+	kind, _, ok := window.ActionText(a)
+	return stateID{storage.StateKey{User: a.User, Subject: a.Subject}, kind}, ok
+}

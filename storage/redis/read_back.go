@@ -1,0 +1,79 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+
+	"ovation/storage"
+	"ovation/storage/redis/internal/counts"
+	"ovation/storage/redis/internal/epochs"
+	"ovation/storage/redis/internal/scripts"
+)
+
+// readBack is the subject of an action as its user sees it once the action is applied.
+// The script that applies the action returns the states, and the counts are read right
+// before it in the same round trip.
+type readBack struct {
+	dest   *storage.Interactive // filled by deliver
+	key    storage.StateKey
+	counts counts.Result
+	found  storage.Interactive // to be delivered; not storage.Live if unknown
+}
+
+// readBacks returns an element for each action whose subject is requested. It returns nil
+// if Redis alone cannot answer, and on a cluster, whose servers do not execute a pipeline
+// in order.
+func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*storage.Interactive) []*readBack {
+	if seen == nil || !s.scripts.Ordered || s.epochs.MayMissWrites(at) || !s.database.Healthy() {
+		return nil
+	}
+	out := make([]*readBack, len(actions))
+	keys := make([]storage.StateKey, 0, len(actions))
+	for i := range actions {
+		if a := &actions[i]; seen[i] != nil && a.Kind != storage.KindRead {
+			out[i] = &readBack{dest: seen[i], key: storage.StateKey{User: a.User, Subject: a.Subject}}
+			keys = append(keys, out[i].key)
+		}
+	}
+	if len(keys) == 0 || s.pending.Overlay(keys) != nil {
+		return nil
+	}
+	return out
+}
+
+// applyAndRead runs the scripts that apply actions, after reading the counts of their
+// subjects. of has the readBack of each script, or nil.
+func (s *Store) applyAndRead(ctx context.Context, at *epochs.Epoch, shows []scripts.Call, of []*readBack) error {
+	calls := make([]scripts.Call, 0, len(shows)+len(of))
+	var asked []*readBack
+	for _, one := range of {
+		if one != nil {
+			asked = append(asked, one)
+			calls = append(calls, s.counts.Command(at.Keys, one.key.Subject))
+		}
+	}
+	return s.scripts.RunAll(ctx, "apply actions", append(calls, shows...), func(i int, reply *rueidis.RedisMessage) (err error) {
+		if i < len(asked) {
+			asked[i].counts, err = s.counts.Decode(at.Keys, asked[i].key.Subject, reply)
+			return err
+		}
+		if one := of[i-len(asked)]; one != nil && one.counts.Known {
+			one.found = storage.Interactive{Subject: one.key.Subject, Counts: one.counts.Counts, Freshness: storage.Live}
+			own, known := s.windows.DecodeApplied(reply, one.key)
+			if !known || !own.ApplyTo(&one.found, one.key, storage.AllKinds) {
+				one.found.Freshness = storage.Unavailable
+			}
+		}
+		return nil
+	})
+}
+
+// deliver fills in the requested subjects that were found.
+func deliver(all []*readBack) {
+	for _, one := range all {
+		if one != nil && one.found.Freshness == storage.Live {
+			*one.dest = one.found
+		}
+	}
+}

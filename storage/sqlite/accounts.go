@@ -1,0 +1,215 @@
+package sqlite
+
+import (
+	"context"
+
+	"ovation/storage"
+	"ovation/storage/sqlstore"
+)
+
+const (
+	selectLastAccount = `SELECT coalesce(max(account_id), 0) FROM account WHERE tenant = ?`
+	insertAccountName = `INSERT INTO account_name (tenant, name_key, account_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+	insertAccount     = `
+INSERT INTO account (tenant, account_id, name, name_key, password, avatar, background, signature, generation, revoked, created)
+VALUES (?, ?, ?, ?, ?, '', '', '', 1, 0, ?)`
+)
+
+// CreateAccount creates an account whose id is above all of its tenant.
+func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*storage.Account, error) {
+	if err := a.Validate(); err != nil {
+		return nil, err
+	}
+	out := &storage.Account{Profile: storage.Profile{Name: a.Name}, NameKey: a.NameKey, Password: a.Password, Generation: 1}
+	err := s.write(ctx, "create account", func(t tx) error {
+		out.Created = storage.Micros(s.now())
+		id := (out.Created/1000 - sqlstore.IDEpoch) << sqlstore.IDShift
+		if err := t.query(selectLastAccount, []any{a.Tenant}, func(scan func(...any) error) error {
+			var last int64
+			err := scan(&last)
+			id = max(id, last+1)
+			return err
+		}); err != nil {
+			return err
+		}
+		out.User = storage.AccountUser(a.Tenant, id)
+		if err := t.takeAccountName(a.Tenant, a.NameKey, id); err != nil {
+			return err
+		}
+		_, err := t.exec(insertAccount, a.Tenant, id, a.Name, a.NameKey, a.Password, out.Created)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (t tx) takeAccountName(tenant, key string, id int64) error {
+	n, err := t.exec(insertAccountName, tenant, key, id)
+	if err == nil && n == 0 {
+		err = storage.ErrAccountNameTaken
+	}
+	return err
+}
+
+const (
+	accountColumns = `a.account_id, a.name, a.name_key, a.password, a.avatar, a.background, a.signature, a.generation, a.created`
+
+	selectAccount      = `SELECT ` + accountColumns + ` FROM account a WHERE a.tenant = ? AND a.account_id = ?`
+	selectAccountNamed = `
+SELECT ` + accountColumns + ` FROM account_name n JOIN account a ON a.tenant = n.tenant AND a.account_id = n.account_id
+WHERE n.tenant = ? AND n.name_key = ?`
+)
+
+// account returns the one account that a query finds, nil if there is none.
+func (t tx) account(query, tenant string, key any) (found *storage.Account, err error) {
+	err = t.query(query, []any{tenant, key}, func(scan func(...any) error) error {
+		var id int64
+		a := new(storage.Account)
+		err := scan(&id, &a.Name, &a.NameKey, &a.Password, &a.Avatar, &a.Background, &a.Signature, &a.Generation, &a.Created)
+		a.User = storage.AccountUser(tenant, id)
+		found = a
+		return err
+	})
+	return found, err
+}
+
+// AccountNamed looks up an account by its folded name.
+func (s *Store) AccountNamed(ctx context.Context, tenant, nameKey string) (found *storage.Account, err error) {
+	err = s.read(ctx, "read account by name", func(t tx) (err error) {
+		found, err = t.account(selectAccountNamed, tenant, nameKey)
+		return err
+	})
+	return found, err
+}
+
+// AccountOf looks up an account by its user.
+func (s *Store) AccountOf(ctx context.Context, user storage.User) (found *storage.Account, err error) {
+	id, ok := user.AccountID()
+	if !ok {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	err = s.read(ctx, "read account", func(t tx) (err error) {
+		found, err = t.account(selectAccount, user.Tenant, id)
+		return err
+	})
+	return found, err
+}
+
+// An account that was erased has no name.
+const selectProfiles = `
+SELECT k.key, a.name, a.avatar, a.background, a.signature FROM jsonb_each(?) k CROSS JOIN account a
+WHERE a.tenant = k.value ->> 0 AND a.account_id = k.value ->> 1 AND a.name <> ''`
+
+// Profiles looks up profiles with one statement.
+func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.Profile, error) {
+	out := make([]*storage.Profile, len(users))
+	var keys tuples
+	for _, u := range users {
+		id, _ := u.AccountID() // 0 is no account's
+		keys.add([]string{u.Tenant}, id)
+	}
+	err := s.read(ctx, "read profiles", func(t tx) error {
+		return t.query(selectProfiles, []any{keys.json()}, func(scan func(...any) error) error {
+			var i int
+			p := new(storage.Profile)
+			err := scan(&i, &p.Name, &p.Avatar, &p.Background, &p.Signature)
+			out[i] = p
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+const updateAccount = `
+UPDATE account SET name = ?, name_key = ?, password = ?, avatar = ?, background = ?, signature = ?, generation = ?,
+    revoked = CASE WHEN generation = ? THEN revoked ELSE max(revoked + 1, ?) END
+WHERE tenant = ? AND account_id = ?`
+
+// changeAccount writes what do makes of an account, if it changes anything.
+// Errors: storage.ErrNotFound.
+func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
+	id, ok := user.AccountID()
+	if !ok {
+		return nil, storage.ErrNotFound
+	}
+	err = s.write(ctx, what, func(t tx) (err error) {
+		if a, err = t.account(selectAccount, user.Tenant, id); err != nil {
+			return err
+		}
+		if a == nil {
+			return storage.ErrNotFound
+		}
+		key := a.NameKey
+		if changed, err := do(a); err != nil || !changed {
+			return err
+		}
+		if a.NameKey != key {
+			if _, err := t.exec(`DELETE FROM account_name WHERE tenant = ? AND name_key = ?`, user.Tenant, key); err != nil {
+				return err
+			}
+			if err := t.takeAccountName(user.Tenant, a.NameKey, id); err != nil {
+				return err
+			}
+		}
+		_, err = t.exec(updateAccount, a.Name, a.NameKey, a.Password, a.Avatar, a.Background, a.Signature,
+			a.Generation, a.Generation, storage.Micros(s.now()), user.Tenant, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// ReplacePassword replaces the hash of a password.
+func (s *Store) ReplacePassword(ctx context.Context, user storage.User, change storage.PasswordChange) (*storage.Account, error) {
+	if err := change.Validate(); err != nil {
+		return nil, err
+	}
+	return s.changeAccount(ctx, "replace password", user, func(a *storage.Account) (bool, error) { return true, sqlstore.ReplacePassword(a, change) })
+}
+
+// RevokeTokens begins the user's next generation.
+func (s *Store) RevokeTokens(ctx context.Context, user storage.User) (*storage.Account, error) {
+	return s.changeAccount(ctx, "revoke tokens", user, func(a *storage.Account) (bool, error) {
+		a.Generation++
+		return true, nil
+	})
+}
+
+// UpdateProfile changes the fields that are set in the change.
+func (s *Store) UpdateProfile(ctx context.Context, user storage.User, change storage.ProfileChange) (*storage.Profile, error) {
+	change, err := change.Check()
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.changeAccount(ctx, "update profile", user, func(a *storage.Account) (bool, error) { return change.Apply(a), nil })
+	if err != nil {
+		return nil, err
+	}
+	return &a.Profile, nil
+}
+
+const selectRevocations = `
+SELECT tenant, account_id, generation, revoked FROM account
+WHERE revoked <> 0 AND (revoked, tenant, account_id) > (?, ?, ?) ORDER BY revoked, tenant, account_id LIMIT ?`
+
+// Revocations lists the latest revocation of each user.
+func (s *Store) Revocations(ctx context.Context, after storage.Revocation, limit int) (out []storage.Revocation, err error) {
+	id, _ := after.User.AccountID()
+	err = s.read(ctx, "read revocations", func(t tx) error {
+		return t.query(selectRevocations, []any{after.At, after.User.Tenant, id, max(limit, 0)}, func(scan func(...any) error) error {
+			var r storage.Revocation
+			err := scan(&r.User.Tenant, &id, &r.Generation, &r.At)
+			r.User = storage.AccountUser(r.User.Tenant, id)
+			out = append(out, r)
+			return err
+		})
+	})
+	return out, err
+}

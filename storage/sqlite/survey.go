@@ -1,0 +1,164 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ovation/storage"
+)
+
+// surveyTimeout bounds a call that reads whole tables, including its wait for the
+// connection of such calls.
+const surveyTimeout = 20 * time.Second
+
+var _ storage.Surveyor = (*Store)(nil)
+
+// readSurvey is read for calls that read whole tables: one at a time, on a separate
+// connection, and within surveyTimeout.
+func (s *Store) readSurvey(ctx context.Context, what string, do func(tx) error) error {
+	return s.readWithTimeout(ctx, what, s.surveyor, surveyTimeout, do)
+}
+
+const (
+	surveyKinds = `
+SELECT biz, count(*), sum(read_count), sum(like_count), sum(dislike_count), sum(collect_count), sum(follower_count)
+FROM interactive WHERE tenant = ? GROUP BY biz ORDER BY biz`
+
+	surveyComments = `
+SELECT biz, sum(comments) FROM comment_count WHERE tenant = ? GROUP BY biz ORDER BY biz`
+
+	surveyRest = `
+SELECT (SELECT count(*) FROM user_totals WHERE tenant = ?1), (SELECT count(*) FROM folder WHERE tenant = ?1),
+       coalesce((SELECT max(persisted) FROM inbox WHERE persisted IS NOT NULL), 0)`
+)
+
+// Survey summarizes the data of a tenant, in one snapshot.
+func (s *Store) Survey(ctx context.Context, tenant string) (out storage.Survey, err error) {
+	comments := map[string]int64{}
+	err = s.readSurvey(ctx, "survey the store", func(t tx) error {
+		out = storage.Survey{}
+		err := t.query(surveyKinds, []any{tenant}, func(scan func(...any) error) error {
+			var k storage.KindSummary
+			err := scan(&k.Biz, &k.Subjects, &k.ReadCount, &k.LikeCount, &k.DislikeCount, &k.CollectCount, &k.FollowerCount)
+			out.Kinds = append(out.Kinds, k)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = t.query(surveyComments, []any{tenant}, func(scan func(...any) error) error {
+			var biz string
+			var n int64
+			err := scan(&biz, &n)
+			comments[biz] = n
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return t.query(surveyRest, []any{tenant}, func(scan func(...any) error) error {
+			return scan(&out.Users, &out.Folders, &out.Persisted)
+		})
+	})
+	for i := range out.Kinds {
+		out.Kinds[i].Comments = comments[out.Kinds[i].Biz]
+		delete(comments, out.Kinds[i].Biz)
+	}
+	for biz, n := range comments { // of subjects with comments and nothing else
+		out.Kinds = append(out.Kinds, storage.KindSummary{Biz: biz, Comments: n})
+	}
+	slices.SortFunc(out.Kinds, func(a, b storage.KindSummary) int { return cmp.Compare(a.Biz, b.Biz) })
+	return out, err
+}
+
+// selectHottest returns the statement for a count.
+func selectHottest(column string) string {
+	return fmt.Sprintf(`
+SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count, author, version
+FROM interactive WHERE tenant = ?1 AND (?2 = '' OR biz = ?2) AND %[1]s > 0
+ORDER BY %[1]s DESC, biz, biz_id LIMIT ?3`, column)
+}
+
+var hottestStatements = map[string]string{
+	"readCount":     selectHottest("read_count"),
+	"likeCount":     selectHottest("like_count"),
+	"dislikeCount":  selectHottest("dislike_count"),
+	"collectCount":  selectHottest("collect_count"),
+	"followerCount": selectHottest("follower_count"),
+}
+
+// Hottest returns the subjects with the highest values of a count.
+func (s *Store) Hottest(ctx context.Context, query storage.HottestQuery) (out []storage.SubjectCounts, err error) {
+	statement, known := hottestStatements[query.By]
+	if !known {
+		return nil, &storage.InvalidError{Field: "by", Reason: fmt.Sprintf("must be one of %v", storage.HottestBy())}
+	}
+	err = s.readSurvey(ctx, "find the hottest subjects", func(t tx) error {
+		out = nil
+		return t.query(statement, []any{query.Tenant, query.Biz, query.Limit}, func(scan func(...any) error) error {
+			one := storage.SubjectCounts{Subject: storage.Subject{Tenant: query.Tenant}}
+			c := &one.Counts
+			err := scan(&one.Subject.Biz, &one.Subject.BizID,
+				&c.ReadCount, &c.LikeCount, &c.DislikeCount, &c.CollectCount, &c.FollowerCount, &c.AuthorID, &c.Version)
+			out = append(out, one)
+			return err
+		})
+	})
+	return out, err
+}
+
+const (
+	historyOfReactions = `
+SELECT user_id, prev_state, state, version FROM user_reaction
+WHERE tenant = ? AND biz = ? AND biz_id = ? ORDER BY version DESC, user_id LIMIT ?`
+
+	historyOfCollections = `
+SELECT user_id, prev_state, state, version FROM user_collection
+WHERE tenant = ? AND biz = ? AND biz_id = ? ORDER BY version DESC, user_id LIMIT ?`
+
+	historyOfFollows = `
+SELECT user_id, prev_state, state, version FROM user_follow
+WHERE tenant = ? AND biz = ? AND biz_id = ? ORDER BY version DESC, user_id LIMIT ?`
+
+	historyOfReads = `
+SELECT user_id, times, first_read, version FROM user_read
+WHERE tenant = ? AND biz = ? AND biz_id = ? ORDER BY version DESC, user_id LIMIT ?`
+)
+
+// History returns the latest change of each state of a subject, in one snapshot.
+func (s *Store) History(ctx context.Context, subject storage.Subject, limit int) (out []storage.PastChange, err error) {
+	if err := subject.Validate(); err != nil {
+		return nil, err
+	}
+	err = s.readSurvey(ctx, "read the history of a subject", func(t tx) error {
+		out = nil
+		for _, of := range []struct {
+			kind  storage.Kind
+			query string
+			rest  func(*storage.PastChange) []any
+		}{
+			{storage.KindReaction, historyOfReactions, func(c *storage.PastChange) []any { return []any{&c.OldReaction, &c.Reaction} }},
+			{storage.KindCollection, historyOfCollections, func(c *storage.PastChange) []any { return []any{&c.OldFolderID, &c.FolderID} }},
+			{storage.KindFollow, historyOfFollows, func(c *storage.PastChange) []any { return []any{&c.OldFollowing, &c.Following} }},
+			{storage.KindRead, historyOfReads, func(c *storage.PastChange) []any { return []any{&c.Times, &c.First} }},
+		} {
+			err := t.query(of.query, []any{subject.Tenant, subject.Biz, subject.BizID, limit}, func(scan func(...any) error) error {
+				change := storage.PastChange{}
+				change.Subject, change.Kind, change.User.Tenant = subject, of.kind, subject.Tenant
+				columns := append([]any{&change.User.UserID}, of.rest(&change)...)
+				err := scan(append(columns, &change.Version)...)
+				out = append(out, change)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b storage.PastChange) int { return cmp.Compare(b.Version, a.Version) })
+	return out[:min(len(out), limit)], err
+}

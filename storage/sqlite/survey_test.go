@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"ovation/storage"
+)
+
+// A survey that takes long keeps other surveys waiting, and nothing else.
+func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
+	s := open(t)
+	begun, held, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- s.readSurvey(context.WithoutCancel(t.Context()), "hold", func(tx) error {
+			close(begun)
+			<-held
+			return nil
+		})
+	}()
+	<-begun
+	subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
+	for range 2 * readers {
+		if _, err := s.Interactives(t.Context(), storage.User{Tenant: storage.DefaultTenant}, []storage.Subject{subject}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Likers(t.Context(), []storage.LikersQuery{{Subject: subject, Page: storage.Page{First: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Survey(waits, storage.DefaultTenant); !errors.Is(err, context.Canceled) {
+		t.Errorf("a survey that waits for another: %v", err)
+	}
+	close(held)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Survey(t.Context(), storage.DefaultTenant); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a survey says is what the rows hold: sums of counts, and of each state the
+// latest change with what was before it.
+func TestASurveyAgreesWithWhatWasPersisted(t *testing.T) {
+	s := open(t)
+	user := func(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }
+	video := func(id int) storage.Subject {
+		return storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: fmt.Sprint(id)}
+	}
+	var version int64
+	persist := func(a storage.Action) {
+		t.Helper()
+		version++
+		a.Version = version
+		if a.Kind == storage.KindRead {
+			a.Times, a.First = 1, version
+		}
+		if _, err := s.Persist(t.Context(), []storage.Message{{ID: fmt.Sprint("m", version), Actions: []storage.Action{a}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const users, videos = 7, 5
+	for u := range users {
+		for v := range videos {
+			persist(storage.Action{User: user(fmt.Sprint(u)), Subject: video(v), Kind: storage.KindRead})
+			if v <= u { // video 0 has 7 likes, video 4 has 3
+				persist(storage.Action{User: user(fmt.Sprint(u)), Subject: video(v), Kind: storage.KindReaction, Reaction: storage.Like})
+			}
+		}
+	}
+	persist(storage.Action{User: user("0"), Subject: video(0), Kind: storage.KindReaction})
+	persist(storage.Action{User: user("1"), Subject: video(0), Kind: storage.KindReaction, Reaction: storage.Dislike})
+
+	got, err := s.Survey(t.Context(), storage.DefaultTenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := storage.KindSummary{Biz: "video", Subjects: videos, Counts: storage.Counts{ReadCount: users * videos, LikeCount: 7 + 6 + 5 + 4 + 3 - 2, DislikeCount: 1}}
+	if len(got.Kinds) != 1 || got.Kinds[0] != want || got.Users != users || got.Persisted == 0 {
+		t.Errorf("%+v", got)
+	}
+	hottest, err := s.Hottest(t.Context(), storage.HottestQuery{Tenant: storage.DefaultTenant, By: "likeCount", Limit: 2})
+	if err != nil || len(hottest) != 2 || hottest[0].Subject != video(1) || hottest[0].LikeCount != 6 || hottest[1].LikeCount != 5 {
+		t.Errorf("%+v %v", hottest, err)
+	}
+	if _, err := s.Hottest(t.Context(), storage.HottestQuery{By: "version; DROP TABLE interactive", Limit: 1}); !errors.Is(err, storage.ErrInvalid) {
+		t.Errorf("an unknown count: %v", err)
+	}
+	history, err := s.History(t.Context(), video(0), 3)
+	if err != nil || len(history) != 3 {
+		t.Fatalf("%+v %v", history, err)
+	}
+	for i, want := range []struct {
+		id       string
+		kind     storage.Kind
+		was, is  storage.Reaction
+		atLatest bool
+	}{
+		{"1", storage.KindReaction, storage.Like, storage.Dislike, true},
+		{"0", storage.KindReaction, storage.Like, storage.NoReaction, false},
+		{"6", storage.KindReaction, storage.NoReaction, storage.Like, false},
+	} {
+		if c := history[i]; c.User != user(want.id) || c.Kind != want.kind || c.OldReaction != want.was || c.Reaction != want.is || (c.Version == version) != want.atLatest {
+			t.Errorf("change %d: %+v", i, c)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package sqlstore
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"ovation/storage"
+)
+
+// ErrReplyToReply is the error of a comment that replies to a reply.
+var ErrReplyToReply = &storage.InvalidError{Field: "replyTo", Reason: "is a reply itself; replies are one level deep"}
+
+// NewID is the id of a comment to be added, and the time of the comment.
+type NewID struct{ ID, At int64 }
+
+// What ids are made of.
+const (
+	IDEpoch = storage.IDEpoch
+	IDShift = storage.IDShift
+)
+
+// CommentBatch decides the results of comments that are added together. A store locks the
+// counts of Subjects, fills in the maps, calls Decide, and writes the rows that Decide
+// has added to the batch.
+type CommentBatch struct {
+	// Results are those of AddComments. Those of invalid comments are there from
+	// the start, the others after Decide.
+	Results []storage.AddedComment
+	RequestLog
+	// What to look up, each once and sorted.
+	Subjects []storage.Subject
+	Parents  []storage.CommentKey
+
+	// What was found. Comments holds parents, and what requests have added before. Now
+	// is the time, in microseconds since 1970, when the counts were locked.
+	Now      int64
+	Counts   map[storage.Subject]storage.CommentCount
+	Comments map[storage.CommentKey]*storage.Comment
+
+	// What is to be written. The comments are in the order of their ids.
+	Added          []*storage.Comment
+	Replies        map[storage.CommentKey]int64 // number of added replies
+	CountChanges   map[storage.Subject]storage.CommentCount
+	CommentsByUser map[storage.User]int64 // number of added comments
+
+	comments []storage.NewComment
+	times    []int64 // of past comments: when each was written
+}
+
+// NewCommentBatch validates comments.
+func NewCommentBatch(comments []storage.NewComment) *CommentBatch {
+	b := &CommentBatch{
+		Results: make([]storage.AddedComment, len(comments)), comments: slices.Clone(comments),
+		Counts:   map[storage.Subject]storage.CommentCount{},
+		Comments: map[storage.CommentKey]*storage.Comment{},
+		Replies:  map[storage.CommentKey]int64{}, CountChanges: map[storage.Subject]storage.CommentCount{},
+		CommentsByUser: map[storage.User]int64{},
+	}
+	subjects, requests, parents := map[storage.Subject]bool{}, map[RequestKey]bool{}, map[storage.CommentKey]bool{}
+	for i := range b.comments {
+		c := &b.comments[i]
+		if *c, b.Results[i].Err = c.Check(); b.Results[i].Err != nil {
+			continue
+		}
+		subjects[c.Subject] = true
+		requests[requestKey(c.User, c.RequestID)] = true
+		if c.ParentID != 0 {
+			parents[parentOf(c)] = true
+		}
+	}
+	b.Subjects = slices.SortedFunc(maps.Keys(subjects), CompareSubjects)
+	b.RequestLog = newRequestLog(requests)
+	b.Parents = slices.SortedFunc(maps.Keys(parents), CompareComments)
+	return b
+}
+
+// Repeated returns the keys of the comments that the same requests have already added.
+func (b *CommentBatch) Repeated() []storage.CommentKey {
+	keys := make([]storage.CommentKey, 0, len(b.Before))
+	for _, r := range b.Before {
+		keys = append(keys, storage.CommentKey{Tenant: r.Key.User.Tenant, CommentID: r.ResultID})
+	}
+	return keys
+}
+
+// Size returns the maximum number of comments to be added.
+func (b *CommentBatch) Size() (n int) {
+	for i := range b.Results {
+		if b.Results[i].Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Decide determines the results and the rows to write. It needs at least Size ids, in
+// ascending order.
+func (b *CommentBatch) Decide(ids []NewID) {
+	for i := range b.comments {
+		result, c := &b.Results[i], &b.comments[i]
+		if result.Err != nil {
+			continue
+		}
+		if before, known := b.Before[requestKey(c.User, c.RequestID)]; known {
+			result.Comment = b.Comments[storage.CommentKey{Tenant: c.User.Tenant, CommentID: before.ResultID}]
+			if result.Repeated = true; result.Comment == nil || before.Fingerprint != c.Fingerprint() {
+				*result = storage.AddedComment{Err: ErrRequestReuse}
+			}
+			continue
+		}
+		if result.Err = b.mayReply(c); result.Err == nil {
+			result.Comment = b.add(c, ids[len(b.Added)])
+		}
+	}
+	b.sort()
+}
+
+func (b *CommentBatch) mayReply(c *storage.NewComment) error {
+	if c.ParentID == 0 {
+		return nil
+	}
+	parent := b.Comments[parentOf(c)]
+	switch {
+	case parent == nil, parent.Subject != c.Subject, parent.Deleted():
+		return storage.ErrNotFound
+	case parent.ParentID != 0:
+		return ErrReplyToReply
+	}
+	return nil
+}
+
+func (b *CommentBatch) add(c *storage.NewComment, id NewID) *storage.Comment {
+	counts := b.Counts[c.Subject]
+	counts.Comments++
+	counts.Version = nextVersion(counts.Version, b.Now)
+	b.Counts[c.Subject], b.CountChanges[c.Subject] = counts, counts
+	added := &storage.Comment{
+		Subject: c.Subject, Number: id.ID, ParentID: c.ParentID, User: c.User, Text: c.Text, Created: id.At, Version: counts.Version,
+	}
+	b.Added = append(b.Added, added)
+	b.CommentsByUser[added.User]++
+	b.Comments[added.Key()] = added
+	if c.ParentID != 0 {
+		b.Replies[parentOf(c)]++
+	}
+	b.record(requestKey(c.User, c.RequestID), id.ID, c.Fingerprint())
+	return added
+}
+
+// nextVersion returns the version of a change at a time in microseconds since 1970. It is
+// not before that time, so that a restored database does not reuse versions that clients
+// have as cursors.
+func nextVersion(before, at int64) int64 { return max(before+1, at) }
+
+func parentOf(c *storage.NewComment) storage.CommentKey {
+	return storage.CommentKey{Tenant: c.Subject.Tenant, CommentID: c.ParentID}
+}
+
+// CompareComments orders by tenant and id.
+func CompareComments(a, b storage.CommentKey) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.CommentID, b.CommentID))
+}
+
+// CommentEdit is a change of a comment by a caller that has locked the counts of its
+// subject.
+type CommentEdit struct {
+	Comment, Parent *storage.Comment // nil if there is none
+	Counts          storage.CommentCount
+	CommentsByUser  map[storage.User]int64 // number of comments added or, if negative, removed
+}
+
+// Edit changes the text, and reports whether it differs. Errors: storage.ErrNotFound.
+func (e *CommentEdit) Edit(change storage.CommentChange, text string, at int64) (bool, error) {
+	c := e.Comment
+	if !change.Allows(c) {
+		return false, storage.ErrNotFound
+	}
+	if c.Text == text {
+		return false, nil
+	}
+	e.Counts.Version = nextVersion(e.Counts.Version, at)
+	c.Text, c.Edited, c.Version = text, at, e.Counts.Version
+	return true, nil
+}
+
+// Delete removes the text and the author. Errors: storage.ErrNotFound.
+func (e *CommentEdit) Delete(change storage.CommentChange, at int64) error {
+	c := e.Comment
+	if !change.Allows(c) {
+		return storage.ErrNotFound
+	}
+	e.CommentsByUser = map[storage.User]int64{c.User: -1}
+	e.Counts.Comments--
+	e.Counts.Version = nextVersion(e.Counts.Version, at)
+	c.Text, c.User.UserID, c.DeletedAt, c.Version = "", "", at, e.Counts.Version
+	if p := e.Parent; p != nil {
+		if p.ReplyCount--; !p.Listed() {
+			e.Counts.Version = nextVersion(e.Counts.Version, at)
+			p.Version = e.Counts.Version
+		}
+	}
+	return nil
+}
+
+// StartOfComments returns where a page of comments begins: below a number of likes and an
+// id, or above an id.
+func StartOfComments(q storage.CommentsQuery) (likes, id int64, err error) {
+	switch {
+	case q.Order != storage.Newest && q.Order != storage.Oldest && q.Order != storage.Top:
+		return 0, 0, &storage.InvalidError{Field: "order", Reason: "must be NEWEST, OLDEST or TOP"}
+	case q.After == (storage.Position{}) && q.Order != storage.Oldest:
+		return storage.MaxCommentID, storage.MaxCommentID, nil
+	case q.Order == storage.Top:
+		at, ok := storage.ParseCommentID(q.After.ID)
+		if !ok {
+			return 0, 0, &storage.InvalidError{Field: "after", Reason: "is no position of this list"}
+		}
+		return q.After.Version, at, nil
+	}
+	return 0, q.After.Version, nil
+}
+
+// CommentsAmong returns the comments among the subjects, in the order of
+// CompareComments.
+func CommentsAmong(subjects []storage.Subject) (keys []storage.CommentKey) {
+	for _, s := range subjects {
+		if key, is := storage.CommentOf(s); is {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, CompareComments)
+	return keys
+}

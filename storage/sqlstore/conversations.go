@@ -1,0 +1,196 @@
+package sqlstore
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"ovation/storage"
+)
+
+// Pair is the two users of a conversation, in the order in which their messages are
+// stored.
+type Pair struct{ Low, High storage.User }
+
+// PairOf returns the pair of a conversation.
+func PairOf(key storage.ConversationKey) Pair {
+	if key.With.UserID < key.Owner.UserID {
+		return Pair{key.With, key.Owner}
+	}
+	return Pair{key.Owner, key.With}
+}
+
+// FromLow reports whether the first user of the pair has sent the message.
+func (p Pair) FromLow(m *storage.DirectMessage) bool { return m.From == p.Low }
+
+// MessageRow is a row of table message, for a known pair.
+type MessageRow struct {
+	message storage.DirectMessage
+	fromLow bool
+}
+
+// Columns returns where to scan message_id, from_low, text and created.
+func (r *MessageRow) Columns() []any {
+	return []any{&r.message.Number, &r.fromLow, &r.message.Text, &r.message.Created}
+}
+
+// Of returns the message.
+func (r *MessageRow) Of(pair Pair) storage.DirectMessage {
+	m := r.message
+	if m.From, m.To = pair.High, pair.Low; r.fromLow {
+		m.From, m.To = pair.Low, pair.High
+	}
+	return m
+}
+
+// ConversationRow is a row of table conversation with its latest message, for a known
+// key.
+type ConversationRow struct {
+	unread, readTo int64
+	latest         MessageRow
+}
+
+// Columns returns where to scan unread, read_to and the columns of the latest message.
+func (r *ConversationRow) Columns() []any {
+	return append([]any{&r.unread, &r.readTo}, r.latest.Columns()...)
+}
+
+// Of returns the conversation.
+func (r *ConversationRow) Of(key storage.ConversationKey) *storage.Conversation {
+	return &storage.Conversation{
+		Owner: key.Owner, With: key.With, Latest: r.latest.Of(PairOf(key)), Unread: r.unread, ReadTo: r.readTo,
+	}
+}
+
+// MessageBatch decides the results of messages that are added together. A store locks the
+// mailboxes of Users, fills in the maps, calls Decide, and writes the rows that Decide
+// has added to the batch.
+type MessageBatch struct {
+	// Results are those of AddMessages. Those of invalid messages are there from
+	// the start, the others after Decide.
+	Results []storage.AddedMessage
+	RequestLog
+
+	// Users are those whose mailboxes to lock, each once and sorted.
+	Users []storage.User
+
+	// What was found. Messages holds what requests have added before; Latest, the
+	// numbers of the latest messages of users, is moved by Decide.
+	Latest   map[storage.User]int64
+	Messages map[storage.MessageKey]*storage.DirectMessage
+
+	// Added is to be written, in the order of the messages given.
+	Added []*storage.DirectMessage
+
+	messages []storage.NewMessage
+}
+
+// NewMessageBatch validates messages.
+func NewMessageBatch(messages []storage.NewMessage) *MessageBatch {
+	b := &MessageBatch{
+		Results: make([]storage.AddedMessage, len(messages)), messages: slices.Clone(messages),
+		Latest: map[storage.User]int64{}, Messages: map[storage.MessageKey]*storage.DirectMessage{},
+	}
+	users, requests := map[storage.User]bool{}, map[RequestKey]bool{}
+	for i := range b.messages {
+		m := &b.messages[i]
+		if *m, b.Results[i].Err = m.Check(); b.Results[i].Err != nil {
+			continue
+		}
+		users[m.From], users[m.To] = true, true
+		requests[requestKey(m.From, m.RequestID)] = true
+	}
+	b.Users = slices.SortedFunc(maps.Keys(users), CompareUsers)
+	b.RequestLog = newRequestLog(requests)
+	return b
+}
+
+// Repeated returns the keys of messages that the same requests may have already added.
+func (b *MessageBatch) Repeated() []storage.MessageKey {
+	if len(b.Before) == 0 {
+		return nil
+	}
+	keys := map[storage.MessageKey]bool{}
+	for i := range b.messages {
+		if key, known := b.before(i); known {
+			keys[key] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(keys), CompareMessages)
+}
+
+// before returns the key of the message that the same request has already added.
+func (b *MessageBatch) before(i int) (storage.MessageKey, bool) {
+	m := &b.messages[i]
+	before, known := b.Before[requestKey(m.From, m.RequestID)]
+	return storage.MessageKey{From: m.From, To: m.To, Number: before.ResultID}, known && b.Results[i].Err == nil
+}
+
+// Decide determines the results and the rows to write, at a time in microseconds. The
+// number of a message is above those of all messages of its two users, and increases with
+// time.
+func (b *MessageBatch) Decide(at int64) {
+	for i := range b.messages {
+		result, m := &b.Results[i], &b.messages[i]
+		if result.Err != nil {
+			continue
+		}
+		if key, known := b.before(i); known {
+			result.Message = b.Messages[key]
+			if result.Repeated = true; result.Message == nil || b.Before[requestKey(m.From, m.RequestID)].Fingerprint != m.Fingerprint() {
+				*result = storage.AddedMessage{Err: ErrRequestReuse}
+			}
+			continue
+		}
+		number := max((at/1000-IDEpoch)<<IDShift, b.Latest[m.From]+1, b.Latest[m.To]+1)
+		b.Latest[m.From], b.Latest[m.To] = number, number
+		added := &storage.DirectMessage{From: m.From, To: m.To, Number: number, Text: m.Text, Created: at}
+		b.Added = append(b.Added, added)
+		b.Messages[added.Key()], result.Message = added, added
+		b.record(requestKey(m.From, m.RequestID), number, m.Fingerprint())
+	}
+	b.sort()
+}
+
+// ConversationChange is the change of one user's conversation.
+type ConversationChange struct {
+	Key    storage.ConversationKey
+	Latest int64 // number of the latest message
+	Unread int64 // number of added unread messages
+}
+
+// Conversations returns the changes of conversations by the added messages, sorted by
+// key.
+func (b *MessageBatch) Conversations() []ConversationChange {
+	moved := map[storage.ConversationKey]ConversationChange{}
+	for _, m := range b.Added {
+		for _, user := range []storage.User{m.From, m.To} {
+			one := moved[m.Conversation(user)]
+			if one.Key, one.Latest = m.Conversation(user), m.Number; user == m.To {
+				one.Unread++
+			}
+			moved[one.Key] = one
+		}
+	}
+	return slices.SortedFunc(maps.Values(moved), func(x, y ConversationChange) int { return CompareConversations(x.Key, y.Key) })
+}
+
+// CompareConversations orders by owner, then by the other user.
+func CompareConversations(a, b storage.ConversationKey) int {
+	return cmp.Or(CompareUsers(a.Owner, b.Owner), CompareUsers(a.With, b.With))
+}
+
+// CompareMessages orders by sender, receiver and number.
+func CompareMessages(a, b storage.MessageKey) int {
+	return cmp.Or(CompareUsers(a.From, b.From), strings.Compare(a.To.UserID, b.To.UserID), cmp.Compare(a.Number, b.Number))
+}
+
+// StartOfMessages returns the number below which a page of messages or conversations
+// begins.
+func StartOfMessages(page storage.Page) int64 {
+	if page.After == (storage.Position{}) {
+		return storage.MaxCommentID
+	}
+	return page.After.Version
+}

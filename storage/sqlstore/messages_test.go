@@ -1,0 +1,26 @@
+package sqlstore_test
+
+import (
+	"reflect"
+	"testing"
+
+	"ovation/storage"
+	"ovation/storage/sqlstore"
+)
+
+// SplitByKind cuts leading actions: a kind that is cut out of order would be lost.
+func TestSplitByKindLosesNoKind(t *testing.T) {
+	var actions []storage.Action
+	for kind := range storage.Kind(8) {
+		if storage.AllKinds&(1<<kind) != 0 || kind == storage.KindAuthor {
+			actions = append(actions, storage.Action{Kind: kind})
+		}
+	}
+	split, n := reflect.ValueOf(sqlstore.SplitByKind(actions)), 0
+	for _, field := range split.Fields() {
+		n += field.Len()
+	}
+	if n != len(actions) {
+		t.Errorf("%d of %d kinds are left", n, len(actions))
+	}
+}

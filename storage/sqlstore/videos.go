@@ -1,0 +1,63 @@
+package sqlstore
+
+import "ovation/storage"
+
+// Publication decides the result of publishing a video. A store fills in Before and
+// writes the video and New.
+type Publication struct {
+	RequestLog
+
+	video storage.NewVideo
+}
+
+// NewPublication validates a video.
+func NewPublication(v storage.NewVideo) (*Publication, error) {
+	v, err := v.Check()
+	if err != nil {
+		return nil, err
+	}
+	return &Publication{newRequestLog(map[RequestKey]bool{requestKey(v.Author, v.RequestID): true}), v}, nil
+}
+
+// Tenant returns the tenant of the video.
+func (p *Publication) Tenant() string { return p.video.Author.Tenant }
+
+// Repeated returns the number of the video that the same request has already published, 0
+// if there is none. Errors: ErrRequestReuse.
+func (p *Publication) Repeated() (int64, error) {
+	before, known := p.Before[requestKey(p.video.Author, p.video.RequestID)]
+	if known && before.Fingerprint != p.video.Fingerprint() {
+		return 0, ErrRequestReuse
+	}
+	return before.ResultID, nil
+}
+
+// Publish returns the video, and records its request.
+func (p *Publication) Publish(id NewID) *storage.Video {
+	of := &p.video
+	p.record(requestKey(of.Author, of.RequestID), id.ID, of.Fingerprint())
+	return &storage.Video{
+		Author: of.Author, Number: id.ID, Title: of.Title, File: of.File, Format: of.Format, Bytes: of.Bytes, Created: id.At,
+	}
+}
+
+// PublishDeclaration declares the publisher the author of the video's subject.
+func PublishDeclaration(v *storage.Video) storage.Action {
+	return declaration(v, v.Author.UserID, v.Created)
+}
+
+// WithdrawDeclaration removes the author of the video's subject, at a time in
+// microseconds and after its latest declaration.
+func WithdrawDeclaration(v *storage.Video, at, authored int64) storage.Action {
+	return declaration(v, "", max(at, authored+1))
+}
+
+func declaration(v *storage.Video, author string, version int64) storage.Action {
+	return storage.Action{
+		User: storage.User{Tenant: v.Author.Tenant}, Subject: v.Key().Subject(), Kind: storage.KindAuthor, Author: author, Version: version,
+	}
+}
+
+// MaxCoverWait is how long after a cover was due it is due again at most, in
+// microseconds.
+const MaxCoverWait = 24 * 3600 * 1_000_000

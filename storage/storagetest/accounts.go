@@ -1,0 +1,296 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ovation/storage"
+)
+
+// register creates an account of the default tenant.
+func (w *world) register(name string) *storage.Account {
+	w.Helper()
+	return w.registerIn(storage.DefaultTenant, name)
+}
+
+func (w *world) registerIn(tenant, name string) *storage.Account {
+	w.Helper()
+	a, err := w.s.CreateAccount(w.Context(), storage.NewAccount{Tenant: tenant, Name: name, NameKey: strings.ToLower(name), Password: "hash of " + name})
+	w.must(err)
+	return a
+}
+
+func (w *world) accountOf(u storage.User) *storage.Account {
+	w.Helper()
+	a, err := w.s.AccountOf(w.Context(), u)
+	w.must(err)
+	return a
+}
+
+func (w *world) accountNamed(tenant, key string) *storage.Account {
+	w.Helper()
+	a, err := w.s.AccountNamed(w.Context(), tenant, key)
+	w.must(err)
+	return a
+}
+
+func (w *world) profile(u storage.User) *storage.Profile {
+	w.Helper()
+	got, err := w.s.Profiles(w.Context(), []storage.User{u})
+	w.must(err)
+	return got[0]
+}
+
+// A token of an account that a restored backup lacks must not be that of another user.
+func accountIDsAreNotUsedAgain(w *world) {
+	lost := w.register("lost")
+	w.db.Edit(w.T, `DELETE FROM account`)
+	w.db.Edit(w.T, `DELETE FROM account_name`)
+	before, _ := lost.User.AccountID()
+	for i := range 3 {
+		if id, _ := w.register(fmt.Sprint("new ", i)).User.AccountID(); id <= before {
+			w.Errorf("the account %d comes after %d", id, before)
+		}
+	}
+}
+
+func accountsAreFoundByNameAndUser(w *world) {
+	var last int64
+	for i := range 50 {
+		name := fmt.Sprintf("User %d", i)
+		a := w.register(name)
+		id, ok := a.User.AccountID()
+		if !ok || id <= last || id >= storage.MaxCommentID {
+			w.Fatalf("the id %q follows %d", a.User.UserID, last)
+		}
+		last = id
+		w.equal("as created", *a, storage.Account{
+			User: a.User, Profile: storage.Profile{Name: name}, NameKey: strings.ToLower(name),
+			Password: "hash of " + name, Generation: 1, Created: a.Created,
+		})
+		w.equal("by user", w.accountOf(a.User), a)
+		w.equal("by name", w.accountNamed(a.User.Tenant, strings.ToLower(name)), a)
+	}
+	for _, key := range []string{"", "User 1", "user 50", "user 1\x00", "user 1' OR 1=1 --", "\xff"} {
+		w.equal("the account "+key, w.accountNamed(storage.DefaultTenant, key) == nil, true)
+	}
+	for _, id := range []string{"alice", "1", fmt.Sprint("0", last), fmt.Sprint(last, "\x00"), strconv.FormatInt(last+1, 10)} {
+		w.equal("the account of "+id, w.accountOf(user(id)) == nil, true)
+		w.equal("the profile of "+id, w.profile(user(id)) == nil, true)
+	}
+}
+
+func accountNamesAreUnique(w *world) {
+	alice, bob := w.register("Alice"), w.register("Bob")
+	taken := storage.NewAccount{Tenant: storage.DefaultTenant, Name: "ALICE", NameKey: "alice", Password: "x"}
+	_, err := w.s.CreateAccount(w.Context(), taken)
+	w.wantError(err, storage.ErrAccountNameTaken)
+	rename := func(u storage.User, name string) error {
+		_, err := w.s.UpdateProfile(w.Context(), u, storage.ProfileChange{Name: &name, NameKey: strings.ToLower(name)})
+		return err
+	}
+	w.wantError(rename(bob.User, "aLICE"), storage.ErrAccountNameTaken)
+	w.equal("what was refused", w.accountOf(bob.User), bob)
+	w.must(rename(alice.User, "ALICE")) // the same name in other letters
+	w.equal("the name", w.profile(alice.User).Name, "ALICE")
+	w.must(rename(alice.User, "Carol"))
+	w.equal("by the old name", w.accountNamed(storage.DefaultTenant, "alice") == nil, true)
+	w.equal("by the new name", w.accountNamed(storage.DefaultTenant, "carol").User, alice.User)
+	w.must(rename(bob.User, "Alice")) // it is free now
+	w.wantError(rename(user("alice"), "Dave"), storage.ErrNotFound)
+}
+
+// Many register and rename to the same name at once; one gets it.
+func concurrentRegistrationsTakeANameOnce(w *world) {
+	other := w.open()
+	accounts := make([]*storage.Account, 0, 4)
+	for i := range cap(accounts) {
+		accounts = append(accounts, w.register(fmt.Sprint("before ", i)))
+	}
+	name := "Wanted"
+	var wait sync.WaitGroup
+	results := make([]error, 12)
+	for i := range results {
+		s := w.s
+		if i%2 == 1 {
+			s = other
+		}
+		wait.Go(func() {
+			if i < len(accounts) {
+				_, results[i] = s.UpdateProfile(w.Context(), accounts[i].User, storage.ProfileChange{Name: &name, NameKey: "wanted"})
+				return
+			}
+			_, results[i] = s.CreateAccount(w.Context(), storage.NewAccount{Tenant: storage.DefaultTenant, Name: name, NameKey: "wanted", Password: "x"})
+		})
+	}
+	wait.Wait()
+	got := 0
+	for _, err := range results {
+		if err == nil {
+			got++
+		} else if !errors.Is(err, storage.ErrAccountNameTaken) {
+			w.Error(err)
+		}
+	}
+	w.equal("accounts that got the name", got, 1)
+	winner := w.accountNamed(storage.DefaultTenant, "wanted")
+	w.equal("the account of the name", w.accountOf(winner.User), winner)
+}
+
+func accountsRefuseWhatIsOutOfBounds(w *world) {
+	good := storage.NewAccount{Tenant: storage.DefaultTenant, Name: "a", NameKey: "a", Password: "x"}
+	for name, change := range map[string]func(*storage.NewAccount){
+		"a tenant":             func(a *storage.NewAccount) { a.Tenant = "ACME" },
+		"no name":              func(a *storage.NewAccount) { a.Name = "" },
+		"a long name":          func(a *storage.NewAccount) { a.Name = strings.Repeat("ä", 33) },
+		"a name with NUL":      func(a *storage.NewAccount) { a.Name = "a\x00b" },
+		"a name of two lines":  func(a *storage.NewAccount) { a.Name = "a\nb" },
+		"a padded name":        func(a *storage.NewAccount) { a.Name = " a" },
+		"broken text":          func(a *storage.NewAccount) { a.Name = "\xff" },
+		"no key":               func(a *storage.NewAccount) { a.NameKey = "" },
+		"a key with NUL":       func(a *storage.NewAccount) { a.NameKey = "\x00" },
+		"no hash":              func(a *storage.NewAccount) { a.Password = "" },
+		"a hash that is large": func(a *storage.NewAccount) { a.Password = strings.Repeat("x", 513) },
+	} {
+		bad := good
+		change(&bad)
+		_, err := w.s.CreateAccount(w.Context(), bad)
+		if !errors.Is(err, storage.ErrInvalid) {
+			w.Errorf("%s: %v", name, err)
+		}
+	}
+	a := w.register("alice")
+	text := func(s string) *string { return &s }
+	for name, change := range map[string]storage.ProfileChange{
+		"a script":            {Avatar: text("javascript:alert(1)")},
+		"data":                {Avatar: text("data:text/html,<script>")},
+		"another host":        {Avatar: text("//evil.example/x")},
+		"a backslash":         {Avatar: text("/\\evil.example")},
+		"a quote":             {Background: text(`https://example.com/"onerror=x`)},
+		"a user":              {Background: text("https://user:pass@example.com/")},
+		"a space":             {Background: text("https://example.com/a b")},
+		"NUL in a URL":        {Avatar: text("https://example.com/\x00")},
+		"a long URL":          {Avatar: text("https://example.com/" + strings.Repeat("a", storage.MaxURLBytes))},
+		"a relative path":     {Avatar: text("a/b")},
+		"a long signature":    {Signature: text(strings.Repeat("ä", storage.MaxSignatureRunes+1))},
+		"NUL in a signature":  {Signature: text("a\x00b")},
+		"a name without key":  {Name: text("b")},
+		"a name out of bound": {Name: text(strings.Repeat("b", 33)), NameKey: "b"},
+	} {
+		if _, err := w.s.UpdateProfile(w.Context(), a.User, change); !errors.Is(err, storage.ErrInvalid) {
+			w.Errorf("%s: %v", name, err)
+		}
+	}
+	w.equal("the account", w.accountOf(a.User), a)
+}
+
+func profilesHoldWhatTheySay(w *world) {
+	const sql = `Robert'); DROP TABLE account;-- <b>\"`
+	a, b := w.register(sql[:31]), w.register("bob")
+	text := func(s string) *string { return &s }
+	got, err := w.s.UpdateProfile(w.Context(), a.User, storage.ProfileChange{
+		Avatar: text("https://example.com/a.png?x=1"), Background: text("/media/b.jpg"), Signature: text("  " + sql + "\r\n<script> ✓ "),
+	})
+	w.must(err)
+	want := storage.Profile{Name: sql[:31], Avatar: "https://example.com/a.png?x=1", Background: "/media/b.jpg", Signature: sql + "\n<script> ✓"}
+	w.equal("as returned", *got, want)
+	w.equal("as read", *w.profile(a.User), want)
+	_, err = w.s.UpdateProfile(w.Context(), a.User, storage.ProfileChange{Avatar: text(""), Signature: text(" ")})
+	w.must(err)
+	want.Avatar, want.Signature = "", ""
+	many, err := w.s.Profiles(w.Context(), []storage.User{b.User, user("nobody"), a.User, b.User})
+	w.must(err)
+	w.equal("many in the order asked", many, []*storage.Profile{{Name: "bob"}, nil, &want, {Name: "bob"}})
+	none, err := w.s.Profiles(w.Context(), nil)
+	w.must(err)
+	w.equal("none", len(none), 0)
+}
+
+func passwordsAreReplacedOnce(w *world) {
+	a := w.register("alice")
+	replaced, err := w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: a.Password, To: "second"})
+	w.must(err)
+	w.equal("generation", replaced.Generation, int64(1))
+	_, err = w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: a.Password, To: "third"})
+	w.wantError(err, storage.ErrNotFound)
+	_, err = w.s.ReplacePassword(w.Context(), user("nobody"), storage.PasswordChange{From: "", To: "third"})
+	w.wantError(err, storage.ErrNotFound)
+	_, err = w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: "second"})
+	w.wantError(err, storage.ErrInvalid)
+	revoked, err := w.s.ReplacePassword(w.Context(), a.User, storage.PasswordChange{From: "second", To: "third", Revoke: true})
+	w.must(err)
+	w.equal("generation", revoked.Generation, int64(2))
+	w.equal("the password", w.accountOf(a.User).Password, "third")
+}
+
+func revocationsAreFollowed(w *world) {
+	follow := func(after storage.Revocation) (out []storage.Revocation) {
+		for {
+			page, err := w.s.Revocations(w.Context(), after, 2)
+			w.must(err)
+			if out = append(out, page...); len(page) < 2 {
+				return out
+			}
+			after = page[len(page)-1]
+		}
+	}
+	users := make([]storage.User, 0, 5)
+	for i := range cap(users) {
+		users = append(users, w.register(fmt.Sprint("user ", i)).User)
+	}
+	w.equal("before any", len(follow(storage.Revocation{})), 0)
+	for _, u := range users {
+		_, err := w.s.RevokeTokens(w.Context(), u)
+		w.must(err)
+	}
+	first := follow(storage.Revocation{})
+	w.equal("revocations", len(first), len(users))
+	for i, r := range first {
+		w.equal("generation", r.Generation, int64(2))
+		if i > 0 && r.At < first[i-1].At {
+			w.Errorf("%v follows %v", r, first[i-1])
+		}
+	}
+	again, err := w.s.RevokeTokens(w.Context(), first[0].User)
+	w.must(err)
+	w.equal("generation", again.Generation, int64(3))
+	next := follow(first[len(first)-1])
+	w.equal("what follows", len(next), 1)
+	w.equal("the user", next[0].User, first[0].User)
+	if next[0].At <= first[0].At {
+		w.Errorf("revoked at %d, then at %d", first[0].At, next[0].At)
+	}
+	_, err = w.s.RevokeTokens(w.Context(), user("nobody"))
+	w.wantError(err, storage.ErrNotFound)
+}
+
+func accountsAreWalledOff(w *world) {
+	here, there := w.registerIn("here", "alice"), w.registerIn("there", "alice")
+	moved := storage.User{Tenant: "there", UserID: here.User.UserID}
+	if moved != there.User { // ids of tenants may coincide
+		w.equal("the account elsewhere", w.accountOf(moved) == nil, true)
+		w.equal("the profile elsewhere", w.profile(moved) == nil, true)
+		_, err := w.s.RevokeTokens(w.Context(), moved)
+		w.wantError(err, storage.ErrNotFound)
+	}
+	w.equal("by name", w.accountNamed("there", "alice"), there)
+	w.equal("in no tenant", w.accountNamed(storage.DefaultTenant, "alice") == nil, true)
+}
+
+// What docs/operations.md says to run leaves nothing of a person.
+func erasedAccountsAreGone(w *world) {
+	a := w.register("alice")
+	id := a.User.UserID
+	w.db.Edit(w.T, `DELETE FROM account_name WHERE account_id = `+id)
+	w.db.Edit(w.T, `UPDATE account SET name = '', name_key = '', password = '!', avatar = '', background = '', signature = '',
+    generation = generation + 1, revoked = 1700000000000000 WHERE account_id = `+id)
+	w.equal("by name", w.accountNamed(a.User.Tenant, "alice") == nil, true)
+	w.equal("the profile", w.profile(a.User) == nil, true)
+	got, err := w.s.Revocations(w.Context(), storage.Revocation{}, 9)
+	w.must(err)
+	w.equal("revocations", got, []storage.Revocation{{User: a.User, Generation: 2, At: 1700000000000000}})
+	w.equal("the name, registered again", w.register("alice").User != a.User, true)
+}

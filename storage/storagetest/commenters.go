@@ -1,0 +1,141 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"ovation/storage"
+)
+
+// concurrentCommentersAgree lets users add, edit, delete and like comments at
+// once, through two stores, while somebody follows the changes.
+func concurrentCommentersAgree(w *world) {
+	const writers, rounds = 8, 15
+	stores := []storage.Store{w.s, w.open()}
+	subjects := []storage.Subject{video("0"), video("1")}
+	var group, following sync.WaitGroup
+	done := make(chan struct{})
+	followed := make([]map[int64]storage.Comment, len(subjects)) // by id
+	for i, s := range subjects {
+		following.Go(func() { followed[i] = w.follow(stores[1], s, done) })
+	}
+	for n := range writers {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(n), 1)) //nolint:gosec // the same numbers in every run
+			for round := range rounds {
+				if err := w.talk(stores[n%2], random, user(fmt.Sprint("user", n)), subjects, fmt.Sprint(n, "-", round)); err != nil {
+					w.Errorf("writer %d: %v", n, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(done)
+	following.Wait()
+	w.verified()
+	ids := map[int64]bool{}
+	for i, s := range subjects {
+		all, err := w.s.CommentChanges(w.Context(), storage.CommentChangesQuery{Subject: s, First: 10_000})
+		w.must(err)
+		alive := int64(0)
+		for _, c := range all {
+			if ids[c.Number] {
+				w.Errorf("two comments have the id %d", c.Number)
+			}
+			ids[c.Number] = true
+			if !c.Deleted() {
+				alive++
+			}
+			last := followed[i][c.Number]
+			last.LikeCount, last.ReplyCount = c.LikeCount, c.ReplyCount // which are no changes of it
+			w.equal("what was followed of "+c.CommentID(), last, c)
+		}
+		w.equal("comments", w.commentCount(s).Comments, alive)
+		w.equal("comments followed", len(followed[i]), len(all))
+	}
+}
+
+// follow reads the changes of a subject until done, and then once more.
+func (w *world) follow(s storage.Store, of storage.Subject, done <-chan struct{}) map[int64]storage.Comment {
+	seen, at := map[int64]storage.Comment{}, int64(0)
+	for last := false; ; {
+		got, err := s.CommentChanges(w.Context(), storage.CommentChangesQuery{Subject: of, Version: at, First: 7})
+		if err != nil {
+			w.Errorf("follow: %v", err)
+			return seen
+		}
+		for _, c := range got {
+			seen[c.Number], at = c, c.Version
+		}
+		if len(got) > 0 {
+			continue
+		}
+		if last {
+			return seen
+		}
+		select {
+		case <-done:
+			last = true
+		default:
+		}
+	}
+}
+
+// talk does one thing with comments.
+func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjects []storage.Subject, text string) error {
+	subject := subjects[random.IntN(len(subjects))]
+	lists, err := s.ListComments(w.Context(), []storage.CommentsQuery{
+		{Subject: subject, Order: storage.Top, Page: storage.Page{First: 5}},
+	})
+	if err != nil {
+		return err
+	}
+	some := lists[0].Entries
+	if len(some) == 0 || random.IntN(3) == 0 {
+		_, err := s.AddComments(w.Context(), []storage.NewComment{
+			{Subject: subjects[1], User: me, Text: text}, {Subject: subjects[0], User: me, Text: text, RequestID: text},
+		})
+		return err
+	}
+	one := some[random.IntN(len(some))]
+	change := storage.CommentChange{Key: one.Key(), By: me, Moderates: true}
+	switch random.IntN(5) {
+	case 4:
+		m := storage.Message{ID: "past-" + text, Actions: []storage.Action{react(me, one.Key().Subject(), storage.Like, int64(1+random.IntN(1000)))}}
+		for i := range 3 {
+			at := time.Date(2016, 1, 1, 0, 0, random.IntN(2), 0, time.UTC)
+			m.Comments = append(m.Comments, past(me, subjects[random.IntN(len(subjects))], fmt.Sprint("past ", text, " ", i), at))
+		}
+		_, err = s.Persist(w.Context(), []storage.Message{m}, nil)
+	case 0:
+		_, err = s.AddComments(w.Context(), []storage.NewComment{{Subject: subject, User: me, Text: "re " + text, ParentID: one.Number}})
+	case 1:
+		_, err = s.EditComment(w.Context(), change, "edited "+text)
+	case 2:
+		if random.IntN(2) == 0 { // the replies go first, now and then
+			lists, err = s.ListComments(w.Context(), []storage.CommentsQuery{
+				{Subject: subject, Parent: one.Number, Order: storage.Oldest, Page: storage.Page{First: 1}},
+			})
+			for i := range lists {
+				for _, reply := range lists[i].Entries {
+					change.Key = reply.Key()
+				}
+			}
+		}
+		if err == nil {
+			_, err = s.DeleteComment(w.Context(), change)
+		}
+	default:
+		id := "like-" + text
+		_, err = s.Persist(w.Context(), []storage.Message{{ID: id, Actions: []storage.Action{
+			react(me, one.Key().Subject(), storage.Reaction(random.IntN(3)), int64(1+random.IntN(1000))),
+		}}}, nil)
+	}
+	if errors.Is(err, storage.ErrNotFound) { // another one may have deleted it
+		return nil
+	}
+	return err
+}

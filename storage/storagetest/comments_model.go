@@ -1,0 +1,299 @@
+package storagetest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ovation/storage"
+)
+
+// talked is a store and beside it, in a map, the comments that it must hold. Each
+// run has a tenant of its own, so that all runs share one database.
+type talked struct {
+	*rapid.T
+
+	w        *world
+	tenant   string
+	comments map[int64]*storage.Comment
+	requests map[string]storage.NewComment
+	added    map[string]int64          // by request
+	likes    map[int64]map[string]bool // by comment, who likes it
+	versions map[storage.Subject]int64
+	acts     int64
+}
+
+// commentsModel drives store and map with the same random changes.
+func commentsModel(w *world) {
+	run := 0
+	rapid.Check(w.T, func(t *rapid.T) {
+		run++
+		m := &talked{
+			T: t, w: w, tenant: fmt.Sprintf("talk%d", run), comments: map[int64]*storage.Comment{},
+			requests: map[string]storage.NewComment{}, added: map[string]int64{},
+			likes: map[int64]map[string]bool{}, versions: map[storage.Subject]int64{},
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add":    func(*rapid.T) { m.add() },
+			"addTo":  func(*rapid.T) { m.add() }, // twice as often as the others
+			"edit":   func(*rapid.T) { m.edit() },
+			"delete": func(*rapid.T) { m.delete() },
+			"like":   func(*rapid.T) { m.like() },
+			"past":   func(*rapid.T) { m.past() },
+		})
+		m.compare()
+	})
+	w.verified()
+}
+
+func (m *talked) user() storage.User {
+	return storage.User{Tenant: m.tenant, UserID: rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(m.T, "user")}
+}
+
+func (m *talked) subjects() []storage.Subject {
+	return []storage.Subject{{Tenant: m.tenant, Biz: "video", BizID: "1"}, {Tenant: m.tenant, Biz: "article", BizID: "1"}}
+}
+
+// any draws one of the comments there ever were, or one that never was.
+func (m *talked) any() int64 {
+	return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.comments)), 12345)).Draw(m.T, "comment")
+}
+
+// next returns the version of a change, which must be above those before it.
+func (m *talked) next(of storage.Subject, version int64) int64 {
+	if version <= m.versions[of] {
+		m.Fatalf("version %d comes after %d", version, m.versions[of])
+	}
+	m.versions[of] = version
+	return version
+}
+
+// add adds some comments in one call, a few of them with a request id that was used
+// before.
+func (m *talked) add() {
+	asked := make([]storage.NewComment, rapid.IntRange(1, 4).Draw(m.T, "comments"))
+	for i := range asked {
+		c := storage.NewComment{Subject: rapid.SampledFrom(m.subjects()).Draw(m.T, "subject"), User: m.user(), Text: fmt.Sprint("text ", len(m.comments), i)}
+		if rapid.Bool().Draw(m.T, "reply") {
+			c.ParentID = m.any()
+		}
+		if rapid.Bool().Draw(m.T, "repeatable") {
+			c.RequestID = strconv.Itoa(rapid.IntRange(0, 9).Draw(m.T, "request"))
+			if before, ok := m.requests[c.User.UserID+c.RequestID]; ok && rapid.Bool().Draw(m.T, "again") {
+				c = before
+			}
+		}
+		asked[i] = c
+	}
+	got, err := m.w.s.AddComments(m.w.Context(), asked)
+	if err != nil {
+		m.Fatal(err)
+	}
+	for i, c := range asked {
+		m.took(c, got[i])
+	}
+}
+
+// past adds comments of a few times. Their ids are found by the versions.
+func (m *talked) past() {
+	m.acts++
+	message := storage.Message{ID: fmt.Sprint(m.tenant, "-past-", m.acts), Comments: make([]storage.PastComment, rapid.IntRange(1, 4).Draw(m.T, "comments"))}
+	since := maps.Clone(m.versions)
+	for i := range message.Comments {
+		at := time.Date(rapid.IntRange(2015, 2017).Draw(m.T, "year"), 1, 1, 0, 0, 0, 0, time.UTC)
+		message.Comments[i] = past(m.user(), rapid.SampledFrom(m.subjects()).Draw(m.T, "subject"), fmt.Sprint("past ", len(m.comments), i), at)
+	}
+	_, err := m.w.s.Persist(m.w.Context(), []storage.Message{message}, nil)
+	m.want(err, nil)
+	slices.SortStableFunc(message.Comments, func(a, b storage.PastComment) int { return cmp.Compare(a.At, b.At) })
+	for _, s := range m.subjects() {
+		got, err := m.w.s.CommentChanges(m.w.Context(), storage.CommentChangesQuery{Subject: s, Version: since[s], First: 10})
+		m.want(err, nil)
+		for _, c := range message.Comments {
+			if c.Subject != s {
+				continue
+			}
+			if len(got) == 0 || m.comments[got[0].Number] != nil {
+				m.Fatalf("%+v is not added, or its id is not its own: %+v", c, got)
+			}
+			m.comments[got[0].Number] = &storage.Comment{
+				Subject: s, Number: got[0].Number, User: c.User, Text: c.Text, Created: c.At, Version: m.next(s, got[0].Version),
+			}
+			got = got[1:]
+		}
+		m.equal("what else was added", len(got), 0)
+	}
+}
+
+// took checks what became of one comment, and notes it.
+func (m *talked) took(c storage.NewComment, got storage.AddedComment) {
+	request := c.User.UserID + c.RequestID
+	before, used := m.requests[request]
+	parent := m.comments[c.ParentID]
+	switch {
+	case c.RequestID != "" && used && before != c:
+		m.want(got.Err, storage.ErrInvalid)
+	case c.RequestID != "" && used:
+		if got.Err != nil || !got.Repeated || got.Comment.Number != m.added[request] {
+			m.Fatalf("%+v again is %+v", c, got)
+		}
+	case c.ParentID != 0 && (parent == nil || parent.Subject != c.Subject || parent.Deleted()):
+		m.want(got.Err, storage.ErrNotFound)
+	case c.ParentID != 0 && parent.ParentID != 0:
+		m.want(got.Err, storage.ErrInvalid)
+	default:
+		if got.Err != nil || got.Repeated || m.comments[got.Comment.Number] != nil {
+			m.Fatalf("%+v is added as %+v", c, got)
+		}
+		added := &storage.Comment{
+			Subject: c.Subject, Number: got.Comment.Number, ParentID: c.ParentID, User: c.User, Text: c.Text,
+			Created: got.Comment.Created, Version: m.next(c.Subject, got.Comment.Version),
+		}
+		m.comments[added.Number] = added
+		if parent != nil {
+			parent.ReplyCount++
+		}
+		if c.RequestID != "" {
+			m.requests[request], m.added[request] = c, added.Number
+		}
+	}
+}
+
+func (m *talked) want(err, want error) {
+	if !errors.Is(err, want) {
+		m.Fatalf("the error is %v, want %v", err, want)
+	}
+}
+
+func (m *talked) equal(what string, got, want any) {
+	if !reflect.DeepEqual(got, want) {
+		m.Fatalf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+// change draws a change, and returns the comment that it is of if that may be made.
+func (m *talked) change() (storage.CommentChange, *storage.Comment) {
+	c := storage.CommentChange{
+		Key: storage.CommentKey{Tenant: m.tenant, CommentID: m.any()}, By: m.user(), Moderates: rapid.Bool().Draw(m.T, "moderates"),
+	}
+	of := m.comments[c.Key.CommentID]
+	if of == nil || of.Deleted() || !c.Moderates && of.User != c.By {
+		of = nil
+	}
+	return c, of
+}
+
+func (m *talked) edit() {
+	change, of := m.change()
+	text := rapid.SampledFrom([]string{"one", "another"}).Draw(m.T, "text")
+	got, err := m.w.s.EditComment(m.w.Context(), change, text)
+	if of == nil {
+		m.want(err, storage.ErrNotFound)
+		return
+	}
+	m.want(err, nil)
+	if of.Text != text {
+		of.Text, of.Edited, of.Version = text, got.Edited, m.next(of.Subject, got.Version)
+	}
+}
+
+func (m *talked) delete() {
+	change, of := m.change()
+	got, err := m.w.s.DeleteComment(m.w.Context(), change)
+	if of == nil {
+		m.want(err, storage.ErrNotFound)
+		return
+	}
+	m.want(err, nil)
+	of.Text, of.User.UserID, of.DeletedAt, of.Version = "", "", got.DeletedAt, m.next(of.Subject, got.Version)
+	if parent := m.comments[of.ParentID]; parent != nil {
+		if parent.ReplyCount--; parent.Deleted() && parent.ReplyCount == 0 {
+			parent.Version = m.next(of.Subject, m.w.commentCount(of.Subject).Version)
+		}
+	}
+}
+
+func (m *talked) like() {
+	id, user := m.any(), m.user()
+	m.acts++
+	reaction := storage.Reaction(rapid.IntRange(0, 2).Draw(m.T, "reaction"))
+	key := storage.CommentKey{Tenant: m.tenant, CommentID: id}
+	action := react(user, key.Subject(), reaction, m.acts)
+	if _, err := m.w.s.Persist(m.w.Context(), []storage.Message{{ID: fmt.Sprint(m.tenant, "-", m.acts), Actions: []storage.Action{action}}}, nil); err != nil {
+		m.Fatal(err)
+	}
+	if m.likes[id] == nil {
+		m.likes[id] = map[string]bool{}
+	}
+	m.likes[id][user.UserID] = reaction == storage.Like
+}
+
+// compare compares lists, counts and changes.
+func (m *talked) compare() {
+	for id, c := range m.comments {
+		for _, likes := range m.likes[id] {
+			if likes {
+				c.LikeCount++
+			}
+		}
+	}
+	for _, s := range m.subjects() {
+		var all []storage.Comment
+		count := storage.CommentCount{Version: m.versions[s]}
+		for _, c := range m.comments {
+			if c.Subject == s {
+				all = append(all, *c)
+			}
+			if c.Subject == s && !c.Deleted() {
+				count.Comments++
+			}
+		}
+		m.equal("counts", m.w.commentCount(s), count)
+		slices.SortFunc(all, func(a, b storage.Comment) int { return cmp.Compare(a.Version, b.Version) })
+		versions := make([]int64, 1, 1+len(all))
+		for i := range all {
+			versions = append(versions, all[i].Version)
+		}
+		after := rapid.SampledFrom(versions).Draw(m.T, "after")
+		since := slices.DeleteFunc(slices.Clone(all), func(c storage.Comment) bool { return c.Version <= after })
+		got, err := m.w.s.CommentChanges(m.w.Context(), storage.CommentChangesQuery{Subject: s, Version: after, First: len(all) + 1})
+		m.want(err, nil)
+		m.equal("changes", append([]storage.Comment{}, got...), append([]storage.Comment{}, since...))
+		m.compareLists(s, all)
+	}
+}
+
+// compareAge compares the times in milliseconds, within which ids are in any order.
+func compareAge(a, b storage.Comment) int {
+	return cmp.Or(cmp.Compare(a.Created/1000, b.Created/1000), cmp.Compare(a.Number, b.Number))
+}
+
+func (m *talked) compareLists(s storage.Subject, all []storage.Comment) {
+	parents := make([]int64, 1+len(all)) // and 0, of those that are no replies
+	for i := range all {
+		parents[1+i] = all[i].Number
+	}
+	for _, parent := range parents {
+		for order, compare := range map[storage.CommentOrder]func(a, b storage.Comment) int{
+			storage.Newest: func(a, b storage.Comment) int { return compareAge(b, a) },
+			storage.Oldest: compareAge,
+			storage.Top: func(a, b storage.Comment) int {
+				return cmp.Or(cmp.Compare(b.LikeCount, a.LikeCount), compareAge(b, a))
+			},
+		} {
+			var want []string
+			listed := slices.DeleteFunc(slices.Clone(all), func(c storage.Comment) bool { return c.ParentID != parent || !c.Listed() })
+			for _, c := range slices.SortedFunc(slices.Values(listed), compare) {
+				want = append(want, c.Text)
+			}
+			m.equal(string(order), m.w.texts(storage.CommentsQuery{Subject: s, Parent: parent, Order: order}), want)
+		}
+	}
+}

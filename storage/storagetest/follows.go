@@ -1,0 +1,205 @@
+package storagetest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"ovation/storage"
+)
+
+func followersAreCounted(w *world) {
+	alice, bob, carol := user("alice"), user("bob"), user("carol")
+	s := bob.Subject()
+	for _, step := range []struct {
+		name      string
+		action    storage.Action
+		followers int64
+		version   int64 // of the counts
+	}{
+		{"none as the first word", unfollow(alice, s, 1), 0, 0},
+		{"a follow", follow(alice, s, 2), 1, 1},
+		{"the same follow again", follow(alice, s, 3), 1, 1},
+		{"another's follow", follow(carol, s, 1), 2, 2},
+		{"an older unfollow", unfollow(alice, s, 2), 2, 2},
+		{"one of the same version", unfollow(carol, s, 1), 2, 2},
+		{"an unfollow", unfollow(alice, s, 4), 1, 3},
+		{"an unfollow twice", unfollow(alice, s, 5), 1, 3},
+		{"an older follow", follow(alice, s, 4), 1, 3},
+		{"a follow once more", follow(alice, s, 6), 2, 4},
+	} {
+		w.persist(step.action)
+		w.equal(step.name, w.counts(s), storage.Counts{FollowerCount: step.followers, Version: step.version})
+	}
+	w.equal("the follow", w.states(alice, s), storage.States{
+		Followed: &storage.Followed{User: alice, Subject: s, Version: 6}, FollowVersion: 6,
+	})
+
+	// A like, a collection and a read of the same subject are states of their own.
+	w.persist(like(alice, s, 1), collect(alice, s, storage.DefaultFolderID, 1), read(alice, s, 1, 1, 1))
+	w.persist(unfollow(alice, s, 7))
+	got := w.states(alice, s)
+	w.equal("what is left", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
+	w.equal("counts", w.counts(s), storage.Counts{ReadCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1, Version: 6})
+
+	// Whatever the subject is, and whatever order the actions of a message are in.
+	outcome := w.persist(unfollow(alice, video("1"), 9), follow(bob, video("1"), 5), follow(alice, video("1"), 8))
+	w.equal("applied", outcome.Applied, []storage.StateChange{
+		{User: alice, Subject: video("1"), Kind: storage.KindFollow, Version: 9},
+		{User: bob, Subject: video("1"), Kind: storage.KindFollow, Following: true, Version: 5},
+	})
+	again := w.persist(unfollow(bob, video("1"), 4), unfollow(bob, video("1"), 6))
+	w.equal("applied then", again.Applied, []storage.StateChange{
+		{User: bob, Subject: video("1"), Kind: storage.KindFollow, OldFollowing: true, Version: 6},
+	})
+	old := w.persist(follow(bob, video("1"), 3))
+	w.equal("the latest word on what is older", old.Applied, []storage.StateChange{
+		{User: bob, Subject: video("1"), Kind: storage.KindFollow, Version: 6},
+	})
+	w.verified()
+}
+
+func nobodyFollowsThemselves(w *world) {
+	alice := user("alice")
+	_, err := w.s.Persist(w.Context(), []storage.Message{w.message(follow(alice, alice.Subject(), 1))}, nil)
+	w.wantError(err, storage.ErrInvalid)
+	w.equal("counts", w.counts(alice.Subject()), storage.Counts{})
+	w.persist(unfollow(alice, alice.Subject(), 1), follow(alice, video("alice"), 1))
+	w.equal("followers of a video with the user's id", w.counts(video("alice")).FollowerCount, int64(1))
+}
+
+// friends returns all friends of a user, read in pages, the last of which is
+// short.
+func (w *world) friends(of storage.User, first int) (out []storage.Friend) {
+	w.Helper()
+	page := storage.Page{First: first}
+	for range 1000 {
+		got, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: of, Page: page}})
+		w.must(err)
+		entries, resume := got[0].Entries, got[0].Resume
+		out = append(out, entries...)
+		switch {
+		case len(entries) > first, len(entries) == first && resume != storage.Position{}:
+			w.Fatalf("a page of %d that resumes at %+v", len(entries), resume)
+		case len(entries) == first:
+			page.After = entries[first-1].Position
+		case resume != storage.Position{}:
+			page.After = resume
+		default:
+			return out
+		}
+	}
+	w.Fatalf("the list does not end")
+	return nil
+}
+
+func namesOf(friends []storage.Friend) []string {
+	out := make([]string, 0, len(friends))
+	for _, f := range friends {
+		out = append(out, f.User.UserID)
+	}
+	return out
+}
+
+func friendsFollowEachOther(w *world) {
+	alice, bob, carol, dave, other := user("alice"), user("bob"), user("carol"), user("dave"), storage.User{Tenant: "other", UserID: "erin"}
+	w.persist(
+		follow(alice, bob.Subject(), 1), follow(bob, alice.Subject(), 9), // friends
+		follow(alice, carol.Subject(), 2), follow(carol, alice.Subject(), 3), // friends
+		follow(alice, dave.Subject(), 4),                                            // one way
+		follow(user("erin"), alice.Subject(), 5),                                    // the other way
+		follow(alice, video("frank"), 6), follow(user("frank"), alice.Subject(), 7), // follows a video of that id
+		follow(other, storage.User{Tenant: "other", UserID: "alice"}.Subject(), 1), like(alice, video("1"), 1), // another tenant
+	)
+	w.persist(follow(alice, user("grace").Subject(), 8), follow(user("grace"), alice.Subject(), 8))
+	w.persist(unfollow(user("grace"), alice.Subject(), 9))
+	for _, first := range []int{1, 2, 10} {
+		got := w.friends(alice, first)
+		w.equal("friends", slices.Sorted(slices.Values(namesOf(got))), []string{"bob", "carol"})
+		for _, f := range got {
+			w.equal("since the later follow", f.Version, map[string]int64{"bob": 9, "carol": 3}[f.User.UserID])
+			w.equal("the tenant", f.User.Tenant, alice.Tenant)
+		}
+	}
+	w.equal("friends of bob, dave, erin", [][]string{namesOf(w.friends(bob, 5)), namesOf(w.friends(dave, 5)), namesOf(w.friends(user("erin"), 5))},
+		[][]string{{"alice"}, {}, {}})
+
+	both, err := w.s.Friends(w.Context(), []storage.FriendsQuery{
+		{User: dave, Page: storage.Page{First: 5}},
+		{User: alice, Page: storage.Page{First: 5}},
+		{User: user("nobody"), Page: storage.Page{First: 5}},
+		{User: bob, Page: storage.Page{First: 5}},
+		{User: user(""), Page: storage.Page{First: 5}},
+	})
+	w.must(err)
+	w.equal("in the order asked", lengths(both), []int{0, 2, 0, 1, 0})
+}
+
+// A user who follows many and is followed by few has a page of all friends, and so
+// has one who is followed by many and follows few. Each is newest first by the list
+// that is searched.
+func friendsAreSearchedInTheShorterList(w *world) {
+	const many = storage.MaxListScan + 20
+	star, fan := user("star"), user("fan")
+	actions := make([]storage.Action, 0, 2*many+12)
+	for i := range many {
+		somebody := user(fmt.Sprint("somebody", i))
+		actions = append(actions, follow(somebody, star.Subject(), int64(1000+i)), follow(fan, somebody.Subject(), int64(1000+i)))
+	}
+	for i, name := range []string{"first", "second", "third"} {
+		u, v := user(name), int64(i+1) // older than all the others
+		actions = append(actions, follow(star, u.Subject(), v), follow(u, star.Subject(), 10-v), follow(u, fan.Subject(), v), follow(fan, u.Subject(), 10-v))
+	}
+	w.persist(actions...)
+	for _, of := range []storage.User{star, fan} {
+		got, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: of, Page: storage.Page{First: 10}}})
+		w.must(err)
+		w.equal("friends of "+of.UserID, namesOf(got[0].Entries), []string{"third", "second", "first"})
+		w.equal("where it resumes", got[0].Resume, storage.Position{})
+		w.equal("in pages of 1", w.friends(of, 1), got[0].Entries)
+	}
+
+	// The list that a page is of is kept to, though it is the longer one by now.
+	first, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: star, Page: storage.Page{First: 1}}})
+	w.must(err)
+	for i := range 2 * many {
+		actions[i] = follow(star, video(strconv.Itoa(i)), int64(2000+i))
+	}
+	w.persist(actions[:2*many]...)
+	rest, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: star, Page: storage.Page{First: 10, After: first[0].Entries[0].Position}}})
+	w.must(err)
+	w.equal("the rest", namesOf(rest[0].Entries), []string{"second", "first"})
+}
+
+// A page passes over a bounded number of rows, also of follows of something else,
+// and resumes behind them.
+func pagesOfFriendsExamineBoundedRows(w *world) {
+	alice := user("alice")
+	var actions []storage.Action
+	friends := []int64{scattered, scattered - storage.MaxListScan + 1, scattered - storage.MaxListScan, 700, 699, 1}
+	for v := int64(1); v <= scattered; v++ {
+		id := strconv.FormatInt(v, 10)
+		switch {
+		case slices.Contains(friends, v):
+			actions = append(actions, follow(alice, user(id).Subject(), v), follow(user(id), alice.Subject(), v))
+		case v%2 == 0:
+			actions = append(actions, follow(alice, user(id).Subject(), v))
+		default:
+			actions = append(actions, follow(alice, video(id), v))
+		}
+		// As many follow alice in another order, so that it is this list that is searched.
+		actions = append(actions, follow(user("fan"+id), alice.Subject(), v))
+	}
+	w.persist(actions...)
+	for _, first := range []int{1, 2, 100} {
+		var got []int64
+		for _, f := range w.friends(alice, first) {
+			got = append(got, f.Version)
+		}
+		w.equal(fmt.Sprint("friends by ", first), got, friends)
+	}
+	page, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: alice, Page: storage.Page{First: 3}}})
+	w.must(err)
+	w.equal("friends within the first rows", len(page[0].Entries), 2)
+	w.equal("where it resumes", page[0].Resume.Version, int64(scattered-storage.MaxListScan+1))
+}

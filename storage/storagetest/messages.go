@@ -1,0 +1,453 @@
+package storagetest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"ovation/storage"
+)
+
+func between(owner, with string) storage.ConversationKey {
+	return storage.ConversationKey{Owner: user(owner), With: user(with)}
+}
+
+// send sends one message.
+func (w *world) send(from, to, text string) *storage.DirectMessage {
+	w.Helper()
+	return w.sent(storage.NewMessage{From: user(from), To: user(to), Text: text}).Message
+}
+
+func (w *world) sent(m storage.NewMessage) storage.AddedMessage {
+	w.Helper()
+	out, err := w.s.AddMessages(w.Context(), []storage.NewMessage{m})
+	w.must(err)
+	w.must(out[0].Err)
+	return out[0]
+}
+
+func (w *world) refusedMessage(m storage.NewMessage, want error) {
+	w.Helper()
+	out, err := w.s.AddMessages(w.Context(), []storage.NewMessage{m})
+	w.must(err)
+	w.wantError(out[0].Err, want)
+	w.equal("the message refused", out[0].Message == nil, true)
+}
+
+// conversation is as it is read, nil if there is none.
+func (w *world) conversation(key storage.ConversationKey) *storage.Conversation {
+	w.Helper()
+	got, err := w.s.ConversationsOf(w.Context(), []storage.ConversationKey{key})
+	w.must(err)
+	return got[0]
+}
+
+// conversationsOf are those of a user, read in pages: with whom, the latest text
+// and how many are unread.
+func (w *world) conversationsOf(of storage.User) (out []string) {
+	w.Helper()
+	for q := (storage.ConversationsQuery{Owner: of, Page: storage.Page{First: 2}}); ; {
+		got, err := w.s.ListConversations(w.Context(), []storage.ConversationsQuery{q})
+		w.must(err)
+		page := got[0].Entries
+		w.equal("the version of a page", got[0].Version, w.latest(of))
+		for i := range page {
+			w.equal("a conversation of a list", page[i], *w.conversation(page[i].Key()))
+			out = append(out, fmt.Sprintf("%s: %s (%d)", page[i].With.UserID, page[i].Latest.Text, page[i].Unread))
+		}
+		if len(page) < q.First {
+			return out
+		}
+		q.After = page[len(page)-1].Place()
+	}
+}
+
+func (w *world) latest(of storage.User) int64 {
+	w.Helper()
+	got, err := w.s.LatestMessages(w.Context(), []storage.User{of})
+	w.must(err)
+	return got[0]
+}
+
+// said are the texts of a conversation, newest first, read in pages.
+func (w *world) said(key storage.ConversationKey) (out []string) {
+	w.Helper()
+	for q := (storage.MessagesQuery{Conversation: key, Page: storage.Page{First: 2}}); ; {
+		got, err := w.s.ListMessages(w.Context(), []storage.MessagesQuery{q})
+		w.must(err)
+		page := got[0].Entries
+		for i := range page {
+			out = append(out, page[i].From.UserID+": "+page[i].Text)
+		}
+		if len(page) < q.First {
+			return out
+		}
+		q.After = page[len(page)-1].Place()
+	}
+}
+
+// mailbox is what a user has sent and received after a number.
+func (w *world) mailbox(s storage.Store, of storage.User, after int64) (out []storage.DirectMessage) {
+	w.Helper()
+	for {
+		got, err := s.MessagesAfter(w.Context(), storage.MailboxQuery{User: of, After: after, First: 3})
+		w.must(err)
+		for i := range got {
+			if got[i].Number <= after {
+				w.Fatalf("message %d comes after %d", got[i].Number, after)
+			}
+			after = got[i].Number
+			out = append(out, got[i])
+		}
+		if len(got) < 3 {
+			return out
+		}
+	}
+}
+
+func textsOf(messages []storage.DirectMessage) (out []string) {
+	for i := range messages {
+		out = append(out, messages[i].Text)
+	}
+	return out
+}
+
+func messagesAreListed(w *world) {
+	alice, bob := user("alice"), user("bob")
+	first := w.send("alice", "bob", "hello")
+	w.equal("as sent", *first, storage.DirectMessage{From: alice, To: bob, Number: first.Number, Text: "hello", Created: first.Created})
+	last := first
+	for i := range 5 {
+		from, to := "bob", "alice"
+		if i%2 == 1 {
+			from, to = to, from
+		}
+		next := w.send(from, to, strconv.Itoa(i))
+		if next.Number <= last.Number || next.Number >= storage.MaxCommentID || next.Created < last.Created {
+			w.Errorf("message %d, then %d", last.Number, next.Number)
+		}
+		last = next
+	}
+	w.send("carol", "alice", "here")
+	w.send("alice", "zed", "there")
+	w.send("bob", "carol", "elsewhere")
+
+	want := []string{"bob: 4", "alice: 3", "bob: 2", "alice: 1", "bob: 0", "alice: hello"}
+	w.equal("what both said", w.said(between("alice", "bob")), want)
+	w.equal("to the other one", w.said(between("bob", "alice")), want)
+	w.equal("conversations of alice", w.conversationsOf(alice), []string{"zed: there (0)", "carol: here (1)", "bob: 4 (3)"})
+	w.equal("conversations of bob", w.conversationsOf(bob), []string{"carol: elsewhere (0)", "alice: 4 (3)"})
+	w.equal("conversations of nobody", len(w.conversationsOf(user("nobody"))), 0)
+	w.equal("what strangers said", len(w.said(between("bob", "zed"))), 0)
+	w.equal("no conversation", w.conversation(between("bob", "zed")) == nil, true)
+	w.equal("the mailbox of alice", textsOf(w.mailbox(w.s, alice, 0)), []string{"hello", "0", "1", "2", "3", "4", "here", "there"})
+	w.equal("since", textsOf(w.mailbox(w.s, alice, last.Number)), []string{"here", "there"})
+	w.equal("since the end", len(w.mailbox(w.s, alice, w.latest(alice))), 0)
+	w.equal("no mailbox", w.latest(user("nobody")), int64(0))
+
+	keys := []storage.MessageKey{last.Key(), {From: alice, To: bob, Number: 5}, first.Key(), {From: bob, To: alice, Number: first.Number}}
+	got, err := w.s.MessagesOf(w.Context(), keys)
+	w.must(err)
+	w.equal("by key, in the order asked", []any{*got[0], got[1] == nil, *got[2], got[3] == nil}, []any{*last, true, *first, true})
+	pages, err := w.s.ListMessages(w.Context(), []storage.MessagesQuery{
+		{Conversation: between("bob", "zed"), Page: storage.Page{First: 1}},
+		{Conversation: between("alice", "zed"), Page: storage.Page{First: 1}},
+		{Conversation: between("carol", "bob"), Page: storage.Page{First: 9}},
+	})
+	w.must(err)
+	w.equal("many lists in one call", []int{len(pages[0].Entries), len(pages[1].Entries), len(pages[2].Entries)}, []int{0, 1, 1})
+	both, err := w.s.ListConversations(w.Context(), []storage.ConversationsQuery{
+		{Owner: user("nobody"), Page: storage.Page{First: 1}}, {Owner: alice, Page: storage.Page{First: 1}}, {Owner: bob, Page: storage.Page{First: 9}},
+	})
+	w.must(err)
+	w.equal("conversations of many", []int{len(both[0].Entries), len(both[1].Entries), len(both[2].Entries)}, []int{0, 1, 2})
+	w.verified()
+}
+
+func messagesHoldTheirText(w *world) {
+	alice, bob := user("alice"), user("bob")
+	m := w.send("alice", "bob", "\u202eto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩 \t")
+	w.equal("text", m.Text, "to be\nor \"not\" \\ <b>'; -- 👩\u200d👩")
+	w.equal("read", textsOf(w.mailbox(w.s, bob, 0)), []string{m.Text})
+	w.equal("many bytes", len(w.send("bob", "alice", strings.Repeat("👩", storage.MaxMessageRunes)).Text), 4*storage.MaxMessageRunes)
+	for name, bad := range map[string]storage.NewMessage{
+		"empty": {From: alice, To: bob}, "blank": {From: alice, To: bob, Text: " \n\u202e"},
+		"long": {From: alice, To: bob, Text: strings.Repeat("x", storage.MaxMessageRunes+1)}, "NUL": {From: alice, To: bob, Text: "a\x00b"},
+		"anonymous": {From: user(""), To: bob, Text: "x"}, "to nobody": {From: alice, To: user(""), Text: "x"},
+		"to oneself": {From: alice, To: alice, Text: "x"}, "of another tenant": {From: storage.User{Tenant: "other", UserID: "alice"}, To: bob, Text: "x"},
+		"a bad request id": {From: alice, To: bob, Text: "x", RequestID: "é"},
+	} {
+		w.Logf("a message that is %s", name)
+		w.refusedMessage(bad, storage.ErrInvalid)
+	}
+	out, err := w.s.AddMessages(w.Context(), []storage.NewMessage{
+		{From: alice, To: bob, Text: "one"}, {From: alice, To: bob}, {From: bob, To: alice, Text: "two"},
+	})
+	w.must(err)
+	w.must(out[0].Err)
+	w.wantError(out[1].Err, storage.ErrInvalid)
+	w.must(out[2].Err)
+	w.equal("in the order given", w.said(between("alice", "bob"))[:2], []string{"bob: two", "alice: one"})
+	out, err = w.s.AddMessages(w.Context(), nil)
+	w.must(err)
+	w.equal("what became of none", len(out), 0)
+	w.verified()
+}
+
+func unreadMessagesAreCounted(w *world) {
+	sent := make([]*storage.DirectMessage, 0, 5)
+	for i := range 4 {
+		sent = append(sent, w.send("alice", "bob", strconv.Itoa(i)))
+	}
+	mine := w.send("bob", "alice", "mine")
+	sent = append(sent, w.send("alice", "bob", "4"))
+	bob := between("bob", "alice")
+	read := func(upTo, unread, readTo int64) {
+		w.Helper()
+		got, err := w.s.MarkRead(w.Context(), bob, upTo)
+		w.must(err)
+		w.equal("unread, read to", []int64{got.Unread, got.ReadTo}, []int64{unread, readTo})
+		w.equal("as it is read", *w.conversation(bob), *got)
+		w.equal("the latest", got.Latest, *sent[4])
+		w.verified()
+	}
+	w.equal("unread at first", w.conversation(bob).Unread, int64(5))
+	read(sent[1].Number, 3, sent[1].Number)
+	read(sent[0].Number, 3, sent[1].Number) // what is read stays read
+	read(0, 3, sent[1].Number)
+	read(-1, 3, sent[1].Number)
+	read(sent[3].Number-1, 2, sent[3].Number-1) // no message has this number
+	read(mine.Number, 1, mine.Number)
+	read(storage.MaxCommentID-1, 0, sent[4].Number)
+	read(sent[4].Number, 0, sent[4].Number)
+	w.equal("of the other one", w.conversation(between("alice", "bob")).Unread, int64(1))
+	sent[4] = w.send("alice", "bob", "5")
+	w.equal("another one", w.conversation(bob).Unread, int64(1))
+	for _, none := range []storage.ConversationKey{
+		between("bob", "carol"), {Owner: storage.User{Tenant: "other", UserID: "bob"}, With: storage.User{Tenant: "other", UserID: "alice"}},
+	} {
+		_, err := w.s.MarkRead(w.Context(), none, sent[4].Number)
+		w.wantError(err, storage.ErrNotFound)
+	}
+	w.verified()
+}
+
+func repeatedRequestSendsOnce(w *world) {
+	m := storage.NewMessage{From: user("alice"), To: user("bob"), Text: "once", RequestID: "r 1"}
+	first := w.sent(m)
+	again := w.sent(m)
+	w.equal("the second", []any{first.Repeated, again.Repeated, *again.Message}, []any{false, true, *first.Message})
+	of := m
+	of.From, of.To = m.To, m.From
+	w.equal("of another user", w.sent(of).Repeated, false)
+	for _, other := range []storage.NewMessage{
+		{From: m.From, To: m.To, Text: "twice", RequestID: "r 1"}, {From: m.From, To: user("carol"), Text: "once", RequestID: "r 1"},
+	} {
+		w.refusedMessage(other, storage.ErrInvalid)
+	}
+	w.refusedComment(storage.NewComment{Subject: video("1"), User: m.From, Text: "once", RequestID: "r 1"}, storage.ErrInvalid)
+	w.added(storage.NewComment{Subject: video("1"), User: m.From, Text: "once", RequestID: "r 2"})
+	w.refusedMessage(storage.NewMessage{From: m.From, To: m.To, Text: "once", RequestID: "r 2"}, storage.ErrInvalid)
+	both, err := w.s.AddMessages(w.Context(), []storage.NewMessage{
+		{From: m.From, To: m.To, Text: "two", RequestID: "r 3"},
+		{From: m.From, To: m.To, Text: "two", RequestID: "r 3"},
+		{From: m.From, To: m.To, Text: "other", RequestID: "r 3"},
+		{From: m.From, To: m.To, Text: "plain"},
+		{From: m.From, To: m.To, Text: "plain"},
+	})
+	w.must(err)
+	w.equal("of one call", []any{both[0].Repeated, both[1].Repeated, *both[1].Message}, []any{false, true, *both[0].Message})
+	w.wantError(both[2].Err, storage.ErrInvalid)
+	w.equal("without a request id", both[3].Message.Number != both[4].Message.Number, true)
+	w.equal("unread", w.conversation(between("bob", "alice")).Unread, int64(4))
+	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d WHERE request_id = 'r 1'`, storage.RequestAge.Microseconds()+1))
+	w.equal("a day later", w.sent(m).Repeated, false)
+	w.equal("and then", w.sent(m).Repeated, true)
+	w.verified()
+}
+
+// A backup that is restored lacks the latest messages. Clients have seen their numbers,
+// and go on from them: what is sent afterwards comes to all of them, once.
+func messageNumbersAreNotUsedAgain(w *world) {
+	w.send("alice", "bob", "kept")
+	stored := w.latest(user("bob"))
+	lost := make([]*storage.DirectMessage, 0, 20)
+	for i := range 20 {
+		lost = append(lost, w.send([]string{"alice", "bob"}[i%2], []string{"bob", "alice"}[i%2], fmt.Sprint("lost ", i)))
+	}
+	w.sent(storage.NewMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
+	read, err := w.s.MarkRead(w.Context(), between("bob", "alice"), lost[10].Number)
+	w.must(err)
+	w.equal("unread before", read.Unread, int64(5))
+	for _, undo := range []string{
+		`DELETE FROM message WHERE text LIKE 'lost%'`, `DELETE FROM request WHERE request_id = 'r'`,
+		fmt.Sprintf(`UPDATE mailbox SET latest = %d`, stored),
+		fmt.Sprintf(`UPDATE conversation SET latest = %d, read_to = 0, unread = CASE user_id WHEN 'bob' THEN 1 ELSE 0 END`, stored),
+	} {
+		w.db.Edit(w.T, undo)
+	}
+
+	again := w.sent(storage.NewMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
+	w.equal("repeated", again.Repeated, false) // it was lost
+	w.send("bob", "alice", "new")
+	for _, one := range append(lost, &storage.DirectMessage{Number: stored}) {
+		for _, of := range []string{"alice", "bob"} {
+			w.equal("after "+one.Text, textsOf(w.mailbox(w.s, user(of), one.Number)), []string{"lost as well", "new"})
+		}
+	}
+	keys := make([]storage.MessageKey, len(lost))
+	for i, one := range lost {
+		keys[i] = one.Key()
+	}
+	found, err := w.s.MessagesOf(w.Context(), keys)
+	w.must(err)
+	for i := range found {
+		w.equal("the id of a lost message names another one", found[i] == nil, true)
+	}
+	read, err = w.s.MarkRead(w.Context(), between("bob", "alice"), lost[19].Number) // the last that bob's client shows
+	w.must(err)
+	w.equal("unread", read.Unread, int64(1))
+	w.verified()
+}
+
+func messagesAreWalledOff(w *world) {
+	theirs := storage.NewMessage{
+		From: storage.User{Tenant: "other", UserID: "alice"}, To: storage.User{Tenant: "other", UserID: "bob"}, Text: "theirs",
+	}
+	m := w.sent(theirs).Message
+	key := m.Key()
+	key.From.Tenant, key.To.Tenant = storage.DefaultTenant, storage.DefaultTenant
+	got, err := w.s.MessagesOf(w.Context(), []storage.MessageKey{key})
+	w.must(err)
+	w.equal("by key", got[0] == nil, true)
+	w.equal("conversation", w.conversation(between("alice", "bob")) == nil, true)
+	w.equal("conversations", len(w.conversationsOf(user("alice"))), 0)
+	w.equal("messages", len(w.said(between("alice", "bob"))), 0)
+	w.equal("mailbox", len(w.mailbox(w.s, user("alice"), 0)), 0)
+	w.equal("the latest", w.latest(user("bob")), int64(0))
+	w.equal("there", textsOf(w.mailbox(w.s, theirs.To, 0)), []string{"theirs"})
+}
+
+// concurrentSendersAgree lets users write to each other at once, through two
+// stores, and mark what they see as read, while others follow their mailboxes.
+func concurrentSendersAgree(w *world) {
+	const users, rounds = 5, 20
+	stores := []storage.Store{w.s, w.open()}
+	names := make([]storage.User, users)
+	for i := range names {
+		names[i] = user(fmt.Sprint("user", i))
+	}
+	var writing, following sync.WaitGroup
+	done := make(chan struct{})
+	followed := make([][]storage.DirectMessage, users)
+	for i, of := range names {
+		following.Go(func() { followed[i] = w.followMailbox(stores[i%2], of, done) })
+		writing.Go(func() {
+			for round := range rounds {
+				to := names[(i+1+round%(users-1))%users]
+				text := fmt.Sprint(i, "-", round)
+				out, err := stores[(i+round)%2].AddMessages(w.Context(), []storage.NewMessage{
+					{From: of, To: to, Text: text, RequestID: text}, {From: of, To: to, Text: text + " again"},
+				})
+				if err != nil || out[0].Err != nil || out[1].Err != nil {
+					w.Errorf("%s: %v", text, err)
+					return
+				}
+				if _, err := stores[round%2].MarkRead(w.Context(), storage.ConversationKey{Owner: to, With: of}, out[0].Message.Number); err != nil {
+					w.Errorf("read %s: %v", text, err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	following.Wait()
+	w.verified()
+	for i, of := range names {
+		all := w.mailbox(w.s, of, 0)
+		w.equal("what was followed", textsOf(followed[i]), textsOf(all))
+		w.equal("messages of "+of.UserID, len(all), 4*rounds)
+		w.equal("the latest", w.latest(of), all[len(all)-1].Number)
+		for _, other := range names {
+			if other == of {
+				continue
+			}
+			key := storage.ConversationKey{Owner: of, With: other}
+			var want []string
+			for j := range all {
+				if all[j].From == other || all[j].To == other {
+					want = append(want, all[j].From.UserID+": "+all[j].Text)
+				}
+			}
+			slices.Reverse(want)
+			w.equal("said", w.said(key), want)
+		}
+	}
+}
+
+// followMailbox reads a mailbox until done, and then once more.
+func (w *world) followMailbox(s storage.Store, of storage.User, done <-chan struct{}) (out []storage.DirectMessage) {
+	for last, after := false, int64(0); ; {
+		got, err := s.MessagesAfter(w.Context(), storage.MailboxQuery{User: of, After: after, First: 7})
+		if err != nil {
+			w.Errorf("follow: %v", err)
+			return out
+		}
+		if len(got) > 0 {
+			out, after = append(out, got...), got[len(got)-1].Number
+			continue
+		}
+		if last {
+			return out
+		}
+		select {
+		case <-done:
+			last = true
+		default:
+		}
+	}
+}
+
+// The statements of docs/operations.md that erase the messages of a user.
+func erasedMessagesAreGone(w *world) {
+	w.send("123", "bob", "one")
+	last := w.send("bob", "123", "two")
+	w.send("alice", "bob", "stays")
+	w.db.Edit(w.T, `DELETE FROM message WHERE tenant = 'default' AND (user_low = '123' OR user_high = '123')`)
+	w.db.Edit(w.T, `DELETE FROM conversation WHERE tenant = 'default' AND (user_id = '123' OR peer_id = '123')`)
+	w.verified()
+	w.equal("conversations of bob", w.conversationsOf(user("bob")), []string{"alice: stays (1)"})
+	w.equal("the mailbox of bob", textsOf(w.mailbox(w.s, user("bob"), 0)), []string{"stays"})
+	if next := w.send("bob", "123", "again"); next.Number <= last.Number {
+		w.Errorf("the number %d follows %d", next.Number, last.Number)
+	}
+	w.equal("conversations of the other one", w.conversationsOf(user("123")), []string{"bob: again (1)"})
+	w.verified()
+}
+
+func verifyRecountsMessages(w *world) {
+	w.send("alice", "bob", "one")
+	w.send("alice", "bob", "two")
+	w.send("bob", "alice", "three")
+	w.equal("counts compared: one for each user", w.compared(), int64(2))
+	w.db.Edit(w.T, `UPDATE conversation SET unread = 7 WHERE user_id = 'bob'`)
+	w.db.Edit(w.T, `DELETE FROM conversation WHERE user_id = 'alice'`)
+	var found []storage.Difference
+	for _, repair := range []bool{false, true} {
+		found = nil
+		_, err := w.s.Verify(w.Context(), repair, func(d storage.Difference) error {
+			found = append(found, d)
+			return nil
+		})
+		w.must(err)
+		w.equal("differences", found, []storage.Difference{
+			{Conversation: between("alice", "bob"), Count: "unread", Counted: 1},
+			{Conversation: between("bob", "alice"), Count: "unread", Stored: 7, Counted: 2},
+		})
+	}
+	w.verified()
+	w.equal("conversations of alice", w.conversationsOf(user("alice")), []string{"bob: three (1)"})
+	w.equal("conversations of bob", w.conversationsOf(user("bob")), []string{"alice: three (2)"})
+}

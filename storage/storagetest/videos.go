@@ -1,0 +1,353 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"ovation/storage"
+)
+
+// newVideo is a video of the default tenant with a file of its own.
+func newVideo(author storage.User, title string) storage.NewVideo {
+	file := fmt.Sprintf("file%x%x", title, author.UserID)
+	return storage.NewVideo{
+		Author: author, Title: title, File: (file + strings.Repeat("0", 16))[:max(16, min(len(file), 64))],
+		Format: storage.MP4, Bytes: 1000, Digest: "digest of " + title,
+	}
+}
+
+func (w *world) publish(v storage.NewVideo) *storage.Video {
+	w.Helper()
+	out, _, err := w.s.PublishVideo(w.Context(), v, nil)
+	w.must(err)
+	return out.Video
+}
+
+func (w *world) deleteVideo(v *storage.Video, by storage.User) error {
+	_, _, err := w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: v.Key(), By: by}, nil)
+	return err
+}
+
+func (w *world) videoOf(key storage.VideoKey) *storage.Video {
+	w.Helper()
+	got, err := w.s.VideosOf(w.Context(), []storage.VideoKey{key})
+	w.must(err)
+	return got[0]
+}
+
+// feed returns the titles of the feed of a tenant, read in pages.
+func (w *world) feed(tenant string, first int) (titles []string) {
+	w.Helper()
+	page := storage.Page{First: first}
+	for range 1000 {
+		got, err := w.s.Feed(w.Context(), []storage.FeedQuery{{Tenant: tenant, Page: page}})
+		w.must(err)
+		for _, v := range got[0].Entries {
+			w.equal("the tenant of a video", v.Author.Tenant, tenant)
+			titles = append(titles, v.Title)
+			page.After = v.Place()
+		}
+		if len(got[0].Entries) < first {
+			return titles
+		}
+	}
+	w.Fatal("a feed without an end")
+	return nil
+}
+
+// userVideos returns the titles of the latest videos of each user.
+func (w *world) userVideos(first int, of ...storage.User) (titles [][]string) {
+	w.Helper()
+	queries := make([]storage.UserVideosQuery, len(of))
+	for i := range of {
+		queries[i] = storage.UserVideosQuery{User: of[i], Page: storage.Page{First: first}}
+	}
+	got, err := w.s.UserVideos(w.Context(), queries)
+	w.must(err)
+	titles = make([][]string, len(got))
+	for i := range got {
+		for _, v := range got[i].Entries {
+			titles[i] = append(titles[i], v.Title)
+		}
+	}
+	return titles
+}
+
+func publishedVideosHoldWhatTheySay(w *world) {
+	alice := user("alice")
+	v := w.publish(newVideo(alice, "  A film\u202e of <b>'\"; DROP TABLE video;--</b> "))
+	w.equal("as published", *v, storage.Video{
+		Author: alice, Number: v.Number, Title: `A film of <b>'"; DROP TABLE video;--</b>`, File: v.File,
+		Format: storage.MP4, Bytes: 1000, Created: v.Created,
+	})
+	if v.Number <= 0 || v.Number >= storage.MaxCommentID {
+		w.Errorf("the number %d", v.Number)
+	}
+	w.equal("as stored", w.videoOf(v.Key()), v)
+	got, err := w.s.Interactives(w.Context(), alice, []storage.Subject{v.Key().Subject()}, storage.AllKinds)
+	w.must(err)
+	w.equal("the author of the subject", got[0].AuthorID, "alice")
+	w.equal("works", w.totals(alice), storage.UserTotals{Works: 1})
+	w.persist(like(user("bob"), v.Key().Subject(), v.Created))
+	w.equal("likes received", w.totals(alice), storage.UserTotals{Works: 1, LikesReceived: 1})
+	w.verified()
+
+	var last int64
+	for i := range 50 {
+		v := w.publish(newVideo(alice, fmt.Sprint("film ", i)))
+		if v.Number <= last {
+			w.Fatalf("the number %d follows %d", v.Number, last)
+		}
+		last = v.Number
+	}
+	for _, key := range []storage.VideoKey{
+		{}, {Tenant: storage.DefaultTenant}, {Tenant: storage.DefaultTenant, Number: -1}, {Tenant: storage.DefaultTenant, Number: last + 1}, {Tenant: "other", Number: last},
+	} {
+		w.equal(fmt.Sprint("the video ", key), w.videoOf(key) == nil, true)
+	}
+}
+
+func videosAreChecked(w *world) {
+	for name, change := range map[string]func(*storage.NewVideo){
+		"no title":         func(v *storage.NewVideo) { v.Title = " \u200b " },
+		"a long title":     func(v *storage.NewVideo) { v.Title = strings.Repeat("x", storage.MaxTitleRunes+1) },
+		"a title with NUL": func(v *storage.NewVideo) { v.Title = "a\x00b" },
+		"broken UTF-8":     func(v *storage.NewVideo) { v.Title = "a\xff" },
+		"nobody's":         func(v *storage.NewVideo) { v.Author.UserID = "" },
+		"no tenant":        func(v *storage.NewVideo) { v.Author.Tenant = "" },
+		"a path":           func(v *storage.NewVideo) { v.File = "../../../../etc/passwd" },
+		"no file":          func(v *storage.NewVideo) { v.File = "" },
+		"no format":        func(v *storage.NewVideo) { v.Format = 0 },
+		"no bytes":         func(v *storage.NewVideo) { v.Bytes = 0 },
+		"a long request":   func(v *storage.NewVideo) { v.RequestID = strings.Repeat("x", storage.MaxRequestIDBytes+1) },
+	} {
+		v := newVideo(user("alice"), "film")
+		change(&v)
+		if _, _, err := w.s.PublishVideo(w.Context(), v, nil); !errors.Is(err, storage.ErrInvalid) {
+			w.Errorf("%s: %v", name, err)
+		}
+	}
+	w.equal("the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
+	w.publish(newVideo(user("alice"), strings.Repeat("ü", storage.MaxTitleRunes)))
+}
+
+func feedsAreNewestFirst(w *world) {
+	titles := make([]string, 0, 25)
+	for i := range 25 {
+		titles = append(titles, fmt.Sprint("film ", i))
+		w.publish(newVideo(user([]string{"alice", "bob"}[i%2]), titles[i]))
+	}
+	slices.Reverse(titles)
+	for _, first := range []int{1, 7, 25, 100} {
+		w.equal(fmt.Sprint("the feed in pages of ", first), w.feed(storage.DefaultTenant, first), titles)
+	}
+	w.equal("videos of users", w.userVideos(2, user("bob"), user("carol"), user("alice"), user("bob\x00")),
+		[][]string{{"film 23", "film 21"}, nil, {"film 24", "film 22"}, nil})
+	w.equal("no entries", w.userVideos(0, user("bob")), [][]string{nil})
+
+	// What is published or deleted meanwhile moves no other entry.
+	page, err := w.s.Feed(w.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: storage.Page{First: 10}}})
+	w.must(err)
+	w.publish(newVideo(user("carol"), "the latest"))
+	seen := page[0].Entries
+	w.must(w.deleteVideo(&seen[9], seen[9].Author)) // where the page ended
+	page, err = w.s.Feed(w.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: storage.Page{First: 10, After: seen[9].Place()}}})
+	w.must(err)
+	for i, v := range page[0].Entries {
+		w.equal("the next page", v.Title, titles[10+i])
+	}
+}
+
+func repeatedPublicationsPublishOnce(w *world) {
+	v := newVideo(user("alice"), "film")
+	v.RequestID = "upload-1"
+	first, outcome, err := w.s.PublishVideo(w.Context(), v, nil)
+	w.must(err)
+	w.equal("the subjects that changed", len(outcome.Counts), 1)
+	again := v
+	again.File = "anotheruploadofthesame"
+	second, outcome, err := w.s.PublishVideo(w.Context(), again, func(context.Context, storage.Outcome) error {
+		w.Error("marked what was published before")
+		return nil
+	})
+	w.must(err)
+	w.equal("repeated", second.Repeated, true)
+	w.equal("the same video", second.Video, first.Video)
+	w.equal("nothing changed", len(outcome.Counts), 0)
+	other := again
+	other.Digest = "digest of another file"
+	_, _, err = w.s.PublishVideo(w.Context(), other, nil)
+	w.wantError(err, storage.ErrInvalid)
+	bobs := again
+	bobs.Author = user("bob")
+	w.equal("of another user", w.publish(bobs).Author, user("bob"))
+	w.equal("works", w.totals(user("alice")).Works, int64(1))
+
+	w.must(w.deleteVideo(first.Video, user("alice")))
+	_, _, err = w.s.PublishVideo(w.Context(), again, nil)
+	w.wantError(err, storage.ErrInvalid)
+
+	// Requests of the same id at once.
+	other1, racing := w.open(), newVideo(user("carol"), "race")
+	racing.RequestID = "upload-2"
+	var wait sync.WaitGroup
+	published := make([]storage.PublishedVideo, 8)
+	failed := make([]error, len(published))
+	for i := range published {
+		s := []storage.Store{w.s, other1}[i%2]
+		wait.Go(func() { published[i], _, failed[i] = s.PublishVideo(w.Context(), racing, nil) })
+	}
+	wait.Wait()
+	fresh := 0
+	for i, p := range published {
+		w.must(failed[i])
+		w.equal("the video of the race", p.Video.Number, published[0].Video.Number)
+		if !p.Repeated {
+			fresh++
+		}
+	}
+	w.equal("published", fresh, 1)
+	w.equal("works of the race", w.totals(user("carol")).Works, int64(1))
+	w.verified()
+}
+
+func deletedVideosLeaveTheirCounts(w *world) {
+	alice, bob := user("alice"), user("bob")
+	v := w.publish(newVideo(alice, "film"))
+	kept := w.publish(newVideo(alice, "kept"))
+	subject := v.Key().Subject()
+	w.persist(like(bob, subject, v.Created), like(bob, kept.Key().Subject(), v.Created))
+	w.wantError(w.deleteVideo(v, bob), storage.ErrNotFound)
+	w.wantError(w.deleteVideo(v, storage.User{Tenant: "other", UserID: "alice"}), storage.ErrNotFound)
+	_, _, err := w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: v.Key(), By: storage.User{Tenant: "other", UserID: "x"}, Moderates: true}, nil)
+	w.wantError(err, storage.ErrNotFound)
+	w.equal("what was refused", w.videoOf(v.Key()), v)
+
+	deleted, outcome, err := w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: v.Key(), By: alice}, nil)
+	w.must(err)
+	w.equal("as it was", deleted, v)
+	w.equal("the subject that changed", outcome.Counts[0].Subject, subject)
+	w.equal("nobody's", outcome.Counts[0].AuthorID, "")
+	w.equal("what is left", w.videoOf(v.Key()) == nil, true)
+	w.equal("the feed", w.feed(storage.DefaultTenant, 10), []string{"kept"})
+	w.wantCounts(subject, 0, 1, 0, 0)
+	w.equal("the like", w.states(bob, subject).Liked != nil, true)
+	w.equal("totals", w.totals(alice), storage.UserTotals{Works: 1, LikesReceived: 1})
+	w.wantError(w.deleteVideo(v, alice), storage.ErrNotFound)
+
+	// A moderator deletes it although its author was declared with a later version.
+	w.persist(declare(kept.Key().Subject(), "alice", kept.Created+1_000_000_000_000))
+	_, _, err = w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: kept.Key(), By: bob, Moderates: true}, nil)
+	w.must(err)
+	w.equal("totals in the end", w.totals(alice), storage.UserTotals{})
+	w.verified()
+}
+
+func publicationsAreMarked(w *world) {
+	alice, refused := user("alice"), errors.New("refused")
+	no := func(context.Context, storage.Outcome) error { return refused }
+	_, _, err := w.s.PublishVideo(w.Context(), newVideo(alice, "film"), no)
+	w.wantError(err, refused)
+	w.equal("the feed", len(w.feed(storage.DefaultTenant, 10)), 0)
+	w.equal("totals", w.totals(alice), storage.UserTotals{})
+	var marked storage.Outcome
+	v, outcome, err := w.s.PublishVideo(w.Context(), newVideo(alice, "film"), func(_ context.Context, o storage.Outcome) error {
+		marked = o
+		return nil
+	})
+	w.must(err)
+	w.equal("what was marked", marked.Counts, outcome.Counts)
+	_, _, err = w.s.DeleteVideo(w.Context(), storage.VideoDeletion{Key: v.Video.Key(), By: alice}, no)
+	w.wantError(err, refused)
+	w.equal("after a deletion that was refused", w.videoOf(v.Video.Key()), v.Video)
+	w.equal("totals after it", w.totals(alice), storage.UserTotals{Works: 1})
+}
+
+func videosAreWalledOff(w *world) {
+	alice, twin := user("alice"), storage.User{Tenant: "other", UserID: "alice"}
+	v := w.publish(newVideo(alice, "film"))
+	w.equal("the feed of others", len(w.feed("other", 10)), 0)
+	w.equal("of the twin", w.userVideos(10, twin), [][]string{nil})
+	w.equal("by number", w.videoOf(storage.VideoKey{Tenant: "other", Number: v.Number}) == nil, true)
+	theirs := w.publish(newVideo(twin, "theirs"))
+	w.equal("the feed", w.feed(storage.DefaultTenant, 10), []string{"film"})
+	w.wantError(w.deleteVideo(theirs, alice), storage.ErrNotFound)
+	w.equal("of both", w.userVideos(10, alice, twin), [][]string{{"film"}, {"theirs"}})
+}
+
+// The number of a video that a restored backup lacks is that of no other: its likes may
+// still be queued, and clients have it cached.
+func videoNumbersAreNotUsedAgain(w *world) {
+	lost := w.publish(newVideo(user("alice"), "lost"))
+	w.db.Edit(w.T, `DELETE FROM video`)
+	w.db.Edit(w.T, `DELETE FROM interactive`)
+	w.db.Edit(w.T, `DELETE FROM user_totals`)
+	for i := range 3 {
+		if v := w.publish(newVideo(user("bob"), fmt.Sprint("new ", i))); v.Number <= lost.Number {
+			w.Errorf("the number %d comes after %d", v.Number, lost.Number)
+		}
+	}
+	w.verified()
+}
+
+func filesOfVideosAreNamed(w *world) {
+	v, gone := w.publish(newVideo(user("alice"), "film")), w.publish(newVideo(user("alice"), "gone"))
+	w.must(w.deleteVideo(gone, user("alice")))
+	got, err := w.s.NamedFiles(w.Context(), []string{"unknown", v.File, gone.File, "", "a\x00b", "../x", v.File})
+	w.must(err)
+	w.equal("named", got, []bool{false, true, false, false, false, false, true})
+	got, err = w.s.NamedFiles(w.Context(), nil)
+	w.must(err)
+	w.equal("none", len(got), 0)
+}
+
+func coversAreTriedThreeTimes(w *world) {
+	v, never := w.publish(newVideo(user("alice"), "film")), w.publish(newVideo(user("alice"), "never"))
+	due := func(limit int) []storage.VideoKey {
+		got, err := w.s.DueCovers(w.Context(), limit)
+		w.must(err)
+		return got
+	}
+	w.equal("due at once", len(due(10)), 0)
+	w.db.Edit(w.T, `UPDATE video SET cover_due = 1`)
+	w.equal("taken one by one", len(due(1)), 1)
+	w.equal("the other one", len(due(10)), 1)
+	w.equal("until later", len(due(10)), 0)
+
+	there, err := w.s.SetCover(w.Context(), v.Key())
+	w.must(err)
+	w.equal("set", there, true)
+	w.equal("covered", w.videoOf(v.Key()).Covered, true)
+	_, err = w.s.FailCover(w.Context(), v.Key(), storage.CoverFailure{Reason: "late", Counts: true})
+	w.wantError(err, storage.ErrNotFound)
+
+	fail := func(reason string, counts bool, want int) {
+		tries, err := w.s.FailCover(w.Context(), never.Key(), storage.CoverFailure{Reason: reason, Counts: counts, Due: 1})
+		w.must(err)
+		w.equal("tries", tries, want)
+	}
+	fail("no ffmpeg", false, 0)
+	w.equal("due again", due(10), []storage.VideoKey{never.Key()})
+	fail("one", true, 1)
+	fail("two", true, 2)
+	w.equal("due still", due(10), []storage.VideoKey{never.Key()})
+	fail("three \xff\x00"+strings.Repeat("é", storage.MaxCoverReasonBytes), true, 3)
+	w.equal("set aside", len(due(10)), 0)
+	reason, aside, err := w.s.CoverReason(w.Context(), never.Key())
+	w.must(err)
+	w.equal("aside", aside, true)
+	if !strings.HasPrefix(reason, "three ??é") || len(reason) > storage.MaxCoverReasonBytes {
+		w.Errorf("the reason %q", reason)
+	}
+
+	missing := storage.VideoKey{Tenant: storage.DefaultTenant, Number: 1}
+	there, err = w.s.SetCover(w.Context(), missing)
+	w.must(err)
+	w.equal("no such video", there, false)
+	_, err = w.s.FailCover(w.Context(), missing, storage.CoverFailure{})
+	w.wantError(err, storage.ErrNotFound)
+}

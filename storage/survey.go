@@ -1,0 +1,56 @@
+package storage
+
+import "context"
+
+// Surveyor summarizes a store as a whole. Its methods read whole tables: they are for
+// development and do not serve requests of users. A store need not implement it.
+type Surveyor interface {
+	// Survey summarizes the data of a tenant.
+	Survey(ctx context.Context, tenant string) (Survey, error)
+	// Hottest returns the subjects with the highest values of a count, highest first. It
+	// omits subjects whose count is 0. ErrInvalid: an unknown count.
+	Hottest(ctx context.Context, query HottestQuery) ([]SubjectCounts, error)
+	// History returns the latest change of each state of a subject, by all users,
+	// the newest first. Earlier changes of the same state are not stored.
+	History(ctx context.Context, subject Subject, limit int) ([]PastChange, error)
+}
+
+// Survey summarizes the data of a tenant.
+type Survey struct {
+	Kinds   []KindSummary // in the order of biz
+	Users   int64         // users with a like, follow, collection or comment, and authors
+	Folders int64
+	// Persisted is when the latest message was persisted, of any tenant, in
+	// microseconds since 1970; 0: none was. Imports are not among them.
+	Persisted int64
+}
+
+// KindSummary adds up all subjects of one kind of content.
+type KindSummary struct {
+	Biz      string
+	Subjects int64
+	Counts   // the sums; Version and AuthorID are empty
+	Comments int64
+}
+
+// HottestQuery selects subjects by one of their counts.
+type HottestQuery struct {
+	Tenant string
+	Biz    string // only subjects of this kind; empty: of every kind
+	By     string // one of HottestBy
+	Limit  int
+}
+
+// HottestBy are the counts by which subjects can be hottest.
+func HottestBy() []string {
+	return []string{"readCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
+}
+
+// PastChange is the latest change of one state. Of KindRead there is how often
+// and since when.
+type PastChange struct {
+	StateChange
+
+	Times int64
+	First int64
+}

@@ -1,0 +1,82 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CleanText returns a text as it is stored and shown, or an *InvalidError.
+//
+// Line breaks of any kind become a newline. Format characters, which are
+// invisible and can turn the text around them, are removed: directional marks,
+// overrides and isolates, byte order marks and the like; the two joiners that
+// emoji and several scripts need stay. Space at both ends is removed. What is
+// left must be 1 to most characters, counted as code points, a combining mark
+// like any other, and one of them must be visible. Control characters other than
+// newline and tab, and what no text may hold (noncharacters and U+FFFD, which broken
+// text is read as), are refused.
+func CleanText(field, text string, most int) (string, error) {
+	if !utf8.ValidString(text) {
+		return "", &InvalidError{Field: field, Reason: "must be valid UTF-8"}
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var refused rune
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t', r == zeroWidthNonJoiner, r == zeroWidthJoiner:
+		case r == '\r', unicode.In(r, unicode.Zl, unicode.Zp):
+			return '\n'
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.IsControl(r), r == unicode.ReplacementChar, unicode.Is(unicode.Noncharacter_Code_Point, r):
+			refused = r
+		}
+		return r
+	}, text))
+	if refused != 0 || strings.ContainsRune(text, 0) {
+		return "", &InvalidError{Field: field, Reason: fmt.Sprintf("must be text; it holds the character %U", refused)}
+	}
+	switch n := utf8.RuneCountInString(text); {
+	case !strings.ContainsFunc(text, visible):
+		return "", &InvalidError{Field: field, Reason: "must not be empty"}
+	case n > most:
+		return "", &InvalidError{Field: field, Reason: fmt.Sprintf("is %d characters long; at most %d are allowed", n, most)}
+	}
+	return text, nil
+}
+
+// visible reports whether a character shows. A combining mark does, by itself too.
+func visible(r rune) bool {
+	const brailleBlank = '\u2800'
+	return r != brailleBlank && !unicode.In(r, unicode.White_Space, unicode.Join_Control,
+		unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// Bounds of the ids of requests.
+const (
+	MaxRequestIDBytes = 64
+	// RequestAge is how long a request id of a user is remembered.
+	RequestAge = 24 * time.Hour
+)
+
+func validateRequestID(id string) error {
+	unfit := func(r rune) bool { return r < ' ' || r > '~' }
+	if len(id) > MaxRequestIDBytes || strings.ContainsFunc(id, unfit) {
+		return &InvalidError{Field: "requestId", Reason: fmt.Sprintf("must be 1 to %d printable characters of ASCII", MaxRequestIDBytes)}
+	}
+	return nil
+}
+
+// fingerprint is a hash of what a request asks for.
+func fingerprint(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // never fails
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

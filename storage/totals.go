@@ -1,0 +1,26 @@
+package storage
+
+// UserTotals are how much a user did, and how much others did to the user and to
+// the user's works. A work is a subject whose author the user is.
+type UserTotals struct {
+	Likes         int64 // subjects that the user likes
+	Following     int64 // subjects that the user follows, of any biz
+	Followers     int64 // the follower count of User.Subject
+	Collections   int64 // subjects in the user's folders
+	Comments      int64 // that the user wrote and that are not deleted
+	Works         int64
+	LikesReceived int64 // likes of all works
+}
+
+// Work is a subject whose author a user is.
+type Work struct {
+	Subject Subject
+	Since   int64 // the version of the declaration
+}
+
+// WorksQuery lists the works of a user, of one biz if it is set.
+type WorksQuery struct {
+	User User
+	Biz  string
+	Page
+}

@@ -1,0 +1,270 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// BizVideo is the kind of content that videos are: the bizId is the video's id.
+const BizVideo = "video"
+
+// Bounds of videos.
+const (
+	MaxTitleRunes = 150 // characters: code points
+	// MaxCoverTries is the number of attempts to create a cover before it is set aside.
+	MaxCoverTries = 3
+	// MaxCoverReasonBytes bounds the reason of a CoverFailure.
+	MaxCoverReasonBytes = 500
+
+	minFileBytes, maxFileBytes = 16, 64 // of the name of a file
+)
+
+// VideoFormat is the container format of a file. The numbers are stored.
+type VideoFormat uint8
+
+// The formats.
+const (
+	MP4       VideoFormat = 1
+	WebM      VideoFormat = 2
+	QuickTime VideoFormat = 3
+)
+
+// Extension is that of a file of the format, without the dot; empty if the format
+// is none.
+func (f VideoFormat) Extension() string {
+	switch f {
+	case MP4:
+		return "mp4"
+	case WebM:
+		return "webm"
+	case QuickTime:
+		return "mov"
+	}
+	return ""
+}
+
+// Video is a file that a user has published. Its subject has likes, comments and so
+// on; the publisher is the subject's author.
+//
+// Number is the video's id: below MaxCommentID, and increasing with time.
+type Video struct {
+	Author  User
+	Number  int64
+	Title   string
+	File    string // names the file and its cover in the blob store; cannot be guessed
+	Format  VideoFormat
+	Bytes   int64
+	Covered bool  // the cover is in the blob store
+	Created int64 // in microseconds since 1970
+}
+
+// VideoID is Number in decimal.
+func (v *Video) VideoID() string { return strconv.FormatInt(v.Number, 10) }
+
+// At is when the video was published.
+func (v *Video) At() time.Time { return Time(v.Created) }
+
+// Key is the video's key.
+func (v *Video) Key() VideoKey { return VideoKey{v.Author.Tenant, v.Number} }
+
+// Place is the video's position in a list.
+func (v *Video) Place() Position { return Position{Version: v.Number} }
+
+// FileKey is the key of the file in the blob store.
+func (v *Video) FileKey() string { return "videos/" + v.File + "." + v.Format.Extension() }
+
+// CoverKey is the key of the cover in the blob store, whether it is there or not.
+func (v *Video) CoverKey() string { return "covers/" + v.File + ".jpg" }
+
+// MediaPath begins the path of every file on a site.
+const MediaPath = "/media/"
+
+// PlayURL is the path of the file on the site.
+func (v *Video) PlayURL() string { return MediaPath + v.FileKey() }
+
+// Placeholders is how many generated pictures there are for videos without a cover.
+const Placeholders = 48
+
+// CoverURL is the path of the cover on the site: of a generated picture while the
+// video has none.
+func (v *Video) CoverURL() string {
+	if v.Covered {
+		return MediaPath + v.CoverKey()
+	}
+	// The lower bits are the same for videos of different milliseconds.
+	return fmt.Sprintf("%splaceholders/%d.png", MediaPath, uint64(v.Number)*0x9e3779b97f4a7c15>>32%Placeholders)
+}
+
+// VideoKey names a video.
+type VideoKey struct {
+	Tenant string
+	Number int64
+}
+
+// Subject is the video as something that users interact with.
+func (k VideoKey) Subject() Subject {
+	return Subject{k.Tenant, BizVideo, strconv.FormatInt(k.Number, 10)}
+}
+
+// Validate returns an *InvalidError that names the first part of k that is out of
+// bounds, or nil.
+func (k VideoKey) Validate() error {
+	if err := ValidateTenant(k.Tenant); err != nil {
+		return err
+	}
+	if k.Number <= 0 || k.Number >= MaxCommentID {
+		return &InvalidError{Field: "videoId", Reason: "must be a positive number below 2^53"}
+	}
+	return nil
+}
+
+// NewVideo is a video to publish. Its file is in the blob store.
+type NewVideo struct {
+	Author User
+	Title  string
+	File   string
+	Format VideoFormat
+	Bytes  int64
+	// Digest is a hash of the file, which distinguishes a repeated request from another
+	// one.
+	Digest string
+	// RequestID makes publishing repeatable: the same one of the same user within
+	// RequestAge publishes nothing. Empty: it is not.
+	RequestID string
+}
+
+// Check returns the video with its title as it is stored, or an *InvalidError.
+func (v NewVideo) Check() (NewVideo, error) {
+	if err := ValidateTenant(v.Author.Tenant); err != nil {
+		return v, err
+	}
+	if err := ValidateUserID(v.Author.UserID); err != nil {
+		return v, err
+	}
+	if err := validateRequestID(v.RequestID); err != nil {
+		return v, err
+	}
+	if err := ValidateFile(v.File); err != nil {
+		return v, err
+	}
+	if v.Format.Extension() == "" || v.Bytes <= 0 {
+		return v, &InvalidError{Field: "file", Reason: "must have a format and bytes"}
+	}
+	var err error
+	v.Title, err = CleanText("title", v.Title, MaxTitleRunes)
+	return v, err
+}
+
+// ValidateFile checks the name of a file: 16 to 64 of a–z and 0–9.
+func ValidateFile(name string) error {
+	unfit := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	if len(name) < minFileBytes || len(name) > maxFileBytes || strings.ContainsFunc(name, unfit) {
+		return &InvalidError{Field: "file", Reason: fmt.Sprintf("must have a name of %d to %d of a-z and 0-9", minFileBytes, maxFileBytes)}
+	}
+	return nil
+}
+
+// Fingerprint distinguishes the video from others with the same request id.
+func (v NewVideo) Fingerprint() string { return fingerprint("video", v.Title, v.Digest) }
+
+// PublishedVideo is the result for a NewVideo.
+type PublishedVideo struct {
+	Video *Video
+	// Repeated is true if the video was already published with the same request id; its
+	// file is then that of the first request.
+	Repeated bool
+}
+
+// VideoDeletion deletes one video for a user.
+type VideoDeletion struct {
+	Key VideoKey
+	By  User
+	// Moderates lets the user delete the videos of others.
+	Moderates bool
+}
+
+// Allows reports whether the deletion may be made.
+func (d VideoDeletion) Allows(of *Video) bool {
+	return of != nil && d.By.Tenant == of.Author.Tenant && (d.Moderates || d.By == of.Author)
+}
+
+// CoverFailure says why a cover could not be created.
+type CoverFailure struct {
+	Reason string // at most MaxCoverReasonBytes of it are kept
+	// Counts makes the failure one of MaxCoverTries.
+	Counts bool
+	// Due is when the cover is due again unless it is set aside, in microseconds since 1970.
+	Due int64
+}
+
+// Text is the reason as it is stored.
+func (f CoverFailure) Text() string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(f.Reason, "?"), "\x00", "?")
+	return strings.ToValidUTF8(text[:min(len(text), MaxCoverReasonBytes)], "")
+}
+
+// The lists of videos, newest first.
+type (
+	// FeedQuery lists the videos of a tenant.
+	FeedQuery struct {
+		Tenant string
+		Page
+	}
+	// UserVideosQuery lists the videos that a user has published.
+	UserVideosQuery struct {
+		User User
+		Page
+	}
+)
+
+// VideoReader looks videos up.
+type VideoReader interface {
+	// VideosOf returns each video, nil if there is none.
+	VideosOf(ctx context.Context, keys []VideoKey) ([]*Video, error)
+	// Feed pages through the videos of tenants.
+	Feed(ctx context.Context, queries []FeedQuery) ([]ListPage[Video], error)
+	// UserVideos pages through the videos of users.
+	UserVideos(ctx context.Context, queries []UserVideosQuery) ([]ListPage[Video], error)
+}
+
+// Videos stores videos. Changes are committed before a method returns, and visible to
+// every later call of any store on the same database.
+type Videos interface {
+	VideoReader
+	// PublishVideo adds a video and declares its publisher the author of its subject,
+	// in one transaction as Persist does. Errors: ErrInvalid, also for a request id
+	// that was used for something else. mark may be nil; it is not called for a
+	// repeated request.
+	PublishVideo(ctx context.Context, video NewVideo, mark Mark) (PublishedVideo, Outcome, error)
+	// DeleteVideo removes a video and declares that its subject has no author, in one
+	// transaction as Persist does. It returns the video as it was; the caller removes
+	// its file and its cover. Errors: ErrNotFound, also if this user may not delete
+	// it.
+	DeleteVideo(ctx context.Context, deletion VideoDeletion, mark Mark) (*Video, Outcome, error)
+	// NamedFiles reports for each name of a file whether a video has it.
+	NamedFiles(ctx context.Context, names []string) ([]bool, error)
+
+	// DueCovers returns up to limit videos whose cover is due, by the store's clock,
+	// and makes it due again later: after CoverEvery or, if that is more, after the
+	// time since the video was published. A published video's cover is due after
+	// CoverEvery.
+	DueCovers(ctx context.Context, limit int) ([]VideoKey, error)
+	// SetCover records that the cover of a video is in the blob store. It reports
+	// whether there is such a video.
+	SetCover(ctx context.Context, key VideoKey) (bool, error)
+	// FailCover notes why a cover could not be made and returns how many failures
+	// have counted. A cover with MaxCoverTries of them is set aside: it is not due
+	// again. Errors: ErrNotFound.
+	FailCover(ctx context.Context, key VideoKey, failure CoverFailure) (tries int, err error)
+	// CoverReason returns why the cover of a video could not be made, and whether it
+	// is set aside. The reason is empty where nothing has failed, or there is no such
+	// video.
+	CoverReason(ctx context.Context, key VideoKey) (reason string, aside bool, err error)
+}
+
+// CoverEvery is how long after a video was published its cover is due, in
+// microseconds. It is asked for at once as well: what is due was lost on the way.
+const CoverEvery = 5 * 60 * 1_000_000

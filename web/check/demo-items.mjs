@@ -1,0 +1,110 @@
+// What the check of the demo page does with single items: opened, read, listed.
+import assert from 'node:assert/strict';
+import { noSidewaysScroll, until } from './browser.mjs';
+import { ada, answerWith, ask, base, ben, button, card, cleo, focusIs, linkIs, open, rules, title, truth } from './demo-kit.mjs';
+
+const sheet = (page) => page.getByRole('dialog', { name: title });
+
+// clickPicture clicks where a card looks like a link, and is none.
+async function clickPicture(page) {
+  const picture = card(page).locator('.card-picture');
+  await picture.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = await picture.boundingBox();
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await sheet(page).waitFor();
+}
+
+export async function cardsOpen(page) {
+  await open(page, ada);
+  await clickPicture(page);
+  await sheet(page).locator('.comment').first().waitFor();
+  await page.keyboard.press('Escape');
+  await sheet(page).waitFor({ state: 'detached' });
+  const opens = button(page, title);
+  await focusIs('the title', opens);
+
+  await page.keyboard.press('Enter');
+  await sheet(page).locator('.sheet-item').getByRole('button', { name: /^Like/ }).click();
+  await until('it is liked', async () => (await truth(ada)).liked?.reaction === 'LIKE');
+  await sheet(page).locator('.sheet-item').getByRole('button', { name: /^Like/, pressed: true }).click();
+  await until('and no more', async () => (await truth(ada)).liked === null);
+
+  // What is opened in it closes alone.
+  await sheet(page).getByRole('button', { name: /^Collect/ }).click();
+  const picker = page.getByRole('dialog', { name: 'Collect in a folder' });
+  await picker.waitFor();
+  await page.keyboard.press('Escape');
+  await picker.waitFor({ state: 'detached' });
+  await focusIs('the button', sheet(page).getByRole('button', { name: /^Collect/ }));
+
+  const text = `in the sheet ${Date.now()}`;
+  await sheet(page).getByLabel('Say something').fill(text);
+  await page.keyboard.press('Control+Enter');
+  const comment = sheet(page).locator('.comment', { hasText: text });
+  await comment.getByRole('button', { name: 'Delete', exact: true }).click();
+  await comment.getByRole('button', { name: 'Delete it' }).click();
+  await comment.waitFor({ state: 'detached' });
+
+  await page.keyboard.press('Escape');
+  await sheet(page).waitFor({ state: 'detached' });
+  await focusIs('the title', opens);
+}
+
+// readsAreListed is asked after something was read.
+export async function readsAreListed(page, shoot) {
+  let counted = 0;
+  await answerWith(page, 'Read', (route) => {
+    counted++;
+    return route.fulfill({ json: { data: { read: { durability: 'QUEUED', __typename: 'ReadPayload' } } } }); // the feed is on the way there
+  });
+  const { viewer } = await ask(cleo, '{ viewer { reads { edges { node { times interactive { biz bizId } } } } } }');
+  await page.goto(`${base}/demo#${cleo.token ? `token=${cleo.token}` : `user=${cleo.id}`}`);
+  await page.getByRole('button', { name: `You are ${cleo.id}. Change that` }).waitFor();
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'People' }).click();
+  counted = 0;
+  await page.getByRole('link', { name: 'Reads' }).click();
+  const row = page.locator('.person-row', { hasText: title });
+  await row.getByText(/^once, /).waitFor();
+  await until('all are listed', async () => (await page.locator('.person-row').count()) === viewer.reads.edges.length || (await page.locator('.person-row').count()));
+  await shoot(page, 'reads');
+  await row.getByRole('button', { name: title }).click();
+  await sheet(page).locator('.sheet-item').getByRole('button', { name: /^Like, \d/ }).waitFor();
+  await page.keyboard.press('Escape');
+  await sheet(page).waitFor({ state: 'detached' });
+  await focusIs('the title', row.getByRole('button', { name: title }));
+  assert.equal(counted, 0, 'to look at the list is to read');
+
+  await page.goto(`${base}/demo#/people/${encodeURIComponent(ben.id)}/reads`);
+  await page.getByText(`Nobody but ${ben.id} can see what ${ben.id} has read.`).waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Reads' }).count(), 0);
+}
+
+export async function notLiveSaysWhy(page, shoot) {
+  await open(page, ada);
+  await page.getByRole('navigation').getByRole('link', { name: 'Folders' }).click();
+  await linkIs(page, 'Not live');
+  await page.getByRole('button', { name: 'Not live. Why?' }).click();
+  const why = page.locator('.link-why', { hasText: 'Nothing in this view changes by itself.' });
+  await why.waitFor();
+  await shoot(page, 'not-live');
+  await page.keyboard.press('Escape');
+  await why.waitFor({ state: 'hidden' });
+}
+
+// itemLooks takes pictures of an item by itself and of what was read, and holds them
+// against axe's rules.
+export async function itemLooks(page, name, shoot) {
+  await open(page, ada);
+  await clickPicture(page);
+  await sheet(page).locator('.comment').first().waitFor();
+  await rules(page);
+  await noSidewaysScroll(page);
+  await shoot(page, `${name}-item`);
+  await page.keyboard.press('Escape');
+  await sheet(page).waitFor({ state: 'detached' });
+  await page.goto(`${base}/demo#/people/${encodeURIComponent(ada.id)}/reads`);
+  await page.locator('.person-row').first().waitFor();
+  await rules(page);
+  await noSidewaysScroll(page);
+  await shoot(page, `${name}-reads`);
+}

@@ -1,0 +1,253 @@
+// Looks at one of the examples in a browser, against a server with demo data that
+// is restarted under it.
+//
+//   node check/examples.mjs PAGE_URL OUT_DIR
+//
+// PAGE_URL is that of Vite, which passes /graphql on to the server. The tokens in
+// OVATION_CHECK_TOKENS are of three users who have not done anything yet. With
+// OVATION_CHECK_BRIEFLY set it looks at what shows at first alone.
+import assert from 'node:assert/strict';
+import { desktop, done, openBrowser, restart, until } from './browser.mjs';
+
+const [base, out] = process.argv.slice(2);
+const [ada, ben, cleo] = (process.env.OVATION_CHECK_TOKENS ?? '').split(' ');
+if (!cleo || !URL.canParse(base)) {
+  console.error('usage: OVATION_CHECK_TOKENS="A B C" node check/examples.mjs BASE_URL OUT_DIR');
+  process.exit(2);
+}
+const soon = 5_000; // milliseconds from the start of the server to live counts
+const name = process.env.OVATION_CHECK_NAME ?? 'example';
+const { visit, shoot, close } = await openBrowser(base, out);
+const tell = (what) => `${name}: ${what}`;
+const refused = /status of 40[13]/; // what Chromium logs of an answer to a bad token
+const down = /status of 50\d|WebSocket connection to|ERR_CONNECTION|failed: /; // and while the server is down
+
+try {
+  await visit(tell('counts are live, for anybody'), desktop, anonymous);
+  if (!process.env.OVATION_CHECK_BRIEFLY) {
+    await visit(tell('a token goes with queries and with the socket'), desktop, tokensAreSent);
+    await visit(tell('a like shows before it is answered, and others see it'), [desktop, desktop], likes);
+    await visit(tell('a like that is refused is taken back'), desktop, refusal);
+    await visit(tell('folders'), desktop, folders);
+    await visit(tell('a bad token is shown, and not tried for ever'), desktop, badToken, refused);
+    await visit(tell('a token that is revoked signs the viewer out'), desktop, revoked, refused);
+    await visit(tell('a restart is lived through'), [desktop, desktop], restarted, down);
+    await visit(tell('a page that is opened while the server is down fills by itself'), desktop, openedWhileDown, down);
+  }
+} finally {
+  await close();
+  done();
+}
+
+async function open(page, token = '') {
+  await page.addInitScript((value) => sessionStorage.setItem('token', value), token);
+  await page.goto(base);
+  await statusIs(page, 'Live');
+  await likeOf(page).waitFor();
+}
+
+async function statusIs(page, label) {
+  await page.getByRole('status').filter({ hasText: new RegExp(`^${label}`) }).waitFor();
+}
+
+function article(page, id = '1') {
+  return page.getByRole('article', { name: `Video ${id}`, exact: true });
+}
+
+function likeOf(page, id) {
+  return article(page, id).getByRole('button', { name: /^♥/ });
+}
+
+async function count(page, id) {
+  return Number(/\d+/.exec(await likeOf(page, id).textContent())?.[0]);
+}
+
+async function pressed(page, id) {
+  return (await likeOf(page, id).getAttribute('aria-pressed')) === 'true';
+}
+
+async function ask(token, query) {
+  const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(new URL('/graphql', base), { method: 'POST', headers, body: JSON.stringify({ query }) });
+  const { data, errors } = await response.json();
+  assert.equal(errors, undefined);
+  return data;
+}
+
+async function act(token, what, id = '1') {
+  await ask(token, `mutation { ${what}(input: {biz: "video", bizId: "${id}"}) { changed } }`);
+}
+
+async function truth(id = '1') {
+  return (await ask('', `{ interactive(biz: "video", bizId: "${id}") { likeCount } }`)).interactive.likeCount;
+}
+
+async function anonymous(page) {
+  await open(page);
+  const before = await count(page);
+  assert.equal(before, await truth());
+  await act(cleo, 'like');
+  await until('what somebody else likes shows', async () => (await count(page)) === before + 1 || (await count(page)));
+  await act(cleo, 'unlike');
+  await until('and what they take back', async () => (await count(page)) === before || (await count(page)));
+  await shoot(page, `${name}-anonymous`);
+}
+
+async function tokensAreSent(page) {
+  const [headers, inits] = [new Set(), new Set()];
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname === '/graphql' && request.method() === 'POST') headers.add(request.headers()['authorization']);
+  });
+  page.on('websocket', (socket) =>
+    socket.on('framesent', ({ payload }) => {
+      const message = String(payload).startsWith('{') ? JSON.parse(String(payload)) : {};
+      if (message.type === 'connection_init') inits.add(message.payload.Authorization);
+    }),
+  );
+  await open(page, ada);
+  await page.getByRole('heading', { name: /^Folders of / }).waitFor();
+  assert.deepEqual([[...headers], [...inits]], [[`Bearer ${ada}`], [`Bearer ${ada}`]]);
+}
+
+async function likes(a, b) {
+  await Promise.all([open(a, ada), open(b, ben)]);
+  const before = await count(a);
+  let answer;
+  await a.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON()?.operationName !== 'Like') return route.fallback();
+    await new Promise((resolve) => (answer = resolve));
+    return route.fallback();
+  });
+  await likeOf(a).click();
+  await until('it shows', async () => (await pressed(a)) && (await count(a)) === before + 1);
+  assert.equal(await truth(), before, 'it was not sent yet');
+  answer();
+  await until('the other sees it', async () => (await count(b)) === before + 1 || (await count(b)));
+  assert.deepEqual([await pressed(a), await count(a), await pressed(b)], [true, before + 1, false]);
+  await shoot(a, `${name}-likes`);
+  await likeOf(b).click();
+  await until('both count', async () => (await count(a)) === before + 2 && (await count(b)) === before + 2);
+  await likeOf(a).click();
+  await likeOf(b).click();
+  await until('all is as before', async () => (await count(a)) === before && (await count(b)) === before && (await truth()) === before);
+  assert.equal(await pressed(a), false);
+}
+
+async function refusal(page) {
+  await open(page, ada);
+  const before = await count(page);
+  await page.route('**/graphql', (route) =>
+    route.request().postDataJSON()?.operationName === 'Like'
+      ? route.fulfill({ json: { data: null, errors: [{ message: 'too much at once', path: ['like'], extensions: { code: 'RATE_LIMITED' } }] } })
+      : route.fallback(),
+  );
+  await likeOf(page).click();
+  await article(page).getByRole('alert').filter({ hasText: 'too much at once' }).waitFor();
+  assert.deepEqual([await pressed(page), await count(page)], [false, before]);
+}
+
+async function folders(page) {
+  await open(page, ada);
+  const field = page.getByLabel('New folder');
+  await field.fill('Weekend');
+  await field.press('Enter');
+  await page.getByRole('listitem').filter({ hasText: 'Weekend: 0' }).waitFor();
+  await article(page, '2').getByRole('combobox').selectOption('Weekend');
+  await page.getByRole('listitem').filter({ hasText: 'Weekend: 1' }).waitFor();
+  await field.fill('Weekend');
+  await field.press('Enter');
+  await page.getByRole('region', { name: 'Folders' }).getByRole('alert').waitFor();
+  await page.reload();
+  await page.getByRole('listitem').filter({ hasText: 'Weekend: 1' }).waitFor();
+  await until('it lies there', async () => (await article(page, '2').getByRole('combobox').locator('option:checked').textContent()) === 'Weekend');
+  await shoot(page, `${name}-folders`);
+  await article(page, '2').getByRole('combobox').selectOption('in no folder');
+  await page.getByRole('listitem').filter({ hasText: 'Weekend: 0' }).waitFor();
+}
+
+async function badToken(page) {
+  let [sockets, requests] = [0, 0];
+  page.on('websocket', (socket) => void (sockets += Number(new URL(socket.url()).pathname === '/graphql')));
+  page.on('request', (request) => void (requests += Number(new URL(request.url()).pathname === '/graphql')));
+  await page.clock.install();
+  await page.goto(base);
+  await statusIs(page, 'Live');
+  [sockets, requests] = [0, 0];
+  await page.getByLabel('Token').fill('bad.token.indeed');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await statusIs(page, 'Your token was rejected: ');
+  await saysWhyOnce(page);
+  await shoot(page, `${name}-bad-token`);
+  const before = requests;
+  for (let minute = 0; minute < 10; minute++) {
+    await page.clock.fastForward(60_000);
+    await statusIs(page, 'Your token was rejected: ');
+  }
+  assert.deepEqual([sockets, requests], [1, before], 'it is tried again');
+  await page.getByLabel('Token').fill(ada);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await statusIs(page, 'Live');
+  await page.getByRole('heading', { name: /^Folders of / }).waitFor();
+}
+
+// saysWhyOnce checks a page whose token was rejected: it says why, once, and shows
+// nothing as the user of the token.
+async function saysWhyOnce(page) {
+  const [, reason] = (await page.getByRole('status').textContent()).split(': ');
+  assert.ok(reason, 'no reason is given');
+  await until('the reason is there once', async () => {
+    const places = (await page.locator('body').innerText()).split(reason).length - 1;
+    return places === 1 || places;
+  });
+  assert.equal(await page.getByRole('region').count(), 0);
+}
+
+async function revoked(page) {
+  const answer = await ask('', 'mutation { register(input: {name: "Dora", password: "a long password"}) { token } }');
+  const { token } = answer.register;
+  await open(page, token);
+  await page.getByRole('heading', { name: /^Folders of / }).waitFor();
+  await ask(token, 'mutation { logOutEverywhere { user { userId } } }');
+  await statusIs(page, 'Your token was rejected: ');
+  await saysWhyOnce(page);
+}
+
+async function openedWhileDown(page) {
+  const feed = page.getByRole('region', { name: 'Feed' });
+  await restart(async () => {
+    await page.addInitScript((value) => sessionStorage.setItem('token', value), ada);
+    await page.goto(base);
+    await statusIs(page, 'Reconnecting');
+    await feed.getByRole('alert').filter({ hasText: 'The server did not answer.' }).waitFor();
+    await shoot(page, `${name}-down`);
+  });
+  await statusIs(page, 'Live');
+  await likeOf(page).waitFor();
+  await page.getByRole('heading', { name: /^Folders of / }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+}
+
+async function restarted(a, b) {
+  await Promise.all([open(a, ada), open(b)]);
+  const before = await count(b);
+  await restart(async () => {
+    await Promise.all([statusIs(a, 'Reconnecting'), statusIs(b, 'Reconnecting')]);
+    await likeOf(a).click();
+    await article(a).getByRole('alert').filter({ hasText: 'The server did not answer. Try again in a moment.' }).waitFor();
+    await until('the like is taken back', async () => !(await pressed(a)) && (await count(a)) === before);
+    await shoot(a, `${name}-reconnecting`);
+  });
+  const up = Date.now();
+  await act(cleo, 'like'); // most likely before they are back
+  await until('all have the final value', async () => (await count(a)) === before + 1 && (await count(b)) === before + 1);
+  await Promise.all([statusIs(a, 'Live'), statusIs(b, 'Live')]);
+  await until('the error goes', async () => (await a.getByRole('alert').count()) === 0);
+  const took = Date.now() - up;
+  console.log(`${name}: live again after ${took} ms`);
+  assert.ok(took <= soon, `live again after ${took} ms only`);
+  await likeOf(a).click();
+  await until('what is done then shows to others', async () => (await count(b)) === before + 2 || (await count(b)));
+  await likeOf(a).click();
+  await act(cleo, 'unlike');
+  await until('all is as before', async () => (await count(a)) === before && (await count(b)) === before && (await truth()) === before);
+}

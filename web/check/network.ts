@@ -1,0 +1,48 @@
+// A network for tests of the demo, whose every answer the test gives.
+import { makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
+import { filter, makeSubject, pipe, subscribe } from 'wonka';
+
+// Network keeps what was sent until it is answered.
+export class Network {
+  readonly sent: Operation[] = [];
+  private readonly answers = makeSubject<OperationResult>();
+
+  readonly exchange: Exchange = () => (operations) => {
+    pipe(
+      operations,
+      filter((operation) => operation.kind !== 'teardown'),
+      subscribe((operation) => void this.sent.push(operation)),
+    );
+    return this.answers.source;
+  };
+
+  // names are those of the operations that wait for an answer.
+  names = (): string[] => this.sent.filter((one) => one.kind !== 'subscription').map(nameOf);
+
+  // answer answers the first operation of a name, with data or the code of an error.
+  async answer(name: string, data: object | string): Promise<void> {
+    const place = this.sent.findIndex((one) => nameOf(one) === name && one.kind !== 'subscription');
+    if (place < 0) throw new Error(`nothing named ${name} was sent, but ${this.names()}`);
+    const [operation] = this.sent.splice(place, 1);
+    const __typename = operation!.kind === 'mutation' ? 'Mutation' : 'Query';
+    const result = typeof data === 'string' ? { data: null, errors: [{ message: 'no', extensions: { code: data } }] } : { data: { __typename, ...data } };
+    this.answers.next(makeResult(operation!, result));
+    await settled();
+  }
+
+  // tell sends an event to a subscription.
+  async tell(name: string, data: object): Promise<void> {
+    const operation = this.sent.find((one) => one.kind === 'subscription' && nameOf(one) === name);
+    if (!operation) throw new Error(`${name} is not subscribed`);
+    this.answers.next(makeResult(operation, { data: { __typename: 'Subscription', ...structuredClone(data) }, hasNext: true }));
+    await settled();
+  }
+}
+
+// settled waits until everything that was under way has been done.
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function nameOf({ query }: Operation): string {
+  const [definition] = query.definitions;
+  return definition?.kind === 'OperationDefinition' ? (definition.name?.value ?? '') : '';
+}

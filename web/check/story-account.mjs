@@ -1,0 +1,124 @@
+// What the check of the story of two people does with their accounts.
+import assert from 'node:assert/strict';
+import { until } from './browser.mjs';
+import { focusIs, linkIs, rules } from './demo-kit.mjs';
+
+export const dialog = (page) => page.getByRole('dialog').last();
+export const view = (page, name) => page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: new RegExp(`^${name}`) });
+const viewer = (page) => page.getByRole('button', { name: /^You are .*Change that$/ });
+
+// accountOf waits for the page to belong to somebody.
+export async function accountOf(page, { name }) {
+  await page.getByRole('button', { name: `You are ${name}. Change that` }).waitFor();
+}
+
+// chats waits for a number of unread messages.
+export async function chats(page, unread) {
+  await until(`${unread} unread`, async () => {
+    const says = await view(page, 'Chats').innerText();
+    return Number(/, (\d+) unread/.exec(says)?.[1] ?? 0) === unread || says;
+  });
+}
+
+// loginOf is the login that the browser keeps.
+export const loginOf = (page) => page.evaluate(() => JSON.parse(localStorage.getItem('ovation:demo:login')));
+
+async function openAccounts(page) {
+  await viewer(page).click();
+  await dialog(page).getByLabel('Name').waitFor();
+}
+
+export async function register(page, { name, password }, shoot) {
+  await openAccounts(page);
+  await dialog(page).getByRole('button', { name: 'Create an account' }).click();
+  await dialog(page).getByLabel('Name').fill(name);
+  await dialog(page).getByLabel('Password', { exact: true }).fill('short');
+  await dialog(page).getByRole('button', { name: 'Register', exact: true }).click();
+  await dialog(page).getByRole('alert').getByText('at least 6 characters').waitFor();
+  await rules(page);
+  await shoot(page, `story-register-${name.split(' ')[0].toLowerCase()}`);
+  await dialog(page).getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await accountOf(page, { name });
+  await focusIs('the button', viewer(page));
+}
+
+export async function logIn(page, { name, password }) {
+  await openAccounts(page);
+  await dialog(page).getByLabel('Name').fill(name);
+  await dialog(page).getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await accountOf(page, { name });
+}
+
+// logInEnds tries a wrong password, and the name in other letters.
+export async function logInEnds(page, { name }, shoot) {
+  await openAccounts(page);
+  await dialog(page).getByLabel('Name').fill(name.toUpperCase());
+  await dialog(page).getByLabel('Password', { exact: true }).fill('not the password');
+  await page.keyboard.press('Enter');
+  await dialog(page).getByRole('alert').getByText('The name or the password is wrong.').waitFor();
+  assert.equal(await dialog(page).getByLabel('Password', { exact: true }).inputValue(), 'not the password', 'what was typed is kept');
+  await rules(page);
+  await shoot(page, 'story-wrong');
+  await page.keyboard.press('Escape');
+}
+
+// profileIsSaved leaves the dialog open.
+export async function profileIsSaved(page, { name }, signature) {
+  await viewer(page).click();
+  await dialog(page).getByRole('button', { name: 'Edit your profile' }).click();
+  await until('the form has the name', async () => (await dialog(page).getByLabel('Name').inputValue()) === name);
+  await dialog(page).getByLabel('About you').fill(signature);
+  await rules(page);
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await dialog(page).getByLabel('About you').waitFor({ state: 'detached' });
+  const edit = dialog(page).getByRole('button', { name: 'Edit your profile' });
+  await edit.click();
+  assert.equal(await dialog(page).getByLabel('About you').inputValue(), signature);
+  await edit.click();
+}
+
+// tokenIsRenewed makes the login three quarters of its life old. A new token takes its
+// place, with which everything goes on.
+export async function tokenIsRenewed(page, person) {
+  const before = await loginOf(page);
+  await until('a token of now is another one', () => Date.now() > before.since + 1_500); // its times are in seconds
+  await page.evaluate((login) => {
+    localStorage.setItem('ovation:demo:login', JSON.stringify({ ...login, since: login.since - 0.8 * (login.until - Date.now()) * 5 }));
+  }, before);
+  await page.reload();
+  await accountOf(page, person);
+  await until('the token is renewed', async () => {
+    const { token, since, userId } = await loginOf(page);
+    return (token !== before.token && userId === before.userId && Math.abs(Date.now() - since) < 60_000) || { token, since };
+  });
+  await linkIs(page, 'Live');
+  const text = `Renewed ${Date.now()}`;
+  await view(page, 'Chats').click();
+  await page.getByRole('main').getByRole('link').first().click();
+  await page.getByLabel(/^Message to/).fill(text);
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByText(text).waitFor();
+  await until('it is sent', async () => (await page.getByText('Sending …').count()) === 0);
+}
+
+// sessionsEnd logs somebody out everywhere, from one of two devices: both are told.
+export async function sessionsEnd(a, b, person, shoot) {
+  await viewer(a).click();
+  await dialog(a).getByRole('button', { name: 'Log out', exact: true }).click();
+  await a.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  assert.equal(await loginOf(a), null);
+  await logIn(a, person);
+  await view(b, 'Feed').click();
+  await viewer(a).click();
+  await dialog(a).getByRole('button', { name: 'Log out everywhere' }).click();
+  for (const page of [a, b]) await page.getByRole('button', { name: 'You are nobody. Change that' }).waitFor();
+  assert.equal(await loginOf(b), null, 'the other device keeps a token that is revoked');
+  await viewer(b).click();
+  await dialog(b).getByText('Your session has ended. Log in again.').waitFor();
+  await rules(b);
+  await shoot(b, 'story-ended');
+  await b.keyboard.press('Escape');
+  await logIn(b, person);
+}

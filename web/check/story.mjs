@@ -1,0 +1,269 @@
+// Checks the demo page of a running server in headless Chromium, as two people with
+// accounts: from registering to a chat about a clip that one of them has published.
+//
+//   node check/story.mjs BASE_URL OUT_DIR
+//
+// OVATION_CHECK_CLIP is an MP4 file of a few seconds. OVATION_CHECK_COVERS says what the
+// server has for covers: made, where ffmpeg is installed, or generated. Screenshots go to
+// OUT_DIR. Exits with 1 at the first fault.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { done, noSidewaysScroll, openBrowser, phone, until } from './browser.mjs';
+import { base, dark, focusIs, linkIs, out, rules } from './demo-kit.mjs';
+import { accountOf, chats, dialog, logIn, logInEnds, loginOf, profileIsSaved, register, sessionsEnd, tokenIsRenewed, view } from './story-account.mjs';
+
+const clip = readFileSync(process.env.OVATION_CHECK_CLIP);
+const covers = process.env.OVATION_CHECK_COVERS;
+const stamp = Date.now() % 1_000_000;
+const mia = { name: `Mia ${stamp}`, password: 'a bicycle in the rain' };
+const noah = { name: `Noah ${stamp}`, password: 'two bicycles in the rain' };
+const title = `My first clip ${stamp}`;
+
+const refused = /status of 401/; // of a session that has ended
+const gone = /ERR_INTERNET_DISCONNECTED|WebSocket connection/;
+
+const { visit, shoot, close } = await openBrowser(base, out);
+try {
+  await visit('story', [{ ...phone, colorScheme: 'light' }, dark], story);
+  await visit('account', [{ ...phone, colorScheme: 'dark' }, dark], account, refused);
+  await visit('chat offline', [dark, { ...phone, colorScheme: 'dark' }], chatOffline, gone);
+  await visit('deleted', [{ ...phone, colorScheme: 'light' }, dark], deleted);
+  console.log(`ok: screenshots are in ${out}`);
+} finally {
+  await close();
+  done();
+}
+
+// story is that of a (a phone) and b.
+async function story(a, b) {
+  await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
+  await Promise.all([register(a, mia, shoot), register(b, noah, shoot)]);
+  await uploadIsCancelled(a);
+  await publish(a);
+  await clipPlays(a);
+  await checked(a, 'clip');
+  await clipIsFound(b);
+  await clipIsAnswered(a, b);
+  await theyTalk(a, b);
+  await clipIsSent(a, b);
+}
+
+// checked holds a view against axe's rules, and takes a picture.
+async function checked(page, name) {
+  await rules(page);
+  await noSidewaysScroll(page);
+  await shoot(page, `story-${name}`);
+}
+
+async function chooseFile(page, bytes, name) {
+  await page.getByRole('button', { name: 'Upload a clip' }).click();
+  await dialog(page).locator('input[type=file]').setInputFiles({ name: 'clip.mp4', mimeType: 'video/mp4', buffer: bytes });
+  await dialog(page).getByRole('textbox', { name: 'Title' }).fill(name);
+}
+
+// uploadIsCancelled cancels an upload over a slow line, half way.
+async function uploadIsCancelled(page) {
+  const answers = [];
+  page.on('response', (response) => response.url().endsWith('/media/videos') && answers.push(response.status()));
+  const line = await page.context().newCDPSession(page);
+  const slow = { offline: false, latency: 20, downloadThroughput: -1, uploadThroughput: 150_000 };
+  await line.send('Network.enable');
+  await line.send('Network.emulateNetworkConditions', slow);
+  await chooseFile(page, Buffer.concat([clip, Buffer.alloc(12_000_000)]), 'Never to be seen');
+  await checked(page, 'upload');
+  await dialog(page).getByRole('button', { name: 'Publish' }).click();
+  await dialog(page).getByRole('progressbar', { name: 'Upload' }).waitFor();
+  await until('a part of it is sent', async () => Number(await dialog(page).getByRole('progressbar').getAttribute('value')) > 0.01);
+  await checked(page, 'progress');
+  // It goes on while its dialog is closed.
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: /^Upload, \d+ % sent$/ }).click();
+  await dialog(page).getByRole('button', { name: 'Cancel the upload' }).click();
+  await dialog(page).getByRole('button', { name: 'Publish' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Upload a clip' }).waitFor();
+  await line.send('Network.emulateNetworkConditions', { ...slow, latency: 0, uploadThroughput: -1 });
+  await line.detach();
+  assert.deepEqual(answers, [], 'the server has answered an upload that was cancelled');
+}
+
+async function publish(page) {
+  await chooseFile(page, clip, title);
+  await dialog(page).getByRole('button', { name: 'Publish' }).click();
+  await page.getByRole('heading', { name: title }).waitFor();
+}
+
+function article(page) {
+  return page.getByRole('article', { name: title });
+}
+
+async function clipPlays(page) {
+  await until('the clip plays', () =>
+    article(page)
+      .locator('video[data-shown]')
+      .evaluate((video) => (video.currentTime > 0 && video.muted && video.getVideoPlaybackQuality().totalVideoFrames > 0) || [video.readyState, video.error?.message]),
+  );
+  await until(`its cover is ${covers}`, async () => {
+    const src = await article(page).locator('.clip-cover').getAttribute('src');
+    return /\/(covers|placeholders)\//.exec(src)?.[1] === { made: 'covers', generated: 'placeholders' }[covers] || src;
+  });
+  assert.equal(await article(page).getByRole('button', { name: 'Sound' }).getAttribute('aria-pressed'), 'false');
+  const pause = article(page).getByRole('button', { name: `Pause ${title}` });
+  await pause.focus();
+  await page.keyboard.press('Enter');
+  await article(page).getByRole('button', { name: `Play ${title}` }).waitFor();
+  await until('it stands still', () => article(page).locator('video').evaluate((video) => video.paused));
+  await page.keyboard.press('Enter');
+  await pause.waitFor();
+}
+
+// clipIsFound finds a clip that was published while the feed is looked at.
+async function clipIsFound(page) {
+  await page.getByRole('button', { name: 'New clips' }).click();
+  await article(page).waitFor();
+  await linkIs(page, 'Live');
+  await until('the newest clip is in view', () =>
+    article(page).evaluate((one) => {
+      const { top, height } = one.getBoundingClientRect();
+      return top + height / 2 > 0 && top + height / 2 < innerHeight;
+    }),
+  );
+  await checked(page, 'feed');
+  // By keyboard to the next clip and back, where there is one.
+  const all = page.locator('.clips > .clip');
+  if ((await all.count()) < 2) return;
+  await page.getByRole('feed').focus();
+  await page.keyboard.press('ArrowDown');
+  await focusIs('the next clip', all.nth(1));
+  await all.nth(1).getByRole('button', { name: /^Pause/ }).waitFor();
+  await until('one clip plays', () => page.evaluate(() => [...document.querySelectorAll('.clip video')].filter((video) => !video.paused).length <= 1));
+  await page.keyboard.press('ArrowUp');
+  await focusIs('the first clip', all.nth(0));
+}
+
+// clipIsAnswered has b like and discuss the clip, which a sees at once.
+async function clipIsAnswered(a, b) {
+  await article(b).getByRole('button', { name: 'Like, 0 likes' }).click();
+  await article(a).getByRole('button', { name: 'Like, 1 like' }).waitFor();
+  await article(b).getByRole('button', { name: `Follow ${mia.name}` }).click();
+  await article(b).getByRole('button', { name: /^Comments/ }).click();
+  const drawer = (page) => page.getByRole('dialog', { name: /^Comments/ });
+  await drawer(b).getByLabel('Say something').fill('Lovely colours!');
+  await b.keyboard.press('Control+Enter');
+  await drawer(b).locator('.comment', { hasText: 'Lovely colours!' }).getByText(noah.name).first().waitFor();
+  await article(a).getByRole('button', { name: /^Comments/ }).click();
+  await drawer(a).locator('.comment', { hasText: 'Lovely colours!' }).waitFor();
+  await checked(a, 'comments');
+  await a.keyboard.press('Escape');
+  await b.keyboard.press('Escape');
+}
+
+async function theyTalk(a, b) {
+  await article(b).getByRole('link', { name: mia.name }).click();
+  await b.getByRole('heading', { name: mia.name }).waitFor();
+  await b.getByRole('link', { name: 'Clips', exact: true }).click();
+  await b.getByRole('link', { name: title }).waitFor();
+  await checked(b, 'person');
+  await b.getByRole('link', { name: 'Message' }).click();
+  await b.getByText('Nothing has been said yet.').waitFor();
+  await b.getByLabel(`Message to ${mia.name}`).fill('Hello! How did you make that clip?');
+  await b.keyboard.press('Enter');
+  await chats(a, 1);
+  await view(a, 'Chats').click();
+  await a.getByRole('link', { name: new RegExp(`^${noah.name}.*1 unread$`, 's') }).waitFor();
+  await checked(a, 'chats');
+  await a.getByRole('link', { name: new RegExp(`^${noah.name}`) }).click();
+  await a.getByRole('log').getByText('How did you make that clip?').waitFor();
+  await chats(a, 0);
+  await a.getByLabel(`Message to ${noah.name}`).fill('Out of nothing but numbers');
+  await a.getByRole('button', { name: 'Send', exact: true }).click();
+  await b.getByRole('log').getByText('Out of nothing but numbers').waitFor();
+  await chats(b, 0); // it is read while it is looked at
+  await checked(a, 'chat');
+  await checked(b, 'chat-wide');
+}
+
+// clipIsSent has them become friends, and one send the clip to the other.
+async function clipIsSent(a, b) {
+  await view(a, 'People').click();
+  await a.getByRole('link', { name: 'Followers' }).click();
+  await a.getByRole('button', { name: `Follow ${noah.name}` }).click();
+  await a.getByRole('button', { name: `Following ${noah.name}. Stop that` }).waitFor();
+  await checked(a, 'followers');
+  await view(a, 'Feed').click();
+  await article(a).getByRole('button', { name: 'Send to a friend' }).click();
+  await checked(a, 'send');
+  await dialog(a).getByRole('button', { name: new RegExp(noah.name) }).click();
+  await dialog(a).getByRole('button', { name: new RegExp(`${noah.name}.*sent`, 's') }).waitFor();
+  await a.keyboard.press('Escape');
+  const sent = b.getByRole('log').getByRole('link', { name: title });
+  await sent.waitFor();
+  await checked(b, 'sent');
+  await sent.click();
+  await clipPlays(b);
+}
+
+// account is what the owner of an account does with it, on two devices.
+async function account(a, b) {
+  await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
+  await logInEnds(a, mia, shoot);
+  await logIn(a, mia);
+  await profileIsSaved(a, mia, 'Numbers, mostly.');
+  await checked(a, 'account');
+  await a.keyboard.press('Escape');
+  await logIn(b, noah);
+  await view(b, 'Chats').click();
+  await b.getByRole('link', { name: new RegExp(`^${mia.name}`) }).click();
+  await b.getByRole('heading', { name: mia.name }).click();
+  await b.getByText('Numbers, mostly.').waitFor();
+  await tokenIsRenewed(b, noah);
+  await sessionsEnd(a, b, noah, shoot);
+}
+
+// chatOffline has a write while the line is down. What was written arrives once.
+async function chatOffline(a, b) {
+  await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
+  await logIn(a, mia);
+  await logIn(b, noah);
+  for (const [page, other] of [[a, noah], [b, mia]]) {
+    await view(page, 'Chats').click();
+    await page.getByRole('link', { name: new RegExp(`^${other.name}`) }).click();
+    await page.getByRole('log').getByText('Out of nothing but numbers').waitFor();
+    await linkIs(page, 'Live');
+  }
+  await a.context().setOffline(true);
+  await linkIs(a, 'Offline');
+  await a.getByText('New messages come when the connection is back.').waitFor();
+  const late = `while you were away ${stamp}`;
+  await a.getByLabel(`Message to ${noah.name}`).fill(late);
+  await a.keyboard.press('Enter');
+  await a.getByText('Not sent. You are offline.').waitFor();
+  await b.getByLabel(`Message to ${mia.name}`).fill('Are you there?');
+  await b.getByRole('button', { name: 'Send', exact: true }).click();
+  await shoot(a, 'story-offline');
+  await a.context().setOffline(false);
+  await linkIs(a, 'Live');
+  await a.getByRole('log').getByText('Are you there?').waitFor();
+  await b.getByRole('log').getByText(late).waitFor();
+  await a.getByText(/^Not sent/).waitFor({ state: 'detached' });
+  for (const page of [a, b]) await until('it is there once', async () => (await page.getByRole('log').getByText(late).count()) === 1);
+}
+
+// deleted has a delete the clip, which b has in a chat.
+async function deleted(a, b) {
+  await Promise.all([a.goto(`${base}/demo`), b.goto(`${base}/demo`)]);
+  await logIn(a, mia);
+  await logIn(b, noah);
+  const { userId } = await loginOf(a);
+  await a.goto(`${base}/demo#/people/${userId}/clips`);
+  await a.getByRole('link', { name: title }).click();
+  await article(a).getByRole('button', { name: 'Delete your clip' }).click();
+  await checked(a, 'delete');
+  await dialog(a).getByRole('button', { name: 'Delete it' }).click();
+  await dialog(a).waitFor({ state: 'detached' });
+  await until('it leaves the feed', async () => (await article(a).count()) === 0);
+  await b.goto(`${base}/demo#/chats/${userId}`);
+  await b.getByRole('log').getByRole('link', { name: 'A clip that is not there any more' }).click();
+  await b.getByText('This clip is not there any more.').waitFor();
+  await accountOf(b, noah);
+}

@@ -1,0 +1,128 @@
+import { createClient, type Client } from 'graphql-ws';
+import { resuming } from './resume.js';
+import { Tokens, TokenRejected, type TokenSource } from './token.js';
+import { Value, type Watched } from './value.js';
+
+// Status is the state of the connection, to be shown to the user:
+//
+// - idle: nothing is subscribed.
+// - connecting, live.
+// - reconnecting: the connection was lost; it is made again, and what was
+//   subscribed begins anew with the latest counts.
+// - offline: the same, once the machine is online again.
+// - rejected: the token is invalid or has expired. Nothing is tried again.
+// - failed: client and server do not understand each other. Nothing is tried again.
+export interface Status {
+  readonly state: 'idle' | 'connecting' | 'live' | 'reconnecting' | 'offline' | 'rejected' | 'failed';
+  readonly reason: string; // as the server gave it; often empty
+}
+
+// Socket is a client of graphql-ws. Its dispose() ends it.
+export interface Socket extends Client {
+  readonly status: Watched<Status>;
+}
+
+export interface Options {
+  // The address of the API; in a page also a relative one, such as '/graphql'.
+  readonly url: string;
+  // The token, or a function that is called for each connection and may bring
+  // another one before the last has expired. Without one the viewer is anonymous.
+  readonly token?: string | TokenSource;
+  // More of what connection_init carries.
+  readonly params?: Record<string, unknown>;
+  // Outside of browsers: the class of the package ws.
+  readonly webSocketImpl?: unknown;
+}
+
+const pingEvery = 10_000; // milliseconds, as everything here
+const pongWithin = 5_000;
+const firstPause = 250;
+const longestPause = 5_000;
+const linger = 1_000; // after the last subscription: a page that moves on has another one
+
+// connect returns a client that connects at the first subscription, and again
+// whenever the connection is lost, for as long as it takes.
+//
+// A token that the server rejects is not sent again: where there is no other one,
+// subscriptions end with a TokenRejected.
+export function connect({ url, token, params, webSocketImpl }: Options): Socket {
+  const tokens = new Tokens(token);
+  const status = new Value<Status>({ state: 'idle', reason: '' });
+  const set = (state: Status['state'], reason = '') => status.set({ state, reason });
+  let overdue: ReturnType<typeof setTimeout> | undefined; // a pong
+
+  const client = createClient({
+    url: absolute(url),
+    webSocketImpl,
+    connectionParams: async () => ({ ...params, ...(await tokens.next()) }),
+    retryAttempts: Infinity,
+    // graphql-ws by itself gives up when a server is down and retries a bad token.
+    shouldRetry: (problem) => !(problem instanceof TokenRejected) && (codeOf(problem) !== rejected || tokens.mayHaveAnother),
+    retryWait: (retries) => pause(Math.min(longestPause, firstPause * 2 ** retries) * (0.5 + Math.random() / 2)),
+    lazyCloseTimeout: linger,
+    keepAlive: pingEvery,
+    on: {
+      connecting: (again) => set(again ? 'reconnecting' : 'connecting'),
+      connected: () => set('live'),
+      error(error) {
+        if (error instanceof TokenRejected) set('rejected', error.reason);
+      },
+      closed(event) {
+        clearTimeout(overdue);
+        if (status.get().state === 'rejected') return; // closed by this client
+        const { code } = event as CloseEvent;
+        const reason = reasonOf(event);
+        if (code === rejected) tokens.reject(reason);
+        set(stateAfter(code, tokens), reason);
+      },
+      ping(received) {
+        if (!received) overdue = setTimeout(() => client.terminate(), pongWithin);
+      },
+      pong(received) {
+        if (received) clearTimeout(overdue);
+      },
+    },
+  });
+  const explain = (error: unknown) => (codeOf(error) === rejected ? new TokenRejected(reasonOf(error)) : error);
+  return { ...resuming(client, explain), status };
+}
+
+const rejected = 4403;
+
+// The close codes after which graphql-ws tries nothing again: these, and those
+// below 2000 but for a few.
+const fatal = new Set([4004, 4005, 4400, 4401, 4406, 4409, 4429, 4500]);
+const passing = new Set([1001, 1005, 1006, 1012, 1013, 1014]);
+
+function stateAfter(code: number, tokens: Tokens): Status['state'] {
+  if (code === 1000) return 'idle';
+  if (code === rejected && !tokens.mayHaveAnother) return 'rejected';
+  if (fatal.has(code) || (code < 2000 && !passing.has(code))) return 'failed';
+  return globalThis.navigator?.onLine === false ? 'offline' : 'reconnecting';
+}
+
+function codeOf(problem: unknown): unknown {
+  return (problem as { code?: unknown } | null)?.code;
+}
+
+// reasonOf is the reason of a close event, without the protocol's word for its code.
+function reasonOf(event: unknown): string {
+  return String((event as CloseEvent).reason).replace(/^Forbidden: /, '');
+}
+
+function absolute(url: string): string {
+  return new URL(url, globalThis.location?.href).href.replace(/^http/, 'ws');
+}
+
+// pause waits, but no longer than until the machine is online again.
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      globalThis.removeEventListener?.('online', end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    globalThis.addEventListener?.('online', end);
+  });
+}

@@ -1,0 +1,47 @@
+// Written by npm run generate. Do not edit.
+
+// The types of objects that are identified by their id.
+export const nodes = [
+  'Collected',
+  'Comment',
+  'Conversation',
+  'Folder',
+  'Followed',
+  'Interactive',
+  'Liked',
+  'Message',
+  'Read',
+  'User',
+  'Video',
+] as const;
+
+// The types of objects that are a part of another one.
+export const embedded = [
+  'CollectedConnection',
+  'CollectedEdge',
+  'CommentConnection',
+  'CommentEdge',
+  'CommentEvent',
+  'ConversationConnection',
+  'ConversationEdge',
+  'FolderConnection',
+  'FolderEdge',
+  'FollowedConnection',
+  'FollowedEdge',
+  'Friend',
+  'FriendConnection',
+  'FriendEdge',
+  'InteractiveConnection',
+  'InteractiveEdge',
+  'LikedConnection',
+  'LikedEdge',
+  'MessageConnection',
+  'MessageEdge',
+  'PageInfo',
+  'Profile',
+  'ReadConnection',
+  'ReadEdge',
+  'UserTotals',
+  'VideoConnection',
+  'VideoEdge',
+] as const;

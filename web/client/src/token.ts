@@ -1,0 +1,44 @@
+// TokenSource brings a token, or nothing for an anonymous viewer.
+export type TokenSource = () => string | null | undefined | Promise<string | null | undefined>;
+
+// TokenRejected is the error of subscriptions whose token the server does not accept.
+export class TokenRejected extends Error {
+  override readonly name = 'TokenRejected';
+
+  constructor(readonly reason: string) {
+    super(`The token was rejected: ${reason}`);
+  }
+}
+
+// Tokens brings the token for each connection, and never one that was rejected.
+export class Tokens {
+  private sent = '';
+  private rejected: string | undefined;
+  private reason = '';
+
+  constructor(private readonly source: string | TokenSource = '') {}
+
+  // next is what connection_init says of who is asking. It throws TokenRejected
+  // if there is no token but the one that was rejected.
+  async next(): Promise<{ Authorization?: string }> {
+    const token = bare((typeof this.source === 'string' ? this.source : await this.source()) ?? '');
+    if (token && token === this.rejected) throw new TokenRejected(this.reason);
+    this.sent = token;
+    return token ? { Authorization: `Bearer ${token}` } : {};
+  }
+
+  reject(reason: string): void {
+    this.rejected = this.sent;
+    this.reason = reason;
+  }
+
+  // mayHaveAnother reports whether asking for a token again may help.
+  get mayHaveAnother(): boolean {
+    return typeof this.source === 'function' && this.sent !== '';
+  }
+}
+
+// bare is a token without what is often copied along with it.
+function bare(token: string): string {
+  return token.replace(/^\s*(authorization:)?\s*(bearer\s)?/i, '').trim();
+}

@@ -1,0 +1,37 @@
+import { composeExchanges, type Exchange, type SubscriptionForwarder } from '@urql/core';
+import { cacheExchange, type CacheExchangeOpts, type UpdatesConfig } from '@urql/exchange-graphcache';
+import type { Client as SocketClient } from 'graphql-ws';
+import { keys, optimistic, updates } from './cache.js';
+import { distinct } from './distinct.js';
+import { newestExchange } from './newest.js';
+
+export { refetchExchange } from './refetch.js';
+
+// ovationExchange is a normalised cache (Graphcache) that knows the API: it keeps
+// each subject once, applies likes, collections and follows before they are
+// answered, and takes only what is newer. The configuration is of cacheExchange,
+// and is added to the package's own. Exchanges that reach the network follow.
+//
+// urql's document cache cannot take its place: it does not merge events.
+export function ovationExchange(config: CacheExchangeOpts = {}): Exchange {
+  const cache = cacheExchange({
+    ...config,
+    keys: { ...keys, ...config.keys },
+    optimistic: { ...optimistic, ...config.optimistic },
+    updates: merged(updates, config.updates),
+  });
+  return composeExchanges([distinct(cache), newestExchange]);
+}
+
+// overSocket is what a subscriptionExchange forwards to.
+export function overSocket(client: Pick<SocketClient, 'subscribe'>): SubscriptionForwarder {
+  return ({ query, variables }) => ({
+    subscribe: (sink) => ({
+      unsubscribe: client.subscribe({ query: query ?? '', variables: variables as Record<string, unknown> | undefined }, sink),
+    }),
+  });
+}
+
+function merged(own: UpdatesConfig, given: UpdatesConfig = {}): UpdatesConfig {
+  return Object.fromEntries([...Object.keys(own), ...Object.keys(given)].map((type) => [type, { ...own[type], ...given[type] }]));
+}

@@ -1,0 +1,140 @@
+/// <reference types="node" />
+// That pages that were opened or left open while the server was down fill once the
+// socket is live, with each client.
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { ApolloClient, ApolloLink, InMemoryCache, Observable } from '@apollo/client';
+import { Client, makeErrorResult, makeResult, type Exchange, type Operation, type OperationResult } from '@urql/core';
+import { filter, makeSubject, pipe, subscribe } from 'wonka';
+import { newestLink, refetchWhenLive, typePolicies } from '../src/apollo';
+import { Value, type Status } from '../src/index';
+import { ovationExchange, refetchExchange } from '../src/urql';
+import { cardOf, feed, subject, type Card } from './operations';
+import { settled } from './page';
+
+// Network is the way to a server that is up or down.
+class Network {
+  readonly status = new Value<Status>({ state: 'connecting', reason: '' });
+  up = false;
+  card = cardOf(5, 10);
+  requests = 0;
+
+  be(...states: Status['state'][]): Promise<void> {
+    for (const state of states) this.status.set({ state, reason: '' });
+    return settled();
+  }
+
+  // data is the answer to a request. It is undefined while the server is down.
+  data(): object | undefined {
+    this.requests++;
+    return this.up ? { __typename: 'Query', interactives: [structuredClone(this.card)] } : undefined;
+  }
+}
+
+const variables = { subjects: [subject] };
+
+type Data = { interactives: Card[] } | undefined;
+
+// View is a view of the feed. It keeps what it shows: the likes, or that it failed.
+interface View {
+  readonly shown: string[];
+  readonly leave: () => void;
+}
+
+function apolloView(network: Network): View {
+  const link = new ApolloLink(
+    () =>
+      new Observable((observer) => {
+        const data = network.data();
+        if (!data) return observer.error(new Error('Bad Gateway'));
+        observer.next({ data } as ApolloLink.Result);
+        observer.complete();
+      }),
+  );
+  const client = new ApolloClient({ cache: new InMemoryCache({ typePolicies }), link: newestLink().concat(link) });
+  refetchWhenLive(client, network);
+  const view = client.watchQuery({ query: feed, variables });
+  const shown: string[] = [];
+  const watched = view.subscribe(({ data, error, loading }) => !loading && show(shown, data as Data, error));
+  return { shown, leave: () => watched.unsubscribe() };
+}
+
+function urqlView(network: Network): View {
+  const answers = makeSubject<OperationResult>();
+  const exchange: Exchange = () => (operations) => {
+    pipe(
+      operations,
+      filter((operation) => operation.kind !== 'teardown'),
+      subscribe((operation: Operation) => {
+        const data = network.data();
+        const result = data ? makeResult(operation, { data, hasNext: false } as never) : makeErrorResult(operation, new Error('Bad Gateway'));
+        void Promise.resolve().then(() => answers.next(result));
+      }),
+    );
+    return answers.source;
+  };
+  const client = new Client({ url: 'http://unused.test', preferGetMethod: false, exchanges: [refetchExchange(network), ovationExchange(), exchange] });
+  const shown: string[] = [];
+  const watched = client.query<Data>(feed, variables).subscribe(({ data, error, stale }) => !stale && show(shown, data, error));
+  return { shown, leave: () => watched.unsubscribe() };
+}
+
+function show(shown: string[], data: Data, error: unknown): void {
+  const now = error ? 'failed' : String(data?.interactives[0]?.likeCount);
+  if (shown.at(-1) !== now) shown.push(now);
+}
+
+for (const [name, open] of [['urql', urqlView], ['Apollo Client', apolloView]] as const) {
+  suite(name, () => {
+    test('a page that is opened while the server is down fills when it is live', async () => {
+      const network = new Network();
+      const { shown } = open(network);
+      await network.be('reconnecting');
+      assert.deepEqual(shown, ['failed']);
+      network.up = true;
+      await network.be('reconnecting', 'live');
+      assert.deepEqual(shown, ['failed', '10']);
+    });
+
+    test('so does one whose socket connects at the first attempt', async () => {
+      const network = new Network();
+      const { shown } = open(network);
+      await settled();
+      network.up = true;
+      await network.be('live');
+      assert.deepEqual(shown, ['failed', '10']);
+    });
+
+    test('after an outage, what is shown is read again', async () => {
+      const network = new Network();
+      network.up = true;
+      const { shown } = open(network);
+      await network.be('live');
+      assert.equal(network.requests, 1, 'connecting is not an outage');
+      network.card = cardOf(9, 14);
+      await network.be('reconnecting', 'offline', 'reconnecting', 'live');
+      assert.deepEqual([shown, network.requests], [['10', '14'], 2]);
+      await network.be('idle', 'connecting', 'live');
+      assert.equal(network.requests, 2, 'nor is it when nothing was subscribed');
+    });
+
+    test('what still fails is tried again the next time', async () => {
+      const network = new Network();
+      const { shown } = open(network);
+      await network.be('reconnecting', 'live');
+      assert.deepEqual(shown, ['failed']);
+      network.up = true;
+      await network.be('reconnecting', 'live');
+      assert.deepEqual(shown, ['failed', '10']);
+    });
+
+    test('a view that was left is not read again', async () => {
+      const network = new Network();
+      const { leave } = open(network);
+      await settled();
+      leave();
+      await network.be('reconnecting', 'live');
+      assert.equal(network.requests, 1);
+    });
+  });
+}

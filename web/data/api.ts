@@ -1,0 +1,81 @@
+import { Client, fetchExchange, type AnyVariables, type TypedDocumentNode } from '@urql/core';
+import { viewerHeaders } from '../viewer';
+
+// Counts by their names in GraphQL.
+export interface Counts {
+  readonly readCount: number;
+  readonly likeCount: number;
+  readonly dislikeCount: number;
+  readonly collectCount: number;
+  readonly followerCount: number;
+}
+
+export interface Survey {
+  readonly tenant: string;
+  readonly now: string;
+  readonly kinds: readonly (Counts & { readonly biz: string; readonly subjects: number; readonly comments: number })[];
+  readonly users: number;
+  readonly folders: number;
+  readonly persistedAt: string | null; // null: nothing was, but by imports
+  readonly waiting: number; // actions that are accepted and not persisted
+  readonly problem: string; // why nothing can be persisted, empty where it can
+}
+
+export type HotSubject = Counts & { readonly biz: string; readonly bizId: string; readonly author: string };
+
+// Change is the latest change of one state of one user.
+export interface Change {
+  readonly at: string;
+  readonly user: string; // empty: everybody who is anonymous
+  readonly what: 'reaction' | 'folder' | 'follow' | 'read';
+  readonly was: string;
+  readonly is: string;
+  readonly times: number; // of reads
+  readonly since: string | null;
+}
+
+// Of the requests that need a viewer, but not a certain one.
+const somebody = 'data-page';
+
+const patience = 25_000; // milliseconds: the server gives up after 20 s
+
+const client = new Client({
+  url: new URL('/graphql', location.href).href,
+  preferGetMethod: false,
+  requestPolicy: 'network-only',
+  exchanges: [fetchExchange],
+});
+
+// ask asks the GraphQL API as a user, which the development server allows.
+export async function ask<Data, Variables extends AnyVariables>(
+  tenant: string,
+  document: TypedDocumentNode<Data, Variables>,
+  variables: Variables,
+  signal: AbortSignal,
+  user = somebody,
+): Promise<Data> {
+  const { data, error } = await client
+    .query(document, variables, {
+      fetch: (input: RequestInfo | URL, init?: RequestInit) => fetch(input, { ...init, signal: within(signal) }),
+      fetchOptions: { headers: headers(tenant, user) },
+    })
+    .toPromise();
+  if (error || !data) throw new Error(error?.graphQLErrors[0]?.message ?? error?.message ?? 'There is no answer.');
+  return data;
+}
+
+// look asks what GraphQL does not tell: about the store as a whole.
+export async function look<T>(tenant: string, what: 'survey' | 'hottest' | 'history', params: Record<string, string>, signal: AbortSignal): Promise<T> {
+  const response = await fetch(`/data/${what}?${new URLSearchParams(params).toString()}`, { headers: headers(tenant, ''), signal: within(signal) });
+  const answer = (await response.json()) as T | { error: string };
+  if (!response.ok) throw new Error((answer as { error: string }).error);
+  return answer as T;
+}
+
+function headers(tenant: string, user: string): Record<string, string> {
+  return { ...viewerHeaders({ user, token: '' }), ...(tenant ? { 'x-ovation-tenant': tenant } : {}) };
+}
+
+function within(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(patience)]);
+}

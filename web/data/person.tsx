@@ -1,0 +1,78 @@
+import { ask } from './api';
+import { PersonDocument } from './operations';
+import { More, number, Problem, SubjectLink, Table, When } from './parts';
+import { usePolled } from './polled';
+
+// Person is one user: totals, likes, folders and reads, asked for in the name of
+// that user, who alone sees all of it.
+export function Person({ tenant, id }: { tenant: string; id: string }) {
+  const { value, problem } = usePolled(`user ${tenant} ${id}`, (signal) => ask(tenant, PersonDocument, { userId: id }, signal, id));
+  const user = value?.user;
+  if (!user) return <Problem text={problem} />;
+  const { totals, likes, folders, reads } = user;
+  return (
+    <>
+      <Problem text={problem} />
+      <section aria-labelledby="totals">
+        <h2 id="totals">{id}</h2>
+        <dl className="counts">
+          {Object.entries({
+            Likes: totals.likes,
+            Collected: totals.collections,
+            Follows: totals.following,
+            Followers: totals.followers,
+            Comments: totals.comments,
+            Works: totals.works,
+            'Likes received': totals.likesReceived,
+          }).map(([name, count]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{number(count)}</dd>
+            </div>
+          ))}
+        </dl>
+      </section>
+      <section aria-labelledby="likes">
+        <h2 id="likes">Likes</h2>
+        <Table
+          caption="What the user likes, newest first"
+          head={['Subject', 'When']}
+          rows={likes.edges.map(({ node }) => [<SubjectLink key="subject" {...node.interactive} />, <When key="when" at={node.at} />])}
+          empty="Nothing."
+        />
+        <More when={likes.pageInfo.hasNextPage} of="likes" />
+      </section>
+      <section aria-labelledby="folders">
+        <h2 id="folders">Folders</h2>
+        <Table
+          caption="The user's folders, newest first"
+          head={['Folder', 'Items', 'Seen by', 'The latest items']}
+          rows={folders.edges.map(({ node }) => [
+            node.name,
+            node.itemCount,
+            node.public ? 'everybody' : 'the user',
+            <ul key="items" className="items">
+              {node.items.edges.map(({ node: item }) => (
+                <li key={item.id}>
+                  <SubjectLink {...item.interactive} />
+                </li>
+              ))}
+            </ul>,
+          ])}
+          empty="None."
+        />
+        <More when={folders.pageInfo.hasNextPage} of="folders" />
+      </section>
+      <section aria-labelledby="reads">
+        <h2 id="reads">Reads</h2>
+        <Table
+          caption="What the user has read, latest first"
+          head={['Subject', 'Times', 'Last']}
+          rows={reads.edges.map(({ node }) => [<SubjectLink key="subject" {...node.interactive} />, node.times, <When key="when" at={node.lastAt} />])}
+          empty="Nothing."
+        />
+        <More when={reads.pageInfo.hasNextPage} of="reads" />
+      </section>
+    </>
+  );
+}

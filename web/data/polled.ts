@@ -1,0 +1,39 @@
+import { useEffect, useState } from 'react';
+
+export interface Polled<T> {
+  readonly value: T | null; // the last answer; null before the first
+  readonly problem: string; // why there was none the last time
+}
+
+const atLeast = 2_000; // milliseconds between two answers
+const times = 10; // how much longer than an answer took the page waits for the next
+
+// usePolled asks again and again while the page can be seen. What takes long is
+// asked less often. A new key begins anew.
+export function usePolled<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): Polled<T> {
+  const [state, setState] = useState<Polled<T> & { key: string }>({ key, value: null, problem: '' });
+  useEffect(() => {
+    const left = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const turn = async () => {
+      const begin = performance.now();
+      if (!document.hidden) {
+        try {
+          const value = await ask(left.signal);
+          if (!left.signal.aborted) setState({ key, value, problem: '' });
+        } catch (error) {
+          const problem = error instanceof Error ? error.message : String(error);
+          if (!left.signal.aborted) setState((before) => ({ key, value: before.key === key ? before.value : null, problem }));
+        }
+      }
+      if (!left.signal.aborted) timer = setTimeout(turn, Math.max(atLeast, times * (performance.now() - begin)));
+    };
+    void turn();
+    return () => {
+      left.abort();
+      clearTimeout(timer);
+    };
+    // The key says all that ask depends on.
+  }, [key]);
+  return state.key === key ? state : { value: null, problem: '' };
+}

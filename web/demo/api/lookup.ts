@@ -1,0 +1,86 @@
+import type { Client } from '@urql/core';
+import { Value, type Watched } from '@ovation/client';
+import type { ClipFragment, NamedFragment } from '../operations';
+
+// Profiles are what accounts show; of a user without one, null.
+export type Profiles = Lookup<NamedFragment['profile']>;
+
+// Clips are the titles and covers of videos; of one that is deleted, null.
+export type Clips = Lookup<Pick<ClipFragment, 'title' | 'coverUrl'> | null>;
+
+export const profilesOf = (client: Client): Profiles =>
+  new Lookup(client, 'userId', 'user(userId: $KEY) { id userId profile { name avatarUrl signature } }', (user) => (user as NamedFragment).profile);
+
+export const clipsOf = (client: Client): Clips =>
+  new Lookup(client, 'videoId', 'video(videoId: $KEY) { id videoId title coverUrl }', (video) => video as ClipFragment | null);
+
+const atOnce = 20;
+const gather = 10; // milliseconds
+const askAgain = 5_000;
+
+// Lookup reads one field of the query for each of many keys, many in one request. It
+// completes lists of subjects, which know the ids of users and videos alone.
+export class Lookup<T> {
+  private readonly values = new Map<string, Value<T | undefined>>();
+  private readonly waiting = new Set<string>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private stopped = false;
+
+  constructor(
+    private readonly client: Client,
+    private readonly name: string, // of the variable
+    private readonly field: string,
+    private readonly take: (answer: unknown) => T,
+  ) {}
+
+  // of is the value of a key, undefined until it is known.
+  of(key: string): Watched<T | undefined> {
+    let value = this.values.get(key);
+    if (!value) {
+      value = new Value<T | undefined>(undefined);
+      this.values.set(key, value);
+      this.waiting.add(key);
+      this.plan(gather);
+    }
+    return value;
+  }
+
+  // learn takes a value that came from elsewhere.
+  learn(key: string, value: T): void {
+    this.waiting.delete(key);
+    (this.of(key) as Value<T | undefined>).set(value);
+    this.waiting.delete(key);
+  }
+
+  // stop has it ask for nothing any more.
+  stop(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+  }
+
+  private plan(wait: number): void {
+    if (this.stopped) return;
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      void this.ask([...this.waiting].slice(0, atOnce));
+    }, wait);
+  }
+
+  private async ask(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.waiting.delete(key);
+    if (this.waiting.size > 0) this.plan(0);
+    if (keys.length === 0) return;
+    const variable = (place: number) => `${this.name}${place}`;
+    const head = keys.map((_, place) => `$${variable(place)}: ID!`).join(', ');
+    const body = keys.map((_, place) => `a${place}: ${this.field.replace('$KEY', `$${variable(place)}`)}`).join('\n');
+    const variables = Object.fromEntries(keys.map((key, place) => [variable(place), key]));
+    const { data } = await this.client
+      .query<Record<string, unknown>>(`query Lookup(${head}) {\n${body}\n}`, variables, { requestPolicy: 'network-only' })
+      .toPromise();
+    for (const [place, key] of keys.entries()) {
+      if (data) this.values.get(key)!.set(this.take(data[`a${place}`] ?? null));
+      else this.waiting.add(key);
+    }
+    if (!data) this.plan(askAgain);
+  }
+}

@@ -1,0 +1,87 @@
+import type { Connection } from './connection';
+import { requestId } from './request-id';
+
+// Published is a video as the server answers an upload.
+export interface Published {
+  readonly videoId: string;
+  readonly title: string;
+}
+
+// UploadFailure is why an upload did not succeed. Where it is not known whether it did,
+// sending the same upload again is safe.
+export interface UploadFailure {
+  readonly says: string;
+  readonly retry: boolean; // whether the same again may work
+  readonly network: boolean; // whether there was no answer
+  readonly signIn: boolean;
+}
+
+// Upload sends one file, as often as it takes: its request id stays.
+export class Upload {
+  private readonly id = requestId();
+  private request: XMLHttpRequest | undefined;
+
+  constructor(
+    private readonly connection: Connection,
+    readonly file: File,
+    readonly title: string,
+  ) {}
+
+  // send reports how many bytes of the file are on their way, and returns what became
+  // of it. It returns undefined where it was cancelled. fetch cannot tell progress.
+  send(onProgress: (sent: number, total: number) => void): Promise<Published | UploadFailure | undefined> {
+    return new Promise((resolve) => {
+      const request = new XMLHttpRequest();
+      this.request = request;
+      request.open('POST', '/media/videos');
+      for (const [name, value] of Object.entries(this.connection.headers())) request.setRequestHeader(name, value);
+      request.responseType = 'json';
+      request.upload.onprogress = (event) => onProgress(event.loaded, event.total);
+      request.onabort = () => resolve(undefined);
+      request.onerror = () => resolve(unanswered());
+      request.onload = () => resolve(outcome(request));
+      const form = new FormData();
+      form.set('title', this.title);
+      form.set('requestId', this.id);
+      form.set('file', this.file);
+      request.send(form);
+    });
+  }
+
+  cancel(): void {
+    this.request?.abort();
+  }
+}
+
+function unanswered(): UploadFailure {
+  const says = navigator.onLine ? 'The connection was lost.' : 'You are offline. It goes on when you are back.';
+  return { says, retry: true, network: true, signIn: false };
+}
+
+interface Answer {
+  readonly video?: Published;
+  readonly errors?: readonly { readonly message: string; readonly extensions: { readonly code: string } }[];
+}
+
+const final = { retry: false, network: false, signIn: false };
+
+function outcome({ response }: XMLHttpRequest): Published | UploadFailure {
+  const { video, errors } = (response ?? {}) as Answer;
+  if (video) return video;
+  const error = errors?.[0];
+  const message = error ? `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.` : 'The server did not understand this.';
+  switch (error?.extensions.code) {
+    case 'UNAUTHENTICATED':
+      return { ...final, says: 'Log in to publish a clip.', signIn: true };
+    case 'RATE_LIMITED':
+    case 'UNAVAILABLE':
+      return { ...final, says: 'The service cannot take it right now.', retry: true };
+    case 'BAD_USER_INPUT':
+    case 'LIMIT_EXCEEDED':
+      return { ...final, says: message };
+    case 'NOT_FOUND':
+      return { ...final, says: 'This site has no videos of its own.' };
+    default:
+      return { ...final, says: message, retry: true };
+  }
+}

@@ -1,0 +1,88 @@
+import { useEffect, useRef } from 'react';
+import type { Connection } from './api/connection';
+import { RefreshTokenDocument, type SessionFragment } from './operations';
+import { forgetLogin, recallLogin, rememberLogin, watchLogin, type Login } from './remembered';
+
+const share = 0.75; // of the life of a token, after which it is renewed
+const longest = 6 * 3_600_000; // milliseconds; timers take no more than 24 days
+const askAgain = 20_000;
+const soonest = 1_000; // between two renewals, whatever the clock of this machine says
+
+// loginOf is a login as the server answered it.
+export function loginOf({ token, expiresAt, user }: SessionFragment): Login {
+  return { token, since: Date.now(), until: Date.parse(expiresAt), userId: user.userId };
+}
+
+// useRenewal keeps a login, see keepLogin. over is called where it has ended.
+export function useRenewal(connection: Connection, login: Login | undefined, over: (why: string) => void): void {
+  const latest = useRef(over);
+  latest.current = over;
+  useEffect(() => (login ? keepLogin(connection, login, (why) => latest.current(why)) : undefined), [connection, login]);
+}
+
+// keepLogin renews the token of a login well before it ends, and follows what other
+// tabs do with it, until the function that it returns is called. over is called once
+// where it has ended: the user logged out in another tab, the session was revoked, or
+// it is too old. The browser then forgets it.
+export function keepLogin(connection: Pick<Connection, 'client' | 'status' | 'renew'>, login: Login, over: (why: string) => void): () => void {
+  let current = login;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let ended = false;
+  const end = (why: string) => {
+    if (ended) return;
+    ended = true;
+    forgetEnded(current);
+    over(why);
+  };
+  const plan = (wait = renewalOf(current) - Date.now()) => {
+    clearTimeout(timer);
+    if (!ended) timer = setTimeout(() => void renew(), Math.min(Math.max(wait, 0), longest));
+  };
+  const take = (next: Login) => {
+    current = next;
+    connection.renew(next.token);
+    plan(Math.max(renewalOf(current) - Date.now(), soonest));
+  };
+  const renew = async () => {
+    if (renewalOf(current) > Date.now()) return plan();
+    const { data, error } = await connection.client.mutation(RefreshTokenDocument, {}).toPromise();
+    if (ended) return;
+    if (data) {
+      const next = loginOf(data.refreshToken);
+      rememberLogin(next);
+      take(next);
+    } else if (error?.graphQLErrors.some((one) => one.extensions['code'] === 'UNAUTHENTICATED')) {
+      end('Your session has ended.');
+    } else {
+      plan(askAgain);
+    }
+  };
+  plan();
+  const unwatchTabs = watchLogin(() => {
+    const other = recallLogin();
+    if (other?.userId !== current.userId) end('You logged out in another tab.');
+    else if (other.until > current.until) take(other);
+  });
+  const unwatchSocket = connection.status.watch(() => {
+    if (connection.status.get().state === 'rejected') end('Your session has ended.');
+  });
+  const onVisible = () => !document.hidden && plan(); // timers may have slept
+  document.addEventListener('visibilitychange', onVisible);
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+    unwatchTabs();
+    unwatchSocket();
+    document.removeEventListener('visibilitychange', onVisible);
+  };
+}
+
+// forgetEnded forgets a login that has ended, and not one that has taken its place.
+export function forgetEnded(login: Login): void {
+  if (recallLogin()?.token === login.token) forgetLogin();
+}
+
+// renewalOf is when a token is renewed, in milliseconds since 1970.
+function renewalOf({ since, until }: Login): number {
+  return since + (until - since) * share;
+}

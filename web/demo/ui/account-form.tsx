@@ -1,0 +1,120 @@
+import { useId, useState, type FormEvent } from 'react';
+import { useClient } from 'urql';
+import type { CombinedError } from '@urql/core';
+import { advise } from '../api/advice';
+import { LogInDocument, RegisterDocument } from '../operations';
+import { useSession } from '../session';
+
+type Mode = 'register' | 'log in';
+
+const modes: Record<Mode, { does: string; asks: string; other: Mode; instead: string; password: string }> = {
+  'log in': { does: 'Log in', asks: 'New here?', other: 'register', instead: 'Create an account', password: 'current-password' },
+  register: { does: 'Register', asks: 'You have an account?', other: 'log in', instead: 'Log in', password: 'new-password' },
+};
+
+const shortest = 6; // characters of a password
+
+// AccountForm registers an account of this site, or logs one in.
+export function AccountForm({ onDone }: { onDone: () => void }) {
+  const { ended, logIn } = useSession();
+  const client = useClient();
+  const [mode, setMode] = useState<Mode>('log in');
+  const [name, setName] = useState('');
+  const [password, setPassword] = useState('');
+  const [shown, setShown] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+  const hint = useId();
+  const { does, asks, other, instead, password: fill } = modes[mode];
+  const fit = name.trim() !== '' && password !== '' && !busy;
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (!fit) return;
+    if (mode === 'register' && [...password].length < shortest) return setProblem(`The password needs at least ${shortest} characters.`);
+    setBusy(true);
+    setProblem('');
+    const variables = { input: { name: name.trim(), password } };
+    const { data, error } =
+      mode === 'register'
+        ? await client.mutation(RegisterDocument, variables).toPromise()
+        : await client.mutation(LogInDocument, variables).toPromise();
+    setBusy(false);
+    if (error) return setProblem(says(error));
+    if (!data) return;
+    onDone();
+    logIn('register' in data ? data.register : data.logIn);
+  };
+
+  return (
+    <form className="stack account-form" onSubmit={(event) => void submit(event)}>
+      {ended && (
+        <p className="problem" role="status">
+          {ended} Log in again.
+        </p>
+      )}
+      <label className="field">
+        <span>Name</span>
+        <input name="username" value={name} maxLength={64} autoComplete="username" autoCapitalize="none" spellCheck={false} required onChange={(event) => setName(event.target.value)} />
+      </label>
+      <label className="field">
+        <span>Password</span>
+        <input
+          name="password"
+          type={shown ? 'text' : 'password'}
+          value={password}
+          autoComplete={fill}
+          maxLength={128}
+          required
+          aria-describedby={hint}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+      </label>
+      <label className="tick">
+        <input type="checkbox" checked={shown} onChange={(event) => setShown(event.target.checked)} />
+        Show the password
+      </label>
+      <div id={hint}>
+        {problem ? (
+          <p className="problem" role="alert">
+            {problem}
+          </p>
+        ) : (
+          mode === 'register' && <p className="hint">Any name of up to 32 characters, and a password of at least {shortest}.</p>
+        )}
+      </div>
+      <button type="submit" className="button strong" disabled={!fit} aria-busy={busy}>
+        {does}
+      </button>
+      <p className="hint">
+        {asks}{' '}
+        <button
+          type="button"
+          className="link"
+          onClick={() => {
+            setMode(other);
+            setProblem('');
+          }}
+        >
+          {instead}
+        </button>
+      </p>
+    </form>
+  );
+}
+
+// says is why an attempt failed. Without an answer a registration may have been made:
+// then the name is taken, and logging in works.
+function says(error: CombinedError): string {
+  const [first] = error.graphQLErrors;
+  switch (first?.extensions['code']) {
+    case 'UNAUTHENTICATED':
+      return 'The name or the password is wrong.';
+    case 'NOT_FOUND':
+      return 'This site has no accounts of its own.';
+    case 'RATE_LIMITED':
+      return `Too many attempts. Try again in ${Math.ceil(Number(first.extensions['retryAfter'] ?? 10))} seconds.`;
+  }
+  if (error.networkError) return navigator.onLine ? 'The server did not answer. Try again.' : 'You are offline. Try again when you are back.';
+  return advise(error).says;
+}

@@ -1,0 +1,142 @@
+import { useState, type FormEvent } from 'react';
+import { useClient } from 'urql';
+import { advise } from '../api/advice';
+import { ChangePasswordDocument, LogOutEverywhereDocument, UpdateProfileDocument } from '../operations';
+import { links } from '../route';
+import { useSession } from '../session';
+import { Avatar } from './avatar';
+import { Icon } from './icons';
+import { useName, useProfile } from './name';
+import { complain, tell } from './notices';
+
+// AccountPanel is what the owner of an account can do with it.
+export function AccountPanel({ onClose }: { onClose: () => void }) {
+  const { userId, logOut } = useSession();
+  const client = useClient();
+  const name = useName(userId);
+  const profile = useProfile(userId);
+  const [part, setPart] = useState<'profile' | 'password'>();
+  const everywhere = async () => {
+    const { error } = await client.mutation(LogOutEverywhereDocument, {}).toPromise();
+    if (error) return complain('log out everywhere', error, () => void everywhere());
+    onClose();
+    logOut();
+  };
+  const leave = () => {
+    onClose();
+    logOut();
+  };
+  return (
+    <>
+      <p className="account-who">
+        <Avatar name={name} />
+        <span>{name}</span>
+        <a className="button" href={links.people} onClick={onClose}>
+          Your profile
+        </a>
+      </p>
+      <Part title="Edit your profile" open={part === 'profile'} onToggle={(open) => setPart(open ? 'profile' : undefined)}>
+        {profile && <ProfileForm profile={profile} onDone={() => setPart(undefined)} />}
+      </Part>
+      <Part title="Change the password" open={part === 'password'} onToggle={(open) => setPart(open ? 'password' : undefined)}>
+        <PasswordForm onDone={onClose} />
+      </Part>
+      <p className="dialog-foot">
+        <button type="button" className="button strong" onClick={leave}>
+          Log out
+        </button>
+        <button type="button" className="button quiet" onClick={() => void everywhere()}>
+          Log out everywhere
+        </button>
+      </p>
+    </>
+  );
+}
+
+function Part({ title, open, onToggle, children }: { title: string; open: boolean; onToggle: (open: boolean) => void; children: React.ReactNode }) {
+  return (
+    <div className="account-part">
+      <button type="button" className="account-toggle" aria-expanded={open} onClick={() => onToggle(!open)}>
+        {title}
+        <Icon name={open ? 'close' : 'plus'} />
+      </button>
+      {open && children}
+    </div>
+  );
+}
+
+function ProfileForm({ profile, onDone }: { profile: { readonly name: string; readonly signature: string }; onDone: () => void }) {
+  const { connection, userId } = useSession();
+  const client = useClient();
+  const [name, setName] = useState(profile.name);
+  const [signature, setSignature] = useState(profile.signature);
+  const [problem, setProblem] = useState('');
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const { data, error } = await client.mutation(UpdateProfileDocument, { input: { name: name.trim(), signature: signature.trim() } }).toPromise();
+    if (error) return setProblem(advise(error).says);
+    if (!data) return;
+    connection.profiles.learn(userId!, data.updateProfile.user.profile);
+    tell('Profile saved.');
+    onDone();
+  };
+  return (
+    <form className="stack" onSubmit={(event) => void submit(event)}>
+      <label className="field">
+        <span>Name</span>
+        <input value={name} maxLength={64} autoComplete="username" required onChange={(event) => setName(event.target.value)} />
+      </label>
+      <label className="field">
+        <span>About you</span>
+        <textarea rows={3} value={signature} maxLength={200} onChange={(event) => setSignature(event.target.value)} />
+      </label>
+      <Problem text={problem} />
+      <button type="submit" className="button strong" disabled={!name.trim()}>
+        Save
+      </button>
+    </form>
+  );
+}
+
+function PasswordForm({ onDone }: { onDone: () => void }) {
+  const { logIn } = useSession();
+  const client = useClient();
+  const [current, setCurrent] = useState('');
+  const [next, setNext] = useState('');
+  const [problem, setProblem] = useState('');
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const { data, error } = await client.mutation(ChangePasswordDocument, { input: { currentPassword: current, newPassword: next } }).toPromise();
+    if (error) return setProblem(advise(error).says);
+    if (!data) return;
+    tell('Password changed.');
+    onDone();
+    logIn(data.changePassword);
+  };
+  return (
+    <form className="stack" onSubmit={(event) => void submit(event)}>
+      <label className="field">
+        <span>Current password</span>
+        <input type="password" value={current} maxLength={128} autoComplete="current-password" required onChange={(event) => setCurrent(event.target.value)} />
+      </label>
+      <label className="field">
+        <span>New password</span>
+        <input type="password" value={next} minLength={6} maxLength={128} autoComplete="new-password" required onChange={(event) => setNext(event.target.value)} />
+      </label>
+      <Problem text={problem} />
+      <button type="submit" className="button strong" disabled={!current || [...next].length < 6}>
+        Change it
+      </button>
+      <p className="hint">This logs out everywhere else.</p>
+    </form>
+  );
+}
+
+function Problem({ text }: { text: string }) {
+  if (!text) return null;
+  return (
+    <p className="problem" role="alert">
+      {text}
+    </p>
+  );
+}

@@ -1,0 +1,95 @@
+import { advise, unconfirmed } from '../api/advice';
+import type { Pending } from '../api/outbox';
+import { useStore } from '../api/store';
+import type { MessageFragment } from '../operations';
+import { clipIn, links } from '../route';
+import { useSession } from '../session';
+import { Icon } from './icons';
+
+const together = 5 * 60_000; // milliseconds between messages that stand together
+const clock = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
+const day = new Intl.DateTimeFormat('en', { weekday: 'long', day: 'numeric', month: 'long' });
+
+// Bubbles are messages, the oldest first, with the day and the time between them.
+export function Bubbles({ messages }: { messages: readonly MessageFragment[] }) {
+  const { userId } = useSession();
+  return (
+    <ol className="bubbles">
+      {messages.map((message, place) => {
+        const before = messages[place - 1];
+        const after = messages[place + 1];
+        const own = message.from.userId === userId;
+        const at = new Date(message.at);
+        const newDay = !before || day.format(new Date(before.at)) !== day.format(at);
+        const ends = !after || after.from.userId !== message.from.userId || Date.parse(after.at) - at.getTime() > together;
+        return (
+          <li key={message.id} data-way={own ? 'out' : 'in'} data-ends={ends || undefined}>
+            {newDay && <p className="bubble-day">{day.format(at)}</p>}
+            <Bubble text={message.text} way={own ? 'out' : 'in'} />
+            {ends && (
+              <time className="bubble-at" dateTime={message.at}>
+                {clock.format(at)}
+              </time>
+            )}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+// PendingBubble is a message that is on its way, or that did not get there.
+export function PendingBubble({ message, onRetry, onDiscard }: { message: Pending; onRetry: () => void; onDiscard: () => void }) {
+  const { error } = message;
+  const final = error && !unconfirmed(error) && !advise(error).retry;
+  return (
+    <li data-way="out" data-ends data-pending={error ? 'failed' : 'sending'}>
+      <Bubble text={message.text} way="out" />
+      {error ? (
+        <p className="bubble-problem" role="alert">
+          Not sent. {advise(error).says}{' '}
+          {!final && (
+            <button type="button" className="link" onClick={onRetry}>
+              Try again
+            </button>
+          )}{' '}
+          <button type="button" className="link" onClick={onDiscard}>
+            Discard
+          </button>
+        </p>
+      ) : (
+        <span className="bubble-at">Sending …</span>
+      )}
+    </li>
+  );
+}
+
+function Bubble({ text, way }: { text: string; way: 'in' | 'out' }) {
+  const clip = clipIn(text);
+  const rest = clip ? text.replace(clip.address, '').trim() : text;
+  return (
+    <div className="bubble" data-way={way}>
+      {clip && <ClipLink id={clip.id} />}
+      {rest && (
+        <p className="bubble-text" dir="auto">
+          {rest}
+        </p>
+      )}
+    </div>
+  );
+}
+
+// ClipLink shows a clip that a message names.
+function ClipLink({ id }: { id: string }) {
+  const { connection } = useSession();
+  const clip = useStore(connection.clips.of(id));
+  return (
+    <a className="bubble-clip" href={links.clip(id)}>
+      {clip ? <img src={clip.coverUrl} alt="" /> : <span className="bubble-no-cover" />}
+      <span>
+        <Icon name="play" filled />
+        {clip === null ? 'A clip that is not there any more' : (clip?.title ?? 'A clip')}
+      </span>
+    </a>
+  );
+}

@@ -1,0 +1,86 @@
+import { useState } from 'react';
+import type { Item } from '../content/catalogue';
+import type { ItemFragment } from '../operations';
+import { useSession } from '../session';
+import { useActions } from './actions';
+import { Comments } from './comments';
+import { FolderPicker } from './folder-picker';
+import { Icon } from './icons';
+import { LikeButton, spoken } from './like-button';
+import { RollingNumber } from './rolling-number';
+import { askWho } from './viewer-dialog';
+
+interface Props {
+  readonly item: Item;
+  readonly counts: ItemFragment | undefined;
+  readonly comments?: number | undefined; // how many, if that is known
+  readonly talk?: boolean; // whether a button opens the comments
+}
+
+// CardActions is what a viewer can do with an item.
+export function CardActions({ item, counts, comments, talk = true }: Props) {
+  const { userId } = useSession();
+  const actions = useActions(item, item.title);
+  const [picking, setPicking] = useState(false);
+  const [talking, setTalking] = useState(false);
+
+  // Zeros in place of what is not known are not shown.
+  const sure = counts && counts.freshness !== 'UNAVAILABLE' ? counts : undefined;
+  const reaction = counts?.liked?.reaction;
+  const own = (act: () => void) => () => (userId === null ? askWho() : act());
+
+  return (
+    <div className="card-actions" role="group" aria-label={`What to do with ${item.title}`}>
+      <LikeButton subject={item} title={item.title} counts={counts} />
+      <button
+        type="button"
+        className="action dislike"
+        disabled={!counts}
+        aria-pressed={reaction === 'DISLIKE'}
+        aria-label={`Dislike${spoken(sure?.dislikeCount, 'dislike')}`}
+        onClick={own(() => actions.react('DISLIKE', reaction !== 'DISLIKE'))}
+      >
+        <Icon name="down" filled={reaction === 'DISLIKE'} />
+        <RollingNumber value={sure?.dislikeCount} />
+      </button>
+      <button
+        type="button"
+        className="action collect"
+        disabled={!counts}
+        aria-pressed={Boolean(counts?.collected)}
+        aria-haspopup="dialog"
+        aria-label={`Collect in a folder${spoken(sure?.collectCount, 'collector')}`}
+        onClick={own(() => setPicking(true))}
+      >
+        <Icon name="collect" filled={Boolean(counts?.collected)} />
+        <RollingNumber value={sure?.collectCount} />
+      </button>
+      {talk && (
+        <button
+          type="button"
+          className="action talk"
+          aria-haspopup="dialog"
+          aria-label={`Comments${spoken(comments, 'comment')}`}
+          onClick={() => setTalking(true)}
+        >
+          <Icon name="talk" />
+          <RollingNumber value={comments} />
+        </button>
+      )}
+      {counts && counts.freshness !== 'LIVE' && <Doubt freshness={counts.freshness} />}
+      {picking && <FolderPicker title={item.title} current={counts?.collected?.folder.id} actions={actions} onClose={() => setPicking(false)} />}
+      {talking && <Comments subject={item} title={item.title} count={comments} author={counts?.author?.userId} onClose={() => setTalking(false)} />}
+    </div>
+  );
+}
+
+// Doubt marks counts that are not as of now.
+function Doubt({ freshness }: { freshness: 'STALE' | 'UNAVAILABLE' }) {
+  const says = freshness === 'STALE' ? 'True a while ago' : 'Not known right now';
+  return (
+    <span className="doubt" title={says}>
+      <Icon name="clock" />
+      <span className="unseen">{says}.</span>
+    </span>
+  );
+}

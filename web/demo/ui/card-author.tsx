@@ -1,0 +1,20 @@
+import type { ItemFragment } from '../operations';
+import { links } from '../route';
+import { Avatar } from './avatar';
+import { FollowButton } from './follow-button';
+import { useName } from './name';
+
+// CardAuthor is whose item it is, as somebody to follow.
+export function CardAuthor({ author, onLeave }: { author: ItemFragment['author'] | undefined; onLeave?: () => void }) {
+  const name = useName(author?.userId ?? null);
+  if (!author) return null;
+  return (
+    <p className="card-author">
+      <a className="person-name" href={links.person(author.userId)} onClick={onLeave}>
+        <Avatar name={name} size="small" />
+        <span>{name}</span>
+      </a>
+      <FollowButton person={author.interactive} plain />
+    </p>
+  );
+}

@@ -1,0 +1,35 @@
+import { useState } from 'react';
+import { useClient } from 'urql';
+import { DeleteVideoDocument, type ClipFragment } from '../operations';
+import { links } from '../route';
+import { Dialog } from './dialog';
+import { complain, tell } from './notices';
+
+// ClipDelete asks before a clip is deleted with its file.
+export function ClipDelete({ clip, alone, onClose }: { clip: ClipFragment; alone: boolean; onClose: () => void }) {
+  const client = useClient();
+  const [busy, setBusy] = useState(false);
+  const remove = async () => {
+    setBusy(true);
+    const { error } = await client.mutation(DeleteVideoDocument, { input: { videoId: clip.videoId } }).toPromise();
+    setBusy(false);
+    onClose();
+    if (error) return complain(`delete “${clip.title}”`, error, () => void remove());
+    tell('Clip deleted.');
+    if (alone) location.hash = links.clips;
+  };
+  return (
+    <Dialog title="Delete this clip?" onClose={onClose}>
+      <p className="picker-what">{clip.title}</p>
+      <p>Its file is removed, and nobody can see it any more.</p>
+      <p className="dialog-foot">
+        <button type="button" className="button strong" aria-busy={busy} disabled={busy} onClick={() => void remove()}>
+          Delete it
+        </button>
+        <button type="button" className="button quiet" onClick={onClose}>
+          Keep it
+        </button>
+      </p>
+    </Dialog>
+  );
+}

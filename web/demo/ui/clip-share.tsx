@@ -1,0 +1,68 @@
+import { useState } from 'react';
+import { useClient } from 'urql';
+import { outboxOf } from '../api/outbox';
+import { FriendsDocument, type ClipFragment } from '../operations';
+import { clipAddress, links } from '../route';
+import { useSession } from '../session';
+import { Avatar } from './avatar';
+import { Dialog } from './dialog';
+import { Icon } from './icons';
+import { useName } from './name';
+import { tell } from './notices';
+import { Pages } from './pages';
+
+const atOnce = 20;
+
+// ClipShare sends a link to a clip to friends.
+export function ClipShare({ clip, onClose }: { clip: ClipFragment; onClose: () => void }) {
+  const { userId } = useSession();
+  const client = useClient();
+  const [sent, setSent] = useState<ReadonlySet<string>>(new Set());
+  const send = (to: string, name: string) => {
+    outboxOf(client).send(to, clipAddress(clip.videoId));
+    setSent(new Set(sent).add(to));
+    tell(`Sent to ${name}.`);
+  };
+  return (
+    <Dialog title="Send to a friend" onClose={onClose}>
+      <p className="picker-what">{clip.title}</p>
+      <Pages
+        label="friends"
+        query={FriendsDocument}
+        variables={(after) => ({ userId: userId!, first: atOnce, after })}
+        info={({ user }) => user.friends.pageInfo}
+        page={({ data, first }) => {
+          const friends = data?.user.friends.edges.map(({ node }) => node.user.userId) ?? [];
+          if (first && data && friends.length === 0) {
+            return (
+              <p className="hint">
+                Friends are people whom you follow and who follow you. <a href={links.people}>Your people</a>
+              </p>
+            );
+          }
+          return (
+            <ul className="people">
+              {friends.map((id) => (
+                <Receiver key={id} id={id} sent={sent.has(id)} onSend={send} />
+              ))}
+            </ul>
+          );
+        }}
+      />
+    </Dialog>
+  );
+}
+
+function Receiver({ id, sent, onSend }: { id: string; sent: boolean; onSend: (id: string, name: string) => void }) {
+  const name = useName(id);
+  return (
+    <li>
+      <button type="button" disabled={sent} onClick={() => onSend(id, name)}>
+        <Avatar name={name} />
+        <span className="choice-name">{name}</span>
+        <Icon name={sent ? 'check' : 'send'} />
+        <span className="unseen">{sent ? 'sent' : 'send'}</span>
+      </button>
+    </li>
+  );
+}

@@ -1,0 +1,135 @@
+import { memo, useEffect, useRef, useState } from 'react';
+import { useStore } from '../api/store';
+import type { ClipFragment } from '../operations';
+import { links } from '../route';
+import { useSession } from '../session';
+import { useActions } from './actions';
+import { Ago } from './ago';
+import { Avatar } from './avatar';
+import { ClipDelete } from './clip-delete';
+import { ClipShare } from './clip-share';
+import { Comments } from './comments';
+import { FolderPicker } from './folder-picker';
+import { FollowButton } from './follow-button';
+import { Icon } from './icons';
+import { LikeButton, spoken } from './like-button';
+import { nameOf } from './name';
+import { Player } from './player';
+import { sound } from './playback';
+import { useReadOnView } from './read-on-view';
+import { RollingNumber } from './rolling-number';
+import { askWho } from './viewer-dialog';
+
+interface Props {
+  readonly clip: ClipFragment;
+  readonly place: number; // in the feed, from 1
+  readonly active: boolean; // whether it is the one in view
+  readonly near: boolean; // whether it comes next
+  readonly alone?: boolean; // whether it is the only one
+  readonly onShow: (id: string) => void;
+}
+
+const inView = 0.6; // of a clip
+
+// Clip is one video of the feed, with what can be done with it.
+export const Clip = memo(function Clip({ clip, place, active, near, alone = false, onShow }: Props) {
+  const element = useRef<HTMLElement>(null);
+  const title = `clip-${clip.videoId}`;
+  useReadOnView(element, clip.interactive);
+  useEffect(() => {
+    const observer = new IntersectionObserver((changes) => changes.at(-1)!.intersectionRatio >= inView && onShow(clip.id), { threshold: inView });
+    observer.observe(element.current!);
+    return () => observer.disconnect();
+  }, [clip.id, onShow]);
+  return (
+    <article
+      className="clip clip-frame"
+      ref={element}
+      tabIndex={-1}
+      data-clip={clip.id}
+      aria-labelledby={title}
+      aria-posinset={place}
+      aria-setsize={alone ? 1 : -1}
+      data-subject={`video/${clip.videoId}`}
+    >
+      <div className="clip-stage">
+        <Player title={clip.title} playUrl={clip.playUrl} coverUrl={clip.coverUrl} active={active} near={near} />
+        <Words clip={clip} id={title} />
+        <Sound />
+      </div>
+      <Rail clip={clip} alone={alone} />
+    </article>
+  );
+});
+
+function Words({ clip: { author, title, at }, id }: { clip: ClipFragment; id: string }) {
+  const name = nameOf(author);
+  return (
+    <div className="clip-words">
+      <p className="clip-author">
+        <a className="person-name" href={links.person(author.userId)}>
+          <Avatar name={name} size="small" />
+          <span>{name}</span>
+        </a>
+        <FollowButton person={author.interactive} plain />
+      </p>
+      <h2 className="clip-title" id={id} dir="auto">
+        {title}
+      </h2>
+      <p className="clip-at">
+        <Ago at={at} />
+      </p>
+    </div>
+  );
+}
+
+function Sound() {
+  const on = useStore(sound);
+  return (
+    <button type="button" className="clip-sound" aria-pressed={on} aria-label="Sound" onClick={() => sound.set(!on)}>
+      <Icon name={on ? 'sound' : 'mute'} />
+    </button>
+  );
+}
+
+function Rail({ clip, alone }: Pick<Props, 'clip'> & { alone: boolean }) {
+  const { userId } = useSession();
+  const { interactive: counts, title } = clip;
+  const actions = useActions(counts, title);
+  const [open, setOpen] = useState<'folders' | 'comments' | 'share' | 'delete'>();
+  const close = () => setOpen(undefined);
+  const own = (what: typeof open) => () => (userId === null ? askWho() : setOpen(what));
+  const collects = counts.freshness === 'UNAVAILABLE' ? undefined : counts.collectCount;
+  return (
+    <div className="clip-rail" role="group" aria-label={`What to do with ${title}`}>
+      <LikeButton subject={counts} title={title} counts={counts} />
+      <button type="button" className="action talk" aria-haspopup="dialog" aria-label={`Comments${spoken(counts.commentCount, 'comment')}`} onClick={() => setOpen('comments')}>
+        <Icon name="talk" />
+        <RollingNumber value={counts.commentCount} />
+      </button>
+      <button
+        type="button"
+        className="action collect"
+        aria-pressed={Boolean(counts.collected)}
+        aria-haspopup="dialog"
+        aria-label={`Collect in a folder${spoken(collects, 'collector')}`}
+        onClick={own('folders')}
+      >
+        <Icon name="collect" filled={Boolean(counts.collected)} />
+        <RollingNumber value={collects} />
+      </button>
+      <button type="button" className="action" aria-haspopup="dialog" aria-label="Send to a friend" onClick={own('share')}>
+        <Icon name="send" />
+      </button>
+      {clip.author.userId === userId && (
+        <button type="button" className="action" aria-haspopup="dialog" aria-label="Delete your clip" onClick={() => setOpen('delete')}>
+          <Icon name="bin" />
+        </button>
+      )}
+      {open === 'folders' && <FolderPicker title={title} current={counts.collected?.folder.id} actions={actions} onClose={close} />}
+      {open === 'comments' && <Comments subject={counts} title={title} count={counts.commentCount} author={clip.author.userId} onClose={close} />}
+      {open === 'share' && <ClipShare clip={clip} onClose={close} />}
+      {open === 'delete' && <ClipDelete clip={clip} alone={alone} onClose={close} />}
+    </div>
+  );
+}

@@ -1,0 +1,71 @@
+import { useId, type FormEvent, type KeyboardEvent, type ReactNode, type RefObject } from 'react';
+import { Icon } from './icons';
+
+const most = 2_000; // characters of a comment, as the server counts them
+const near = 200; // from the end on they are counted
+
+interface Props {
+  readonly label: string;
+  readonly text: string;
+  readonly send: string;
+  readonly busy?: boolean;
+  readonly problem?: string;
+  readonly field?: RefObject<HTMLTextAreaElement>;
+  readonly children?: ReactNode; // above the field
+  readonly onChange: (text: string) => void;
+  readonly onSend: (text: string) => void;
+  readonly onCancel?: () => void;
+}
+
+// CommentForm is a field for a comment. Ctrl or Command with Enter sends it.
+export function CommentForm({ label, text, send, busy = false, problem = '', field, children, onChange, onSend, onCancel }: Props) {
+  const name = useId();
+  const left = most - [...text].length;
+  const fit = text.trim() !== '' && left >= 0 && !busy;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (fit) onSend(text.trim());
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event);
+    if (event.key !== 'Escape' || !onCancel) return;
+    event.preventDefault(); // it would close the dialog
+    onCancel();
+  };
+  return (
+    <form className="comment-form" onSubmit={submit}>
+      {children}
+      <div className="comment-field">
+        <textarea
+          ref={field}
+          rows={1}
+          value={text}
+          aria-label={label}
+          aria-invalid={problem !== '' || left < 0}
+          aria-describedby={name}
+          placeholder={label}
+          autoFocus={onCancel !== undefined}
+          onChange={(event) => onChange(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        {onCancel && (
+          <button type="button" className="button quiet" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+        <button type="submit" className="button strong" disabled={!fit} aria-busy={busy}>
+          <Icon name="send" />
+          {send}
+        </button>
+      </div>
+      <div id={name}>
+        {left < near && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? `${-left} characters too many.` : `${left} characters left.`}</p>}
+        {problem && (
+          <p className="problem" role="alert">
+            {problem}
+          </p>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,87 @@
+import { useState } from 'react';
+import { useClient } from 'urql';
+import { useStore } from '../api/store';
+import type { Subject } from '../api/subject';
+import type { CommentFragment } from '../operations';
+import { useSession } from '../session';
+import { Composer } from './composer';
+import { Dialog } from './dialog';
+import { draftOf } from './drafts';
+import { inFull } from './rolling-number';
+import { Thread, type Order } from './thread';
+
+const orders: readonly { readonly order: Order; readonly label: string }[] = [
+  { order: 'TOP', label: 'Top' },
+  { order: 'NEWEST', label: 'Newest' },
+  { order: 'OLDEST', label: 'Oldest' },
+];
+
+interface Props {
+  readonly subject: Subject;
+  readonly title: string;
+  readonly count: number | undefined; // how many, if that is known
+  readonly author: string | undefined; // of the subject
+  readonly onClose: () => void;
+}
+
+// Comments is the drawer with what people say about a subject.
+export function Comments({ subject, title, count, author, onClose }: Props) {
+  return (
+    <Dialog title={<>Comments <Count comments={count} /></>} shape="drawer" onClose={onClose}>
+      <p className="picker-what">{title}</p>
+      <Talk subject={subject} author={author} onLeave={onClose} />
+    </Dialog>
+  );
+}
+
+// Count is how many comments there are, if that is known.
+export function Count({ comments }: { comments: number | undefined }) {
+  return comments === undefined ? null : <span className="thread-count">{inFull(comments)}</span>;
+}
+
+interface TalkProps extends Pick<Props, 'subject' | 'author'> {
+  readonly onLeave: () => void; // to another view
+}
+
+// Talk is what people say about a subject, and where to say something. What others
+// say meanwhile comes by itself.
+export function Talk({ subject, author, onLeave }: TalkProps) {
+  const draft = draftOf(useClient(), subject);
+  const live = useStore(useSession().connection.status).state === 'live';
+  const [order, setOrder] = useState<Order>('NEWEST');
+  const [answered, setAnswered] = useState<string>(); // the comment with the viewer's last reply
+  const added = ({ parent }: CommentFragment) => {
+    setAnswered(parent?.id);
+    if (!parent) setOrder('NEWEST'); // where one's own is seen
+  };
+  return (
+    <>
+      <fieldset className="orders">
+        <legend className="unseen">Order</legend>
+        {orders.map(({ order: value, label }) => (
+          <label key={value}>
+            <input type="radio" name="order" checked={value === order} onChange={() => setOrder(value)} />
+            {label}
+          </label>
+        ))}
+      </fieldset>
+      <div className="thread" role="region" aria-label="What people say" tabIndex={0}>
+        {!live && (
+          <p className="doubts" role="status">
+            New comments come when the connection is back.
+          </p>
+        )}
+        <Thread
+          key={order}
+          subject={subject}
+          order={order}
+          answered={answered}
+          host={author}
+          onReply={(replyTo) => draft.set({ ...draft.get(), replyTo })}
+          onLeave={onLeave}
+        />
+      </div>
+      <Composer subject={subject} draft={draft} onAdded={added} />
+    </>
+  );
+}

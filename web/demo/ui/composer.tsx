@@ -1,0 +1,91 @@
+import { useEffect, useRef } from 'react';
+import { useClient } from 'urql';
+import { advise } from '../api/advice';
+import { requestId } from '../api/request-id';
+import { useStore, type Store } from '../api/store';
+import type { Subject } from '../api/subject';
+import { AddCommentDocument, type CommentFragment } from '../operations';
+import { useSession } from '../session';
+import { CommentForm } from './comment-form';
+import { afterSending, type Draft } from './drafts';
+import { Icon } from './icons';
+import { nameOf } from './name';
+import { tell } from './notices';
+import { askWho } from './viewer-dialog';
+
+interface Props {
+  readonly subject: Subject;
+  readonly draft: Store<Draft>;
+  readonly onAdded: (comment: CommentFragment) => void;
+}
+
+// Composer is where a comment is written. Sent again after an error, it is added
+// once, since it keeps its request id as long as it stays the same. The field can
+// be written in while a comment is being sent.
+export function Composer({ subject: { biz, bizId }, draft, onAdded }: Props) {
+  const { known, userId } = useSession();
+  const client = useClient();
+  const { text, replyTo, busy, problem } = useStore(draft);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const change = (to: Partial<Draft>) => draft.set({ ...draft.get(), ...to });
+
+  useEffect(() => {
+    if (replyTo) field.current?.focus();
+  }, [replyTo]);
+
+  const send = async (text: string) => {
+    const before = draft.get().sent;
+    const asked = { biz, bizId, text, ...(replyTo && { replyTo: replyTo.id }) };
+    const same = before?.text === text && before.replyTo === asked.replyTo;
+    const input = same ? before : { ...asked, requestId: requestId() };
+    change({ sent: input, busy: true });
+    const { data, error } = await client.mutation(AddCommentDocument, { input }).toPromise();
+    if (error || !data) return change({ busy: false, problem: error ? advise(error).says : '' });
+    draft.set(afterSending(draft.get(), input));
+    onAdded(data.addComment.comment);
+    tell('Comment added.');
+  };
+
+  if (!known) return null;
+  if (userId === null) {
+    return (
+      <p className="comment-form">
+        <button type="button" className="button strong" onClick={askWho}>
+          Say who you are to comment
+        </button>
+      </p>
+    );
+  }
+  return (
+    <CommentForm
+      label={replyTo ? `Reply to ${replyTo.author ? nameOf(replyTo.author) : 'a comment'}` : 'Say something'}
+      text={text}
+      send="Send"
+      busy={busy}
+      problem={problem}
+      field={field}
+      onChange={(text) => change({ text })}
+      onSend={(text) => {
+        field.current?.focus(); // the button is about to be disabled
+        void send(text);
+      }}
+    >
+      {replyTo && (
+        <p className="replying">
+          A reply to {replyTo.author ? nameOf(replyTo.author) : 'a comment'}
+          <button
+            type="button"
+            className="plain"
+            aria-label="No reply"
+            onClick={() => {
+              field.current?.focus();
+              change({ replyTo: null });
+            }}
+          >
+            <Icon name="close" />
+          </button>
+        </p>
+      )}
+    </CommentForm>
+  );
+}

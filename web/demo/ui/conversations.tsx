@@ -1,0 +1,115 @@
+import { ConversationsDocument, FriendsDocument, type ConversationFragment } from '../operations';
+import { clipIn, links } from '../route';
+import { useSession } from '../session';
+import { Ago } from './ago';
+import { Avatar } from './avatar';
+import { Icon } from './icons';
+import { conversationsAtOnce } from './mail';
+import { nameOf, useName } from './name';
+import { Pages } from './pages';
+
+// ConversationList links to the viewer's conversations.
+export function ConversationList({ current }: { current: string | undefined }) {
+  return (
+    <div className="conversations">
+      <Pages
+        label="conversations"
+        auto
+        query={ConversationsDocument}
+        variables={(after) => ({ first: conversationsAtOnce, after })}
+        info={({ conversations }) => conversations.pageInfo}
+        page={({ data, first }) => {
+          if (!data) return first && <ConversationSkeleton />;
+          const all = data.conversations.edges.map(({ node }) => node);
+          if (first && all.length === 0) return <Beginning />;
+          return (
+            <ul className="conversation-rows">
+              {all.map((one) => (
+                <Row key={one.id} conversation={one} current={one.with.userId === current} />
+              ))}
+            </ul>
+          );
+        }}
+      />
+    </div>
+  );
+}
+
+function Row({ conversation: { with: other, latest, unread }, current }: { conversation: ConversationFragment; current: boolean }) {
+  const { userId } = useSession();
+  const name = nameOf(other);
+  const said = clipIn(latest.text) ? 'a clip' : latest.text;
+  return (
+    <li>
+      <a className="conversation" href={links.chat(other.userId)} aria-current={current ? 'page' : undefined} data-unread={unread > 0 || undefined}>
+        <Avatar name={name} />
+        <span className="conversation-name">{name}</span>
+        <span className="conversation-at">
+          <Ago at={latest.at} />
+        </span>
+        <span className="conversation-said" dir="auto">
+          {latest.from.userId === userId ? 'You: ' : ''}
+          {said}
+        </span>
+        {unread > 0 && (
+          <span className="badge">
+            {unread}
+            <span className="unseen"> unread</span>
+          </span>
+        )}
+      </a>
+    </li>
+  );
+}
+
+function ConversationSkeleton() {
+  return (
+    <div className="conversation-rows" data-skeleton aria-hidden="true">
+      {Array.from({ length: 5 }, (_, row) => (
+        <div key={row} className="conversation">
+          <i />
+          <i />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+// Beginning offers friends to write to.
+function Beginning() {
+  const { userId } = useSession();
+  return (
+    <>
+      <p className="conversations-none">
+        <Icon name="mail" />
+        No messages yet. Write to a friend, or open anybody’s profile and choose Message.
+      </p>
+      <Pages
+        label="friends"
+        query={FriendsDocument}
+        variables={(after) => ({ userId: userId!, first: 20, after })}
+        info={({ user }) => user.friends.pageInfo}
+        page={({ data }) => (
+          <ul className="conversation-rows">
+            {data?.user.friends.edges.map(({ node }) => (
+              <FriendRow key={node.user.userId} id={node.user.userId} />
+            ))}
+          </ul>
+        )}
+      />
+    </>
+  );
+}
+
+function FriendRow({ id }: { id: string }) {
+  const name = useName(id);
+  return (
+    <li>
+      <a className="conversation" href={links.chat(id)}>
+        <Avatar name={name} />
+        <span className="conversation-name">{name}</span>
+        <span className="conversation-said">Say hello</span>
+      </a>
+    </li>
+  );
+}

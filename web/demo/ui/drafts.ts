@@ -1,0 +1,34 @@
+import { Store } from '../api/store';
+import { keyOf, type Subject } from '../api/subject';
+import type { AddCommentInput, CommentFragment } from '../operations';
+
+// Draft is a comment that is being written. It outlives its drawer, so that
+// nothing of it is lost when that is closed.
+export interface Draft {
+  readonly text: string;
+  readonly replyTo: CommentFragment | null;
+  readonly sent?: AddCommentInput; // but not confirmed
+  readonly busy: boolean; // whether it is being sent
+  readonly problem: string; // of the last attempt to send it
+}
+
+const blank: Draft = { text: '', replyTo: null, busy: false, problem: '' };
+
+const all = new WeakMap<object, Map<string, Store<Draft>>>();
+
+// draftOf returns the draft for a subject of the viewer that a client belongs to.
+export function draftOf(client: object, subject: Subject): Store<Draft> {
+  const drafts = all.get(client) ?? new Map<string, Store<Draft>>();
+  all.set(client, drafts);
+  const key = keyOf(subject);
+  const draft = drafts.get(key) ?? new Store(blank);
+  drafts.set(key, draft);
+  return draft;
+}
+
+// afterSending returns what remains of a draft when the comment sent from it has
+// been added: the text and the reply that were changed in the meantime.
+export function afterSending({ text, replyTo }: Draft, sent: AddCommentInput): Draft {
+  if (text.trim() !== sent.text) return { ...blank, text, replyTo };
+  return { ...blank, replyTo: replyTo?.id === sent.replyTo ? null : replyTo };
+}

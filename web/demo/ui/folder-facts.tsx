@@ -1,0 +1,13 @@
+import type { FolderFragment } from '../operations';
+import { Icon } from './icons';
+
+// FolderFacts is how much a folder holds, and who sees it.
+export function FolderFacts({ folder }: { folder: FolderFragment }) {
+  return (
+    <span className="facts">
+      {folder.itemCount} {folder.itemCount === 1 ? 'item' : 'items'}
+      <Icon name={folder.public ? 'globe' : 'lock'} />
+      <span className="unseen">{folder.public ? 'public' : 'only you see it'}</span>
+    </span>
+  );
+}

@@ -1,0 +1,51 @@
+import type { CardFragment } from '../operations';
+import { links } from '../route';
+import { useSession } from '../session';
+import { useActions } from './actions';
+import { Avatar } from './avatar';
+import { Icon } from './icons';
+import { inFull } from './rolling-number';
+import { useName } from './name';
+import { askWho } from './viewer-dialog';
+
+// FollowButton follows a person, or no more. It shows at once. A plain one stands
+// beside a name.
+export function FollowButton({ person, plain = false }: { person: CardFragment; plain?: boolean }) {
+  const { userId } = useSession();
+  const name = useName(person.bizId);
+  const actions = useActions(person, name);
+  if (person.bizId === userId) return null;
+  const on = person.followed !== null;
+  return (
+    <button
+      type="button"
+      className={plain ? 'follow' : 'button follow'}
+      data-on={on || undefined}
+      aria-label={on ? `Following ${name}. Stop that` : `Follow ${name}`}
+      onClick={() => (userId === null ? askWho() : actions.follow(!on))}
+    >
+      <Icon name={on ? 'check' : 'plus'} />
+      {on ? 'Following' : 'Follow'}
+    </button>
+  );
+}
+
+// PersonRow is a person in a list.
+export function PersonRow({ person }: { person: CardFragment }) {
+  const { userId } = useSession();
+  const name = useName(person.bizId);
+  const known = person.freshness !== 'UNAVAILABLE';
+  return (
+    <li className="person-row">
+      <a className="person-name" href={links.person(person.bizId)}>
+        <Avatar name={name} />
+        <span>{name}</span>
+      </a>
+      <span className="facts">
+        {known ? `${inFull(person.followerCount)} ${person.followerCount === 1 ? 'follower' : 'followers'}` : 'followers not known'}
+        {person.bizId === userId && ' · you'}
+      </span>
+      <FollowButton person={person} />
+    </li>
+  );
+}

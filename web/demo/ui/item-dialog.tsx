@@ -1,0 +1,48 @@
+import { topics, type Item } from '../content/catalogue';
+import type { ItemFragment } from '../operations';
+import { CardActions } from './card-actions';
+import { CardAuthor } from './card-author';
+import { Count, Talk } from './comments';
+import { Cover } from './cover';
+import { Dialog } from './dialog';
+import { inFull } from './rolling-number';
+
+interface Props {
+  readonly item: Item;
+  readonly counts: ItemFragment | undefined;
+  readonly comments: number | undefined; // how many, if that is known
+  readonly onClose: () => void;
+}
+
+// ItemDialog shows one item by itself, beside what people say about it.
+export function ItemDialog({ item, counts, comments, onClose }: Props) {
+  const reads = counts && counts.freshness !== 'UNAVAILABLE' ? `${inFull(counts.readCount)} ${counts.readCount === 1 ? 'read' : 'reads'}` : 'reads not known';
+  return (
+    <Dialog title={item.title} shape="sheet" onClose={onClose}>
+      <div className="sheet-item">
+        <div className="sheet-picture">
+          <Cover item={item} />
+        </div>
+        <p className="card-topic">
+          {topics[item.topic]}, {item.minutes} min
+          <span>{reads}</span>
+        </p>
+        <CardAuthor author={counts?.author} onLeave={onClose} />
+        <CardActions item={item} counts={counts} talk={false} />
+        <p className="hint">
+          Titles, texts and pictures come from the content service of an app. Ovation knows this one as{' '}
+          <code>
+            {item.biz}/{item.bizId}
+          </code>
+          .
+        </p>
+      </div>
+      <section className="sheet-talk" aria-label="Comments">
+        <h3>
+          Comments <Count comments={comments} />
+        </h3>
+        <Talk subject={item} author={counts?.author?.userId} onLeave={onClose} />
+      </section>
+    </Dialog>
+  );
+}

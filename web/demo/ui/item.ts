@@ -1,0 +1,22 @@
+import type { Watched } from '@ovation/client';
+import { useMemo } from 'react';
+import { useStore } from '../api/store';
+import type { ClipFragment } from '../operations';
+import { find, isListed, type Item } from '../content/catalogue';
+import { useSession } from '../session';
+
+type Found = Pick<ClipFragment, 'title' | 'coverUrl'> | null | undefined;
+
+const none: Watched<Found> = { get: () => null, watch: () => () => {} };
+
+// useItem is what a subject is: an entry of the catalogue, or a clip with its cover.
+export function useItem(biz: string, bizId: string): { item: Item; coverUrl?: string } {
+  const { connection, known } = useSession();
+  const asks = known && biz === 'video' && /^\d{9,16}$/.test(bizId) && !isListed({ biz, bizId });
+  const clip = useStore(useMemo(() => (asks ? connection.clips.of(bizId) : none), [asks, connection, bizId]));
+  return useMemo(() => {
+    const item = find(biz, bizId);
+    if (!clip) return { item: asks ? { ...item, title: clip === null ? 'A clip that is not there any more' : 'A clip' } : item };
+    return { item: { ...item, title: clip.title }, coverUrl: clip.coverUrl };
+  }, [biz, bizId, clip, asks]);
+}

@@ -1,0 +1,53 @@
+import { useState } from 'react';
+import type { Subject } from '../api/subject';
+import type { CardFragment } from '../operations';
+import { useSession } from '../session';
+import { useActions } from './actions';
+import { Icon } from './icons';
+import { inFull, RollingNumber } from './rolling-number';
+import { askWho } from './viewer-dialog';
+
+interface Props {
+  readonly subject: Subject;
+  readonly title: string;
+  readonly counts: CardFragment | undefined;
+}
+
+// LikeButton likes a card or a comment, or takes that back.
+export function LikeButton({ subject, title, counts }: Props) {
+  const { userId } = useSession();
+  const actions = useActions(subject, title);
+  const [claps, setClaps] = useState(0);
+  const count = counts && counts.freshness !== 'UNAVAILABLE' ? counts.likeCount : undefined;
+  const on = counts?.liked?.reaction === 'LIKE';
+  const toggle = () => {
+    if (userId === null) return askWho();
+    if (!on) setClaps(claps + 1);
+    actions.react('LIKE', !on);
+  };
+  return (
+    <button type="button" className="action like" disabled={!counts} aria-pressed={on} aria-label={`Like${spoken(count, 'like')}`} onClick={toggle}>
+      <span className="action-mark">
+        <Icon name="heart" filled={on} />
+        {claps > 0 && on && <Burst key={claps} />}
+      </span>
+      <RollingNumber value={count} />
+    </button>
+  );
+}
+
+// spoken is a count as the name of a button has it.
+export function spoken(count: number | undefined, unit: string): string {
+  return count === undefined ? '' : `, ${inFull(count)} ${unit}${count === 1 ? '' : 's'}`;
+}
+
+// Burst is the applause for one's own like.
+function Burst() {
+  return (
+    <span className="burst" aria-hidden="true">
+      {Array.from({ length: 8 }, (_, ray) => (
+        <i key={ray} />
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,78 @@
+import { useEffect, useState } from 'react';
+import { useClient, useQuery, useSubscription } from 'urql';
+import { outboxOf } from '../api/outbox';
+import { useStore } from '../api/store';
+import { ConversationsDocument, MessagesDocument, type MessageFragment } from '../operations';
+import type { Route } from '../route';
+import { useSession } from '../session';
+import { useName } from './name';
+import { tell } from './notices';
+
+export const conversationsAtOnce = 30;
+const askAgain = 3_000; // milliseconds
+
+const firstPage = { first: conversationsAtOnce, after: null };
+
+function useConversations() {
+  const { known, userId } = useSession();
+  return useQuery({ query: ConversationsDocument, variables: firstPage, requestPolicy: 'cache-first', pause: !known || userId === null });
+}
+
+// useUnread is how many messages the viewer has not read, of the latest conversations.
+export function useUnread(): number {
+  const [{ data }] = useConversations();
+  return data?.conversations.edges.reduce((sum, { node }) => sum + node.unread, 0) ?? 0;
+}
+
+// Mail hears of every message from or to the viewer, wherever they are on the page.
+export function Mail({ route }: { route: Route }) {
+  const { known, userId } = useSession();
+  return known && userId !== null ? <Stream key={userId} userId={userId} route={route} /> : null;
+}
+
+function Stream({ userId, route }: { userId: string; route: Route }) {
+  const client = useClient();
+  const { connection } = useSession();
+  const [{ data, error: unread }, read] = useConversations();
+  const [after, setAfter] = useState<string>(); // where the stream begins
+  const cursor = data?.conversations.messagesCursor;
+  if (after === undefined && cursor !== undefined) setAfter(cursor);
+  const [{ data: event, error }, again] = useSubscription({ query: MessagesDocument, variables: { after: after ?? null }, pause: after === undefined });
+
+  // Where the server ends the stream, the list is read again, and with it where to go on.
+  const failed = error ?? unread;
+  useEffect(() => {
+    if (!failed) return;
+    const timer = setTimeout(() => {
+      void client
+        .query(ConversationsDocument, firstPage, { requestPolicy: 'network-only' })
+        .toPromise()
+        .then(({ data: anew }) => {
+          if (!anew) return read();
+          setAfter(anew.conversations.messagesCursor);
+          again();
+        });
+    }, askAgain);
+    return () => clearTimeout(timer);
+  }, [failed, client, read, again]);
+
+  const live = useStore(connection.status).state === 'live';
+  useEffect(() => {
+    if (live) outboxOf(client).retryAll();
+  }, [live, client]);
+
+  const message = event?.messages;
+  const theirs = message && message.from.userId !== userId;
+  const here = route.view === 'chat' && message?.from.userId === route.id;
+  return message && theirs && !here ? <Said key={message.id} message={message} /> : null;
+}
+
+// Said reads out that a message has come.
+function Said({ message }: { message: MessageFragment }) {
+  const name = useName(message.from.userId);
+  const { id } = message;
+  useEffect(() => {
+    if (name !== '…') tell(`New message from ${name}.`);
+  }, [id, name]);
+  return null;
+}

@@ -1,0 +1,49 @@
+import { useId, useRef, useState, type FormEvent, type KeyboardEvent } from 'react';
+import { Icon } from './icons';
+
+const most = 2_000; // characters of a message, as the server counts them
+const near = 200; // from the end on they are counted
+
+// MessageForm is where a message is written. Enter sends it, Shift and Enter begin a
+// new line.
+export function MessageForm({ to, onSend }: { to: string; onSend: (text: string) => void }) {
+  const [text, setText] = useState('');
+  const field = useRef<HTMLTextAreaElement>(null);
+  const hint = useId();
+  const left = most - [...text].length;
+  const fit = text.trim() !== '' && left >= 0;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!fit) return;
+    onSend(text.trim());
+    setText('');
+    field.current?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) submit(event);
+  };
+  return (
+    <form className="message-form" onSubmit={submit}>
+      <div className="message-field">
+        <textarea
+          ref={field}
+          rows={1}
+          value={text}
+          dir="auto"
+          aria-label={`Message to ${to}`}
+          aria-describedby={hint}
+          placeholder="Message"
+          enterKeyHint="send"
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        <button type="submit" className="button strong" aria-label="Send" disabled={!fit}>
+          <Icon name="send" />
+        </button>
+      </div>
+      <p id={hint} className={left < 0 ? 'problem' : 'hint'}>
+        {left < near && (left < 0 ? `${-left} characters too many.` : `${left} characters left.`)}
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,119 @@
+import { useMemo } from 'react';
+import { useSubscription } from 'urql';
+import {
+  FollowersDocument,
+  FollowingDocument,
+  FriendsDocument,
+  LiveDocument,
+  PersonFoldersDocument,
+  PersonLikesDocument,
+  WorksDocument,
+  type CardFragment,
+} from '../operations';
+import type { Section } from '../route';
+import { useSession } from '../session';
+import { Empty } from './empty';
+import { FolderShelves } from './folder-pages';
+import { PersonRow } from './follow-button';
+import { Gallery } from './gallery';
+import { useName } from './name';
+import { PersonClips } from './person-clips';
+import { Pages } from './pages';
+import { Reads } from './reads';
+
+const atOnce = 20;
+
+// PersonSection is one part of what there is to see of a person, page by page.
+export function PersonSection({ userId, section }: { userId: string; section: Section }) {
+  const { userId: viewer } = useSession();
+  const name = useName(userId);
+  const who = userId === viewer ? 'you' : name;
+  const does = (verb: string) => (userId === viewer ? `You ${verb}` : `${name} ${verb}s`);
+  const variables = (after: string | null) => ({ userId, first: atOnce, after });
+  switch (section) {
+    case 'clips':
+      return <PersonClips userId={userId} />;
+    case 'works':
+      return <Gallery label="works" query={WorksDocument} variables={variables} list={({ user }) => user.works} icon="feed" none={`Nothing here is by ${who} yet.`} />;
+    case 'likes':
+      return <Gallery label="likes" query={PersonLikesDocument} variables={variables} list={({ user }) => user.likes} icon="heart" none={`${does('like')} nothing yet.`} />;
+    case 'folders':
+      return (
+        <Pages
+          label="folders"
+          auto
+          query={PersonFoldersDocument}
+          variables={variables}
+          info={({ user }) => user.folders.pageInfo}
+          page={({ data, first }) => {
+            const folders = data?.user.folders.edges.map(({ node }) => node);
+            if (folders?.length === 0 && first) return <Empty icon="folder">{userId === viewer ? 'No folders yet.' : `${name} has no folder that others can see.`}</Empty>;
+            return folders && <FolderShelves folders={folders} />;
+          }}
+        />
+      );
+    case 'reads':
+      return userId === viewer ? <Reads /> : <Empty icon="eye">Nobody but {userId} can see what {userId} has read.</Empty>;
+    case 'friends':
+      return (
+        <Pages
+          label="friends"
+          auto
+          query={FriendsDocument}
+          variables={variables}
+          info={({ user }) => user.friends.pageInfo}
+          page={({ data, first }) => (
+            <PeoplePage
+              people={data?.user.friends.edges.map(({ node }) => node.user.interactive)}
+              // A page may be empty, and not the last.
+              none={first && !data?.user.friends.pageInfo.hasNextPage ? `Nobody yet. Friends are those whom ${who === 'you' ? 'you follow and who follow you' : `${who} follows and who follow ${who}`}.` : undefined}
+            />
+          )}
+        />
+      );
+    case 'following':
+      return (
+        <Pages
+          label="people"
+          auto
+          query={FollowingDocument}
+          variables={variables}
+          info={({ user }) => user.following.pageInfo}
+          page={({ data, first }) => (
+            <PeoplePage people={data?.user.following.edges.map(({ node }) => node.interactive)} none={first ? `${does('follow')} nobody yet.` : undefined} />
+          )}
+        />
+      );
+    case 'followers':
+      return (
+        <Pages
+          label="followers"
+          auto
+          query={FollowersDocument}
+          variables={variables}
+          info={({ user }) => user.followers.pageInfo}
+          page={({ data, first }) => (
+            <PeoplePage people={data?.user.followers.edges.map(({ node }) => node.user.interactive)} none={first ? `Nobody follows ${who} yet.` : undefined} />
+          )}
+        />
+      );
+  }
+}
+
+// PeoplePage lists people, whose followers are live. Somebody whom the viewer
+// does not follow any more stays until the list is opened anew.
+function PeoplePage({ people, none }: { people: readonly CardFragment[] | undefined; none: string | undefined }) {
+  const { known } = useSession();
+  const names = people?.map((person) => person.bizId).join('\n') ?? '';
+  const subjects = useMemo(() => names.split('\n').filter(Boolean).map((bizId) => ({ biz: 'user', bizId })), [names]);
+  useSubscription({ query: LiveDocument, variables: { subjects }, pause: !known || subjects.length === 0 });
+  if (!people) return null;
+  if (people.length === 0) return none ? <Empty icon="people">{none}</Empty> : null;
+  return (
+    <ul className="person-rows">
+      {people.map((person) => (
+        <PersonRow key={person.bizId} person={person} />
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,120 @@
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { useClient, useSubscription } from 'urql';
+import type { Subject } from '../api/subject';
+import {
+  CommentsChangedDocument,
+  CommentsDocument,
+  LiveDocument,
+  RepliesDocument,
+  type CommentFragment,
+  type CommentOrder,
+  type CommentsQuery,
+  type RepliesQuery,
+} from '../operations';
+import { useSession } from '../session';
+import { CommentItem } from './comment';
+import { nameOf } from './name';
+import { tell } from './notices';
+import { Pages } from './pages';
+
+export type Order = CommentOrder;
+
+const atOnce = 20;
+const askAgain = 3_000; // milliseconds
+
+interface Props {
+  readonly subject: Subject;
+  readonly order: Order;
+  readonly answered: string | undefined; // id of the comment whose replies open
+  readonly host: string | undefined; // the subject's author, who may delete what others say
+  readonly onReply: (to: CommentFragment) => void;
+  readonly onLeave: () => void; // to another view
+}
+
+// Thread is the comments of a subject, page by page.
+export function Thread({ subject: { biz, bizId }, order, ...rest }: Props) {
+  const variables = (after: string | null) => ({ biz, bizId, order, first: atOnce, after });
+  return (
+    <Pages
+      label="comments"
+      auto
+      query={CommentsDocument}
+      variables={variables}
+      info={(data) => data.interactive.comments.pageInfo}
+      page={({ data, first }) => (
+        <>
+          {first && data && <Changes subject={{ biz, bizId }} order={order} page={data} />}
+          {first && data?.interactive.comments.edges.length === 0 && <p className="thread-empty">Nobody has said anything yet.</p>}
+          <CommentList {...rest} comments={data?.interactive.comments.edges.map(({ node }) => node)} />
+        </>
+      )}
+    />
+  );
+}
+
+// Replies are those to one comment, the oldest first.
+export function Replies({ to, ...rest }: { to: CommentFragment } & Pick<Props, 'host' | 'onLeave'>) {
+  return (
+    <Pages
+      label="replies"
+      query={RepliesDocument}
+      variables={(after) => ({ id: to.id, first: atOnce, after })}
+      info={(data) => repliesIn(data)?.pageInfo}
+      page={({ data }) => <CommentList {...rest} comments={repliesIn(data)?.edges.map(({ node }) => node)} />}
+    />
+  );
+}
+
+const repliesIn = (data: RepliesQuery | undefined) => (data?.node && 'replies' in data.node ? data.node.replies : undefined);
+
+type ListProps = Pick<Props, 'host' | 'onLeave'> & Partial<Pick<Props, 'answered' | 'onReply'>> & { readonly comments: readonly CommentFragment[] | undefined };
+
+// CommentList shows comments, whose likes are live.
+function CommentList({ comments, answered, ...rest }: ListProps) {
+  const { known } = useSession();
+  const ids = comments?.map((comment) => comment.commentId).join(' ') ?? '';
+  const subjects = useMemo(() => ids.split(' ').filter(Boolean).map((bizId) => ({ biz: 'comment', bizId })).slice(0, 100), [ids]);
+  useSubscription({ query: LiveDocument, variables: { subjects }, pause: !known || subjects.length === 0 });
+
+  // What comes later than the list is shown to be new.
+  const early = useRef<ReadonlySet<string>>();
+  if (comments) early.current ??= new Set(comments.map((comment) => comment.id));
+  if (!comments || comments.length === 0) return null;
+  return (
+    <ol className="comments">
+      {comments.map((comment) => (
+        <CommentItem key={comment.id} {...rest} comment={comment} fresh={!early.current?.has(comment.id)} answered={comment.id === answered} />
+      ))}
+    </ol>
+  );
+}
+
+// Changes hears of every change of the comments from the first page on. Where the
+// server ends the stream, the page is read again, and with it where to go on.
+function Changes({ subject: { biz, bizId }, order, page }: { subject: Subject; order: Order; page: CommentsQuery }) {
+  const client = useClient();
+  const { known, userId } = useSession();
+  const after = page.interactive.comments.changesCursor;
+  const [{ data, error }, again] = useSubscription({ query: CommentsChangedDocument, variables: { biz, bizId, after }, pause: !known });
+
+  const event = data?.commentsChanged;
+  const [told, setTold] = useState(event?.cursor);
+  useEffect(() => {
+    if (!event || event.cursor === told) return;
+    setTold(event.cursor);
+    const { author } = event.comment;
+    if (event.kind === 'ADDED' && author && author.userId !== userId) tell(`New comment by ${nameOf(author)}.`);
+  }, [event, told, userId]);
+
+  useEffect(() => {
+    if (!error) return;
+    const timer = setTimeout(() => {
+      void client
+        .query(CommentsDocument, { biz, bizId, order, first: atOnce, after: null }, { requestPolicy: 'network-only' })
+        .toPromise()
+        .then(() => again());
+    }, askAgain);
+    return () => clearTimeout(timer);
+  }, [error, again, client, biz, bizId, order]);
+  return null;
+}

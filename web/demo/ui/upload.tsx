@@ -1,0 +1,171 @@
+import { useEffect, useId, useRef, useState, type FormEvent } from 'react';
+import { useStore } from '../api/store';
+import { useSession } from '../session';
+import { Dialog } from './dialog';
+import { Icon } from './icons';
+import { useOnline } from './online';
+import { cancelUpload, publish, sendAgain, sending, uploading, type Sending } from './uploads';
+import { askWho } from './viewer-dialog';
+
+// openUpload opens the dialog in which a clip is published.
+export const openUpload = () => uploading.set(true);
+
+const longest = 150; // characters of a title
+
+// UploadButton opens the dialog, and shows how far an upload is.
+export function UploadButton() {
+  const { connection, userId, known } = useSession();
+  const state = useStore(sending);
+  const shown = useStore(uploading);
+  const online = useOnline();
+  const waits = state?.failure?.network === true;
+  useEffect(() => {
+    if (online && waits) sendAgain(connection);
+  }, [online, waits, connection]);
+  useEffect(() => cancelUpload, [connection]); // of another viewer
+  const percent = state && !state.failure ? `${Math.floor(state.share * 100)} %` : undefined;
+  return (
+    <>
+      <button
+        type="button"
+        className="button upload-button"
+        disabled={!known}
+        data-state={state ? (state.failure ? 'failed' : 'sending') : undefined}
+        aria-label={percent ? `Upload, ${percent} sent` : state ? 'Upload failed. Show it' : 'Upload a clip'}
+        onClick={() => (userId === null ? askWho() : openUpload())}
+      >
+        <Icon name={state?.failure ? 'close' : 'plus'} />
+        <span className="upload-label">{percent ?? 'Upload'}</span>
+      </button>
+      {shown && userId !== null && (
+        <Dialog title="Upload a clip" onClose={() => uploading.set(false)}>
+          {state ? <Progress state={state} /> : <UploadForm onSend={(file, title) => publish(connection, file, title)} />}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function UploadForm({ onSend }: { onSend: (file: File, title: string) => void }) {
+  const [file, setFile] = useState<File>();
+  const [title, setTitle] = useState('');
+  const [over, setOver] = useState(false);
+  const hint = useId();
+  const left = longest - [...title].length;
+  const fit = file !== undefined && title.trim() !== '' && left >= 0;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (fit) onSend(file, title.trim());
+  };
+  const drop = (event: React.DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    const [dropped] = event.dataTransfer.files;
+    if (dropped) setFile(dropped);
+  };
+  return (
+    <form className="stack" onSubmit={submit}>
+      <label
+        className="upload-file"
+        data-over={over || undefined}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={drop}
+      >
+        <input type="file" accept="video/mp4,video/webm,video/quicktime,.mp4,.webm,.mov" aria-label={file ? 'Choose another video' : 'Choose a video'} aria-describedby={hint} onChange={(event) => setFile(event.target.files?.[0])} />
+        {file ? (
+          <Preview file={file} />
+        ) : (
+          <>
+            <Icon name="film" />
+            <span>Choose a video, or drop one here</span>
+          </>
+        )}
+      </label>
+      <p className="hint" id={hint}>
+        {file ? `${file.name}, ${size(file.size)}` : 'MP4, WebM or QuickTime. Upright ones fill the screen.'}
+      </p>
+      <label className="field">
+        <span>Title</span>
+        <textarea rows={2} value={title} dir="auto" required onChange={(event) => setTitle(event.target.value)} />
+      </label>
+      {left < 40 && <p className={left < 0 ? 'problem' : 'hint'}>{left < 0 ? `${-left} characters too many.` : `${left} characters left.`}</p>}
+      <button type="submit" className="button strong" disabled={!fit}>
+        Publish
+      </button>
+    </form>
+  );
+}
+
+// Preview plays the chosen file without sound.
+function Preview({ file }: { file: File }) {
+  const video = useRef<HTMLVideoElement>(null);
+  useEffect(() => {
+    const url = URL.createObjectURL(file);
+    const element = video.current!;
+    element.muted = true;
+    element.src = url;
+    void element.play().catch(() => {}); // the server decides what it is
+    return () => {
+      element.removeAttribute('src');
+      URL.revokeObjectURL(url);
+    };
+  }, [file]);
+  return <video ref={video} loop playsInline aria-hidden="true" tabIndex={-1} />;
+}
+
+function Progress({ state: { upload, share, failure } }: { state: Sending }) {
+  const { connection } = useSession();
+  const [last, setLast] = useState(0); // quarter that was said
+  const quarter = Math.floor(share * 4);
+  useEffect(() => setLast(quarter), [quarter]);
+  if (failure) {
+    return (
+      <div className="stack">
+        <p className="picker-what">{upload.title}</p>
+        <p className="problem" role="alert">
+          {failure.says}
+        </p>
+        <p className="dialog-foot">
+          {failure.retry && (
+            <button type="button" className="button strong" onClick={() => sendAgain(connection)}>
+              Try again
+            </button>
+          )}
+          {failure.signIn && (
+            <button type="button" className="button strong" onClick={askWho}>
+              Log in
+            </button>
+          )}
+          <button type="button" className="button quiet" onClick={cancelUpload}>
+            {failure.retry ? 'Cancel' : 'Choose another one'}
+          </button>
+        </p>
+      </div>
+    );
+  }
+  const sent = Math.floor(share * upload.file.size);
+  return (
+    <div className="stack">
+      <p className="picker-what">{upload.title}</p>
+      <progress className="upload-progress" max={1} value={share} aria-label="Upload" />
+      <p className="hint">{share < 1 ? `${size(sent)} of ${size(upload.file.size)}` : 'Sent. The server checks it.'}</p>
+      <span className="unseen" role="status">
+        {last > 0 && last < 4 ? `${last * 25} percent sent` : ''}
+      </span>
+      <p className="dialog-foot">
+        <button type="button" className="button" onClick={cancelUpload}>
+          Cancel the upload
+        </button>
+        <span>You can close this: it goes on.</span>
+      </p>
+    </div>
+  );
+}
+
+function size(bytes: number): string {
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

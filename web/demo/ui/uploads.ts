@@ -1,0 +1,48 @@
+import { Store } from '../api/store';
+import { Upload, type UploadFailure } from '../api/upload';
+import type { Connection } from '../api/connection';
+import { ClipsDocument } from '../operations';
+import { links } from '../route';
+import { tell } from './notices';
+
+// Sending is the upload under way, or the one that failed. There is one at a time; it
+// goes on while its dialog is closed.
+export interface Sending {
+  readonly upload: Upload;
+  readonly share: number; // of the file that is sent, from 0 to 1
+  readonly failure?: UploadFailure;
+}
+
+export const sending = new Store<Sending | null>(null);
+
+// uploading is whether the dialog is open.
+export const uploading = new Store(false);
+
+// publish sends a file, and shows the clip when it is published.
+export function publish(connection: Connection, file: File, title: string): void {
+  void send(connection, new Upload(connection, file, title));
+}
+
+export function sendAgain(connection: Connection): void {
+  const failed = sending.get();
+  if (failed?.failure) void send(connection, failed.upload);
+}
+
+export function cancelUpload(): void {
+  sending.get()?.upload.cancel();
+  sending.set(null);
+}
+
+async function send(connection: Connection, upload: Upload): Promise<void> {
+  sending.set({ upload, share: 0 });
+  const outcome = await upload.send((sent, total) => {
+    if (sending.get()?.upload === upload) sending.set({ upload, share: total > 0 ? sent / total : 0 });
+  });
+  if (!outcome || sending.get()?.upload !== upload) return; // cancelled
+  if ('says' in outcome) return sending.set({ upload, share: 0, failure: outcome });
+  sending.set(null);
+  uploading.set(false);
+  tell(`${outcome.title} is published.`);
+  location.hash = links.clip(outcome.videoId);
+  void connection.client.query(ClipsDocument, { first: 10, after: null }, { requestPolicy: 'network-only' }).toPromise();
+}

@@ -1,0 +1,240 @@
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useQuery, useSubscription } from 'urql';
+import type { CombinedError } from '@urql/core';
+import { ClipsDocument, LiveDocument, NewestClipDocument, OneClipDocument, type ClipFragment } from '../operations';
+import { links } from '../route';
+import { useSession } from '../session';
+import { Clip } from '../ui/clip';
+import { ClipSkeleton, Step, StepFailed } from '../ui/clip-steps';
+import { Icon } from '../ui/icons';
+import { useAgainWhenBack } from '../ui/pages';
+import { openUpload } from '../ui/upload';
+
+const atOnce = 10;
+const ahead = 3; // clips before the end at which the next page is asked for
+const lookEvery = 15_000; // milliseconds, for newer clips
+
+// Clips is the feed: one clip fills the screen, the one in view plays.
+export function Clips() {
+  const [cursors, setCursors] = useState<readonly (string | null)[]>([null]);
+  const [newest, setNewest] = useState<string>();
+  const [round, setRound] = useState(0);
+  const more = useCallback((after: string) => setCursors((before) => (before.includes(after) ? before : [...before, after])), []);
+  const anew = () => {
+    setCursors([null]);
+    setNewest(undefined);
+    setRound((before) => before + 1);
+  };
+  return (
+    <Stage key={round} label="Clips" top={round > 0 ? newest : undefined} above={newest && <Newer than={newest} onShow={anew} />}>
+      {({ current, show }) => (
+        <>
+          {cursors.map((after, page) => (
+            <ClipsPage
+              key={after}
+              after={after}
+              offset={page * atOnce}
+              fresh={round > 0 && page === 0}
+              current={current}
+              onShow={show}
+              onMore={more}
+              onNewest={page === 0 ? setNewest : undefined}
+            />
+          ))}
+        </>
+      )}
+    </Stage>
+  );
+}
+
+interface PageProps {
+  readonly after: string | null;
+  readonly offset: number;
+  readonly fresh: boolean; // whether what the cache holds is too old
+  readonly current: string | undefined;
+  readonly onShow: (id: string) => void;
+  readonly onMore: (after: string) => void;
+  readonly onNewest: ((id: string) => void) | undefined;
+}
+
+function ClipsPage({ after, offset, fresh, current, onShow, onMore, onNewest }: PageProps) {
+  const { known } = useSession();
+  const [{ data, error }, again] = useQuery({
+    query: ClipsDocument,
+    variables: { first: atOnce, after },
+    requestPolicy: fresh ? 'network-only' : 'cache-and-network',
+    pause: !known,
+  });
+  const retry = () => again({ requestPolicy: 'network-only' });
+  useAgainWhenBack(Boolean(error), retry);
+  const clips = useMemo(() => data?.feed.edges.map(({ node }) => node), [data]);
+  useLive(clips);
+
+  const first = clips?.[0]?.id;
+  useEffect(() => {
+    if (first) onNewest?.(first);
+  }, [first, onNewest]);
+  const next = data?.feed.pageInfo.hasNextPage ? data.feed.pageInfo.endCursor : null;
+  const near = clips !== undefined && clips.slice(-ahead).some(({ id }) => id === current);
+  useEffect(() => {
+    if (near && next) onMore(next);
+  }, [near, next, onMore]);
+
+  if (!clips) return error ? <NoFeed error={error} onAgain={retry} /> : <ClipSkeleton />;
+  if (clips.length === 0 && after === null) return <EmptyFeed />;
+  return clips.map((clip, place) => (
+    <Clip key={clip.id} clip={clip} place={offset + place + 1} active={clip.id === current} near={clips[place - 1]?.id === current} onShow={onShow} />
+  ));
+}
+
+// OneClip shows a clip that an address names.
+export function OneClip({ id }: { id: string }) {
+  const { known } = useSession();
+  const [{ data, error }, again] = useQuery({ query: OneClipDocument, variables: { videoId: id }, requestPolicy: 'cache-and-network', pause: !known });
+  const retry = () => again({ requestPolicy: 'network-only' });
+  useAgainWhenBack(Boolean(error), retry);
+  const clip = data?.video;
+  useLive(useMemo(() => (clip ? [clip] : undefined), [clip]));
+  useCoverSoon(clip, retry);
+  return (
+    <Stage label="Clip">
+      {({ current, show }) => {
+        if (clip) return <Clip clip={clip} place={1} active={clip.id === current} near={false} alone onShow={show} />;
+        if (clip === null) return <Step icon="film">This clip is not there any more.</Step>;
+        return error ? <NoFeed error={error} onAgain={retry} /> : <ClipSkeleton />;
+      }}
+    </Stage>
+  );
+}
+
+const coverAfter = [1_500, 3_000, 6_000, 12_000]; // milliseconds since the last look
+
+// useCoverSoon looks again for the cover of a clip that was published just now: it is
+// made after the upload.
+function useCoverSoon(clip: ClipFragment | null | undefined, look: () => void): void {
+  const latest = useRef(look);
+  latest.current = look;
+  const [looks, setLooks] = useState(0);
+  const waits = clip?.coverUrl.includes('/placeholders/') && Date.now() - Date.parse(clip.at) < 60_000;
+  useEffect(() => {
+    const wait = coverAfter[looks];
+    if (!waits || wait === undefined) return;
+    const timer = setTimeout(() => {
+      setLooks(looks + 1);
+      latest.current();
+    }, wait);
+    return () => clearTimeout(timer);
+  }, [waits, looks]);
+}
+
+// useLive hears of every change of the clips' counts, and of their authors'.
+function useLive(clips: readonly ClipFragment[] | undefined): void {
+  const { known } = useSession();
+  const ids = clips?.map(({ videoId }) => videoId).join(' ') ?? '';
+  const authors = [...new Set(clips?.map(({ author }) => author.userId))].join('\n');
+  const subjects = useMemo(
+    () => [
+      ...ids.split(' ').filter(Boolean).map((bizId) => ({ biz: 'video', bizId })),
+      ...authors.split('\n').filter(Boolean).map((bizId) => ({ biz: 'user', bizId })),
+    ],
+    [ids, authors],
+  );
+  useSubscription({ query: LiveDocument, variables: { subjects }, pause: !known || subjects.length === 0 });
+}
+
+interface Shown {
+  readonly current: string | undefined; // id of the clip in view
+  readonly show: (id: string) => void;
+}
+
+interface StageProps {
+  readonly label: string;
+  readonly top?: string | undefined; // id of the first clip, where that is the one to show
+  readonly above?: ReactNode;
+  readonly children: (shown: Shown) => ReactNode;
+}
+
+// Stage is where clips are scrolled through: by touch, by wheel, and by keys.
+function Stage({ label, top, above, children }: StageProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [current, setCurrent] = useState<string>();
+  useLayoutEffect(() => {
+    // The browser would keep the clip in view that was the first before.
+    if (top !== undefined) scroller.current!.scrollTo({ top: 0, behavior: 'instant' });
+  }, [top]);
+  const move = (by: number) => {
+    const all = [...scroller.current!.querySelectorAll<HTMLElement>(':scope > .clip')];
+    const target = all[all.findIndex((one) => one.dataset['clip'] === current) + by];
+    target?.scrollIntoView({ behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
+    target?.focus({ preventScroll: true });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = steps[event.key];
+    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey || (event.target as Element).closest('dialog')) return;
+    event.preventDefault();
+    move(by);
+  };
+  return (
+    <>
+      <h1 className="unseen">{label}</h1>
+      {above}
+      <div className="clips" role={current === undefined ? 'region' : 'feed'} aria-label={label} ref={scroller} tabIndex={0} onKeyDown={onKeyDown}>
+        {children({ current, show: setCurrent })}
+      </div>
+      <p className="clips-moves">
+        <button type="button" className="plain" aria-label="Previous clip" onClick={() => move(-1)}>
+          <Icon name="up" />
+        </button>
+        <button type="button" className="plain" aria-label="Next clip" onClick={() => move(1)}>
+          <Icon name="next" />
+        </button>
+      </p>
+    </>
+  );
+}
+
+const steps: Record<string, number> = { ArrowDown: 1, PageDown: 1, j: 1, ArrowUp: -1, PageUp: -1, k: -1 };
+
+// Newer offers clips that were published since the feed was read.
+function Newer({ than, onShow }: { than: string; onShow: () => void }) {
+  const { known } = useSession();
+  const [{ data, fetching }, look] = useQuery({ query: NewestClipDocument, requestPolicy: 'network-only', pause: true });
+  useEffect(() => {
+    if (!known) return;
+    const timer = setInterval(() => !document.hidden && navigator.onLine && !fetching && look(), lookEvery);
+    return () => clearInterval(timer);
+  }, [known, fetching, look]);
+  const first = data?.feed.edges[0]?.node.id;
+  if (first === undefined || first === than) return null;
+  return (
+    <button type="button" className="button strong clips-newer" onClick={onShow}>
+      <Icon name="up" />
+      New clips
+    </button>
+  );
+}
+
+function EmptyFeed() {
+  return (
+    <Step icon="film">
+      Nobody has published a clip yet.
+      <button type="button" className="button strong" onClick={openUpload}>
+        Upload the first one
+      </button>
+    </Step>
+  );
+}
+
+function NoFeed({ error, onAgain }: { error: CombinedError; onAgain: () => void }) {
+  if (error.graphQLErrors.some((one) => one.extensions['code'] === 'NOT_FOUND')) {
+    return (
+      <Step icon="film">
+        This site has no videos of its own.
+        <a className="button" href={links.browse}>
+          Browse
+        </a>
+      </Step>
+    );
+  }
+  return <StepFailed error={error} onAgain={onAgain} />;
+}

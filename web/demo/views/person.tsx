@@ -1,0 +1,108 @@
+import { useMemo } from 'react';
+import { useQuery, useSubscription } from 'urql';
+import { LiveDocument, PersonDocument, TotalsDocument } from '../operations';
+import { links, sections, type Section } from '../route';
+import { useSession } from '../session';
+import { Avatar } from '../ui/avatar';
+import { ForUsers } from '../ui/empty';
+import { FollowButton } from '../ui/follow-button';
+import { useName, useProfile } from '../ui/name';
+import { Failed, useAgainWhenBack } from '../ui/pages';
+import { PersonSection } from '../ui/person-sections';
+import { Icon } from '../ui/icons';
+import { inFull, RollingNumber } from '../ui/rolling-number';
+
+// Person shows who somebody is and whom they know. Without an id it is the viewer.
+export function Person({ id, section }: { id: string | null; section: Section | null }) {
+  const { userId } = useSession();
+  const who = id ?? userId;
+  return (
+    <>
+      {who === null && (
+        <header className="intro">
+          <h1>Your people</h1>
+        </header>
+      )}
+      <ForUsers>{who !== null && <Profile userId={who} section={section ?? (who === userId ? 'friends' : 'works')} />}</ForUsers>
+    </>
+  );
+}
+
+function Profile({ userId, section }: { userId: string; section: Section }) {
+  const { known, userId: viewer } = useSession();
+  const name = useName(userId);
+  const signature = useProfile(userId)?.signature;
+  const subjects = useMemo(() => [{ biz: 'user', bizId: userId }], [userId]);
+  const [{ data, error }, again] = useQuery({ query: PersonDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
+  useSubscription({ query: LiveDocument, variables: { subjects }, pause: !known });
+  const retry = () => again({ requestPolicy: 'network-only' });
+  useAgainWhenBack(Boolean(error), retry);
+  if (error && !data) return <Failed error={error} onAgain={retry} />;
+  const person = data?.user.interactive;
+  const followers = person && person.freshness !== 'UNAVAILABLE' ? person.followerCount : undefined;
+  return (
+    <>
+      <header className="intro profile">
+        <div className="profile-who">
+          <Avatar name={name} size="large" />
+          <h1>{name}</h1>
+          {person && <FollowButton person={person} />}
+          {viewer !== null && viewer !== userId && (
+            <a className="button" href={links.chat(userId)}>
+              <Icon name="talk" />
+              Message
+            </a>
+          )}
+          {signature && (
+            <p className="profile-signature" dir="auto">
+              {signature}
+            </p>
+          )}
+        </div>
+        <Numbers userId={userId} followers={followers} />
+      </header>
+      <nav className="sections" aria-label={`More of ${name}`}>
+        {sections.filter((one) => one !== 'reads' || userId === viewer).map((one) => (
+          <a key={one} ref={one === section ? intoView : undefined} className="tab" href={links.person(userId, one)} aria-current={one === section ? 'page' : undefined}>
+            {one[0]!.toUpperCase() + one.slice(1)}
+          </a>
+        ))}
+      </nav>
+      <div className="row-pages">
+        <PersonSection key={section} userId={userId} section={section} />
+      </div>
+    </>
+  );
+}
+
+// Numbers are what somebody did and received. The followers are live.
+function Numbers({ userId, followers }: { userId: string; followers: number | undefined }) {
+  const { known } = useSession();
+  const [{ data, error }, again] = useQuery({ query: TotalsDocument, variables: { userId }, requestPolicy: 'cache-and-network', pause: !known });
+  useAgainWhenBack(Boolean(error), () => again({ requestPolicy: 'network-only' }));
+  const totals = data?.user.totals;
+  const rows = [
+    ['works', totals?.works],
+    ['followers', followers],
+    ['following', totals?.following],
+    ['likes received', totals?.likesReceived],
+  ] as const;
+  return (
+    <dl className="tally" aria-label={`In numbers: ${userId}`}>
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <RollingNumber value={value} />
+            <span className="unseen">{value === undefined ? 'not known' : inFull(value)}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+// intoView scrolls the row of sections, where it is wider than a phone.
+function intoView(link: HTMLElement | null): void {
+  link?.parentElement?.scrollTo({ left: link.offsetLeft - link.parentElement.clientWidth / 2 });
+}

@@ -1,0 +1,76 @@
+import { useEffect, useRef } from 'react';
+import { DropdownMenu, useEditorContext, useExecutionContext } from '@graphiql/react';
+import { fill } from './fetcher.js';
+import { forms, operationOf } from './copy-as.js';
+
+// CopyAs copies the operation at the cursor, as some other program writes it.
+export function CopyAs({ url, viewer, onCopied }) {
+  const { queryEditor, variableEditor } = useEditorContext({ nonNull: true });
+  const copy = async (form) => {
+    try {
+      const operation = operationOf(queryEditor.getValue(), queryEditor.operationName);
+      const given = fill(JSON.parse(variableEditor.getValue().trim() || '{}'));
+      const variables = Object.fromEntries(Object.entries(given).filter(([name]) => operation.takes.includes(name)));
+      await write(forms[form]({ url, viewer, ...operation, variables }));
+      onCopied(`Copied for ${form}`);
+    } catch (error) {
+      onCopied(`Not copied: ${error.message}`);
+    }
+  };
+  return (
+    <DropdownMenu>
+      <DropdownMenu.Button className="graphiql-un-styled graphiql-toolbar-menu copy-as">
+        Copy as
+      </DropdownMenu.Button>
+      <DropdownMenu.Content>
+        {Object.keys(forms).map((form) => (
+          <DropdownMenu.Item key={form} onSelect={() => copy(form)}>
+            {form}
+          </DropdownMenu.Item>
+        ))}
+      </DropdownMenu.Content>
+    </DropdownMenu>
+  );
+}
+
+// write puts text on the clipboard. Browsers have the newer way on secure pages only.
+async function write(text) {
+  if (navigator.clipboard) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  const area = document.body.appendChild(document.createElement('textarea'));
+  area.value = text;
+  area.select();
+  const done = document.execCommand('copy');
+  area.remove();
+  if (!done) throw new Error('the browser refuses it');
+}
+
+// Labels names the editors for those who cannot see where they are.
+export function Labels() {
+  const { queryEditor, variableEditor, headerEditor, responseEditor } = useEditorContext({ nonNull: true });
+  useEffect(() => {
+    const labels = [
+      [queryEditor, 'Operations'],
+      [variableEditor, 'Variables'],
+      [headerEditor, 'Headers'],
+      [responseEditor, 'Response'],
+    ];
+    for (const [editor, label] of labels) editor?.getInputField().setAttribute('aria-label', label);
+  }, [queryEditor, variableEditor, headerEditor, responseEditor]);
+  return null;
+}
+
+// FirstRun runs the open tab, once.
+export function FirstRun() {
+  const { queryEditor, variableEditor, responseEditor } = useEditorContext({ nonNull: true });
+  const { run } = useExecutionContext({ nonNull: true });
+  const done = useRef(false);
+  useEffect(() => {
+    if (done.current || !queryEditor || !variableEditor || !responseEditor) return;
+    done.current = true;
+    void run();
+  }, [queryEditor, variableEditor, responseEditor, run]);
+  return null;
+}

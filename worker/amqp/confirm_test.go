@@ -1,0 +1,51 @@
+package amqp
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+)
+
+// The broker stores and confirms what lay in its buffers during an alarm after the
+// alarm has ended, for which it has as long as for any other message.
+func TestAlarmStartsTheTimeOfAConfirmAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := Options{ConfirmTimeout: 15 * time.Second, Logger: slog.New(slog.DiscardHandler)}.withDefaults()
+		s := new(session)
+		l := newSupervisedConn(toPublish, opts, nil)
+		l.set(s, nil)
+		o := &confirmPublisher{session: s, opts: opts, conn: l}
+		confirmed, returned := make(chan struct{}), make(chan struct{})
+		go func() { o.await(confirmed); close(returned) }()
+		for _, step := range []struct {
+			after time.Duration
+			alarm bool
+			what  string
+		}{
+			{14 * time.Second, true, "before the alarm"},
+			{time.Hour, false, "during the alarm"}, // a second later a multiple of the time has passed
+			{14 * time.Second, true, "since an alarm"},
+			{time.Minute, false, "during a second alarm"},
+			{14 * time.Second, false, "since the second alarm"},
+		} {
+			time.Sleep(step.after)
+			synctest.Wait()
+			if !l.connected() {
+				t.Errorf("the session was given up within %v %s", step.after, step.what)
+			}
+			if step.alarm != l.blocked() {
+				l.setAlarm(s, amqp091.Blocking{Active: step.alarm})
+			}
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if l.connected() {
+			t.Error("the session was not given up 16 s after the last alarm")
+		}
+		close(confirmed)
+		<-returned
+	})
+}

@@ -1,0 +1,306 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rabbitmq/amqp091-go"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// supervisedConn keeps a connection to the broker open: when it is lost, it reconnects
+// with exponential backoff. It has at most one session at a time.
+type supervisedConn struct {
+	purpose string
+	opts    Options
+	prepare func(*session) error // called for each new session before it is used
+	onTick  func(*session)       // called every inspectEvery; may be nil
+	passive bool                 // never declares queues; connecting fails if they do not exist
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+
+	mu      sync.Mutex
+	current *session      // nil while disconnected
+	alarm   bool          // the broker blocks publishers
+	cleared time.Time     // when the latest alarm ended
+	reason  error         // of being disconnected or blocked; it names the broker
+	changed chan struct{} // closed when current, alarm or reason changes
+}
+
+// The purposes of a connection.
+const (
+	toPublish = "publish"
+	toConsume = "consume"
+	toMeasure = "measure" // queue depths, in processes that do not consume
+)
+
+// inspectEvery is the interval of onTick.
+const inspectEvery = 5 * time.Second
+
+func newSupervisedConn(purpose string, opts Options, prepare func(*session) error) *supervisedConn {
+	return &supervisedConn{
+		purpose: purpose, opts: opts, prepare: prepare,
+		stopped: make(chan struct{}), changed: make(chan struct{}),
+		reason: fmt.Errorf("%s: not connected yet", opts.broker()),
+	}
+}
+
+// start supervises the connection until end is called, beginning with first unless it
+// is nil.
+func (c *supervisedConn) start(first *session) {
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	if first != nil {
+		c.set(first, nil)
+	}
+	go c.supervise(ctx, first)
+}
+
+// end closes the connection and waits until it is closed.
+func (c *supervisedConn) end() {
+	c.stop()
+	<-c.stopped
+}
+
+// connect returns a session whose queues all exist.
+func (c *supervisedConn) connect(ctx context.Context) (*session, error) {
+	s, err := dial(ctx, c.opts, c.purpose)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.opts.broker(), err)
+	}
+	release := context.AfterFunc(ctx, s.abort)
+	defer release()
+	made := false
+	if c.passive {
+		err = s.requireQueues(c.opts)
+	} else {
+		made, err = s.declare(c.opts)
+	}
+	if err == nil && made {
+		err = c.awaitDurable(ctx)
+	}
+	if err == nil {
+		err = c.prepare(s)
+	}
+	if err != nil {
+		s.close()
+		return nil, fmt.Errorf("%s: %w", c.opts.broker(), err)
+	}
+	return s, nil
+}
+
+// awaitDurable waits until new queues survive a crash of the broker. The broker
+// persists a new queue's messages at once, but writes the location of the queue's data
+// only half a second to a second later. If it crashes in between, confirmed messages
+// are lost, and the queue is unusable until it is deleted.
+func (c *supervisedConn) awaitDurable(ctx context.Context) error {
+	c.opts.Logger.Info("declared the queues in RabbitMQ; waiting until they are durable", "wait_ms", c.opts.durableAfter.Milliseconds())
+	select {
+	case <-time.After(c.opts.durableAfter):
+		return nil
+	case <-ctx.Done():
+		return storage.Ended(ctx, "wait until new queues are durable")
+	}
+}
+
+func (c *supervisedConn) supervise(ctx context.Context, s *session) {
+	defer close(c.stopped)
+	for {
+		if s != nil {
+			why := fmt.Errorf("%s: %w", c.opts.broker(), c.watch(ctx, s))
+			c.set(nil, why)
+			s.close()
+			if ctx.Err() != nil {
+				return
+			}
+			c.opts.Logger.Warn("connection to RabbitMQ lost", "purpose", c.purpose, "error", why)
+		}
+		if s = c.reconnect(ctx, s != nil); s == nil {
+			return
+		}
+		c.set(s, nil)
+	}
+}
+
+// watch returns the reason why the session has ended, or worker.ErrClosed when ctx
+// ends.
+func (c *supervisedConn) watch(ctx context.Context, s *session) error {
+	var tick <-chan time.Time
+	if c.onTick != nil {
+		ticker := time.NewTicker(inspectEvery)
+		defer ticker.Stop()
+		tick = ticker.C
+		c.onTick(s)
+	}
+	for {
+		select {
+		case alarm, open := <-s.alarms:
+			if !open {
+				s.alarms = nil // s.ended receives the reason
+				continue
+			}
+			c.setAlarm(s, alarm)
+		case err := <-s.ended:
+			return closeReason(err)
+		case <-tick:
+			c.onTick(s)
+		case <-ctx.Done():
+			return worker.ErrClosed
+		}
+	}
+}
+
+// closeReason returns the reason for a closed connection. The client library reports
+// none if this process closed it.
+func closeReason(err *amqp091.Error) error {
+	if err == nil {
+		return errors.New("the connection was closed by this process")
+	}
+	return err
+}
+
+// setAlarm records that the broker blocks or unblocks publishers.
+func (c *supervisedConn) setAlarm(s *session, alarm amqp091.Blocking) {
+	var reason error
+	if alarm.Active {
+		reason = fmt.Errorf("%s: publishing is blocked: %s", c.opts.broker(), alarm.Reason)
+		c.opts.Logger.Warn("RabbitMQ blocks publishers because of an alarm", "reason", alarm.Reason)
+	} else {
+		c.opts.Logger.Info("RabbitMQ accepts messages again")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == s { // otherwise s has been discarded
+		if !alarm.Active {
+			c.cleared = time.Now()
+		}
+		c.change(s, alarm.Active, reason)
+	}
+}
+
+// reconnect retries until it has a session, and returns nil when ctx ends. It logs the
+// first error and each that differs from the previous one.
+func (c *supervisedConn) reconnect(ctx context.Context, again bool) *session {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = c.opts.MinBackoff, c.opts.MaxBackoff, 2
+	logged, since := "", time.Now()
+	for {
+		if again {
+			select {
+			case <-time.After(wait.NextBackOff()):
+			case <-ctx.Done():
+				return nil
+			}
+			c.opts.Metrics.reconnects.WithLabelValues(c.purpose).Inc()
+		}
+		s, err := c.connect(ctx)
+		if err == nil {
+			c.opts.Logger.Info("connected to RabbitMQ", "purpose", c.purpose, "after_ms", time.Since(since).Milliseconds())
+			return s
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		again = true
+		c.set(nil, err)
+		if logged != err.Error() {
+			logged = err.Error()
+			c.opts.Logger.Warn("cannot connect to RabbitMQ; retrying", "purpose", c.purpose, "error", err)
+		}
+	}
+}
+
+func (c *supervisedConn) set(s *session, reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.change(s, false, reason)
+}
+
+// change is set with c.mu held.
+func (c *supervisedConn) change(s *session, alarm bool, reason error) {
+	c.current, c.alarm, c.reason = s, alarm, reason
+	close(c.changed)
+	c.changed = make(chan struct{})
+	c.opts.Metrics.connection(c.purpose, s != nil, alarm)
+}
+
+// blocked reports whether the broker blocks publishers.
+func (c *supervisedConn) blocked() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.alarm
+}
+
+// unblockedFor returns how long the broker has accepted messages without interruption
+// since the given time. It is 0 during an alarm.
+func (c *supervisedConn) unblockedFor(since time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.alarm {
+		return 0
+	}
+	if c.cleared.After(since) {
+		since = c.cleared
+	}
+	return time.Since(since)
+}
+
+// ready returns the session as soon as it can be used, or storage.ErrUnavailable with
+// the reason after patience. It returns earlier if ctx ends, or worker.ErrClosed when
+// closing is closed.
+func (c *supervisedConn) ready(ctx context.Context, closing <-chan struct{}, patience time.Duration) (*session, error) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		c.mu.Lock()
+		s, alarm, reason, changed := c.current, c.alarm, c.reason, c.changed
+		c.mu.Unlock()
+		if s != nil && !alarm {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return nil, fmt.Errorf("%w: %w", storage.ErrUnavailable, reason) // reason names the broker
+		case <-closing:
+			return nil, worker.ErrClosed
+		case <-ctx.Done():
+			return nil, storage.Ended(ctx, "wait for "+c.opts.broker())
+		}
+	}
+}
+
+// discard closes a session that can no longer be used. Later calls of ready do not
+// return it.
+func (c *supervisedConn) discard(s *session, reason error) {
+	c.mu.Lock()
+	if c.current == s {
+		c.change(nil, false, fmt.Errorf("%s: %w", c.opts.broker(), reason))
+	}
+	c.mu.Unlock()
+	s.abort()
+}
+
+// disconnect closes the current session.
+func (c *supervisedConn) disconnect() {
+	c.mu.Lock()
+	s := c.current
+	c.mu.Unlock()
+	if s != nil {
+		s.abort()
+	}
+}
+
+// connected reports whether there is a session.
+func (c *supervisedConn) connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current != nil
+}

@@ -1,0 +1,96 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// fickle fails the first calls of Persist.
+type fickle struct {
+	storage.Persister
+
+	fail []error
+	ids  []string
+}
+
+func (f *fickle) Persist(_ context.Context, messages []storage.Message, _ storage.Mark) (storage.Outcome, error) {
+	n := len(f.ids)
+	f.ids = append(f.ids, messages[0].ID)
+	if n < len(f.fail) {
+		return storage.Outcome{}, f.fail[n]
+	}
+	return storage.Outcome{}, nil
+}
+
+// A declaration is tried twice under one id, so that it is persisted once, and not
+// again where that would be in vain.
+func TestDeclarationsAreTriedTwice(t *testing.T) {
+	down, invalid := fmt.Errorf("down: %w", storage.ErrUnavailable), &storage.InvalidError{Field: "author"}
+	declared := []storage.Action{{Kind: storage.KindAuthor}}
+	for name, c := range map[string]struct {
+		fail  []error
+		calls int
+		want  error
+	}{
+		"it works":    {nil, 1, nil},
+		"a stall":     {[]error{down}, 2, nil},
+		"an outage":   {[]error{down, down}, 2, storage.ErrUnavailable},
+		"not allowed": {[]error{invalid}, 1, storage.ErrInvalid},
+	} {
+		persister := &fickle{fail: c.fail}
+		_, err := worker.NewAuthors(persister, slog.New(slog.DiscardHandler)).Declare(t.Context(), declared)
+		if !errors.Is(err, c.want) || len(persister.ids) != c.calls || persister.ids[0] != persister.ids[c.calls-1] {
+			t.Errorf("%s: %v after the calls %q", name, err, persister.ids)
+		}
+	}
+	persister := &fickle{}
+	if _, err := worker.NewAuthors(persister, nil).Declare(t.Context(), nil); err != nil || len(persister.ids) > 0 {
+		t.Errorf("nothing to declare: %v, %d calls", err, len(persister.ids))
+	}
+}
+
+// heldPersister holds its calls as a hanging commit does: no context ends them.
+type heldPersister struct {
+	storage.Persister
+
+	hold chan struct{}
+}
+
+func (h *heldPersister) Persist(context.Context, []storage.Message, storage.Mark) (storage.Outcome, error) {
+	<-h.hold
+	return storage.Outcome{}, nil
+}
+
+func TestDeclarationIsGivenUpWhileItsCommitHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &heldPersister{hold: make(chan struct{})}
+		release := sync.OnceFunc(func() { close(store.hold) })
+		time.AfterFunc(time.Minute, release) // where it is not given up
+		a := worker.NewAuthors(store, slog.New(slog.DiscardHandler))
+		began := time.Now()
+		if _, err := a.Declare(t.Context(), []storage.Action{{Kind: storage.KindAuthor}}); !errors.Is(err, storage.ErrUnavailable) || time.Since(began) > 3*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := a.Close(ctx); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("Close does not wait for it: %v", err)
+		}
+		release()
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.Declare(t.Context(), []storage.Action{{Kind: storage.KindAuthor}}); !errors.Is(err, worker.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}

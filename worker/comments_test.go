@@ -1,0 +1,353 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/breaker"
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// heldComments lets a test hold the calls of AddComments, and fail them. No
+// database can be used within a bubble of package synctest.
+type heldComments struct {
+	storage.Comments
+
+	mu    sync.Mutex
+	sizes []int
+	hold  chan struct{} // nil: nothing is held
+	fail  func([]storage.NewComment) error
+	edits int           // that have begun
+	takes time.Duration // an edit
+}
+
+func (h *heldComments) AddComments(_ context.Context, comments []storage.NewComment) ([]storage.AddedComment, error) {
+	h.mu.Lock()
+	h.sizes = append(h.sizes, len(comments))
+	hold, fail := h.hold, h.fail
+	h.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	if fail != nil {
+		if err := fail(comments); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]storage.AddedComment, len(comments))
+	for i := range out {
+		out[i].Comment = &storage.Comment{Text: comments[i].Text}
+	}
+	return out, nil
+}
+
+// EditComment holds an edit as a hanging commit does: its context does not end it.
+func (h *heldComments) EditComment(_ context.Context, _ storage.CommentChange, text string) (*storage.Comment, error) {
+	h.mu.Lock()
+	h.edits++
+	h.mu.Unlock()
+	if h.hold != nil {
+		<-h.hold
+	}
+	time.Sleep(h.takes)
+	return &storage.Comment{Text: text}, nil
+}
+
+func (h *heldComments) calls() []int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sizes
+}
+
+func newComment(text string) storage.NewComment {
+	return storage.NewComment{
+		Subject: storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"},
+		User:    storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Text: text,
+	}
+}
+
+func quietComments(store storage.Comments, changed func([]storage.Subject)) *worker.Comments {
+	return worker.NewComments(store, worker.CommentsOptions{Changed: changed, Logger: slog.New(slog.DiscardHandler)})
+}
+
+func TestCommentsThatWaitShareATransaction(t *testing.T) {
+	store := &heldComments{}
+	synctest.Test(t, func(t *testing.T) {
+		store.hold = make(chan struct{})
+		told := 0
+		c := quietComments(store, func(s []storage.Subject) { told += len(s) })
+		var writers sync.WaitGroup
+		for i := range 21 {
+			writers.Go(func() {
+				text := fmt.Sprint(i)
+				if i == 20 {
+					text = ""
+				}
+				got, err := c.Add(t.Context(), newComment(text))
+				if text == "" && !errors.Is(err, storage.ErrInvalid) || text != "" && (err != nil || got.Text != text) {
+					t.Errorf("comment %q: %+v, %v", text, got, err)
+				}
+			})
+			synctest.Wait() // the first is under way
+		}
+		close(store.hold)
+		writers.Wait()
+		if got := store.calls(); len(got) != 2 || got[0] != 1 || got[1] != 19 {
+			t.Errorf("transactions of %v comments", got)
+		}
+		if err := c.Close(t.Context()); err != nil || told != 20 {
+			t.Errorf("told of %d, %v", told, err)
+		}
+		if _, err := c.Add(t.Context(), newComment("late")); !errors.Is(err, worker.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+func TestCommentThatCannotBeStoredFailsAlone(t *testing.T) {
+	bad := errors.New("the database does not take it")
+	store := &heldComments{fail: func(comments []storage.NewComment) error {
+		for _, one := range comments {
+			if one.Text == "3" {
+				return bad
+			}
+		}
+		return nil
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		store.hold = make(chan struct{})
+		c := quietComments(store, nil)
+		var writers sync.WaitGroup
+		for i := range 6 {
+			writers.Go(func() {
+				_, err := c.Add(t.Context(), newComment(fmt.Sprint(i)))
+				if (i == 3) != errors.Is(err, bad) || i != 3 && err != nil {
+					t.Errorf("comment %d: %v", i, err)
+				}
+			})
+			synctest.Wait()
+		}
+		close(store.hold)
+		writers.Wait()
+		_ = c.Close(t.Context())
+	})
+}
+
+// on returns the comment on another subject.
+func on(id string, c storage.NewComment) storage.NewComment {
+	c.Subject.BizID = id
+	return c
+}
+
+// lockedComments waits for the locks of subjects as a database does that gives up
+// after a second.
+func lockedComments(locked func(bizID string) bool) *heldComments {
+	return &heldComments{fail: func(comments []storage.NewComment) error {
+		if !slices.ContainsFunc(comments, func(c storage.NewComment) bool { return locked(c.Subject.BizID) }) {
+			return nil
+		}
+		time.Sleep(time.Second)
+		return fmt.Errorf("add comments: %w", storage.ErrLocked)
+	}}
+}
+
+func TestCommentsOnALockedSubjectFailAlone(t *testing.T) {
+	store := lockedComments(func(id string) bool { return id == "2" })
+	synctest.Test(t, func(t *testing.T) {
+		c := quietComments(store, nil)
+		for range 5 {
+			var writers sync.WaitGroup
+			began := time.Now()
+			for i := range 40 {
+				writers.Go(func() {
+					id := fmt.Sprint(i % 4)
+					_, err := c.Add(t.Context(), on(id, newComment("x")))
+					if (id == "2") != errors.Is(err, storage.ErrLocked) || id != "2" && err != nil {
+						t.Errorf("on subject %s: %v", id, err)
+					}
+				})
+			}
+			writers.Wait()
+			// Two transactions at most: each waits a second for all, and one for the locked subject.
+			if took := time.Since(began); took > 4*time.Second {
+				t.Errorf("it took %v", took)
+			}
+		}
+		_ = c.Close(t.Context())
+	})
+}
+
+func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
+	store := lockedComments(func(id string) bool { return id != "0" })
+	synctest.Test(t, func(t *testing.T) {
+		c := quietComments(store, nil)
+		var writers sync.WaitGroup
+		for i := range 40 {
+			writers.Go(func() {
+				if _, err := c.Add(t.Context(), on(fmt.Sprint(1+i), newComment("x"))); !errors.Is(err, storage.ErrLocked) {
+					t.Errorf("on subject %d: %v", 1+i, err)
+				}
+			})
+		}
+		time.Sleep(3 * time.Second / 2) // they are under way
+		began := time.Now()
+		if _, err := c.Add(t.Context(), on("0", newComment("x"))); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		writers.Wait()
+		_ = c.Close(t.Context())
+	})
+}
+
+func TestCommentsAreUnavailableWhileTheDatabaseIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &heldComments{hold: make(chan struct{})}
+		c := quietComments(store, nil)
+		for range 10 {
+			if _, err := c.Add(t.Context(), newComment("x")); !errors.Is(err, storage.ErrUnavailable) {
+				t.Errorf("while it hangs: %v", err)
+			}
+		}
+		if n := len(store.calls()); n != 1 {
+			t.Errorf("it was asked %d times", n)
+		}
+		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("an edit while it hangs: %v", err)
+		}
+		close(store.hold)
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEditIsGivenUpWhileItsCommitHangs(t *testing.T) {
+	store := &heldComments{}
+	synctest.Test(t, func(t *testing.T) {
+		store.hold = make(chan struct{})
+		c := quietComments(store, nil)
+		began := time.Now()
+		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, storage.ErrUnavailable) || time.Since(began) > 3*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Close(ctx); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("Close does not wait for it: %v", err)
+		}
+		close(store.hold)
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); !errors.Is(err, worker.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+func TestChangesOfCommentsUseFewConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &heldComments{hold: make(chan struct{})}
+		c := quietComments(store, nil)
+		const many = 100
+		var writers sync.WaitGroup
+		edit := func(ctx context.Context, want error) {
+			writers.Go(func() {
+				if _, err := c.Edit(ctx, storage.CommentChange{}, "x"); !errors.Is(err, want) {
+					t.Errorf("an edit: %v", err)
+				}
+			})
+		}
+		for range many {
+			edit(t.Context(), nil)
+		}
+		synctest.Wait()
+		leaving, leave := context.WithCancel(t.Context()) // and waits behind the others
+		edit(leaving, context.Canceled)
+		synctest.Wait()
+		if store.edits != 2 {
+			t.Errorf("%d edits use the database at the same time", store.edits)
+		}
+		leave()
+		synctest.Wait()
+		close(store.hold)
+		writers.Wait()
+		if err := c.Close(t.Context()); err != nil || store.edits != many {
+			t.Errorf("in the end there were %d edits; %v", store.edits, err)
+		}
+	})
+}
+
+// The database is slow and answers: an edit that waits too long for its turn is
+// refused, and everything else goes on.
+func TestWaitingForOtherChangesIsNoFailureOfTheDatabase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &heldComments{takes: 1900 * time.Millisecond}
+		c := quietComments(store, nil)
+		const many, served = 12, 4 // two at a time, and two more before the others have waited for 3 s
+		var edited, refused atomic.Int64
+		var writers sync.WaitGroup
+		for range many {
+			writers.Go(func() {
+				began := time.Now()
+				switch _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); {
+				case err == nil:
+					edited.Add(1)
+				case !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, breaker.ErrOpen) || time.Since(began) > 3*time.Second:
+					t.Errorf("after %v: %v", time.Since(began), err)
+				default:
+					refused.Add(1)
+				}
+			})
+		}
+		time.Sleep(3100 * time.Millisecond)
+		if _, err := c.Add(t.Context(), newComment("x")); err != nil {
+			t.Errorf("add a comment after edits were refused: %v", err)
+		}
+		writers.Wait()
+		if edited.Load() != served || refused.Load() != many-served || store.edits != served {
+			t.Errorf("%d edits succeeded, %d were refused, %d reached the database", edited.Load(), refused.Load(), store.edits)
+		}
+		if _, err := c.Edit(t.Context(), storage.CommentChange{}, "x"); err != nil {
+			t.Errorf("an edit when the slots are free: %v", err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCommentWhoseCallerLeavesIsCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &heldComments{hold: make(chan struct{})}
+		told := make(chan []storage.Subject, 1)
+		c := quietComments(store, func(s []storage.Subject) { told <- s })
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			synctest.Wait()
+			cancel()
+		}()
+		if _, err := c.Add(ctx, newComment("x")); !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller is told %v", err)
+		}
+		close(store.hold)
+		if got := <-told; len(got) != 1 {
+			t.Errorf("changed: %v", got)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

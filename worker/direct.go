@@ -1,0 +1,134 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"ovation/breaker"
+	"ovation/storage"
+)
+
+// inFlight counts running calls, so that close can wait for them.
+type inFlight struct {
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// begin registers a call; close waits until done is called. It returns ErrClosed after
+// close.
+func (f *inFlight) begin() (done func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, ErrClosed
+	}
+	f.running.Add(1)
+	return f.running.Done, nil
+}
+
+// close rejects new calls and waits for running ones, until the context ends.
+func (f *inFlight) close(ctx context.Context, name string) error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.running.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return storage.Ended(ctx, name)
+	}
+}
+
+// callWithBreaker calls f unless the breaker is open. It returns when the breaker
+// cancels the call, even if a commit hangs; whether the commit took place is then
+// unknown. running counts f until it returns; the caller must already be registered.
+func callWithBreaker[T any](
+	ctx context.Context, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
+) (out T, err error) {
+	err = b.Do(ctx, func(ctx context.Context) (err error) {
+		out, err = abandonOnDone(ctx, running, f)
+		return err
+	})
+	return out, err
+}
+
+// abandonOnDone calls f and returns when f returns or the context ends. In the second
+// case f keeps running.
+func abandonOnDone[T any](ctx context.Context, running *sync.WaitGroup, f func(context.Context) (T, error)) (out T, err error) {
+	type answer struct {
+		out T
+		err error
+	}
+	done := make(chan answer, 1)
+	running.Go(func() {
+		out, err := f(ctx)
+		done <- answer{out, err}
+	})
+	select {
+	case got := <-done:
+		return got.out, got.err
+	case <-ctx.Done():
+		return out, fmt.Errorf("%w: no answer in time: %w", storage.ErrUnavailable, ctx.Err())
+	}
+}
+
+// semaphore bounds the number of concurrent calls.
+type semaphore chan struct{}
+
+// withSemaphore is callWithBreaker for a call that first acquires the semaphore and
+// holds it until f returns. The wait is not part of the call: neither the timeout nor
+// the failure count of the breaker includes it. Errors: those of callWithBreaker;
+// storage.ErrUnavailable, without calling f, if the semaphore cannot be acquired within
+// the limit or before the breaker opens.
+func withSemaphore[T any](
+	ctx context.Context, s semaphore, limit time.Duration, b *breaker.Breaker, running *sync.WaitGroup, f func(context.Context) (T, error),
+) (out T, err error) {
+	if err := s.acquire(ctx, limit, b); err != nil {
+		return out, err
+	}
+	called := false
+	err = b.Do(ctx, func(ctx context.Context) (err error) {
+		called = true
+		out, err = abandonOnDone(ctx, running, func(ctx context.Context) (T, error) {
+			defer s.release()
+			return f(ctx)
+		})
+		return err
+	})
+	if !called {
+		s.release()
+	}
+	return out, err
+}
+
+// acquire acquires the semaphore. It does not wait while the breaker is open.
+func (s semaphore) acquire(ctx context.Context, limit time.Duration, b *breaker.Breaker) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	default:
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-b.Opened():
+		return breaker.ErrOpen
+	case <-timer.C:
+		return fmt.Errorf("%w: too many changes are waiting for the database", storage.ErrUnavailable)
+	case <-ctx.Done():
+		return storage.Ended(ctx, "wait for other changes")
+	}
+}
+
+func (s semaphore) release() { <-s }

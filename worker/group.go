@@ -1,0 +1,183 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ovation/breaker"
+	"ovation/storage"
+)
+
+const (
+	groupSize    = 500             // requests in one transaction
+	groupBacklog = 5000            // accepted requests, including those in the current transaction
+	groupTimeout = 3 * time.Second // of a transaction, and of the wait for the semaphore of separate calls
+	maxSeparate  = 2               // concurrent calls outside the transaction
+)
+
+// groupCommit implements group commit: requests that arrive during a transaction share
+// the next one. It serves rows that are written directly to the database. One
+// transaction at a time suffices because each includes all waiting requests.
+type groupCommit[In, Out any] struct {
+	name     string
+	commit   func(ctx context.Context, in []In) ([]Out, error)
+	lockKey  func(In) any // returns a comparable key; requests with the same key lock the same rows
+	breaker  *breaker.Breaker
+	sizes    func(n int) // observes the number of requests in a transaction
+	separate semaphore   // bounds the calls of runSeparately
+
+	inFlight // its mutex guards the fields below, too
+
+	committing bool // run is running
+	accepted   int  // requests without an answer
+	waiting    []*groupItem[In, Out]
+}
+
+// groupItem is a request and, once done, its result.
+type groupItem[In, Out any] struct {
+	in   In
+	out  Out
+	err  error
+	done chan struct{} // closed when out and err are set
+}
+
+// do commits a request together with others. If the context ends first it returns at
+// once, and the request may still be committed. Errors: those of commit;
+// storage.ErrUnavailable, also when the context's deadline passes, in which case the
+// request may or may not be committed; ErrClosed after close.
+func (g *groupCommit[In, Out]) do(ctx context.Context, in In) (out Out, err error) {
+	one := &groupItem[In, Out]{in: in, done: make(chan struct{})}
+	if err := g.add(one); err != nil {
+		return out, fmt.Errorf("%s: %w", g.name, err)
+	}
+	select {
+	case <-one.done:
+		return one.out, one.err
+	case <-ctx.Done():
+		return out, storage.Ended(ctx, g.name)
+	}
+}
+
+func (g *groupCommit[In, Out]) add(one *groupItem[In, Out]) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return ErrClosed
+	case g.accepted >= groupBacklog:
+		return fmt.Errorf("%w: too many requests are waiting for the database", storage.ErrUnavailable)
+	}
+	g.accepted++
+	g.waiting = append(g.waiting, one)
+	if !g.committing {
+		g.committing = true
+		g.running.Go(g.run)
+	}
+	return nil
+}
+
+// run commits batches until no request is waiting.
+func (g *groupCommit[In, Out]) run() {
+	for {
+		g.mu.Lock()
+		n := min(len(g.waiting), groupSize)
+		batch := g.waiting[:n:n]
+		if g.waiting = g.waiting[n:]; n == 0 {
+			g.committing, g.waiting = false, nil
+			g.mu.Unlock()
+			return
+		}
+		g.mu.Unlock()
+		g.send(batch)
+		for _, one := range batch {
+			close(one.done)
+		}
+		g.mu.Lock()
+		g.accepted -= n
+		g.mu.Unlock()
+	}
+}
+
+// send commits a batch and sets the results of its requests. If the store rejects a
+// request, it fails alone, and the others of its batch are retried without it. The same
+// holds for requests that need a row which another call has locked.
+func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
+	g.sizes(len(batch))
+	in := make([]In, len(batch))
+	for i, one := range batch {
+		in[i] = one.in
+	}
+	out, err := g.try(in)
+	for i, one := range batch {
+		if one.err = err; err == nil {
+			one.out = out[i]
+		}
+	}
+	switch {
+	case err == nil || len(batch) == 1:
+	case errors.Is(err, storage.ErrLocked):
+		g.sendByLockKey(batch)
+	case !errors.Is(err, storage.ErrUnavailable):
+		for i := range batch {
+			g.send(batch[i : i+1])
+		}
+	}
+}
+
+// sendByLockKey commits the requests of a failed batch in one transaction per lock key.
+// Requests that are not retried within groupTimeout keep their error.
+func (g *groupCommit[In, Out]) sendByLockKey(batch []*groupItem[In, Out]) {
+	of := make(map[any][]*groupItem[In, Out])
+	var keys []any // in the order of their first request
+	for _, one := range batch {
+		key := g.lockKey(one.in)
+		if of[key] == nil {
+			keys = append(keys, key)
+		}
+		of[key] = append(of[key], one)
+	}
+	if len(keys) == 1 {
+		return
+	}
+	began := time.Now()
+	for _, key := range keys {
+		if time.Since(began) < groupTimeout {
+			g.send(of[key])
+		}
+	}
+}
+
+// try commits requests in one transaction. It is not cancelled by their callers.
+func (g *groupCommit[In, Out]) try(in []In) ([]Out, error) {
+	out, err := callWithBreaker(context.Background(), g.breaker, &g.running, func(ctx context.Context) ([]Out, error) {
+		out, err := g.commit(ctx, in)
+		if err == nil && len(out) != len(in) {
+			err = fmt.Errorf("%s: %d answers to %d requests", g.name, len(out), len(in))
+		}
+		return out, err
+	})
+	if errors.Is(err, storage.ErrUnavailable) {
+		err = fmt.Errorf("%s: %w", g.name, err)
+	}
+	return out, err
+}
+
+// runSeparately runs a call outside the group's transaction, but with its breaker. Few
+// such calls run at the same time: changes of one row wait for each other in the
+// database, each holding a connection, and must leave some connections to reads. close
+// waits for it. Errors: those of f; storage.ErrUnavailable, in which case the outcome
+// is unknown; ErrClosed after close.
+func runSeparately[In, Out, T any](ctx context.Context, g *groupCommit[In, Out], what string, f func(context.Context) (T, error)) (out T, err error) {
+	done, err := g.begin()
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", what, err)
+	}
+	defer done()
+	out, err = withSemaphore(ctx, g.separate, groupTimeout, g.breaker, &g.running, f)
+	if errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrUnavailable) {
+		err = fmt.Errorf("%s: %w", what, err)
+	}
+	return out, err
+}

@@ -1,0 +1,53 @@
+package worker
+
+import (
+	"sync"
+
+	"ovation/storage"
+)
+
+// maxInDoubt is the maximum number of states in doubt. Beyond it, the recorder forgets
+// an arbitrary one, for which it then relies on the mirror.
+const maxInDoubt = 100_000
+
+// inDoubt keeps the actions with an unknown outcome: publishing them failed, but a
+// worker may have received them. Until such an action, or one that supersedes it, is in
+// the database, the state that the mirror reports may still change.
+type inDoubt struct {
+	mu      sync.Mutex
+	actions map[stateID]storage.Register
+}
+
+func newInDoubt() *inDoubt { return &inDoubt{actions: make(map[stateID]storage.Register)} }
+
+// add records an action with an unknown outcome.
+func (d *inDoubt) add(id stateID, action storage.Register) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.actions[id]; !known && len(d.actions) >= maxInDoubt {
+		for other := range d.actions {
+			delete(d.actions, other)
+			break
+		}
+	}
+	d.actions[id] = action.Join(d.actions[id])
+}
+
+// resolve returns the latest version in doubt unless the reached state covers it;
+// otherwise it forgets the action in doubt and returns 0.
+func (d *inDoubt) resolve(id stateID, reached storage.Register) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.actions) == 0 { // the normal case
+		return 0
+	}
+	if action := d.actions[id]; !reached.Covers(action) {
+		return action.Version()
+	}
+	delete(d.actions, id)
+	return 0
+}
+
+func idOf(a storage.Action) stateID {
+	return stateID{storage.StateKey{User: a.User, Subject: a.Subject}, a.Kind}
+}

@@ -1,0 +1,90 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	"ovation/storage"
+)
+
+// MessagesOptions configure Messages. The zero value is a good choice.
+type MessagesOptions struct {
+	// Changed is called with the subjects (storage.User.Subject) of the senders and
+	// receivers of messages, after the commit. May be nil.
+	Changed func(users []storage.Subject)
+	// Logger logs when the breaker opens and when it closes; slog.Default() if nil.
+	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+// Messages sends messages. They are written directly to the database; concurrent ones
+// share a transaction. It is safe for concurrent use.
+type Messages struct {
+	store storage.Messages
+	opts  MessagesOptions
+	adds  *groupCommit[storage.NewMessage, storage.AddedMessage]
+}
+
+// NewMessages returns a Messages over the store. Close it at the end.
+func NewMessages(store storage.Messages, opts MessagesOptions) *Messages {
+	opts.Logger, opts.Metrics = cmp.Or(opts.Logger, slog.Default()), cmp.Or(opts.Metrics, noMetrics)
+	m := &Messages{store: store, opts: opts}
+	m.adds = &groupCommit[storage.NewMessage, storage.AddedMessage]{
+		name: "send message", commit: m.commit,
+		lockKey:  func(one storage.NewMessage) any { return storage.ConversationKey{Owner: one.From, With: one.To} },
+		breaker:  FallbackOptions{Logger: opts.Logger}.breaker("messages", groupTimeout, 0),
+		sizes:    func(n int) { opts.Metrics.groupSizes.WithLabelValues("messages").Observe(float64(n)) },
+		separate: make(semaphore, maxSeparate),
+	}
+	return m
+}
+
+// Send sends a message and returns it once it is committed. Errors: storage.ErrInvalid,
+// as of storage.Messages; storage.ErrUnavailable, in which case the message may or may
+// not be sent, so that only one with a request id can be retried safely; ErrClosed;
+// context.Canceled.
+func (m *Messages) Send(ctx context.Context, message storage.NewMessage) (*storage.DirectMessage, error) {
+	message, err := message.Check()
+	if err != nil {
+		return nil, err
+	}
+	added, err := m.adds.do(ctx, message)
+	return added.Message, cmp.Or(err, added.Err)
+}
+
+func (m *Messages) commit(ctx context.Context, messages []storage.NewMessage) ([]storage.AddedMessage, error) {
+	out, err := m.store.AddMessages(ctx, messages)
+	if err != nil {
+		return nil, err
+	}
+	changed := make(map[storage.Subject]bool, 2*len(out))
+	users := make([]storage.Subject, 0, 2*len(out))
+	for i := range out {
+		if out[i].Err != nil || out[i].Repeated {
+			continue
+		}
+		for _, user := range []storage.Subject{messages[i].From.Subject(), messages[i].To.Subject()} {
+			if !changed[user] {
+				changed[user] = true
+				users = append(users, user)
+			}
+		}
+	}
+	if m.opts.Changed != nil && len(users) > 0 {
+		m.opts.Changed(users)
+	}
+	return out, nil
+}
+
+// MarkRead marks messages as read. Errors: those of storage.Messages.
+func (m *Messages) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (*storage.Conversation, error) {
+	return runSeparately(ctx, m.adds, "mark messages as read", func(ctx context.Context) (*storage.Conversation, error) {
+		return m.store.MarkRead(ctx, key, upTo)
+	})
+}
+
+// Close rejects new messages with ErrClosed and returns when every accepted one is
+// answered, or an error if the context ends first. It may be called twice.
+func (m *Messages) Close(ctx context.Context) error { return m.adds.close(ctx, m.adds.name) }

@@ -1,0 +1,118 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"ovation/storage"
+	"ovation/worker"
+)
+
+// heldMessages lets a test hold the calls of a store. No database can be used within
+// a bubble of package synctest.
+type heldMessages struct {
+	storage.Messages
+
+	mu    sync.Mutex
+	sizes []int
+	hold  chan struct{}
+}
+
+func (h *heldMessages) AddMessages(_ context.Context, messages []storage.NewMessage) ([]storage.AddedMessage, error) {
+	h.mu.Lock()
+	h.sizes = append(h.sizes, len(messages))
+	h.mu.Unlock()
+	<-h.hold
+	out := make([]storage.AddedMessage, len(messages))
+	for i, m := range messages {
+		out[i] = storage.AddedMessage{Message: &storage.DirectMessage{From: m.From, To: m.To, Text: m.Text}, Repeated: m.RequestID != ""}
+	}
+	return out, nil
+}
+
+// transactions are how many messages each transaction had.
+func (h *heldMessages) transactions() []int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.sizes)
+}
+
+// MarkRead hangs as a commit does: its context does not end it.
+func (h *heldMessages) MarkRead(context.Context, storage.ConversationKey, int64) (*storage.Conversation, error) {
+	<-h.hold
+	return &storage.Conversation{}, nil
+}
+
+func person(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }
+
+func TestMessagesThatWaitShareATransaction(t *testing.T) {
+	store := &heldMessages{}
+	synctest.Test(t, func(t *testing.T) {
+		store.hold = make(chan struct{})
+		var told [][]storage.Subject
+		m := worker.NewMessages(store, worker.MessagesOptions{
+			Changed: func(users []storage.Subject) { told = append(told, slices.Clone(users)) }, Logger: slog.New(slog.DiscardHandler),
+		})
+		var writers sync.WaitGroup
+		for i := range 11 {
+			writers.Go(func() {
+				message := storage.NewMessage{From: person("alice"), To: person("bob"), Text: fmt.Sprint(i)}
+				if i == 10 {
+					message.From, message.RequestID = person("carol"), "repeated"
+				}
+				got, err := m.Send(t.Context(), message)
+				if err != nil || got.Text != message.Text {
+					t.Errorf("message %d: %+v, %v", i, got, err)
+				}
+			})
+			synctest.Wait() // the first is under way
+		}
+		if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("alice"), Text: "x"}); !errors.Is(err, storage.ErrInvalid) {
+			t.Errorf("to oneself: %v", err)
+		}
+		close(store.hold)
+		writers.Wait()
+		if got := store.transactions(); !slices.Equal(got, []int{1, 10}) {
+			t.Errorf("transactions of %v messages, want 1 and 10", got)
+		}
+		both := []storage.Subject{person("alice").Subject(), person("bob").Subject()}
+		if err := m.Close(t.Context()); err != nil || len(told) != 2 || !slices.Equal(told[0], both) || !slices.Equal(told[1], both) {
+			t.Errorf("told of %v, %v", told, err)
+		}
+		if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "late"}); !errors.Is(err, worker.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+		if _, err := m.MarkRead(t.Context(), storage.ConversationKey{}, 1); !errors.Is(err, worker.ErrClosed) {
+			t.Errorf("read after Close: %v", err)
+		}
+	})
+}
+
+func TestMessagesAreUnavailableWhileTheDatabaseIs(t *testing.T) {
+	store := &heldMessages{}
+	synctest.Test(t, func(t *testing.T) {
+		store.hold = make(chan struct{})
+		m := worker.NewMessages(store, worker.MessagesOptions{Logger: slog.New(slog.DiscardHandler)})
+		for range 10 {
+			if _, err := m.Send(t.Context(), storage.NewMessage{From: person("alice"), To: person("bob"), Text: "x"}); !errors.Is(err, storage.ErrUnavailable) {
+				t.Errorf("while it hangs: %v", err)
+			}
+		}
+		if got := store.transactions(); len(got) != 1 {
+			t.Errorf("it was asked %d times, want once", len(got))
+		}
+		if _, err := m.MarkRead(t.Context(), storage.ConversationKey{}, 1); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("read while it hangs: %v", err)
+		}
+		close(store.hold)
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
