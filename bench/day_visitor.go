@@ -387,8 +387,9 @@ func (v *visitor) upload() errand {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)
 		_ = w.WriteField("title", "A clip of "+v.name) // a buffer takes everything
-		part, _ := w.CreateFormFile("file", "clip.mp4")
-		_, _ = part.Write(v.day.clip)
+		if part, err := w.CreateFormFile("file", "clip.mp4"); err == nil {
+			_, _ = part.Write(v.day.clip)
+		}
 		_ = w.Close()
 		buf = fmt.Appendf(buf, "POST /media/videos HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n",
 			v.address, v.token, w.FormDataContentType(), form.Len())

@@ -2,17 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"ovation/internal/testing/postgrestest"
 	"ovation/storage"
 	"ovation/storage/postgres"
 )
@@ -20,37 +17,8 @@ import (
 // filled is the smallest world in a schema of the test's own.
 func filled(t *testing.T) (world, *pgxpool.Pool, string) {
 	t.Helper()
-	at := os.Getenv(postgresURL)
-	switch {
-	case at == "" && os.Getenv("CI") != "":
-		t.Fatal(postgresURL + " is not set: run make test")
-	case at == "":
-		t.Skip(postgresURL + " is not set: run make test")
-	}
-	schema := "test_" + strings.ToLower(t.Name())
-	execute := func(ctx context.Context, statement string) {
-		c, err := pgx.Connect(ctx, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = c.Close(ctx) }()
-		if _, err := c.Exec(ctx, statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	execute(t.Context(), `DROP SCHEMA IF EXISTS `+schema+` CASCADE; CREATE SCHEMA `+schema)
-	t.Cleanup(func() { execute(context.WithoutCancel(t.Context()), `DROP SCHEMA `+schema+` CASCADE`) })
-	u, err := url.Parse(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("search_path", schema)
-	u.RawQuery = query.Encode()
-	if err := postgres.Migrate(t.Context(), u.String()); err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.New(t.Context(), u.String())
+	at := postgrestest.Schema(t)
+	pool, err := pgxpool.New(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +35,7 @@ func filled(t *testing.T) (world, *pgxpool.Pool, string) {
 	if after := indexesOf(t, pool); after != indexes {
 		t.Errorf("the indexes are not what they were: %s, before: %s", after, indexes)
 	}
-	return w, pool, u.String()
+	return w, pool, at
 }
 
 func indexesOf(t *testing.T, pool *pgxpool.Pool) (all string) {

@@ -108,7 +108,7 @@ func delimiterPlural(c rune) string {
 func headerLine(text *bufio.Reader) []byte {
 	for n := 1; ; n = text.Buffered() + 1 {
 		_, err := text.Peek(n)
-		head, _ := text.Peek(text.Buffered())
+		head, _ := text.Peek(text.Buffered()) // never more than is buffered: no error
 		if end := bytes.IndexByte(head, '\n'); end >= 0 {
 			return head[:end+1]
 		}

@@ -241,13 +241,13 @@ func TestFailedReadsAreToldAndTriedAgain(t *testing.T) {
 		c.add(videos(2)...)
 		time.Sleep(3 * time.Second)
 		if got := known.now(t); len(got) != 1 || got[0].Freshness != storage.Stale || got[0].ReadCount != 0 {
-			t.Errorf("what was known is told as %+v", got)
+			t.Errorf("the known subject is sent as %+v", got)
 		}
 		c.failing(nil)
 		time.Sleep(6 * time.Second)
 		for _, w := range []*Watcher{known, unknown} {
 			if got := w.now(t); len(got) != 1 || got[0].Freshness != storage.Live || got[0].ReadCount != 1 {
-				t.Errorf("then it is told as %+v", got)
+				t.Errorf("after the outage the watcher receives %+v", got)
 			}
 		}
 	})
@@ -320,22 +320,22 @@ func TestWatchersReceiveWhatIsLeftAfterARewind(t *testing.T) {
 		c.failing(storage.ErrUnavailable)
 		time.Sleep(2 * time.Second)
 		if got := early.now(t); len(got) != 1 || got[0].Freshness != storage.Stale {
-			t.Fatalf("while nothing can be read it is told as %+v", got)
+			t.Fatalf("while nothing can be read the watcher receives %+v", got)
 		}
 		c.failing(nil)
 		c.set(3)
 		h.Rewound()
 		if got := early.now(t); len(got) != 1 || got[0].Version != 3 || got[0].Freshness != storage.Live {
-			t.Errorf("a watcher from before is told %+v", got)
+			t.Errorf("a watcher from before receives %+v", got)
 		}
 		late := h.Watch(one)
 		defer late.Close()
 		if got := late.now(t); len(got) != 1 || got[0].Version != 3 {
-			t.Errorf("a new watcher is told %+v", got)
+			t.Errorf("a new watcher receives %+v", got)
 		}
 		time.Sleep(time.Minute)
 		if got := append(early.now(t), late.now(t)...); len(got) != 0 {
-			t.Errorf("it is told twice: %+v", got)
+			t.Errorf("it is sent twice: %+v", got)
 		}
 		c.add(video(0))
 		h.Changed(one)

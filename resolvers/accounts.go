@@ -20,7 +20,8 @@ var errAccountsDisabled = &problem{
 	"this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on",
 }
 
-// credentials returns the credentials that a client, whoever its viewer is, has sent.
+// credentials returns the name and password of a request with the address of its
+// sender, by which attempts are limited. The viewer, if there is one, does not matter.
 func (r mutationResolver) credentials(ctx context.Context, name, password string) accounts.Credentials {
 	return accounts.Credentials{
 		Tenant: viewer.FromContext(ctx).Tenant, Name: name, Password: password, From: rate.FromContext(ctx).Address(),

@@ -46,9 +46,9 @@ func TestWhatAViewerIsToldIsNewer(t *testing.T) {
 			got := test.got
 			switch news := s.isNew(&got); {
 			case news != (test.want != nil):
-				t.Errorf("it is told: %v", news)
+				t.Errorf("sent: %v", news)
 			case news && got != *test.want:
-				t.Errorf("it is told as %+v", got)
+				t.Errorf("it is sent as %+v", got)
 			}
 		})
 	}

@@ -209,12 +209,12 @@ func TestSubscriptionTellsWhatCouldNotBeReadOnceItCan(t *testing.T) {
 	<-r.refused
 	select {
 	case got := <-told:
-		t.Fatalf("what could not be read is told as %+v", got)
+		t.Fatalf("what could not be read is sent as %+v", got)
 	default:
 	}
 	r.refuse.Store(false)
 	if got := <-told; got == nil || dig(t, parsed(t, got.Data), "interactiveChanged", "read", "times") != 1.0 {
-		t.Errorf("then it is told as %+v", got)
+		t.Errorf("after the failure the subscriber receives %+v", got)
 	}
 }
 

@@ -60,7 +60,7 @@ var (
 // Reasons that are logged but never sent to a client.
 var (
 	closedByClient = closeReason{code: 0, reason: "the client closed it"}
-	connectionLost = closeReason{code: 0, reason: "the client is gone, or does not read, or does not answer"}
+	connectionLost = closeReason{code: 0, reason: "the connection to the client broke or its time ran out"}
 )
 
 // closeReason is why a stream ends: the code and text of the close frame.

@@ -218,7 +218,8 @@ func (d *failedOver) NextEpoch(ctx context.Context, number int64, next mirror.Ne
 	return d.on(e, err)
 }
 
-// A failover loses a like. Whoever watches, or begins to, receives the counts without it.
+// After a failover that lost a like, subscribers from before and new ones receive the
+// counts without it.
 func TestStreamsContinueAfterAFailoverThatLostCommits(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), &failedOver{Database: openDatabase(t)}

@@ -37,8 +37,8 @@ func TestLateWorkersAreWaitedFor(t *testing.T) {
 	})
 }
 
-// Workers that persist nothing are waited for by everybody for a second, and then by one
-// caller at a time; once they persist again, by everybody.
+// While workers persist nothing, every caller waits for them during the first second,
+// then only one at a time; once they persist again, all callers wait.
 func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
