@@ -31,8 +31,14 @@ func TestLongRollingRestart(t *testing.T) {
 	pressure{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
 }
 
-func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) { goForwardsOnly(t, 250) }
+func TestLongPackageAndDemoPageGoForwardsOnly(t *testing.T) {
+	t.Parallel()
+	goForwardsOnly(t, 250)
+}
 
-func TestLongOwnActions(t *testing.T) { ownActions(t, 100_000) }
+func TestLongOwnActions(t *testing.T) {
+	t.Parallel() // one user, who mostly waits
+	ownActions(t, 100_000)
+}
 
 func TestLongLiveCountsOutliveRedis(t *testing.T) { liveOverRestarts(t, 16, 5) }
