@@ -226,9 +226,9 @@ lint-scripts: ## Check the scripts with shellcheck; gets it with apt when root
 	fi
 
 .PHONY: lint-web
-lint-web: web/node_modules/.installed examples ## Check the types of the pages, the package and the examples, and the operations against the schema
+lint-web: web/node_modules/.installed examples ## Check the types of the pages, the package and the examples, the operations against the schema, and the pages' SBOM
 	@if [ -e $< ]; then \
-		(cd web && npm run --silent check); \
+		(cd web && npm run --silent check && npm run --silent sbom >/dev/null); \
 		for example in $(EXAMPLES); do if [ -e $$example/node_modules/.installed ]; then (cd $$example && npm run --silent check); fi; done; \
 	else \
 		echo 'without npm the types of the pages are not checked'; \
