@@ -176,8 +176,8 @@ func (w world) person(n int) string {
 // mostPages bounds the pages of one size that are requested in one round.
 const mostPages = 2000
 
-// people returns those who look at pages, followed by the readers, who like. If there
-// are too few users for both, some do both.
+// people returns the viewers, who request pages, followed by the readers, who like. If
+// there are too few users for two separate groups, some are in both.
 func (w world) people(secret string) (*people, error) {
 	viewers := min(mostPages, w.users)
 	liker := viewers // the first

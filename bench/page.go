@@ -13,7 +13,7 @@ import (
 	"ovation/storage"
 )
 
-// side is one of the two that are compared.
+// side is one of the two servers that the benchmark compares.
 type side struct {
 	name    string
 	process *process

@@ -167,7 +167,7 @@ type crowd struct {
 	likes   []int64 // that each knows of; -1: of nothing yet
 }
 
-// word is what one of them received, and when.
+// word is what one watcher received, and when.
 type word struct {
 	who   int
 	likes int64

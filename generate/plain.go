@@ -73,7 +73,7 @@ func fieldsOf(object *codegen.Object) []*plainField {
 	return out
 }
 
-// fill returns false where the field cannot be written.
+// fill sets how the field is written. It returns false if the field cannot be written.
 func (f *plainField) fill() bool {
 	of := f.TypeReference
 	if len(f.Args) > 0 || f.HasDirectives() || f.MethodHasContext || f.VOkFunc || f.IsBatch() || f.HasHaser {

@@ -2557,7 +2557,7 @@ type Interactive implements Node {
   biz: String!
   "The content's id in your own system."
   bizId: ID!
-  "Total number of reads by all users. Includes a read within a second of its payload."
+  "Total number of reads by all users. A read is included within a second of its payload."
   readCount: Int64!
   "How many users like it."
   likeCount: Int64!
@@ -2573,7 +2573,7 @@ type Interactive implements Node {
   liked: Liked
   "The viewer's collection of it, with the folder. Null if the viewer has not collected it, and for anonymous viewers."
   collected: Collected
-  "How often the viewer has read it. Includes a read within a second of its payload. Null if never, and for anonymous viewers."
+  "How often the viewer has read it. A read is included within a second of its payload. Null if never, and for anonymous viewers."
   read: Read
   "The viewer's follow. Null if the viewer does not follow it, and for anonymous viewers."
   followed: Followed
@@ -2872,7 +2872,7 @@ type User implements Node {
     "The ` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): InteractiveConnection!
-  "The user's totals. They include an action within a second of its payload. Requires a signed-in viewer."
+  "The user's totals. An action is included within a second of its payload. Requires a signed-in viewer."
   totals: UserTotals!
   "The user as a subject, of the kind ` + "`" + `user` + "`" + `: followers, likes and the viewer's own follow."
   interactive: Interactive!
@@ -3113,7 +3113,7 @@ type ConversationEdge {
 enum CommentEventKind {
   "It was added."
   ADDED
-  "Its text was changed. If that was soon after it was added, this is its only event."
+  "Its text was changed. If it was added shortly before, this may be its only event."
   EDITED
   "It was deleted, or the last reply to a deleted comment was. If it was added shortly before, this may be its only event."
   DELETED
@@ -3159,7 +3159,7 @@ type Query {
     "The folder's ` + "`" + `id` + "`" + `."
     id: ID!
   ): Folder
-  "All videos, newest first. NOT_FOUND on sites without videos of their own (` + "`" + `--videos` + "`" + `), as ` + "`" + `video` + "`" + ` and ` + "`" + `User.videos` + "`" + `."
+  "All videos, newest first. On sites without videos of their own (` + "`" + `--videos` + "`" + `), this, ` + "`" + `video` + "`" + ` and ` + "`" + `User.videos` + "`" + ` are NOT_FOUND."
   feed(
     "How many to return: 1 to 100."
     first: Int = 20
@@ -3305,7 +3305,7 @@ type Mutation {
     "Which conversation, and up to where."
     input: MarkReadInput!
   ): MarkReadPayload!
-  "Deletes a video of the viewer's, or of anyone with the scope ` + "`" + `moderate` + "`" + `, with its file and its cover. Its counts and likes are kept; its subject has no author. NOT_FOUND if the viewer has no such video."
+  "Deletes a video with its file and its cover: for its author and those whose token has the scope ` + "`" + `moderate` + "`" + `. Its counts and likes are kept; its subject has no author afterwards. NOT_FOUND for others, and if there is no such video."
   deleteVideo(
     "Which video."
     input: DeleteVideoInput!
@@ -3443,7 +3443,7 @@ input CreateFolderInput {
   public: Boolean! = false
 }
 
-"What to change of a folder."
+"What to change in a folder."
 input UpdateFolderInput {
   "The folder's ` + "`" + `id` + "`" + `."
   id: ID!
@@ -3479,13 +3479,13 @@ input ChangePasswordInput {
   newPassword: String!
 }
 
-"What to change of the viewer's profile."
+"What to change in the viewer's profile."
 input UpdateProfileInput {
   "The new name, as in RegisterInput."
   name: String
   "An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none."
   avatarUrl: String
-  "Likewise."
+  "The background picture of the profile: likewise a URL or a path, or empty."
   backgroundUrl: String
   "At most 200 characters."
   signature: String
@@ -3509,7 +3509,7 @@ type LogOutEverywherePayload {
 
 "The result of ` + "`" + `updateProfile` + "`" + `."
 type UpdateProfilePayload {
-  "The user, as others see it from now on."
+  "The user, as others see them from now on."
   user: User!
 }
 
@@ -3559,19 +3559,19 @@ input AddCommentInput {
   biz: String!
   "The content's id in your own system."
   bizId: ID!
-  "1 to 2,000 characters once space at both ends and invisible format characters are removed, one of them visible. No control characters but newline and tab."
+  "1 to 2,000 characters once space at both ends and invisible format characters are removed, at least one of them visible. No control characters but newline and tab."
   text: String!
-  "The ` + "`" + `id` + "`" + ` of the comment of this subject that it replies to, which is not a reply itself. If omitted, the comment is not a reply."
+  "The ` + "`" + `id` + "`" + ` of the comment on this subject that it replies to, which must not be a reply itself. If omitted, the comment is not a reply."
   replyTo: ID
-  "Makes the request repeatable: the same one of the same user within a day returns the first result and adds nothing. 1 to 64 printable characters of ASCII, different from that of another comment or message."
+  "Makes the request safe to repeat: a request of the same user with the same ` + "`" + `requestId` + "`" + ` within a day returns the first result and adds nothing. 1 to 64 printable ASCII characters. Do not reuse it for another comment or message."
   requestId: String
 }
 
-"What to change of a comment."
+"What to change in a comment."
 input EditCommentInput {
   "The comment's ` + "`" + `id` + "`" + `."
   id: ID!
-  "The new text, as of ` + "`" + `addComment` + "`" + `."
+  "The new text, with the same rules as in ` + "`" + `addComment` + "`" + `."
   text: String!
 }
 
@@ -3581,7 +3581,7 @@ input SendMessageInput {
   to: ID!
   "1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab."
   text: String!
-  "Makes the request repeatable: the same one of the same user within a day returns the first result and sends nothing. 1 to 64 printable characters of ASCII, different from that of another message or comment."
+  "Makes the request safe to repeat: a request of the same user with the same ` + "`" + `requestId` + "`" + ` within a day returns the first result and sends nothing. 1 to 64 printable ASCII characters. Do not reuse it for another message or comment."
   requestId: String
 }
 

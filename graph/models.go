@@ -17,11 +17,11 @@ type AddCommentInput struct {
 	Biz string `json:"biz"`
 	// The content's id in your own system.
 	BizID string `json:"bizId"`
-	// 1 to 2,000 characters once space at both ends and invisible format characters are removed, one of them visible. No control characters but newline and tab.
+	// 1 to 2,000 characters once space at both ends and invisible format characters are removed, at least one of them visible. No control characters but newline and tab.
 	Text string `json:"text"`
-	// The `id` of the comment of this subject that it replies to, which is not a reply itself. If omitted, the comment is not a reply.
+	// The `id` of the comment on this subject that it replies to, which must not be a reply itself. If omitted, the comment is not a reply.
 	ReplyTo *string `json:"replyTo,omitempty"`
-	// Makes the request repeatable: the same one of the same user within a day returns the first result and adds nothing. 1 to 64 printable characters of ASCII, different from that of another comment or message.
+	// Makes the request safe to repeat: a request of the same user with the same `requestId` within a day returns the first result and adds nothing. 1 to 64 printable ASCII characters. Do not reuse it for another comment or message.
 	RequestID *string `json:"requestId,omitempty"`
 }
 
@@ -209,11 +209,11 @@ type DislikePayload struct {
 	Interactive storage.Interactive `json:"interactive"`
 }
 
-// What to change of a comment.
+// What to change in a comment.
 type EditCommentInput struct {
 	// The comment's `id`.
 	ID string `json:"id"`
-	// The new text, as of `addComment`.
+	// The new text, with the same rules as in `addComment`.
 	Text string `json:"text"`
 }
 
@@ -463,7 +463,7 @@ type SendMessageInput struct {
 	To string `json:"to"`
 	// 1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab.
 	Text string `json:"text"`
-	// Makes the request repeatable: the same one of the same user within a day returns the first result and sends nothing. 1 to 64 printable characters of ASCII, different from that of another message or comment.
+	// Makes the request safe to repeat: a request of the same user with the same `requestId` within a day returns the first result and sends nothing. 1 to 64 printable ASCII characters. Do not reuse it for another message or comment.
 	RequestID *string `json:"requestId,omitempty"`
 }
 
@@ -579,7 +579,7 @@ type UnlikePayload struct {
 	Interactive storage.Interactive `json:"interactive"`
 }
 
-// What to change of a folder.
+// What to change in a folder.
 type UpdateFolderInput struct {
 	// The folder's `id`.
 	ID string `json:"id"`
@@ -591,13 +591,13 @@ type UpdateFolderInput struct {
 	Public *bool `json:"public,omitempty"`
 }
 
-// What to change of the viewer's profile.
+// What to change in the viewer's profile.
 type UpdateProfileInput struct {
 	// The new name, as in RegisterInput.
 	Name *string `json:"name,omitempty"`
 	// An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none.
 	AvatarURL *string `json:"avatarUrl,omitempty"`
-	// Likewise.
+	// The background picture of the profile: likewise a URL or a path, or empty.
 	BackgroundURL *string `json:"backgroundUrl,omitempty"`
 	// At most 200 characters.
 	Signature *string `json:"signature,omitempty"`
@@ -605,7 +605,7 @@ type UpdateProfileInput struct {
 
 // The result of `updateProfile`.
 type UpdateProfilePayload struct {
-	// The user, as others see it from now on.
+	// The user, as others see them from now on.
 	User storage.User `json:"user"`
 }
 
@@ -631,7 +631,7 @@ type CommentEventKind string
 const (
 	// It was added.
 	CommentEventKindAdded CommentEventKind = "ADDED"
-	// Its text was changed. If that was soon after it was added, this is its only event.
+	// Its text was changed. If it was added shortly before, this may be its only event.
 	CommentEventKindEdited CommentEventKind = "EDITED"
 	// It was deleted, or the last reply to a deleted comment was. If it was added shortly before, this may be its only event.
 	CommentEventKindDeleted CommentEventKind = "DELETED"

@@ -17,8 +17,8 @@ import (
 // else. A block takes some 100 MB, and two are in memory.
 const blockActions = 1_000_000
 
-// blockComments is how many comments make a block, of comments alone. Their texts
-// take 40 MB at most. Like blockActions it may become a multiple of what it is.
+// blockComments is the number of comments in a block of comments. Their texts take 40 MB
+// at most. Like blockActions, it may be changed only to a multiple of its present value.
 const blockComments = 5_000
 
 // stream is a part of a file that is numbered and divided into blocks separately: its
@@ -73,7 +73,7 @@ type blockBuilder struct {
 	scratch   []byte
 }
 
-// newBlockBuilder begins the block that follows what a chain is over.
+// newBlockBuilder begins the block that follows the actions that a chain covers.
 func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
 	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
 	b.tenant, b.of = tenant, of

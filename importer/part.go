@@ -116,7 +116,8 @@ func (g *group) addIDs(ids ...string) {
 // askAtOnce is how many ids a store is asked for in one call.
 const askAtOnce = 40_000
 
-// lastSeen returns the last of so many ids that the store has seen, -1 if none.
+// lastSeen returns the index of the last of n ids that the store has seen, -1 if it has
+// seen none.
 func lastSeen(ctx context.Context, to storage.Persister, n int, id func(int) string) (int, error) {
 	last := -1
 	for start := 0; start < n; start += askAtOnce {

@@ -62,9 +62,9 @@ func declaration(ctx context.Context, in *graph.SubjectDeclaration, now time.Tim
 	return a, err
 }
 
-// declared returns the subjects of a payload, with what is selected of them prefetched.
-// If their counts are unavailable, those of the transaction that changed the author are
-// used.
+// declared returns the subjects of a payload and prefetches what the operation selects
+// from them. If their counts are unavailable, those of the transaction that changed the
+// author are used.
 func (r mutationResolver) declared(
 	ctx context.Context, subjects []storage.Subject, changed []storage.SubjectCounts,
 ) ([]*storage.Interactive, error) {

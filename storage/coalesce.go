@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Supersedes reports whether nothing is left to do of b, an action on the same
-// state, where a is done.
+// Supersedes reports whether a makes b, an action on the same state, redundant.
 func (a Action) Supersedes(b Action) bool {
 	return b.Version <= a.Version && (a.If == NoReaction || a.If == b.If)
 }

@@ -4,8 +4,8 @@ import "ovation/storage"
 
 // PartitionOf returns the partition of a subject, from 0 to partitions-1: the
 // 64-bit FNV-1a hash of tenant, biz and bizId, each followed by a zero byte,
-// modulo the number of partitions. It must never change: messages that are
-// queued already lie where it once put them.
+// modulo the number of partitions. It must never change: queued
+// messages are in the partition that it returned when they were published.
 func PartitionOf(subject storage.Subject, partitions int) int {
 	if partitions <= 1 {
 		return 0

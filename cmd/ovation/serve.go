@@ -36,8 +36,8 @@ type serveCommand struct {
 }
 
 // linger is how long a node waits for further likes while RabbitMQ has yet to confirm a
-// message: a few times the duration of a confirm. If a message hangs, it is the delay
-// of the other partitions.
+// message: a few times the duration of a confirm. If a message hangs, those
+// of other partitions are delayed by this time and no more.
 const linger = 4 * time.Millisecond
 
 // Run serves until it is stopped.

@@ -26,7 +26,8 @@ func (s unmirrored) check(ctx context.Context) error {
 	return err
 }
 
-// refuse makes a transaction fail that Redis would have to be updated for.
+// refuse returns a mark that fails if Redis would have to be updated for the
+// transaction, and otherwise calls the given one.
 func refuse(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		switch {

@@ -19,7 +19,7 @@ type versionCommand struct{}
 // Run prints the version, the commit and the Go release.
 func (versionCommand) Run(p *program) error { return printVersion(p.stdout) }
 
-// versionFlag does the same, regardless of other arguments.
+// versionFlag prints the same as versionCommand, regardless of other arguments.
 type versionFlag bool
 
 // BeforeReset is called by the parser if the flag is given.

@@ -102,8 +102,8 @@ func (c *cache) execute(operation *graphql.OperationContext) {
 	}
 }
 
-// plan returns the plan of an operation, which is made once while its document
-// is kept, or now and then twice by requests that come at the same time.
+// plan returns the plan of an operation. It is made once and kept with the document;
+// concurrent requests may make it twice.
 func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.OperationDefinition) *plan.Plan) *plan.Plan {
 	known := func() (*cached, *plan.Plan) {
 		entry := c.of[operation.Doc]

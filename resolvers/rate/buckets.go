@@ -43,11 +43,10 @@ const (
 	setSize  = 8
 )
 
-// buckets are those of many clients, each known by a hash of its name, or a number.
-// Nil ones have no limit. They
-// take the same memory however many clients there are. A client has its place
-// in one set. Where that has none left, the fullest bucket goes, with what was
-// taken from it.
+// buckets holds the buckets of many clients, each identified by a hash of its name or by
+// a number. A nil *buckets imposes no limit. The memory is the same however many clients
+// there are. A client belongs to one set. If that set is full, the fullest bucket in it
+// is evicted, and what was taken from it is forgotten.
 type buckets struct {
 	pace
 

@@ -39,8 +39,8 @@ type Metrics struct {
 	names *simplelru.LRU[string, time.Time] // when each was used last
 }
 
-// NewMetrics registers the collectors of requests. It panics where they are
-// registered already.
+// NewMetrics registers the collectors of requests. It panics if they are
+// already registered.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
 	m := &Metrics{

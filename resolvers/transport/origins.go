@@ -28,8 +28,8 @@ type OriginOptions struct {
 	Logger *slog.Logger
 }
 
-// Origins decides which pages may call the API. A nil *Origins admits those of
-// the server's own origin, and warns of nothing.
+// Origins decides which pages may call the API. A nil *Origins admits only
+// those of the server's own origin, and logs no warnings.
 //
 // No credentials are ever allowed: viewers are known by tokens, not by cookies.
 type Origins struct {
@@ -95,7 +95,7 @@ const (
 	sameOrigin = "same-origin"
 )
 
-// admit decides about the page that a request comes from.
+// admit decides whether the page that a request comes from may call the API.
 func (o *Origins) admit(r *http.Request) admission {
 	origin := r.Header.Get("Origin")
 	if origin == "" || o != nil && slices.Contains(o.Allowed, origin) {

@@ -51,7 +51,7 @@ func (s *scanner) refusef(code, format string, args ...any) {
 	}
 }
 
-// peek is the next byte that is no space; 0 at the end.
+// peek returns the next byte that is not white space, 0 at the end or after an error.
 func (s *scanner) peek() byte {
 	s.space()
 	if s.at < len(s.text) && !s.amiss {
@@ -142,8 +142,8 @@ func (s *scanner) mapping(value func() any) map[string]any {
 	return out
 }
 
-// members reads an object by known, which reads the value of a member or reports
-// false of one that it does not know. Those may stand there once.
+// members reads an object. It calls known for each name; known reads the value, or
+// returns false for a name that it does not know. A known member may occur only once.
 func (s *scanner) members(known func(name string) bool) {
 	seen := make([]string, 0, 4)
 	s.object(func(name string) {

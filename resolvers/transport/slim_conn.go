@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The sizes of the buffers of a WebSocket. Headers of frames are read, and most
-// messages written, by way of them; what is longer goes past them.
+// The sizes of the buffers of a WebSocket. Frame headers and most outgoing messages fit
+// into them; anything longer bypasses them.
 const (
 	slimReadBuffer  = 64
 	slimWriteBuffer = 512

@@ -10,8 +10,8 @@ import (
 // maxAlike is how many members an object may have that is read as one of rows.
 const maxAlike = 8
 
-// variable reads a value. A list of objects that are made alike it returns as
-// *rows.Rows.
+// variable reads a value. It returns a list of uniform objects, as uniformList defines
+// them, as *rows.Rows.
 func (s *scanner) variable() any {
 	if s.peek() == '[' {
 		before := *s

@@ -129,8 +129,8 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	return out, nil
 }
 
-// key returns what may verify a token of this algorithm, and nothing else may;
-// for keys of the set, also as they stand there. The parser has checked that the
+// key returns the only key or keys that may verify a token of this algorithm. Keys from
+// the key set are also returned as the set lists them. The parser has checked that the
 // algorithm is one of v.algorithms.
 func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey, error) {
 	if _, has := token.Header["crit"]; has {

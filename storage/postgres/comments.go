@@ -41,7 +41,7 @@ func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) 
 	return out, nil
 }
 
-// What stands at DO UPDATE changes nothing: the row is only locked.
+// The DO UPDATE changes nothing; it only locks the row.
 const lockCommentCounts = `
 INSERT INTO comment_count AS c (tenant, biz, biz_id, comments, version)
 SELECT k.tenant, k.biz, k.biz_id, 0, 0

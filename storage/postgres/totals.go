@@ -166,7 +166,7 @@ func (s *Store) TotalsOf(ctx context.Context, users []storage.User) ([]storage.U
 	return out, nil
 }
 
-// In the form of the lists in lister.go.
+// selectWorks has the same form as the lists in lister.go.
 const selectWorks = `
 SELECT k.ord, l.authored, l.biz, l.biz_id, l.n
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[])

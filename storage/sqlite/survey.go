@@ -16,8 +16,8 @@ const surveyTimeout = 20 * time.Second
 
 var _ storage.Surveyor = (*Store)(nil)
 
-// readSurvey is read for calls that read whole tables: one at a time, on a separate
-// connection, and within surveyTimeout.
+// readSurvey is a variant of read for calls that scan whole tables: one at a time, on a
+// separate connection, and within surveyTimeout.
 func (s *Store) readSurvey(ctx context.Context, what string, do func(tx) error) error {
 	return s.readWithTimeout(ctx, what, s.surveyor, surveyTimeout, do)
 }

@@ -97,12 +97,13 @@ func (s *Store) read(ctx context.Context, what string, do func(tx) error) error 
 	return wrap(ctx, what, s.withConn(ctx, s.reader, "BEGIN", do))
 }
 
-// readList is read for lists: on separate connections, and within listTimeout.
+// readList is a variant of read for lists: on separate connections, and within
+// listTimeout.
 func (s *Store) readList(ctx context.Context, what string, do func(tx) error) error {
 	return s.readWithTimeout(ctx, what, s.lister, s.listTimeout, do)
 }
 
-// readWithTimeout is read on a connection of a pool, with a timeout.
+// readWithTimeout is a variant of read with the pool to use and a timeout.
 func (s *Store) readWithTimeout(ctx context.Context, what string, on chan *conn, timeout time.Duration, do func(tx) error) error {
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -42,7 +42,7 @@ func (w *world) deleteComment(by storage.User, c *storage.Comment) *storage.Comm
 	return got
 }
 
-// found is the comment as it is read, nil where it is not listed.
+// found reads the comment again. It returns nil if the comment is no longer listed.
 func (w *world) found(c *storage.Comment) *storage.Comment {
 	w.Helper()
 	got, err := w.s.CommentsOf(w.Context(), []storage.CommentKey{c.Key()})

@@ -187,8 +187,9 @@ func (m *modelled) apply(a storage.Action) {
 	}
 }
 
-// react replays all that the user ever said of the subject in the order of the
-// versions. Of one version, clears come before and the first to arrive counts.
+// react replays all of the user's reactions to the subject in the order of their
+// versions. Among actions with the same version, clears come first, and of the others
+// only the first to arrive counts.
 func (m *modelled) react(a storage.Action, s *storage.States) {
 	key := storage.StateKey{User: a.User, Subject: a.Subject}
 	m.said[key] = append(m.said[key], a)

@@ -18,7 +18,7 @@ func (m *modelled) state(key storage.StateKey) *storage.States {
 	return m.states[key]
 }
 
-// counts counts.
+// counts computes the counts of a subject from the states in the model.
 func (m *modelled) counts(of storage.Subject) (c storage.Counts) {
 	c.AuthorID = m.authors[of].Author
 	for key, s := range m.states {

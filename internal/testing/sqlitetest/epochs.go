@@ -65,8 +65,9 @@ func (d *Database) RaiseBarrier(ctx context.Context) (mirror.Epoch, error) {
 	return d.change(ctx, raiseBarrier)
 }
 
-// change waits for the transaction under way: one writes at a time. The first two
-// arguments of every update are the time and the grace.
+// change runs an update of the epoch. It waits for a transaction in progress, because
+// SQLite has one writer at a time. The first two arguments of every update are the time
+// and the grace period.
 func (d *Database) change(ctx context.Context, update string, args ...any) (mirror.Epoch, error) {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {

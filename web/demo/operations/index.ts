@@ -47,7 +47,7 @@ export type CommentOrder =
 export type CommentEventKind =
   /** It was added. */
   | 'ADDED'
-  /** Its text was changed. If that was soon after it was added, this is its only event. */
+  /** Its text was changed. If it was added shortly before, this may be its only event. */
   | 'EDITED'
   /** It was deleted, or the last reply to a deleted comment was. If it was added shortly before, this may be its only event. */
   | 'DELETED';
@@ -136,7 +136,7 @@ export type CreateFolderInput = {
   public?: boolean;
 };
 
-/** What to change of a folder. */
+/** What to change in a folder. */
 export type UpdateFolderInput = {
   /** The folder's `id`. */
   id: string;
@@ -172,13 +172,13 @@ export type ChangePasswordInput = {
   newPassword: string;
 };
 
-/** What to change of the viewer's profile. */
+/** What to change in the viewer's profile. */
 export type UpdateProfileInput = {
   /** The new name, as in RegisterInput. */
   name?: string | null | undefined;
   /** An http or https URL, or a path on this site, of at most 2,048 ASCII characters; empty if there is none. */
   avatarUrl?: string | null | undefined;
-  /** Likewise. */
+  /** The background picture of the profile: likewise a URL or a path, or empty. */
   backgroundUrl?: string | null | undefined;
   /** At most 200 characters. */
   signature?: string | null | undefined;
@@ -204,19 +204,19 @@ export type AddCommentInput = {
   biz: string;
   /** The content's id in your own system. */
   bizId: string;
-  /** 1 to 2,000 characters once space at both ends and invisible format characters are removed, one of them visible. No control characters but newline and tab. */
+  /** 1 to 2,000 characters once space at both ends and invisible format characters are removed, at least one of them visible. No control characters but newline and tab. */
   text: string;
-  /** The `id` of the comment of this subject that it replies to, which is not a reply itself. If omitted, the comment is not a reply. */
+  /** The `id` of the comment on this subject that it replies to, which must not be a reply itself. If omitted, the comment is not a reply. */
   replyTo?: string | null | undefined;
-  /** Makes the request repeatable: the same one of the same user within a day returns the first result and adds nothing. 1 to 64 printable characters of ASCII, different from that of another comment or message. */
+  /** Makes the request safe to repeat: a request of the same user with the same `requestId` within a day returns the first result and adds nothing. 1 to 64 printable ASCII characters. Do not reuse it for another comment or message. */
   requestId?: string | null | undefined;
 };
 
-/** What to change of a comment. */
+/** What to change in a comment. */
 export type EditCommentInput = {
   /** The comment's `id`. */
   id: string;
-  /** The new text, as of `addComment`. */
+  /** The new text, with the same rules as in `addComment`. */
   text: string;
 };
 
@@ -226,7 +226,7 @@ export type SendMessageInput = {
   to: string;
   /** 1 to 2,000 characters once space at both ends and invisible format characters are removed. No control characters but newline and tab. */
   text: string;
-  /** Makes the request repeatable: the same one of the same user within a day returns the first result and sends nothing. 1 to 64 printable characters of ASCII, different from that of another message or comment. */
+  /** Makes the request safe to repeat: a request of the same user with the same `requestId` within a day returns the first result and sends nothing. 1 to 64 printable ASCII characters. Do not reuse it for another message or comment. */
   requestId?: string | null | undefined;
 };
 
