@@ -15,18 +15,18 @@ import (
 	"ovation/worker/local"
 )
 
-func TestReplyComesAfterTheShow(t *testing.T) {
+func TestReplyComesAfterApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		gate := make(chan struct{})
-		mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { <-gate; return nil }}
+		mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { <-gate; return nil }}
 		startWorker(t, queue, store, mirror, worker.Options{})
 		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 		answer := background(r, t.Context(), react(alice, movie, storage.Like))
 		synctest.Wait()
 		select {
 		case got := <-answer:
-			t.Errorf("answered %+v before the action was shown", got)
+			t.Errorf("answered %+v before the action was applied", got)
 		default:
 		}
 		close(gate)
@@ -36,9 +36,9 @@ func TestReplyComesAfterTheShow(t *testing.T) {
 	})
 }
 
-func TestFailedShowFailsNobody(t *testing.T) {
+func TestFailedApplyFailsNoAction(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
-	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { return errBroken }}
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
 	startWorker(t, queue, store, mirror, worker.Options{})
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 	record(t, r, react(alice, movie, storage.Like))
@@ -47,9 +47,9 @@ func TestFailedShowFailsNobody(t *testing.T) {
 	}
 }
 
-func TestFailedShowsAreLoggedAsOneOutage(t *testing.T) {
+func TestFailuresOfApplyAreLoggedAsOneOutage(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
-	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error { return errBroken }}
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
 	startWorker(t, queue, store, mirror, worker.Options{})
 	var log bytes.Buffer // each batch is answered after it is logged
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -63,10 +63,10 @@ func TestFailedShowsAreLoggedAsOneOutage(t *testing.T) {
 	}
 }
 
-func TestNothingIsShownThatIsNotConfirmed(t *testing.T) {
+func TestOnlyConfirmedActionsAreApplied(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
-	mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func([]storage.Action) error {
-		t.Error("an action that was rejected is shown")
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error {
+		t.Error("an action that was rejected is applied")
 		return nil
 	}}
 	startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
