@@ -85,7 +85,7 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 // Five calls that one stall makes fail at once do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
 	t.Parallel()
-	p := dependency.NewBackend("part", time.Second, time.Second, quiet)
+	p := dependency.NewBackend(dependency.Messages{Unavailable: "the part is unavailable"}, time.Second, time.Second, quiet)
 	for range 3 * breaker.MinFailures {
 		err := p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {
