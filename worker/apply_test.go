@@ -78,3 +78,40 @@ func TestOnlyConfirmedActionsAreApplied(t *testing.T) {
 		t.Errorf("Record returned %v, want ErrRejected with the reason", err)
 	}
 }
+
+// The outage of a mirror is not over because an action that the mirror does not
+// need was persisted.
+func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		where, fails := storage.Queued, true
+		mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, apply: func([]storage.Action) error {
+			if fails {
+				return errBroken
+			}
+			return nil
+		}, get: func() (storage.Durability, error) { return "", nil }} // so that each is published
+		r := newRecorder(t, &confirmingAs{where: &where}, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		record(t, r, react(alice, movie, storage.Like))
+		time.Sleep(time.Minute)
+		for _, c := range []struct {
+			where storage.Durability
+			ends  int
+		}{{storage.Persisted, 0}, {storage.Queued, 1}} {
+			where, fails = c.where, false
+			record(t, r, react(alice, movie, storage.Like))
+			if n := strings.Count(log.String(), "applied to the mirror again"); n != c.ends {
+				t.Errorf("after an action that is %s, %d lines tell the end, want %d", c.where, n, c.ends)
+			}
+		}
+	})
+}
+
+// confirmingAs is a queue that confirms everything, as what where says.
+type confirmingAs struct{ where *storage.Durability }
+
+func (c *confirmingAs) Partitions() int { return 1 }
+
+func (c *confirmingAs) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
+	return *c.where, nil
+}
