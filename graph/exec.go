@@ -3333,7 +3333,7 @@ type Subscription {
   """
   Streams subjects as they change, starting with a snapshot of each, then whenever the counts, their freshness or the author change. Each event is one subject as the viewer sees it at that moment, including their own likes, collections and follows.
 
-  Each subject has at most 20 events a second. Intermediate versions are skipped, and the last one is always delivered. The version of a subject never decreases. The stream ends only with the connection, or when the server stops.
+  Each subject has at most 20 events a second. Intermediate versions are skipped, and the last one is always delivered. The version of a subject never decreases, unless the database loses commits, as in a failover: the stream then sends its subjects again, with lower versions. The stream ends only with the connection, or when the server stops.
   """
   interactiveChanged(
     "1 to 100, each once."

@@ -6,8 +6,9 @@
 // Event to each watcher. The signals are the invalidations of Redis's client-side
 // cache or, in a single process, come from the store itself (Notifying).
 //
-// A Watcher has no goroutine: the goroutine that serves the subscriber calls Next.
-// Between two calls the watcher keeps only the newest event of each of its subjects.
+// A Watcher has no goroutine. A stream takes what there is (Take), sends it, and releases
+// its goroutine until the watcher calls back (Await). Next is the blocking form, for a
+// caller with a goroutine of its own, such as a test. Between two calls the watcher keeps only the newest event of each of its subjects.
 //
 // # How a change is delivered
 //

@@ -34,7 +34,8 @@ type entry struct {
 	pending bool   // and has not been taken
 }
 
-// Next waits for events and takes them. Errors: ErrClosed, the context's.
+// Next waits for events and takes them, for a caller that has a goroutine to wait in.
+// Errors: ErrClosed, the context's.
 func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 	for {
 		n, err := w.Take(events)

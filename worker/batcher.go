@@ -266,7 +266,9 @@ func (b *batcher) apply(actions []storage.Action, where storage.Durability, seen
 		b.applyLog.Failed("actions", len(actions), "error", err)
 		return
 	}
-	b.applyLog.Worked()
+	if where == storage.Queued { // for others, the mirror may have had nothing to do
+		b.applyLog.Worked()
+	}
 }
 
 // finishBatch decrements the number of batches and signals close after the last.

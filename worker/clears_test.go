@@ -41,7 +41,7 @@ func TestClearsAreConditional(t *testing.T) {
 		for way, away := range map[string]bool{"through the queue": false, "past the queue": true} {
 			t.Run(name+", "+way, func(t *testing.T) {
 				store, queue := openStore(t), newQueue(t)
-				mirror := &spy{Mirror: local.Mirror{Reader: store}, look: look}
+				mirror := &spy{Mirror: local.Mirror{Reader: store}, get: look}
 				startWorker(t, queue, store, mirror, worker.Options{})
 				var publisher worker.Publisher = queue
 				if away {
@@ -91,7 +91,7 @@ func TestClearLeavesWhatItDidNotSee(t *testing.T) {
 		return now
 	}})
 	record(t, r, react(alice, movie, storage.Like))
-	mirror.look = func() (storage.Durability, error) {
+	mirror.get = func() (storage.Durability, error) {
 		dislike := react(alice, movie, storage.Dislike)
 		dislike.Version = statesOf(t, store, alice, movie).Reaction.Version() + 1
 		_, err := store.Persist(t.Context(), []storage.Message{{ID: "dislike", Actions: []storage.Action{dislike}}}, nil)
@@ -116,7 +116,7 @@ func TestClearPastTheQueueIsConditional(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := openStore(t)
-			mirror := &spy{Mirror: local.Mirror{Reader: store}, look: func() (storage.Durability, error) { return "", nil }}
+			mirror := &spy{Mirror: local.Mirror{Reader: store}, get: func() (storage.Durability, error) { return "", nil }}
 			var queued []storage.Message
 			up := true
 			queue := publishFunc(func(_ context.Context, m storage.Message) (storage.Durability, error) {

@@ -24,7 +24,7 @@
 //     acknowledges only after the commit: TestAcknowledgedActionIsInTheStore,
 //     TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //   - An accepted action is published even if its caller cancels, and before Close
-//     returns: TestHangUpStillShowsAndPersists, TestCloseSendsTheBacklog.
+//     returns: TestCancelledActionIsStillAppliedAndPersisted, TestCloseSendsTheBacklog.
 //   - A Worker that stops finishes its current batch and requeues the rest:
 //     TestStopFinishesTheBatchInHand, TestStopGivesUpABatchThatTakesTooLong,
 //     TestStopEndsTheTries.
@@ -42,15 +42,15 @@
 //     been pruned and that cannot be decided, the message is rejected:
 //     TestRedeliveryAfterPruningCountsOnce.
 //   - Marks of a transaction that may have been rolled back are invalidated before any
-//     part of it is persisted: TestAllThatIsRedeliveredIsForgottenFirst,
-//     TestMarksOfAFailedTryAreForgottenBeforeTheNext. The same holds for marks of a
-//     commit that hangs: TestMarksOfACommitThatHangsAreForgotten.
+//     part of it is persisted: TestAllThatIsRedeliveredIsInvalidatedFirst,
+//     TestMarksOfAFailedTryAreInvalidatedBeforeTheNext. The same holds for marks of a
+//     commit that hangs: TestMarksOfACommitThatHangsAreInvalidated.
 //   - All together, with failing stores and dying workers:
 //     TestEveryUserEndsWithTheLastAcknowledgedAction.
 //
 // I4 Read your writes: confirmed actions are shown before the reply, nothing else is,
-// and marks are made before the commit: TestReplyComesAfterTheShow,
-// TestHangUpStillShowsAndPersists, TestNothingIsShownThatIsNotConfirmed,
+// and marks are made before the commit: TestReplyComesAfterApply,
+// TestCancelledActionIsStillAppliedAndPersisted, TestOnlyConfirmedActionsAreApplied,
 // TestMarksComeBeforeTheCommitAndTheAckAfterIt.
 //
 // I4a A clear is conditional, whatever is known of the previous state, and also when it
@@ -66,7 +66,7 @@
 // I6 Degrade, and say so:
 //
 //   - An action is published although its state cannot be read, and succeeds although
-//     it cannot be shown: TestWhatCannotBeKnownIsPublished, TestFailedShowFailsNobody.
+//     it cannot be shown: TestWhatCannotBeKnownIsPublished, TestFailedApplyFailsNoAction.
 //   - A queue that is unavailable is bypassed, and not called for a while:
 //     TestQueueThatIsAwayIsBypassed, TestQueueThatIsAwayIsLeftAlone,
 //     TestNobodyWaitsForAQueueThatIsAway,
@@ -81,7 +81,7 @@
 //   - Partitions are processed concurrently, each in order:
 //     TestPartitionsAreWorkedOnSideBySide.
 //   - Counts that a Worker could not publish are published by the next one that
-//     processes the message: TestCountsThatWereNotToldAreToldByTheNext.
+//     processes the message: TestUnpublishedCountsArePublishedByTheNextWorker.
 //
 // I7 Bounded: a lone action is sent at once, concurrent ones share messages, and
 // callers wait for a full backlog only until their context ends:

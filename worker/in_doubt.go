@@ -12,7 +12,9 @@ const maxInDoubt = 100_000
 
 // inDoubt keeps the actions with an unknown outcome: publishing them failed, but a
 // worker may have received them. Until such an action, or one that supersedes it, is in
-// the database, the state that the mirror reports may still change.
+// the database, the state that the mirror reports may still change. The metric
+// ovation_mirror_in_doubt_since_timestamp_seconds is about something else: Redis may lack
+// queued actions.
 type inDoubt struct {
 	mu      sync.Mutex
 	actions map[stateID]storage.Register

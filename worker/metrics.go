@@ -77,7 +77,7 @@ func NewMetrics(reg prometheus.Registerer, roles Role) *Metrics {
 		}),
 		retries:        works.NewCounter(counter("ovation_worker_retries_total", "Failed tries of the worker.")),
 		rejections:     works.NewCounter(counter("ovation_worker_rejected_messages_total", "Messages that could not be persisted and were dead-lettered.")),
-		mirrorFailures: both.NewCounter(counter("ovation_mirror_failures_total", "Failed calls of the mirror.")),
+		mirrorFailures: both.NewCounter(counter("ovation_mirror_failures_total", "Failed calls of the mirror, including confirmed batches that could not be written to it because it is not used.")),
 		refusals:       records.NewCounter(counter("ovation_recorder_refused_actions_total", "Actions of anonymous users rejected because too many of them were waiting for confirmation.")),
 		bypasses:       records.NewCounter(counter("ovation_recorder_bypassed_messages_total", "Messages persisted directly because the queue was unavailable.")),
 	}

@@ -46,7 +46,7 @@ func TestWritePathIsMeasured(t *testing.T) {
 
 	record(t, r, react(alice, movie, storage.Like))
 	record(t, r, react(alice, movie, storage.Like))
-	mirror.show = func([]storage.Action) error { return errBroken }
+	mirror.apply = func([]storage.Action) error { return errBroken }
 	record(t, r, collect(alice, movie, storage.DefaultFolderID))
 	record(t, r, storage.Action{User: alice, Subject: movie, Kind: storage.KindRead})
 	if _, err := r.Record(t.Context(), react(alice, movie, 9), nil); !errors.Is(err, storage.ErrInvalid) {

@@ -23,7 +23,8 @@ type Mirror interface {
 	// If seen is not nil, it has an element for each action: nil, or a pointer to be
 	// filled with the action's subject as its user sees it afterwards. The target is
 	// left unchanged if that needs another read, and if the actions are
-	// storage.Persisted.
+	// storage.Persisted. Errors: storage.ErrUnavailable if queued actions are not in the
+	// mirror yet, which applies them later; the context's.
 	Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) error
 	// Invalidate discards what the mirror knows about which of these actions the
 	// counts include: a transaction that marked them may have been rolled back. It is

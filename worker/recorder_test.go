@@ -93,7 +93,7 @@ func TestWhatCannotBeKnownIsPublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, queue := openStore(t), newQueue(t)
-			mirror := &spy{Mirror: local.Mirror{Reader: store}, look: look}
+			mirror := &spy{Mirror: local.Mirror{Reader: store}, get: look}
 			startWorker(t, queue, store, mirror, worker.Options{})
 			watched := &tap{Publisher: queue}
 			r := newRecorder(t, watched, mirror, worker.RecorderOptions{})
@@ -112,9 +112,9 @@ func TestWhatCannotBeKnownIsPublished(t *testing.T) {
 	}
 }
 
-func TestFailingLookIsTold(t *testing.T) {
+func TestErrorOfGetIsReturned(t *testing.T) {
 	queue := newQueue(t)
-	mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, look: func() (storage.Durability, error) { return "", errBroken }}
+	mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, get: func() (storage.Durability, error) { return "", errBroken }}
 	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 	if _, err := r.Record(t.Context(), react(alice, movie, storage.Like), nil); !errors.Is(err, errBroken) {
 		t.Errorf("Record returned %v", err)
@@ -194,11 +194,11 @@ func TestActionsOnOneStateTakeTurns(t *testing.T) {
 	})
 }
 
-func TestHangUpStillShowsAndPersists(t *testing.T) {
+func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		shown := make(chan []storage.Action, 1)
-		mirror := &spy{Mirror: local.Mirror{Reader: store}, show: func(a []storage.Action) error { shown <- a; return nil }}
+		mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func(a []storage.Action) error { shown <- a; return nil }}
 		startWorker(t, queue, store, mirror, worker.Options{})
 		held := &tap{Publisher: queue, gate: make(chan struct{})}
 		r := newRecorder(t, held, mirror, worker.RecorderOptions{})
@@ -244,11 +244,11 @@ func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
 				r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
 
 				unknown := func() (storage.Durability, error) { return "", nil }
-				mirror.look = unknown // so that it is published
+				mirror.get = unknown // so that it is published
 				if _, err := r.Record(t.Context(), c.doubtful, nil); !errors.Is(err, storage.ErrUnavailable) {
 					t.Fatalf("it was answered %v", err)
 				}
-				mirror.look = nil
+				mirror.get = nil
 				back := background(r, t.Context(), c.next)
 				synctest.Wait()
 				close(stuck)

@@ -156,31 +156,33 @@ func (h *hooks) Prune(ctx context.Context, age time.Duration) (int64, error) {
 type spy struct {
 	local.Mirror
 
-	look    func() (storage.Durability, error) // in place of what the mirror says
-	show    func([]storage.Action) error
-	forget  func([]storage.Action) error
-	drop    func([]storage.Action) error
-	mark    func(storage.Outcome) error
-	publish func(storage.Outcome) error
+	get        func() (storage.Durability, error) // in place of what the mirror says
+	apply      func([]storage.Action) error
+	invalidate func([]storage.Action) error
+	revert     func([]storage.Action) error
+	mark       func(storage.Outcome) error
+	publish    func(storage.Outcome) error
 }
 
 func (s *spy) Get(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, storage.Durability, error) {
 	states, known, err := s.Mirror.Get(ctx, keys, kinds)
-	if s.look != nil {
-		known, err = s.look()
+	if s.get != nil {
+		known, err = s.get()
 	}
 	return states, known, err
 }
 
 func (s *spy) Apply(_ context.Context, actions []storage.Action, _ storage.Durability, _ []*storage.Interactive) error {
-	return call(s.show, actions)
+	return call(s.apply, actions)
 }
 
 func (s *spy) Invalidate(_ context.Context, actions []storage.Action) error {
-	return call(s.forget, actions)
+	return call(s.invalidate, actions)
 }
 
-func (s *spy) Revert(_ context.Context, actions []storage.Action) error { return call(s.drop, actions) }
+func (s *spy) Revert(_ context.Context, actions []storage.Action) error {
+	return call(s.revert, actions)
+}
 
 func (s *spy) Mark(_ context.Context, outcome storage.Outcome) error { return call(s.mark, outcome) }
 

@@ -227,8 +227,8 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 
 		var forgotten []storage.Action
 		startWorker(t, queue, store, &spy{
-			Mirror: local.Mirror{Reader: store},
-			forget: func(a []storage.Action) error { forgotten = append(forgotten, a...); return nil },
+			Mirror:     local.Mirror{Reader: store},
+			invalidate: func(a []storage.Action) error { forgotten = append(forgotten, a...); return nil },
 		}, worker.Options{})
 		if err := <-answer; err != nil {
 			t.Error(err)
@@ -276,7 +276,7 @@ func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 		var dropped []storage.Action
 		startWorker(t, queue, store, &spy{
 			Mirror: local.Mirror{Reader: store},
-			drop:   func(a []storage.Action) error { dropped = append(dropped, a...); return nil },
+			revert: func(a []storage.Action) error { dropped = append(dropped, a...); return nil },
 		}, worker.Options{})
 		if err := <-answers[0]; !errors.Is(err, worker.ErrRejected) || !strings.Contains(err.Error(), "ovation dead replay --force") {
 			t.Errorf("the message that may have been persisted: %v", err)

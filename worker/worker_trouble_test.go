@@ -37,7 +37,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 				}
 			}
 			return nil
-		}}, &spy{Mirror: local.Mirror{Reader: store}, drop: func(a []storage.Action) error {
+		}}, &spy{Mirror: local.Mirror{Reader: store}, revert: func(a []storage.Action) error {
 			if failures++; failures <= 3 {
 				return errBroken
 			}
@@ -93,7 +93,7 @@ func TestUnavailableIsTriedAgain(t *testing.T) {
 				left = failures
 				store, queue := openStore(t), newQueue(t)
 				forgot := 0
-				mirror := &spy{Mirror: local.Mirror{Reader: store}, forget: func(a []storage.Action) error {
+				mirror := &spy{Mirror: local.Mirror{Reader: store}, invalidate: func(a []storage.Action) error {
 					forgot++
 					return nil
 				}}
@@ -138,7 +138,7 @@ func TestPanicOfTheStoreIsNotSwallowed(t *testing.T) {
 
 // A worker persists an action and stops before it could tell: the next one is
 // told the counts, though it has nothing to persist.
-func TestCountsThatWereNotToldAreToldByTheNext(t *testing.T) {
+func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		failing := &spy{Mirror: local.Mirror{Reader: store}, publish: func(storage.Outcome) error { return errBroken }}
@@ -198,7 +198,7 @@ func TestWorkerTellsThatItIsFailing(t *testing.T) {
 
 // The messages that a worker had in hand when it died are all forgotten before
 // the first of them is persisted, whatever comes in between.
-func TestAllThatIsRedeliveredIsForgottenFirst(t *testing.T) {
+func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 5)
@@ -219,7 +219,7 @@ func TestAllThatIsRedeliveredIsForgottenFirst(t *testing.T) {
 			return nil
 		}}, &spy{
 			Mirror: local.Mirror{Reader: store},
-			forget: func(a []storage.Action) error {
+			invalidate: func(a []storage.Action) error {
 				steps = append(steps, "forget "+strconv.Itoa(len(a)))
 				return nil
 			},
@@ -255,7 +255,7 @@ func (s splitAfter) Consume(ctx context.Context) (<-chan worker.Delivery, error)
 
 // What a failed try has marked is forgotten before anything of it is tried
 // again, whole or in halves.
-func TestMarksOfAFailedTryAreForgottenBeforeTheNext(t *testing.T) {
+func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 2)
@@ -267,7 +267,7 @@ func TestMarksOfAFailedTryAreForgottenBeforeTheNext(t *testing.T) {
 				steps = append(steps, "mark "+strconv.Itoa(len(o.Applied)))
 				return nil
 			},
-			forget: func(a []storage.Action) error {
+			invalidate: func(a []storage.Action) error {
 				if away--; away >= 0 {
 					return errBroken
 				}
@@ -366,7 +366,7 @@ func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 
 // While a commit hangs nobody relies on its marks, and once it has returned they
 // are left alone.
-func TestMarksOfACommitThatHangsAreForgotten(t *testing.T) {
+func TestMarksOfACommitThatHangsAreInvalidated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		var begun time.Time
@@ -378,7 +378,7 @@ func TestMarksOfACommitThatHangsAreForgotten(t *testing.T) {
 		}}, &spy{
 			Mirror: local.Mirror{Reader: store},
 			mark:   func(storage.Outcome) error { begun = time.Now(); return nil },
-			forget: func(actions []storage.Action) error {
+			invalidate: func(actions []storage.Action) error {
 				forgotten, of = append(forgotten, time.Since(begun)), append(of, len(actions))
 				if len(forgotten) == 2 {
 					return storage.ErrUnavailable

@@ -59,7 +59,7 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 
 // A node that does not hear of the next epoch shows in the one before. What it
 // confirms then is shown in the next one as soon as it hears of it.
-func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
+func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	slow := &slowPolls{Database: openAgain(t, db)}
@@ -85,7 +85,7 @@ func TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain(t *testing.T) {
 }
 
 // What was shown while the epoch was not sure is forgotten once the same one is.
-func TestWhatWasShownNeedsNoSecondShowInTheSameEpoch(t *testing.T) {
+func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	slow := &slowPolls{Database: openAgain(t, db)}

@@ -13,7 +13,7 @@ import (
 
 // What an action relies on is kept alive once it is old enough: a fill must not
 // bring back what was before.
-func TestLookKeepsAlive(t *testing.T) {
+func TestGetKeepsAlive(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie) // which loads the window

@@ -73,7 +73,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 
 // A node that could not show an action shows it when it can, which may be after a
 // later action of another node was persisted.
-func TestWhatIsShownLateIsNoDifference(t *testing.T) {
+func TestWhatIsAppliedLateIsNoDifference(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Guard: time.Second})

@@ -79,7 +79,7 @@ func TestWithoutRedisTheDatabaseAnswers(t *testing.T) {
 	}
 }
 
-func TestLookKnowsNothingAfterALoss(t *testing.T) {
+func TestGetKnowsNothingAfterALoss(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]func(*server){
 		"flushed":   func(s *server) { s.command("FLUSHALL") },

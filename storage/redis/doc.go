@@ -40,16 +40,16 @@
 //     TestInterleavingsWithLosses.
 //   - I4: TestInterleavings, and tests that break a rule and must be caught:
 //     TestLongMarksAfterTheCommitAreCaught,
-//     TestLongDirectWritersWhoForgetNothingAreCaught,
-//     TestLongWorkersWhoForgetNothingAreCaught, TestCommitThatOutlastsTheGuard,
-//     TestNodesThatHaveNotPolledSeeWhatOthersConfirm, TestDroppedIsTakenBack. Reads are
+//     TestLongDirectWritersThatInvalidateNothingAreCaught,
+//     TestLongWorkersThatInvalidateNothingAreCaught, TestCommitThatOutlastsTheGuard,
+//     TestNodesThatHaveNotPolledSeeWhatOthersConfirm, TestRevertedActionIsTakenBack. Reads are
 //     visible once they are persisted: TestReadIsSeenOnceItIsPersisted. Follows are
 //     visible at once: TestFollowsAreShownAndCountedOnce.
 //   - I4a: scripts, overlay and database merge reactions in the same way:
 //     TestReactionsMergeInAnyOrder, TestClearOfWhatTheWindowLacks,
-//     TestDroppedClearIsTakenBack.
+//     TestRevertedClearIsTakenBack.
 //   - A rolled-back transaction leaves nothing behind: TestFailedPersistLeavesNothing,
-//     TestForgetKeepsWhatIsQueued. What a crashed process has left expires:
+//     TestInvalidateKeepsWhatIsQueued. What a crashed process has left expires:
 //     TestDirectWriterMayDieAfterItsCommit, TestEveryKeyHasAnAge.
 //   - I6: TestWorkersGoOnWithoutRedis, TestWorkersThatPublishGoOnWithoutRedis,
 //     TestFullRedisCommitsNothingUnmarked.

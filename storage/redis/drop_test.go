@@ -16,7 +16,7 @@ import (
 )
 
 // What is put aside is no longer the user's word, unless there was a later one.
-func TestDroppedIsTakenBack(t *testing.T) {
+func TestRevertedActionIsTakenBack(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))
@@ -34,12 +34,12 @@ func TestDroppedIsTakenBack(t *testing.T) {
 	wantLikes(t, "after", see(t, s, alice, movie), 1, true)
 	states, where := look(t, s, alice, movie)
 	if states.Reaction.Version() != 10 || where != storage.Persisted {
-		t.Errorf("look: %+v, %q", states, where)
+		t.Errorf("get: %+v, %q", states, where)
 	}
 }
 
 // What could not be shown is taken back as well.
-func TestDroppedIsLaidOverNothing(t *testing.T) {
+func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
 	persist(t, db, s, react(alice, movie, storage.Like, 10))

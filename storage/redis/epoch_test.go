@@ -55,7 +55,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 
 // What could not be shown is seen through the node that knows of it, and shown
 // to everyone as soon as Redis answers.
-func TestUnshownIsLaidOver(t *testing.T) {
+func TestPendingWritesAreOverlaid(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
@@ -64,7 +64,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 	server.hang()
 	like := react(alice, movie, storage.Like, 10)
 	if err := s.Apply(t.Context(), []storage.Action{like, collect(alice, movie, "x", 11)}, storage.Queued, nil); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("show: %v", err)
+		t.Errorf("apply: %v", err)
 	}
 	if got := see(t, s, alice, movie); got.LikeCount != 1 || got.Liked == nil || got.CollectCount != 1 || got.Freshness != storage.Stale {
 		t.Errorf("not shown yet: %+v", got)
@@ -85,7 +85,7 @@ func TestUnshownIsLaidOver(t *testing.T) {
 // Five calls that one stall makes fail at once do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
 	t.Parallel()
-	p := dependency.NewBackend("part", time.Second, time.Second, quiet)
+	p := dependency.NewBackend(dependency.Messages{Unavailable: "the part is unavailable"}, time.Second, time.Second, quiet)
 	for range 3 * breaker.MinFailures {
 		err := p.Run(t.Context(), "call", func(context.Context) error { return storage.ErrUnavailable })
 		if !errors.Is(err, storage.ErrUnavailable) {

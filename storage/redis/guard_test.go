@@ -43,7 +43,7 @@ func (l *logged) about(words string) (out []string) {
 }
 
 // An outage is told once, with its reason, and once that it is over.
-func TestOutageIsToldOnce(t *testing.T) {
+func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	server, log := startServer(t), new(logged)
 	s := open(t, Options{

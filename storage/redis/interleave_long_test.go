@@ -16,12 +16,12 @@ func TestLongMarksAfterTheCommitAreCaught(t *testing.T) {
 }
 
 // Direct writers that do not invalidate what they change.
-func TestLongDirectWritersWhoForgetNothingAreCaught(t *testing.T) {
+func TestLongDirectWritersThatInvalidateNothingAreCaught(t *testing.T) {
 	findSomething(t, 400_000, func(in *interleaving) { in.direct, in.careless = true, true })
 }
 
 // A worker that believes the marks of the one that died.
-func TestLongWorkersWhoForgetNothingAreCaught(t *testing.T) {
+func TestLongWorkersThatInvalidateNothingAreCaught(t *testing.T) {
 	findSomething(t, 2_000_000, func(in *interleaving) { in.crash, in.trusting = true, true })
 }
 

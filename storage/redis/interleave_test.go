@@ -50,7 +50,7 @@ type interleaving struct {
 	careless bool // and without making Redis forget
 	hasty    bool // barriers are passed without going through the queue
 	trusting bool // what is redelivered is persisted without making Redis forget
-	late     bool // Show reads counts after the states
+	late     bool // Apply reads counts after the states
 	lossy    bool // Redis loses everything now and then: what is LIVE must be right, and the end
 
 	plain    rueidis.Client
@@ -71,7 +71,7 @@ type interleaving struct {
 	queue   []storage.Message
 	ids     int
 	again   int // messages of the queue that are redelivered
-	told    int // mutations whose subject Show has told
+	told    int // mutations whose subject Apply has returned
 	acked   [interleavedUsers]word
 	silent  [interleavedUsers]int64 // reads that are persisted and were not acknowledged
 	learnt  map[string]bool         // messages that are persisted
@@ -155,14 +155,14 @@ func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 	in.acked[u].reads += times
 }
 
-// enqueue has the queue confirm an action, and shows it. It returns what its user sees
-// then, where Show tells.
+// enqueue has the queue confirm an action, and applies it. It returns what its user sees
+// then, where Apply does.
 func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) (seen storage.Interactive) {
 	in.ids++
 	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
 	step(ctx)
-	if err := s.Apply(ctx, []storage.Action{a}, storage.Queued, []*storage.Interactive{&seen}); err != nil {
-		in.reportf("show: %v", err)
+	if err := s.Apply(ctx, []storage.Action{a}, storage.Queued, []*storage.Interactive{&seen}); err != nil && !errors.Is(err, errNotUsed) {
+		in.reportf("apply: %v", err)
 	}
 	step(ctx)
 	return seen
@@ -270,7 +270,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 	}
 	step(ctx)
 	if err := s.Apply(ctx, []storage.Action{a}, storage.Persisted, nil); err != nil {
-		in.reportf("show: %v", err)
+		in.reportf("apply: %v", err)
 	}
 	return true, true
 }

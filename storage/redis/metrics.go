@@ -26,6 +26,7 @@ func (s *Store) Collectors() []prometheus.Collector {
 			func() float64 { return number(s.epochs.Active() != nil) }),
 		gauge("ovation_mirror_foreign", "1 while the database uses another Redis, or another prefix, than this process.", nil,
 			func() float64 { return number(s.Foreign() != nil) }),
+		// The name is not related to actions in doubt, whose outcome a recorder does not know (package worker).
 		gauge("ovation_mirror_in_doubt_since_timestamp_seconds", "Since when Redis may lack queued actions, so that viewers' replies are STALE, as a Unix time; 0 while it lacks none.", nil,
 			s.epochs.MayMissWritesSince),
 		gauge("ovation_clock_skew_seconds", "How far this machine's clock is ahead of the database's; negative if it is behind.", nil,
@@ -33,8 +34,8 @@ func (s *Store) Collectors() []prometheus.Collector {
 	}
 }
 
-// PendingStates returns the number of states that could not be written to Redis yet. It
-// is registered by processes that call Apply.
+// PendingStates returns the number of states that could not be written to Redis yet (package
+// pending); the metric calls them unshown. It is registered by processes that call Apply.
 func (s *Store) PendingStates() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ovation_mirror_unshown_states",

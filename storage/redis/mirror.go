@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 // nothing.
 const applyTries = 3
 
+// errNotUsed is returned by Apply while no epoch is active.
+var errNotUsed = fmt.Errorf("%w: Redis is not used at the moment", storage.ErrUnavailable)
+
 // Apply makes durable actions visible to their users on every node. Actions that are
 // storage.Queued are merged into the user's entries; for those that are
 // storage.Persisted, existing entries are corrected.
@@ -29,7 +33,8 @@ const applyTries = 3
 // Queued actions that could not be written to Redis are remembered, overlaid on this
 // process's replies and written as soon as possible. As other nodes may still trust
 // Redis, Apply then waits for a worker to persist them, for at most 300 ms (see
-// pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, the context's.
+// pending.Writes.AwaitWorker). Errors: storage.ErrUnavailable, also if queued actions
+// are remembered because Redis is not used; the context's.
 //
 // If seen is not nil, it has an element for each action. A non-nil element is filled with
 // the action's subject as its user sees it now, which is storage.Live. It is left
@@ -58,6 +63,9 @@ func (s *Store) Apply(ctx context.Context, actions []storage.Action, where stora
 	default:
 		s.pending.Add(actions, 0)
 		s.pending.AwaitWorker(ctx, actions)
+		if err == nil {
+			err = errNotUsed
+		}
 	}
 	return err
 }

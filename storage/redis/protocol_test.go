@@ -154,7 +154,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	wantLikes(t, "in the end", see(t, other, alice, movie), 2, true)
 }
 
-func TestForgetKeepsWhatIsQueued(t *testing.T) {
+func TestInvalidateKeepsWhatIsQueued(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	like := react(alice, movie, storage.Like, 10)
@@ -244,7 +244,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 	}
 }
 
-func TestShownOutlivesAReload(t *testing.T) {
+func TestQueuedEntriesOutliveAReload(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)

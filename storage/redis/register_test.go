@@ -161,7 +161,7 @@ func TestClearOfWhatTheWindowLacks(t *testing.T) {
 }
 
 // A clear that is dropped takes nothing with it that is still queued.
-func TestDroppedClearIsTakenBack(t *testing.T) {
+func TestRevertedClearIsTakenBack(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db})
 	persist(t, db, s, react(alice, movie, storage.Dislike, 10))

@@ -89,9 +89,9 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// An action takes one round trip to look and one to show, which tells its subject as
-// well. It tells what a query does.
-func TestShowTellsTheSubject(t *testing.T) {
+// An action takes one round trip to get the state and one to apply it, which returns its subject as
+// well, as a query does.
+func TestApplyReturnsTheSubject(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	client := &counting{Client: s.scripts.Client}
@@ -112,13 +112,13 @@ func TestShowTellsTheSubject(t *testing.T) {
 		}
 		want := see(t, s, alice, movie)
 		if seen.Freshness != storage.Live || !reflect.DeepEqual(seen, want) {
-			t.Errorf("action %d: Show told %+v, a query %+v", i, seen, want)
+			t.Errorf("action %d: Apply returned %+v, a query %+v", i, seen, want)
 		}
 	}
 }
 
-// docs/model covers what Show tells of queued actions alone.
-func TestShowTellsNothingOfPersistedActions(t *testing.T) {
+// docs/model covers what Apply returns of queued actions alone.
+func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)
@@ -126,13 +126,13 @@ func TestShowTellsNothingOfPersistedActions(t *testing.T) {
 		var seen storage.Interactive
 		must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, where, []*storage.Interactive{&seen}))
 		if (seen.Freshness == storage.Live) != (where == storage.Queued) {
-			t.Errorf("%s: Show told %+v", where, seen)
+			t.Errorf("%s: Apply returned %+v", where, seen)
 		}
 	}
 }
 
 // Two actions in one window have one reply: a query tells of both.
-func TestShowTellsNothingOfTwoAtOnce(t *testing.T) {
+func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	see(t, s, alice, movie)

@@ -10,7 +10,7 @@
 //   - Publish succeeds only after an Ack: TestPublishWaitsForTheWorker.
 //   - A message that is cancelled before delivery leaves nothing behind:
 //     TestAbandonedMessageLeavesTheQueue.
-//   - The mirror reads states from the store: TestMirrorLooksIntoTheStore.
+//   - The mirror reads states from the store: TestMirrorReadsTheStore.
 //
 // This package imports storage and worker.
 package local

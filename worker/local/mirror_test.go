@@ -8,7 +8,7 @@ import (
 	"ovation/worker/local"
 )
 
-func TestMirrorLooksIntoTheStore(t *testing.T) {
+func TestMirrorReadsTheStore(t *testing.T) {
 	store := sqlitetest.Open(t)
 	mirror := local.Mirror{Reader: store}
 	keys := []storage.StateKey{

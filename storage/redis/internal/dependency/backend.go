@@ -20,8 +20,8 @@ var ErrPartial = errors.New("some servers do not answer")
 type Backend struct {
 	*breaker.Breaker
 
-	name   string
-	logger *slog.Logger
+	messages Messages
+	logger   *slog.Logger
 
 	mu               sync.Mutex
 	lostAt           time.Time // when it became unavailable
@@ -29,9 +29,16 @@ type Backend struct {
 	degraded         bool      // some servers are still unavailable
 }
 
+// Messages are the log messages of a Backend.
+type Messages struct {
+	Unavailable string // its breaker has opened
+	Back        string // it has closed
+	BackInPart  string // it has closed, but some servers are still unavailable (ErrPartial)
+}
+
 // NewBackend returns a Backend. A call may take timeout, or failing once calls fail.
-func NewBackend(name string, timeout, failing time.Duration, logger *slog.Logger) *Backend {
-	p := &Backend{name: name, logger: logger}
+func NewBackend(messages Messages, timeout, failing time.Duration, logger *slog.Logger) *Backend {
+	p := &Backend{messages: messages, logger: logger}
 	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, Hasty: min(timeout, failing), Changed: p.onChange})
 	return p
 }
@@ -69,7 +76,7 @@ func (p *Backend) onChange(err error, outage time.Duration) {
 	defer p.mu.Unlock()
 	if p.recoveryUnlogged = err == nil; !p.recoveryUnlogged {
 		p.lostAt = time.Now().Add(-outage)
-		p.logger.Warn(p.name+" is unavailable", "error", err)
+		p.logger.Warn(p.messages.Unavailable, "error", err)
 	}
 }
 
@@ -79,10 +86,10 @@ func (p *Backend) logRecovery(gap error) {
 	defer p.mu.Unlock()
 	switch after := time.Since(p.lostAt).Milliseconds(); {
 	case p.recoveryUnlogged && gap != nil:
-		p.logger.Warn(p.name+" is back in part", "after_ms", after, "error", gap)
+		p.logger.Warn(p.messages.BackInPart, "after_ms", after, "error", gap)
 		p.degraded = true
 	case gap == nil && (p.recoveryUnlogged || p.degraded):
-		p.logger.Info(p.name+" is back", "after_ms", after)
+		p.logger.Info(p.messages.Back, "after_ms", after)
 		p.degraded = false
 	}
 	p.recoveryUnlogged = false

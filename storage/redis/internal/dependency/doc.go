@@ -6,7 +6,7 @@
 //
 // # Invariants (tests of package redis)
 //
-//   - An outage and its end are logged once: TestOutageIsToldOnce.
+//   - An outage and its end are logged once: TestOutageIsLoggedOnce.
 //   - A dependency that hangs is not called: TestHangingPartsCostLittle,
 //     TestHangingDatabaseIsLeftAlone, TestOneStallOpensNoBreaker.
 //   - Classes share no slots and have separate timeouts, which do not count as failures

@@ -24,7 +24,8 @@
 //     TestInterleavingsWithLosses.
 //   - A cluster with a missing slot is incomplete: TestGapsOfAClusterAreFound.
 //   - A mirror that may lack a queued action is reported as such:
-//     TestEvictionsMakeDoubtful, TestAnswersAreStaleUntilTheBarrierIsPassed,
+//     TestEvictionsMakeDoubtful, TestEvictionsAreLoggedOnceEachTimeTheyBegin,
+//     TestAnswersAreStaleUntilTheBarrierIsPassed,
 //     TestLongBarriersPastTheQueueAreCaught.
 //   - One mirror belongs to a database: TestStrangerWaitsUntilTheMirrorIsFree,
 //     TestPassiveStoreTakesNoPartInEpochs, TestMirrorIsTakenUpWhereEverythingWasLost.

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/redis/rueidis"
+
+	"ovation/outage"
 )
 
 // serverInfo is what a server reports about itself.
@@ -175,15 +177,19 @@ const maxRunIDs = 10_000 // remembered by evictions
 
 // evictions detects whether Redis evicts keys that may contain queued entries.
 type evictions struct {
-	mu     sync.Mutex
-	of     map[string]int64 // evicted keys by run id, as last reported
-	warned bool
+	mu  sync.Mutex
+	of  map[string]int64 // evicted keys by run id, as last reported
+	log *outage.Log
 }
 
 // note records the servers, and reports whether one has evicted keys since the last call.
-func (e *evictions) note(servers []serverInfo, log *slog.Logger) (some bool) {
+func (e *evictions) note(servers []serverInfo, logger *slog.Logger) (some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.log == nil {
+		e.log = outage.New(logger, "Redis evicts what may be all that shows an action: viewers' answers are STALE for a while. "+
+			"Give it more memory, or set maxmemory-policy "+RecommendedEviction, "Redis has stopped evicting such keys")
+	}
 	if e.of == nil || len(e.of) > maxRunIDs {
 		e.of = make(map[string]int64, len(servers))
 	}
@@ -194,11 +200,10 @@ func (e *evictions) note(servers []serverInfo, log *slog.Logger) (some bool) {
 			continue
 		}
 		some = true
-		if !e.warned {
-			log.Warn("Redis evicts what may be all that shows an action: viewers' answers are STALE for a while. "+
-				"Give it more memory, or set maxmemory-policy "+RecommendedEviction, "policy", one.policy, "keys", one.evicted-before)
-			e.warned = true
-		}
+		e.log.Failed("policy", one.policy, "keys", one.evicted-before)
+	}
+	if !some && len(servers) > 0 {
+		e.log.Worked()
 	}
 	return some
 }

@@ -1,8 +1,11 @@
 package epochs
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestGapsOfAClusterAreFound(t *testing.T) {
@@ -26,4 +29,32 @@ func TestGapsOfAClusterAreFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEvictionsAreLoggedOnceEachTimeTheyBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text strings.Builder
+		var e evictions
+		logger, one := slog.New(slog.NewTextHandler(&text, nil)), serverInfo{runID: "a", policy: "allkeys-lru"}
+		poll := func(times int, evicts bool) {
+			t.Helper()
+			for range times {
+				if evicts {
+					one.evicted++
+				}
+				if got := e.note([]serverInfo{one}, logger); got != evicts {
+					t.Errorf("noted %t, want %t", got, evicts)
+				}
+				time.Sleep(PollInterval)
+			}
+		}
+		poll(1, false)
+		for range 2 {
+			poll(10, true)
+			poll(20, false)
+		}
+		if begun, ended := strings.Count(text.String(), "Redis evicts"), strings.Count(text.String(), "Redis has stopped evicting"); begun != 2 || ended != 2 {
+			t.Errorf("%d lines begin and %d end two times of evictions:\n%s", begun, ended, text.String())
+		}
+	})
 }

@@ -5,12 +5,12 @@
 // # Invariants (tests of package redis)
 //
 //   - Acknowledged writes that are not in Redis are part of this process's replies:
-//     TestUnshownIsLaidOver, TestClearsAreConditionalWithoutRedis.
+//     TestPendingWritesAreOverlaid, TestClearsAreConditionalWithoutRedis.
 //   - Other nodes learn of them from a worker. Callers wait for it, but not for long:
 //     TestCutOffNodeWaitsForTheWorker, TestCutOffNodeWaitsForALateWorker,
 //     TestCutOffNodeDoesNotWaitInVain.
 //   - They are written again, only if necessary:
-//     TestWhatIsShownInAnEpochThatIsNotSureIsShownAgain,
-//     TestWhatWasShownNeedsNoSecondShowInTheSameEpoch, TestPersistedIsNotRemembered.
-//   - No entry is kept forever: TestDroppedIsLaidOverNothing. Memory is bounded.
+//     TestActionsAppliedWithoutALeaseAreAppliedAgain,
+//     TestActionsAppliedWithoutALeaseStayInTheSameEpoch, TestPersistedIsNotRemembered.
+//   - No entry is kept forever: TestRevertedActionIsNotOverlaid. Memory is bounded.
 package pending

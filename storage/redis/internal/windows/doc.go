@@ -10,10 +10,10 @@
 // # Invariants (tests of package redis)
 //
 //   - A fill never restores outdated entries: TestStaleFillIsDropped,
-//     TestFillDuringATransactionIsDropped, TestLookKeepsAlive. It takes a lease before it
+//     TestFillDuringATransactionIsDropped, TestGetKeepsAlive. It takes a lease before it
 //     reads the database, and every write to the window revokes the lease; a mark of an
 //     absent entry also blocks fills for a while.
-//   - Queued entries survive a reload: TestShownOutlivesAReload.
+//   - Queued entries survive a reload: TestQueuedEntriesOutliveAReload.
 //   - I7: a constant number of round trips: TestRoundTrips. Windows are bounded:
 //     TestWindowsAreBounded, TestFieldOfWhoFollowsNothingIsNotLonger.
 //   - A malformed entry counts as missing and affects no other:

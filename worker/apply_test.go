@@ -1,0 +1,117 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ovation/storage"
+	"ovation/worker"
+	"ovation/worker/local"
+)
+
+func TestReplyComesAfterApply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, queue := openStore(t), newQueue(t)
+		gate := make(chan struct{})
+		mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { <-gate; return nil }}
+		startWorker(t, queue, store, mirror, worker.Options{})
+		r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+		answer := background(r, t.Context(), react(alice, movie, storage.Like))
+		synctest.Wait()
+		select {
+		case got := <-answer:
+			t.Errorf("answered %+v before the action was applied", got)
+		default:
+		}
+		close(gate)
+		if got := <-answer; got.err != nil {
+			t.Error(got.err)
+		}
+	})
+}
+
+func TestFailedApplyFailsNoAction(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	record(t, r, react(alice, movie, storage.Like))
+	if c := countsOf(t, store, movie); c.LikeCount != 1 {
+		t.Errorf("%d likes are counted, want 1", c.LikeCount)
+	}
+}
+
+func TestFailuresOfApplyAreLoggedAsOneOutage(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error { return errBroken }}
+	startWorker(t, queue, store, mirror, worker.Options{})
+	var log bytes.Buffer // each batch is answered after it is logged
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	began := time.Now()
+	for i := range 20 {
+		record(t, r, react(user(i), movie, storage.Like))
+	}
+	most := 1 + int(time.Since(began)/(10*time.Second))
+	if n := strings.Count(log.String(), "not applied to the mirror yet"); n < 1 || n > most {
+		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
+	}
+}
+
+func TestOnlyConfirmedActionsAreApplied(t *testing.T) {
+	store, queue := openStore(t), newQueue(t)
+	mirror := &spy{Mirror: local.Mirror{Reader: store}, apply: func([]storage.Action) error {
+		t.Error("an action that was rejected is applied")
+		return nil
+	}}
+	startWorker(t, queue, &hooks{Persister: store, before: func(context.Context, []storage.Message) error {
+		return errBroken
+	}}, mirror, worker.Options{MaxTries: 1})
+	r := newRecorder(t, queue, mirror, worker.RecorderOptions{})
+	_, err := r.Record(t.Context(), react(alice, movie, storage.Like), nil)
+	if !errors.Is(err, worker.ErrRejected) || !errors.Is(err, errBroken) {
+		t.Errorf("Record returned %v, want ErrRejected with the reason", err)
+	}
+}
+
+// The outage of a mirror is not over because an action that the mirror does not
+// need was persisted.
+func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		where, fails := storage.Queued, true
+		mirror := &spy{Mirror: local.Mirror{Reader: openStore(t)}, apply: func([]storage.Action) error {
+			if fails {
+				return errBroken
+			}
+			return nil
+		}, get: func() (storage.Durability, error) { return "", nil }} // so that each is published
+		r := newRecorder(t, &confirmingAs{where: &where}, mirror, worker.RecorderOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		record(t, r, react(alice, movie, storage.Like))
+		time.Sleep(time.Minute)
+		for _, c := range []struct {
+			where storage.Durability
+			ends  int
+		}{{storage.Persisted, 0}, {storage.Queued, 1}} {
+			where, fails = c.where, false
+			record(t, r, react(alice, movie, storage.Like))
+			if n := strings.Count(log.String(), "applied to the mirror again"); n != c.ends {
+				t.Errorf("after an action that is %s, %d lines tell the end, want %d", c.where, n, c.ends)
+			}
+		}
+	})
+}
+
+// confirmingAs is a queue that confirms everything, as what where says.
+type confirmingAs struct{ where *storage.Durability }
+
+func (c *confirmingAs) Partitions() int { return 1 }
+
+func (c *confirmingAs) Publish(context.Context, int, storage.Message) (storage.Durability, error) {
+	return *c.where, nil
+}
