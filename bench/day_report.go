@@ -145,8 +145,8 @@ func (d *day) differs(ctx context.Context) (differs, err error) {
 	return nil, nil
 }
 
-// differ removes the user's marks from stored. It returns an error for a mark that is
-// not as acknowledged.
+// differ removes the user's marks from stored. It returns an error for a mark whose
+// stored state differs from the acknowledged one.
 func (m *marks) differ(user string, stored map[pair]bool) error {
 	for subject, is := range m.is {
 		if stored[pair{user, subject}] != is && !m.maybe[subject] {

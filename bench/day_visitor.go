@@ -279,7 +279,7 @@ func (v *visitor) follow(id string) errand {
 	return v.marks("follow, unfollow", query, &v.followed, id, is)
 }
 
-// marks changes a mark, which the reply must show.
+// marks sets or removes a mark, such as a follow. A reply that is LIVE must show it.
 func (v *visitor) marks(what, query string, of *marks, id string, is bool) errand {
 	one := v.graphQL(what, query, map[string]any{"id": id}, func(data json.RawMessage) error {
 		var got struct {

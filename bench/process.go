@@ -171,8 +171,8 @@ func (p *process) ready(ctx context.Context) error {
 	})
 }
 
-// until polls is until it returns true or an error. what names the condition in the
-// error after a timeout.
+// until polls a function until it returns true or an error. what names the condition in
+// the error after a timeout.
 func until(ctx context.Context, within time.Duration, what string, is func() (bool, error)) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -91,8 +91,8 @@ func (m *meter) read() usage {
 	return out
 }
 
-// under reports whether a process is first or a descendant of it, unless it or a
-// process between them is measured separately.
+// under reports whether the process pid is first or a descendant of it. It returns false
+// if pid, or a process between pid and first, is measured separately.
 func under(all map[int]spent, pid, first int, looked map[string]int) bool {
 	for pid != first {
 		for _, other := range looked {

@@ -16,7 +16,7 @@ const (
 	costPassword = 200
 )
 
-// endpoint is one of the API.
+// endpoint is one endpoint of the API.
 type endpoint struct {
 	method string
 	cost   int

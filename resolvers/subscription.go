@@ -365,9 +365,9 @@ func (s *subscription) await(ready func()) {
 	})
 }
 
-// staleSubjects returns the subjects that are LIVE for others but were not for the
-// viewer, as an action of the viewer may not be counted yet, and those sent with a
-// pending action of the viewer.
+// staleSubjects returns two groups of subjects: those that are LIVE for others but were
+// not LIVE in the viewer's last event, because an action of the viewer may not be
+// counted yet, and those that were sent with a pending action of the viewer.
 func (s *subscription) staleSubjects() (subjects []storage.Subject) {
 	for i := range s.sent {
 		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {

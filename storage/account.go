@@ -100,7 +100,8 @@ func validateAccountName(name, key string) error {
 	return nil
 }
 
-// validatePassword says nothing about the hash but its length.
+// validatePassword checks that an encoded hash is text of an allowed length, but not
+// its format. The error does not contain the hash.
 func validatePassword(encoded string) error {
 	if encoded == "" || len(encoded) > maxPasswordBytes || !utf8.ValidString(encoded) || strings.ContainsRune(encoded, 0) {
 		return &InvalidError{Field: "password", Reason: fmt.Sprintf("must be an encoded hash of at most %d bytes", maxPasswordBytes)}

@@ -146,7 +146,7 @@ type (
 
 // Lister pages through lists. Each method answers many queries in one call.
 // Every list is newest first: by version (folders: by creation, reads: by the
-// last read, friends: by the follow that is in the list searched, works: by when
+// last read, friends: by the follow in the list that is searched, works: by when
 // they became the user's), then by biz,
 // then by id, all descending. An entry that does not
 // change while a list is paged through appears exactly once, whatever else is

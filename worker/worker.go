@@ -299,7 +299,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// errStopped ends the tries of a batch while the worker stops.
+// errStopped ends the attempts on a batch when the worker stops.
 var errStopped = errors.New("the worker is stopping")
 
 // processAll invalidates all marks that may be wrong, then persists and settles the

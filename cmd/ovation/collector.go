@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Garbage may take spareGarbage of memory before it is collected, or as much as what is
-// live, whichever is more, and never more than spareRatio times as much.
+// Before a collection, garbage may grow to spareGarbage bytes, or to as much as is live
+// if that is more, but never to more than spareRatio times what is live.
 const (
 	spareGarbage = 256 << 20
 	spareRatio   = 4

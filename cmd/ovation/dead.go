@@ -22,7 +22,7 @@ type deadCommand struct {
 	Drop   deadDropCommand   `cmd:"" example:"ovation dead drop ID, with an ID that ovation dead list prints" help:"Delete a dead letter; its actions are lost."`
 }
 
-// deadFlags are the flags of all its commands.
+// deadFlags are the flags that all commands of `ovation dead` share.
 type deadFlags struct {
 	queueFlags `embed:""`
 	prefixFlag `embed:""`

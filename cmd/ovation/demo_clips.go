@@ -84,7 +84,8 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 // demoClipsStep gives the clips a generator of their own.
 const demoClipsStep = 100
 
-// clips publishes the clips, has users like and discuss them, and one send one to alice.
+// clips publishes the clips and adds comments, and a message to alice about the last
+// clip. It returns what users did with the clips, for the caller to persist.
 func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Service) (storage.Message, error) {
 	m := storage.Message{ID: demoClipsID, Forever: true}
 	var texts []storage.NewComment
@@ -130,7 +131,8 @@ func (d *demo) watch(clip storage.Subject) []storage.Action {
 	return actions
 }
 
-// publish publishes the n-th clip. An interrupted start has published it already.
+// publish publishes the n-th clip, or returns it if an interrupted start has already
+// published it.
 func (d *demo) publish(ctx context.Context, clips *media.Service, n int) (*storage.Video, error) {
 	clip := demoClips[n]
 	requestID := "demo-clip-" + strconv.Itoa(n)

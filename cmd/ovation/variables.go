@@ -156,7 +156,7 @@ func (l *level) UnmarshalText(text []byte) error {
 
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// mappers parse the flags whose tag "type" names one.
+// mappers returns the parsers of flags. The tag "type" of a flag names its parser.
 func mappers() kong.Option {
 	all := map[string]kong.Mapper{
 		"partitions": number(1, 256),           // more is too much for RabbitMQ

@@ -75,8 +75,8 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	return b
 }
 
-// mailOptions are those of a hub of messages. Unlike counts, messages do not stand for
-// each other, and few are of one user: they wait for less.
+// mailOptions are those of a hub of messages. Unlike new counts, a new message does not
+// replace earlier ones, and a user receives few: they are delayed for less time.
 func mailOptions(log *slog.Logger) live.Options {
 	return live.Options{Gap: 10 * time.Millisecond, Logger: log}
 }

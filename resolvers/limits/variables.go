@@ -143,8 +143,8 @@ func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	return nil
 }
 
-// isScalar reports whether a value from JSON is one of a scalar type. Types
-// of this schema's own check theirs themselves.
+// isScalar reports whether a value from JSON is one of a scalar type. Of the custom
+// scalars of this schema it rejects only lists and objects: they validate themselves.
 func isScalar(name string, value any) bool {
 	number, isNumber := value.(json.Number)
 	switch name {

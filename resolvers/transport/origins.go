@@ -88,8 +88,8 @@ const (
 	pageNamed
 )
 
-// Browsers say by this header how the origin of a page relates to that of the
-// URL it asks for. They let no script set it.
+// The header in which browsers state how the origin of a page relates to that of
+// the requested URL, which scripts cannot set, and one of its values.
 const (
 	fetchSite  = "Sec-Fetch-Site"
 	sameOrigin = "same-origin"

@@ -17,8 +17,8 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// Limits of the errors of one document, as they quote parts of it, which the client
-// controls.
+// Limits of the errors of one document. They are needed because errors quote parts of
+// the document, which the client controls.
 const (
 	maxRequestErrors = 20
 	maxMessageBytes  = 500

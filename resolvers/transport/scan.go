@@ -158,7 +158,7 @@ func (s *scanner) members(known func(name string) bool) {
 	})
 }
 
-// object reads an object. It calls member when a value is next, to read it.
+// object reads an object. For each name it calls member, which must read the value.
 func (s *scanner) object(member func(name string)) {
 	if !s.open('{') {
 		return

@@ -37,9 +37,10 @@ var errNotUsed = fmt.Errorf("%w: Redis is not used at the moment", storage.ErrUn
 // are remembered because Redis is not used; the context's.
 //
 // If seen is not nil, it has an element for each action. A non-nil element is filled with
-// the action's subject as its user sees it now, which is storage.Live. It is left
-// unchanged if that needs more than the calls Apply makes anyway, and if the actions are
-// storage.Persisted: it is then usually unknown what the counts include of them.
+// the action's subject as its user sees it now, and its freshness is storage.Live. It is
+// left unchanged if filling it would take more calls than Apply makes anyway, or if the
+// actions are storage.Persisted, because it is then usually unknown which of them the
+// counts include.
 func (s *Store) Apply(ctx context.Context, actions []storage.Action, where storage.Durability, seen []*storage.Interactive) (err error) {
 	now := s.epochs.Current()
 	at := s.epochs.ActiveOf(now)

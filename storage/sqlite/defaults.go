@@ -80,8 +80,8 @@ func (t tx) lookUpFolders(keys []storage.FolderKey) (*sqlstore.FolderIndex, erro
 	})
 }
 
-// Where another folder has the default folder's name already, the default
-// folder gets a suffix, for it must exist.
+// If another folder already has the default folder's name, the default folder,
+// which must exist, gets a suffix.
 const insertDefaults = `
 INSERT INTO folder (tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 SELECT tenant, user_id, ?2, ?3 || suffix, ?4 || suffix, '', 0, 0, at, at FROM (

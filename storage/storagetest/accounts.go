@@ -44,7 +44,8 @@ func (w *world) profile(u storage.User) *storage.Profile {
 	return got[0]
 }
 
-// A token of an account that a restored backup lacks must not be that of another user.
+// If a restored backup lacks an account, the account's tokens must not become valid for
+// another user.
 func accountIDsAreNotUsedAgain(w *world) {
 	lost := w.register("lost")
 	w.db.Edit(w.T, `DELETE FROM account`)

@@ -190,8 +190,8 @@ func deliveryIsSettledOnce(t *trial) {
 	nothingElseComes(t, deliveries)
 }
 
-// whatComesAgainComesFirst has a consumer give back a message, and go away with the
-// others in hand, while there are some that nobody has had.
+// whatComesAgainComesFirst has a consumer requeue one message and stop with the others
+// unsettled, while the queue has further messages that were never delivered.
 func whatComesAgainComesFirst(t *trial) {
 	const more = 3
 	published := make([]*publishing, 0, t.MaxUnsettled+more)

@@ -107,7 +107,7 @@ func (k *Keeper) inspect(ctx context.Context, node rueidis.Client) (out serverIn
 	return out, nil
 }
 
-// slotsOf returns the slots that a server reports to serve: those in its own line of
+// slotsOf returns the slots that a server says it serves: those in its own line of
 // CLUSTER NODES, from the ninth word on. Words in brackets are slots being migrated,
 // which it still serves.
 func slotsOf(info string) (out [][2]int) {

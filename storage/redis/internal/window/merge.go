@@ -5,7 +5,7 @@ import (
 )
 
 // ApplyTo sets the states of a result and adjusts its counts. It returns false if it is
-// unknown what the counts include of the states.
+// unknown which of the states the counts include.
 func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
 	states := es.States(key, kinds)
 	to.Liked, to.Collected, to.Followed = states.Liked, states.Collected, states.Followed
