@@ -35,7 +35,7 @@ type Reader struct {
 	Guard time.Duration
 
 	gets getBatcher
-	free sync.Pool // of []window.Entries, cleared
+	free sync.Pool // of []window.Entries
 }
 
 // Request is a read of entries of one window, with its result.
@@ -112,7 +112,7 @@ func (r *Reader) Entries(
 	return out, nil
 }
 
-// newEntries returns n zero Entries.
+// newEntries returns n Entries of any value. Every read sets all of them.
 func (r *Reader) newEntries(n int) []window.Entries {
 	if free, ok := r.free.Get().(*[]window.Entries); ok && cap(*free) >= n {
 		return (*free)[:n]
@@ -124,7 +124,6 @@ func (r *Reader) newEntries(n int) []window.Entries {
 // part of what a page allocates.
 func (r *Reader) Recycle(entries []window.Entries) {
 	if cap(entries) <= maxRecycled {
-		clear(entries)
 		r.free.Put(&entries)
 	}
 }
@@ -227,8 +226,11 @@ func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) e
 		}
 		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
-			if scripts.WrongType(err) {
-				continue // not loaded: the script with a lease replaces the key
+			if scripts.WrongType(err) { // not loaded: the script with a lease replaces the key
+				for _, k := range windows[i].indices {
+					windows[i].out[k] = window.Entries{}
+				}
+				continue
 			}
 			if err != nil {
 				return err
