@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -89,13 +90,19 @@ func (b *batch[K, V]) loadMany(ctx context.Context, keys []K, cachedOnly bool) (
 // prefetch loads the keys that are not cached by one call, at once. Look-ups of
 // these keys, and further prefetches, join that call.
 func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
-	missing := make([]K, 0, len(keys))
+	missing := keys[:0:0]
 	result := sync.OnceValues(func() ([]V, error) { return b.call(ctx, missing) })
 	b.mu.Lock()
-	for _, key := range keys {
-		if _, ok := b.entries[key]; !ok {
-			b.put(key, entry[V]{result, len(missing)}, len(keys))
+	for i, key := range keys {
+		if _, ok := b.entries[key]; ok {
+			missing = slices.Clip(missing) // leaves keys as they are
+			continue
+		}
+		b.put(key, entry[V]{result, len(missing)}, len(keys))
+		if len(missing) < i {
 			missing = append(missing, key)
+		} else {
+			missing = keys[:i+1] // a copy is only needed if some are cached
 		}
 	}
 	b.mu.Unlock()

@@ -143,7 +143,7 @@ type Keys struct {
 // Fetch loads the keys that are not cached: one call of storage per kind, all
 // concurrently and without waiting for further keys. Keys that are already being loaded
 // are neither loaded again nor waited for. It returns the first error; a kind that
-// fails does not stop the others.
+// fails does not stop the others. The caller must not change the keys afterwards.
 func (l *Loaders) Fetch(ctx context.Context, keys Keys) error {
 	var calls []func(context.Context) error
 	calls = appendFetch(calls, &l.interactives, keys.Interactives)

@@ -222,6 +222,44 @@ func TestAuthorsCostNoCall(t *testing.T) {
 	}
 }
 
+// Authors that are cached are loaded with their subjects. One that has changed since is
+// loaded after them: what is cached decides on the number of calls alone.
+func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
+	var cached map[string]string
+	s := start(t, func(set *settings) {
+		set.cachedAuthors = func(subjects []storage.Subject) []string {
+			ids := make([]string, len(subjects))
+			for i := range subjects {
+				ids[i] = cached[subjects[i].BizID]
+			}
+			return ids
+		}
+	})
+	s.declare(t, of("1", "alice"), of("2", "bob"), of("3", "alice"), of("4", nil))
+	s.act(t, time.Now(), storage.Action{User: storage.User{UserID: "carol"}, Subject: storage.User{UserID: "alice"}.Subject(), Kind: storage.KindFollow, Following: true})
+	const alice, bob = `{"userId": "alice", "interactive": {"followerCount": 1, "followed": {"__typename": "Followed"}, "author": null}}`,
+		`{"userId": "bob", "interactive": {"followerCount": 0, "followed": null, "author": null}}`
+	for name, c := range map[string]struct {
+		cached map[string]string
+		calls  int
+	}{
+		"none":               {nil, 2},
+		"all":                {map[string]string{"1": "alice", "2": "bob", "3": "alice"}, 1},
+		"one was another":    {map[string]string{"1": "alice", "2": "carol", "3": "alice"}, 2},
+		"one was of another": {map[string]string{"1": "bob", "2": "alice", "3": "alice"}, 1},
+		"one had none":       {map[string]string{"1": "alice", "3": "alice"}, 2},
+		"one had one":        {map[string]string{"1": "alice", "2": "bob", "3": "alice", "4": "carol"}, 1},
+	} {
+		cached = c.cached
+		s.calls.taken()
+		data := s.ok(t, "carol", `query($s: [SubjectInput!]!) { interactives(subjects: $s) { author { userId interactive { followerCount followed { __typename } author { userId } } } } }`, subjects(5)...)
+		if n := s.calls.taken()["Interactives"]; n != c.calls {
+			t.Errorf("%s: %d calls, want %d", name, n, c.calls)
+		}
+		same(t, data, `{"interactives": [{"author": null}, {"author": `+alice+`}, {"author": `+bob+`}, {"author": `+alice+`}, {"author": null}]}`)
+	}
+}
+
 // Works are read as subjects only where these are selected.
 func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 	s := start(t)

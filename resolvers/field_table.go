@@ -59,7 +59,7 @@ var fieldTable = map[string]fieldSpec{
 	"Interactive.likers":    likers.field(),
 	"Interactive.followers": followers.field(),
 
-	"Interactive.author": inline(func(i *storage.Interactive) any { return i.Author() }),
+	"Interactive.author": {prefetch: (*prefetch).author},
 
 	"Interactive.commentCount": {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).commentCount},
 	"Interactive.comments":     {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).comments},
@@ -159,11 +159,15 @@ func byKey[P any, K comparable, V storage.Node](b lookup[K, V], key func(*P) K) 
 		if !is {
 			return
 		}
-		enqueue(a, b, key(of), func(found V) {
-			if sees(a.me, found) {
-				a.visit(field, found)
+		var then func(V)
+		if below := field.Below(); below == nil || below.Deeper {
+			then = func(found V) {
+				if sees(a.me, found) {
+					a.visit(field, found)
+				}
 			}
-		})
+		}
+		enqueue(a, b, key(of), then)
 	}}
 }
 

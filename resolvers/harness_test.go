@@ -63,6 +63,7 @@ type settings struct {
 	recorder      worker.RecorderOptions
 	accounts      bool
 	videos        bool
+	cachedAuthors func([]storage.Subject) []string
 }
 
 // withAccounts has the site register users. Hashing passwords costs little.
@@ -126,7 +127,7 @@ func start(t *testing.T, options ...option) *service {
 	messages := worker.NewMessages(told, worker.MessagesOptions{Changed: mail.Changed, Logger: logger})
 	authors := worker.NewAuthors(told, logger)
 	cfg := resolvers.Config{
-		Comments: comments, CommentNews: news, Authors: authors, Now: time.Now,
+		Comments: comments, CommentNews: news, Authors: authors, CachedAuthors: set.cachedAuthors, Now: time.Now,
 		Accounts: own, KeySet: keySet,
 		Messages: messages, MessageNews: mail,
 		Store: told, Recorder: recorder, Folders: worker.NewFolders(told, time.Now), Live: hub,

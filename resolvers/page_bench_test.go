@@ -28,6 +28,8 @@ const (
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } } }`
 	pageWithFolders = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at folder { id name } } version freshness } }`
+	pageWithAuthors = `query Feed($subjects: [SubjectInput!]!) { interactives(subjects: $subjects) { ` +
+		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected { at } author { userId interactive { followed { at } } } } }`
 	pageWithVariables = `query Feed($subjects: [SubjectInput!]!, $more: Boolean!) { interactives(subjects: $subjects) { ` +
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected @include(if: $more) { at } } }`
 )
@@ -37,23 +39,28 @@ const (
 // is warm.
 func BenchmarkPage(b *testing.B) {
 	for name, query := range map[string]string{"counts": pageOfCounts, "folders": pageWithFolders, "variables": pageWithVariables} {
-		b.Run("memory/"+name, func(b *testing.B) { askForPages(b, &warm{Store: actedOn(b)}, query) })
+		b.Run("memory/"+name, func(b *testing.B) { askForPages(b, resolvers.Config{Store: &warm{Store: actedOn(b)}}, query) })
 	}
-	b.Run("redis/counts", func(b *testing.B) {
-		url := os.Getenv("OVATION_REDIS_URL")
-		if url == "" {
-			b.Skip("OVATION_REDIS_URL is not set")
-		}
-		store, err := redis.Open(b.Context(), redis.Options{
-			URL: url, Prefix: "bench" + strconv.FormatInt(time.Now().UnixNano(), 36), Database: actedOn(b),
-			Logger: slog.New(slog.DiscardHandler),
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { _ = store.Close() })
-		askForPages(b, store, pageOfCounts)
+	b.Run("redis/counts", func(b *testing.B) { askRedisForPages(b, pageOfCounts) })
+	b.Run("redis/authors", func(b *testing.B) { askRedisForPages(b, pageWithAuthors) })
+}
+
+func askRedisForPages(b *testing.B, query string) {
+	b.Helper()
+	url := os.Getenv("OVATION_REDIS_URL")
+	if url == "" {
+		b.Skip("OVATION_REDIS_URL is not set")
+	}
+	store, err := redis.Open(b.Context(), redis.Options{
+		URL: url, Prefix: "bench" + strconv.FormatInt(time.Now().UnixNano(), 36), Database: actedOn(b),
+		Logger: slog.New(slog.DiscardHandler),
 	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Close() })
+	b.SetParallelism(16) // readers share pipelines, as those of many connections do
+	askForPages(b, resolvers.Config{Store: store, CachedAuthors: store.CachedAuthors}, query)
 }
 
 const pageSize = 20
@@ -61,7 +68,7 @@ const pageSize = 20
 var pager = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 
 // actedOn is a database in which somebody likes every fourth of some subjects
-// and has every tenth in a folder.
+// and has every tenth in a folder. Each has an author, and the viewer follows every fifth.
 func actedOn(tb testing.TB) *sqlitetest.Database {
 	tb.Helper()
 	db := sqlitetest.OpenDatabase(tb)
@@ -71,6 +78,13 @@ func actedOn(tb testing.TB) *sqlitetest.Database {
 		message.Actions = append(message.Actions, storage.Action{
 			User: storage.User{Tenant: pager.Tenant, UserID: "bob"}, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: int64(i) + 1,
 		})
+		author := storage.User{Tenant: pager.Tenant, UserID: "person-" + strconv.Itoa(i)}
+		message.Actions = append(message.Actions, storage.Action{
+			User: storage.User{Tenant: pager.Tenant}, Subject: subject, Kind: storage.KindAuthor, Author: author.UserID, Version: 1e15,
+		})
+		if i%5 == 0 {
+			message.Actions = append(message.Actions, storage.Action{User: pager, Subject: author.Subject(), Kind: storage.KindFollow, Following: true, Version: 1e15})
+		}
 		if i%4 == 0 {
 			message.Actions = append(message.Actions, storage.Action{User: pager, Subject: subject, Kind: storage.KindReaction, Reaction: storage.Like, Version: 1e15})
 		}
@@ -117,7 +131,7 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return s.body.Write(p) }
 
-func askForPages(b *testing.B, store storage.Store, query string) {
+func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 	b.Helper()
 	secret := bytes.Repeat([]byte("s"), viewer.MinSecretBytes)
 	auth, err := viewer.New(b.Context(), viewer.Config{Secret: secret})
@@ -129,10 +143,9 @@ func askForPages(b *testing.B, store storage.Store, query string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	handler, err := resolvers.NewHandler(b.Context(), resolvers.Config{
-		Store: store, Auth: auth, Logger: slog.New(slog.DiscardHandler),
-		Limiter: rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}), // one user asks for all
-	})
+	cfg.Auth, cfg.Logger = auth, slog.New(slog.DiscardHandler)
+	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // one user asks for all
+	handler, err := resolvers.NewHandler(b.Context(), cfg)
 	if err != nil {
 		b.Fatal(err)
 	}

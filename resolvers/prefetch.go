@@ -31,6 +31,7 @@ type prefetch struct {
 	hasKeys   bool     // keys is not empty
 	callbacks []func() // called when keys are loaded
 	roots     []rootSubjects
+	users     []storage.User // allocated together
 
 	// unavailable is an error of run that clients see as UNAVAILABLE: loading may
 	// succeed later.
@@ -40,7 +41,8 @@ type prefetch struct {
 // rootSubjects are the subjects of a field of Query with valid arguments.
 type rootSubjects struct {
 	subjects []storage.Subject
-	single   bool // the field is no list
+	single   bool                   // the field is no list
+	found    []*storage.Interactive // if they were needed to load more
 }
 
 func (r *Root) newPrefetch(ctx context.Context) *prefetch {
@@ -61,15 +63,17 @@ func (r *Root) prefetchQuery(ctx context.Context, roots *plan.Selection) (values
 		return nil
 	}
 	values = make([]any, 0, len(a.roots))
-	for _, one := range a.roots { // cached, unless loading has failed
-		found, err := a.loaders.Interactives(ctx, one.subjects)
-		switch {
-		case err != nil:
-			return nil // the executor reports it
-		case one.single:
-			values = append(values, found[0])
-		default:
-			values = append(values, found)
+	for _, one := range a.roots {
+		if one.found == nil { // cached, unless loading has failed
+			var err error
+			if one.found, err = a.loaders.Interactives(ctx, one.subjects); err != nil {
+				return nil // the executor reports it
+			}
+		}
+		if one.single {
+			values = append(values, one.found[0])
+		} else {
+			values = append(values, one.found)
 		}
 	}
 	return values
@@ -112,10 +116,13 @@ func (p *prefetch) visitField(field *plan.Field, object any) {
 	}
 }
 
-// enqueue adds a key to be loaded, and a callback for the loaded value.
+// enqueue adds a key to be loaded, and a callback for the loaded value, which may be nil.
 func enqueue[K comparable, V any](a *prefetch, b lookup[K, V], key K, then func(found V)) {
 	keys := b.keys(&a.keys)
 	*keys, a.hasKeys = append(*keys, key), true
+	if then == nil {
+		return
+	}
 	a.callbacks = append(a.callbacks, func() {
 		if found, err := b.load(a.loaders, a.ctx, key); err == nil {
 			then(found)

@@ -54,9 +54,12 @@ func (p *prefetch) subjectFrom(biz, bizID any) (storage.Subject, bool) {
 	return subject, err == nil && subject.Validate() == nil
 }
 
-// subjects enqueues the subjects of a field of Query.
+// subjects enqueues the subjects of a field of Query. The authors that they had lately
+// are visited at once, so that what is selected of them is loaded with the subjects; one
+// that has changed is visited after that, as if nothing had been known.
 func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
-	p.roots = append(p.roots, rootSubjects{subjects, field.Name == "interactive"})
+	root := len(p.roots)
+	p.roots = append(p.roots, rootSubjects{subjects: subjects, single: field.Name == "interactive"})
 	if p.keys.Interactives == nil {
 		p.keys.Interactives = slices.Clip(subjects)
 	} else {
@@ -65,15 +68,58 @@ func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	if p.hasKeys = true; !field.Deeper {
 		return
 	}
+	selected := field.Below()
+	likely := p.likelyAuthors(selected, subjects)
 	p.callbacks = append(p.callbacks, func() {
 		found, err := p.loaders.Interactives(p.ctx, subjects)
 		if err != nil {
 			return
 		}
-		for _, one := range found {
-			p.visit(field, one)
+		p.roots[root].found = found
+		for i, one := range found {
+			for k := range selected.Fields {
+				field := &selected.Fields[k]
+				if visited := field.Name == "author" && likely != nil && likely[i] == one.AuthorID; field.Deeper && !visited {
+					p.visitField(field, one)
+				}
+			}
 		}
 	})
+}
+
+// likelyAuthors visits the authors that subjects had lately, and returns their ids, nil
+// if nothing is needed of authors.
+func (p *prefetch) likelyAuthors(selected *plan.Selection, subjects []storage.Subject) (ids []string) {
+	for k := range selected.Fields {
+		field := &selected.Fields[k]
+		if p.cachedAuthors == nil || field.Name != "author" || !field.Deeper {
+			continue
+		}
+		if ids == nil {
+			ids = p.cachedAuthors(subjects)
+		}
+		for i, id := range ids {
+			p.visitAuthor(field, subjects[i].Tenant, id)
+		}
+	}
+	return ids
+}
+
+func (p *prefetch) author(field *plan.Field, object any) {
+	if of, is := object.(*storage.Interactive); is {
+		p.visitAuthor(field, of.Tenant, of.AuthorID)
+	}
+}
+
+func (p *prefetch) visitAuthor(field *plan.Field, tenant, id string) {
+	if id == "" {
+		return
+	}
+	if len(p.users) == cap(p.users) {
+		p.users = make([]storage.User, 0, defaultPage)
+	}
+	p.users = append(p.users, storage.User{Tenant: tenant, UserID: id})
+	p.visit(field, &p.users[len(p.users)-1])
 }
 
 func (p *prefetch) viewer(field *plan.Field, _ any) {

@@ -66,6 +66,8 @@ type Root struct {
 	worked     func() // called for each request that was answered without an outage
 
 	quota quota // of subscriptions
+
+	cachedAuthors func(subjects []storage.Subject) []string // nil if none is known
 }
 
 var _ graph.ResolverRoot = (*Root)(nil)

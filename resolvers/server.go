@@ -43,6 +43,10 @@ type Config struct {
 	Authors  Authors
 	Messages Messages
 	Auth     *viewer.Authenticator
+	// CachedAuthors returns the ids of the authors that subjects had lately, "" where
+	// unknown, without waiting: they are loaded together with the subjects. Nil: none is
+	// known.
+	CachedAuthors func(subjects []storage.Subject) []string
 	// Accounts registers users and logs them in. Nil: the site has no accounts of its
 	// own.
 	Accounts *accounts.Service
@@ -175,7 +179,7 @@ func service(root *Root, cfg Config) http.Handler {
 
 func newRoot(cfg Config, c *cursors) *Root {
 	return &Root{
-		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, comments: cfg.Comments, authors: cfg.Authors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
+		store: cfg.Store, recorder: cfg.Recorder, remover: cfg.Folders, comments: cfg.Comments, authors: cfg.Authors, cachedAuthors: cfg.CachedAuthors, messages: cfg.Messages, accounts: cfg.Accounts, videos: cfg.Videos,
 		live: cfg.Live, news: cfg.CommentNews, mail: cfg.MessageNews, limiter: cfg.Limiter, cursors: c, now: cfg.Now,
 		quota:      quota{maxSubjects: maxWatchedSubjects, maxText: maxDocuments, anonymousPercent: cfg.Streams.AnonymousPercent()},
 		plain:      graph.PlainSchema,

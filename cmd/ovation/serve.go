@@ -93,7 +93,7 @@ func (c *serveCommand) Run(p *program) (err error) {
 	authors := worker.NewAuthors(store, log)
 	defer func() { err = errors.Join(err, drain(p.ctx, authors.Close)) }()
 	cfg := resolvers.Config{
-		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors,
+		Store: store, Recorder: recorder, Comments: comments, Messages: messages, Authors: authors, CachedAuthors: behind.copied.CachedAuthors,
 		Live: hub, CommentNews: news.hub, MessageNews: mail.hub, Logger: log, Registry: registry, Introspection: c.Introspection, AccessLog: c.AccessLog,
 		Folders: worker.NewFolders(store, behind.copied.Now),
 		Now:     behind.copied.Now, Documents: behind.copied,

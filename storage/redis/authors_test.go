@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"slices"
 	"testing"
 
 	"ovation/storage"
@@ -43,6 +44,10 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	if got := see(t, fresh, bob, movie); got.AuthorID != author || got.LikeCount != 1 {
 		t.Errorf("a new node shows %+v", got)
 	}
+	eventually(t, "the author is cached", func() bool {
+		see(t, fresh, bob, movie)
+		return slices.Equal(fresh.CachedAuthors([]storage.Subject{video("unread"), movie}), []string{"", author})
+	})
 	_, err = other.Persist(t.Context(), message(declare(movie, "", 6)), nil)
 	must(t, err)
 	if got := see(t, other, alice, movie); got.AuthorID != "" || got.LikeCount != 1 {

@@ -16,6 +16,12 @@ func (s *Store) Interactives(
 	return s.answers.Interactives(ctx, viewer, subjects, kinds)
 }
 
+// CachedAuthors returns the ids of the authors that subjects had when this process last
+// cached their counts, "" where there was none or nothing is cached. It does not wait.
+func (s *Store) CachedAuthors(subjects []storage.Subject) []string {
+	return s.counts.Cache.Authors(subjects)
+}
+
 // States returns states as of the latest acknowledged action while Redis is available,
 // and otherwise as the database has them.
 func (s *Store) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {

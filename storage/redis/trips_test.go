@@ -54,13 +54,14 @@ func TestRoundTrips(t *testing.T) {
 	s.scripts.Client = client
 	must(t, s.Apply(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)}, storage.Queued, nil)) // the server knows the scripts
 	see(t, s, bob, movie)
-	_, err := s.Interactives(t.Context(), bob, page(2), window.KindSet) // also those for many keys
+	_, err := s.Interactives(t.Context(), alice, append(page(2), bob.Subject()), window.KindSet) // also those for many keys
 	must(t, err)
 	for _, subjects := range []int{1, 20, 100} {
 		viewer := storage.User{Tenant: movie.Tenant, UserID: "viewer of " + strconv.Itoa(subjects)}
 		all := page(subjects)
-		for i := range all {
+		for i := range subjects {
 			all[i].BizID += " of " + strconv.Itoa(subjects)
+			all = append(all, storage.User{Tenant: movie.Tenant, UserID: all[i].BizID}.Subject()) // the author
 		}
 		for _, c := range []struct {
 			what             string

@@ -176,6 +176,7 @@ func (r *Reader) read(ctx context.Context, q *query, cached bool) error {
 		}
 	}
 	if older == nil {
+		r.Windows.Recycle(own)
 		return nil
 	}
 	again := q.subset(older)

@@ -92,6 +92,20 @@ func (c *Cache) Get(at keyspace.Epoch, subjects []storage.Subject, out []Result)
 	return left
 }
 
+// Authors returns the ids of the authors in the cache, "" for subjects without one. They
+// may be outdated.
+func (c *Cache) Authors(subjects []storage.Subject) []string {
+	out := make([]string, len(subjects))
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for i := range subjects {
+		if p := c.entries[subjects[i]]; p != nil {
+			out[i] = p.counts.AuthorID
+		}
+	}
+	return out
+}
+
 // reserve reserves the entries of subjects that are about to be read, for the generation
 // that it returns.
 func (c *Cache) reserve(subjects []storage.Subject, left []int) (turn int64) {

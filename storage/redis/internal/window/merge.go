@@ -7,6 +7,10 @@ import (
 // ApplyTo sets the states of a result and adjusts its counts. It returns false if it is
 // unknown which of the states the counts include.
 func (es *Entries) ApplyTo(to *storage.Interactive, key storage.StateKey, kinds storage.Kinds) bool {
+	if es.neverSet() {
+		to.Liked, to.Collected, to.Followed = nil, nil, nil
+		return true
+	}
 	states := es.States(key, kinds)
 	to.Liked, to.Collected, to.Followed = states.Liked, states.Collected, states.Followed
 	for i := range es {
@@ -98,7 +102,11 @@ func Included(states *storage.States, a *storage.Action) bool {
 // SetNone marks unknown entries as known never to have been set.
 func (es *Entries) SetNone() {
 	for kind := range es {
-		if e := &es[kind]; !e.Known {
+		switch e := &es[kind]; {
+		case e.Known:
+		case e.Absent() && e.version == 0: // nothing to merge, as in most entries of most pages
+			*e = KnownNone
+		default:
 			e.Merge(&KnownNone, kind)
 			e.Known, e.history = true, KnownNone.history
 		}
@@ -113,6 +121,17 @@ func (es *Entries) AcceptStale(loaded bool) {
 		e := &es[kind]
 		e.Known = e.Known && (loaded || len(e.history) > 0)
 	}
+}
+
+// neverSet reports whether every entry is known never to have been set, as most of them
+// are.
+func (es *Entries) neverSet() bool {
+	for i := range es {
+		if e := &es[i]; !e.Known || e.version != 0 || len(e.history) != 1 || e.history[0] != (inclusion{}) {
+			return false
+		}
+	}
+	return true
 }
 
 // AllKnown reports whether every entry is known.

@@ -30,8 +30,11 @@ func Name(kind storage.Kind, bizID string) string {
 	}
 }
 
+// fieldPrefix begins the names of fields that hold entries.
+const fieldPrefix = "s"
+
 // Field names the field that holds the entries of a subject.
-func Field(bizID string) string { return "s" + bizID }
+func Field(bizID string) string { return fieldPrefix + bizID }
 
 // none is the state of every kind that is not set.
 const none = "-"
@@ -138,18 +141,16 @@ func AppendFill(args []string, bizID string, states *storage.States, all bool) [
 func Fields(keys []storage.StateKey, asked []int) []string {
 	size := 0
 	for _, i := range asked {
-		size += len(Field(keys[i].Subject.BizID))
+		size += len(fieldPrefix) + len(keys[i].Subject.BizID)
 	}
 	var all strings.Builder
 	all.Grow(size)
-	for _, i := range asked {
-		all.WriteString(Field(keys[i].Subject.BizID))
-	}
-	text := all.String()
 	out := make([]string, len(asked))
 	for k, i := range asked {
-		n := len(Field(keys[i].Subject.BizID))
-		out[k], text = text[:n], text[n:]
+		from := all.Len()
+		all.WriteString(fieldPrefix)
+		all.WriteString(keys[i].Subject.BizID)
+		out[k] = all.String()[from:] // shares the memory, which has been reserved
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -34,6 +35,7 @@ type Reader struct {
 	Guard time.Duration
 
 	gets getBatcher
+	free sync.Pool // of []window.Entries
 }
 
 // Request is a read of entries of one window, with its result.
@@ -82,7 +84,7 @@ func requestsOf(e keyspace.Epoch, keys []storage.StateKey, out []window.Entries)
 func (r *Reader) Entries(
 	ctx context.Context, at keyspace.Epoch, keys []storage.StateKey, renew bool, fills []scripts.Call,
 ) ([]window.Entries, error) {
-	out := make([]window.Entries, len(keys))
+	out := r.newEntries(len(keys))
 	windows := requestsOf(at, keys, out)
 	if !renew && len(fills) == 0 {
 		if err := r.ReadAll(ctx, "read states", windows); err != nil {
@@ -109,6 +111,25 @@ func (r *Reader) Entries(
 	}
 	return out, nil
 }
+
+// newEntries returns n Entries of any value. Every read sets all of them.
+func (r *Reader) newEntries(n int) []window.Entries {
+	if free, ok := r.free.Get().(*[]window.Entries); ok && cap(*free) >= n {
+		return (*free)[:n]
+	}
+	return make([]window.Entries, n)
+}
+
+// Recycle takes back the result of Entries, which is no longer used: it is the largest
+// part of what a page allocates.
+func (r *Reader) Recycle(entries []window.Entries) {
+	if cap(entries) <= maxRecycled {
+		r.free.Put(&entries)
+	}
+}
+
+// maxRecycled is the number of entries of the largest page with its authors.
+const maxRecycled = 200
 
 // acceptStale uses the entries in Redis although the database is unavailable. Entries for
 // which the database may have newer states become unknown.
@@ -205,8 +226,11 @@ func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) e
 		}
 		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
-			if scripts.WrongType(err) {
-				continue // not loaded: the script with a lease replaces the key
+			if scripts.WrongType(err) { // not loaded: the script with a lease replaces the key
+				for _, k := range windows[i].indices {
+					windows[i].out[k] = window.Entries{}
+				}
+				continue
 			}
 			if err != nil {
 				return err
