@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -128,7 +128,7 @@ func TestLoadersReadForTheirViewer(t *testing.T) {
 	}
 }
 
-func TestForgetShowsWhatIsNew(t *testing.T) {
+func TestClearAllShowsWhatIsNew(t *testing.T) {
 	s := liked(t, 1)
 	l := loaders.New(s, alice, storage.AllKinds)
 	count := func() int64 {
@@ -147,88 +147,75 @@ func TestForgetShowsWhatIsNew(t *testing.T) {
 	}
 	l.ClearAll()
 	if count() != 0 {
-		t.Error("after Forget the response shows what was before")
+		t.Error("after ClearAll the response shows what was before")
 	}
 }
 
-func TestForgetForgetsEveryKind(t *testing.T) {
-	s := liked(t, 1)
-	l := loaders.New(s, alice, storage.AllKinds)
-	friend := storage.User{Tenant: alice.Tenant, UserID: "friend"}
-	page := storage.Page{First: 10}
-	kinds := map[string]func() (int, error){
-		"states": func() (int, error) {
-			got, err := l.States(t.Context(), storage.StateKey{User: alice, Subject: subject(5)})
-			return int(got.Reaction.Version()), err
-		},
-		"likers": func() (int, error) {
-			got, err := l.Likers(t.Context(), storage.LikersQuery{Subject: subject(5), Page: page})
-			return len(got.Entries), err
-		},
-		"likes": func() (int, error) {
-			got, err := l.Likes(t.Context(), storage.LikesQuery{User: alice, Page: page})
-			return len(got.Entries), err
-		},
-		"items": func() (int, error) {
-			got, err := l.Items(t.Context(), storage.ItemsQuery{Folder: storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}, Page: page})
-			return len(got.Entries), err
-		},
-		"folder": func() (int, error) {
-			got, err := l.Folder(t.Context(), storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID})
-			return int(got.ItemCount), err
-		},
-		"folders": func() (int, error) {
-			got, err := l.Folders(t.Context(), storage.FoldersQuery{Owner: alice, Page: page})
-			return len(got.Entries), err
-		},
-		"followers": func() (int, error) {
-			got, err := l.Followers(t.Context(), storage.FollowersQuery{Subject: subject(5), Page: page})
-			return len(got.Entries), err
-		},
-		"following": func() (int, error) {
-			got, err := l.Following(t.Context(), storage.FollowingQuery{User: alice, Page: page})
-			return len(got.Entries), err
-		},
-		"friends": func() (int, error) {
-			got, err := l.Friends(t.Context(), storage.FriendsQuery{User: alice, Page: page})
-			return len(got.Entries), err
-		},
-		"reads": func() (int, error) {
-			got, err := l.Reads(t.Context(), storage.ReadsQuery{User: alice, Page: page})
-			return len(got.Entries), err
-		},
-	}
-	ask := func() map[string]int {
-		out := map[string]int{}
-		for name, kind := range kinds {
-			n, err := kind()
-			if err != nil {
-				t.Fatal(name, err)
+// lookUp looks up one key of a kind.
+type lookUp struct {
+	key any
+	in  func(context.Context, *loaders.Loaders) error
+}
+
+func kind[K comparable, V any](look func(*loaders.Loaders, context.Context, K) (V, error), key K) lookUp {
+	return lookUp{key, func(ctx context.Context, l *loaders.Loaders) error {
+		_, err := look(l, ctx, key)
+		return err
+	}}
+}
+
+// kinds has the look-up of each field of [loaders.Keys].
+var kinds = map[string]lookUp{
+	"Interactives":      kind((*loaders.Loaders).Interactive, subject(0)),
+	"States":            kind((*loaders.Loaders).States, storage.StateKey{}),
+	"Folders":           kind((*loaders.Loaders).Folder, storage.FolderKey{}),
+	"Likers":            kind((*loaders.Loaders).Likers, storage.LikersQuery{}),
+	"Likes":             kind((*loaders.Loaders).Likes, storage.LikesQuery{}),
+	"Items":             kind((*loaders.Loaders).Items, storage.ItemsQuery{}),
+	"FolderLists":       kind((*loaders.Loaders).Folders, storage.FoldersQuery{}),
+	"Reads":             kind((*loaders.Loaders).Reads, storage.ReadsQuery{}),
+	"Followers":         kind((*loaders.Loaders).Followers, storage.FollowersQuery{}),
+	"Following":         kind((*loaders.Loaders).Following, storage.FollowingQuery{}),
+	"Friends":           kind((*loaders.Loaders).Friends, storage.FriendsQuery{}),
+	"Works":             kind((*loaders.Loaders).Works, storage.WorksQuery{}),
+	"Totals":            kind((*loaders.Loaders).Totals, alice),
+	"Comments":          kind((*loaders.Loaders).Comment, storage.CommentKey{}),
+	"CommentCounts":     kind((*loaders.Loaders).CommentCount, subject(0)),
+	"CommentLists":      kind((*loaders.Loaders).CommentList, storage.CommentsQuery{Order: storage.Newest}),
+	"Profiles":          kind((*loaders.Loaders).Profile, alice),
+	"Messages":          kind((*loaders.Loaders).Message, storage.MessageKey{}),
+	"MessageLists":      kind((*loaders.Loaders).MessageList, storage.MessagesQuery{}),
+	"Conversations":     kind((*loaders.Loaders).Conversation, storage.ConversationKey{}),
+	"ConversationLists": kind((*loaders.Loaders).ConversationList, storage.ConversationsQuery{}),
+	"Videos":            kind((*loaders.Loaders).Video, storage.VideoKey{}),
+	"Feeds":             kind((*loaders.Loaders).Feed, storage.FeedQuery{}),
+	"UserVideos":        kind((*loaders.Loaders).UserVideos, storage.UserVideosQuery{}),
+}
+
+// What Fetch has loaded is in memory until ClearAll, whatever its kind.
+func TestClearAllClearsEveryKind(t *testing.T) {
+	s := sqlitetest.Open(t)
+	for field := range reflect.TypeFor[loaders.Keys]().Fields() {
+		t.Run(field.Name, func(t *testing.T) {
+			look, known := kinds[field.Name]
+			if !known {
+				t.Fatal("kinds has no look-up for it")
 			}
-			out[name] = n
-		}
-		return out
-	}
-	before := ask()
-	_, err := s.Persist(t.Context(), []storage.Message{{ID: "all", Actions: []storage.Action{
-		{User: alice, Subject: subject(5), Kind: storage.KindReaction, Reaction: storage.Like, Version: 9},
-		{User: alice, Subject: subject(5), Kind: storage.KindCollection, FolderID: storage.DefaultFolderID, Version: 9},
-		{User: alice, Subject: subject(5), Kind: storage.KindRead, Times: 1, First: 9, Version: 9},
-		{User: alice, Subject: subject(5), Kind: storage.KindFollow, Following: true, Version: 9},
-		{User: alice, Subject: friend.Subject(), Kind: storage.KindFollow, Following: true, Version: 9},
-		{User: friend, Subject: alice.Subject(), Kind: storage.KindFollow, Following: true, Version: 9},
-	}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !maps.Equal(ask(), before) {
-		t.Error("a response changed its mind halfway")
-	}
-	l.ClearAll()
-	for name, n := range ask() {
-		if n == before[name] {
-			t.Errorf("%s: after Forget the response shows what was before", name)
-		}
+			l := loaders.New(s, alice, storage.AllKinds)
+			var keys loaders.Keys
+			of := reflect.ValueOf(&keys).Elem().FieldByIndex(field.Index)
+			of.Set(reflect.Append(of, reflect.ValueOf(look.key)))
+			if err := l.Fetch(t.Context(), keys); err != nil {
+				t.Fatal(err)
+			}
+			if err := look.in(t.Context(), l.CachedOnly()); err != nil {
+				t.Error("after Fetch:", err)
+			}
+			l.ClearAll()
+			if err := look.in(t.Context(), l.CachedOnly()); err == nil {
+				t.Error("ClearAll has left it in memory")
+			}
+		})
 	}
 }
 
@@ -283,7 +270,7 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 	}
 	l.ClearAll()
 	if _, err := l.CachedOnly().Interactives(t.Context(), all); err == nil {
-		t.Error("memory has what was forgotten")
+		t.Error("memory has what was cleared")
 	}
 }
 
@@ -291,8 +278,8 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 // needs it, and again after a mutation only if it was available.
 func TestAFailedKindIsAskedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		fail   error
-		forget int // calls after Forget
+		fail  error
+		calls int // with those after ClearAll
 	}{
 		"unavailable": {storage.ErrUnavailable, 1},
 		"broken":      {errors.New("a bug"), 2},
@@ -323,8 +310,8 @@ func TestAFailedKindIsAskedOnce(t *testing.T) {
 				}
 				l.ClearAll()
 				ask()
-				if s.calls != c.forget {
-					t.Errorf("%d calls when something was done in between, want %d", s.calls, c.forget)
+				if s.calls != c.calls {
+					t.Errorf("%d calls when something was done in between, want %d", s.calls, c.calls)
 				}
 			})
 		}

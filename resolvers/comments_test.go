@@ -173,7 +173,9 @@ func TestAuthorsOfCommentsShowNoMoreToTheAnonymous(t *testing.T) {
 	for _, list := range []string{"likes", "folders"} {
 		s.refused(t, "UNAUTHENTICATED", "", fmt.Sprintf(who, list+" { edges { cursor } }"))
 	}
-	s.refused(t, "NOT_FOUND", "bob", fmt.Sprintf(who, "reads { edges { cursor } }"))
+	for _, viewer := range []string{"", "bob"} {
+		s.refused(t, "NOT_FOUND", viewer, fmt.Sprintf(who, "reads { edges { cursor } }"))
+	}
 }
 
 const watchComments = `subscription($a: String) { commentsChanged(biz: "video", bizId: "1", after: $a) { kind cursor comment { text author { userId } parent { text } } } }`

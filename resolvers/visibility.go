@@ -24,6 +24,11 @@ import (
 //   - Videos are public. Their authors and moderators delete them.
 //   - Profiles are public, as names below comments are. Their user changes them.
 //   - A message is visible to its sender and receiver, a conversation to its owner.
+//
+// An anonymous viewer gets UNAUTHENTICATED where a signed-in one would see something:
+// what every signed-in viewer sees, the viewer's own lists, and ids of all but subjects,
+// videos and comments. A list of a user that is private to that user is NOT_FOUND for
+// everybody else, anonymous viewers included.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
@@ -120,12 +125,23 @@ func seesFollowers(me storage.User, _ *storage.Interactive) error { return signe
 // to signed-in viewers.
 func seesUser(me storage.User, _ *storage.User) error { return signedIn(me) }
 
+// seesOwn: a private list of a user is visible to that user only, who is signed in.
+// Everybody else gets NOT_FOUND with the message.
+func seesOwn(me storage.User, of *storage.User, message string) error {
+	if me != *of {
+		return &problem{codeNotFound, message}
+	}
+	return signedIn(me)
+}
+
+// seesReads: a user's reads are visible to that user only.
+func seesReads(me storage.User, of *storage.User) error {
+	return seesOwn(me, of, "what a user has read is visible to that user only")
+}
+
 // seesConversations: a user's conversations are visible to that user only.
 func seesConversations(me storage.User, of *storage.User) error {
-	if err := signedIn(me); err != nil || me == *of {
-		return err
-	}
-	return &problem{codeNotFound, "a user's conversations are visible to that user only"}
+	return seesOwn(me, of, "a user's conversations are visible to that user only")
 }
 
 // seesMessages: the messages of a conversation are visible to its owner only.
@@ -201,14 +217,6 @@ func commentKey(ctx context.Context, argument, id string) (storage.CommentKey, e
 		return storage.CommentKey{}, notFound(argument)
 	}
 	return ref.Comment, nil
-}
-
-// seesReads: a user's reads are visible to that user only.
-func seesReads(me storage.User, of *storage.User) error {
-	if me != *of {
-		return &problem{codeNotFound, "what a user has read is visible to that user only"}
-	}
-	return nil
 }
 
 // publicFoldersOnly reports whether the viewer sees only a user's public folders.

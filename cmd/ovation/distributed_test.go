@@ -68,9 +68,9 @@ func emptySite(tb testing.TB) *site {
 		switch s.variables[name] = os.Getenv(name); {
 		case s.variables[name] != "":
 		case os.Getenv("CI") != "":
-			tb.Fatal(name + " is not set: run make test")
+			tb.Fatal(name + " is not set: run make test, or scripts/services run go test PACKAGE")
 		default:
-			tb.Skip(name + " is not set: run make test")
+			tb.Skip(name + " is not set: run make test, or scripts/services run go test PACKAGE")
 		}
 	}
 	s.variables["OVATION_PREFIX"] = s.prefix

@@ -30,9 +30,9 @@ func brokerURL(tb testing.TB) string {
 	switch {
 	case at != "":
 	case os.Getenv("CI") != "":
-		tb.Fatal("OVATION_RABBITMQ_URL is not set: run make test")
+		tb.Fatal("OVATION_RABBITMQ_URL is not set: run make test, or scripts/services run go test PACKAGE")
 	default:
-		tb.Skip("OVATION_RABBITMQ_URL is not set: run make test")
+		tb.Skip("OVATION_RABBITMQ_URL is not set: run make test, or scripts/services run go test PACKAGE")
 	}
 	return at
 }

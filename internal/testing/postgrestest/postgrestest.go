@@ -27,9 +27,9 @@ func Server(tb testing.TB) string {
 	at := os.Getenv(variable)
 	switch {
 	case at == "" && os.Getenv("CI") != "":
-		tb.Fatal(variable + " is not set: run make test")
+		tb.Fatal(variable + " is not set: run make test, or scripts/services run go test PACKAGE")
 	case at == "":
-		tb.Skip(variable + " is not set: run make test")
+		tb.Skip(variable + " is not set: run make test, or scripts/services run go test PACKAGE")
 	}
 	return at
 }
