@@ -55,7 +55,8 @@ func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
 	}
 	defer func() { _ = store.Close() }()
 	compared, err := store.Verify(t.Context(), false, func(d storage.Difference) error { return fmt.Errorf("%+v", d) })
-	if want := int64(5*w.subjects + 7*w.users); err != nil || compared != want {
+	// Each user has a folder.
+	if want := int64(storage.CountsPerSubject*w.subjects + (storage.TotalsPerUser+1)*w.users); err != nil || compared != want {
 		t.Errorf("%d counts of %d were compared: %v", compared, want, err)
 	}
 	var popular, all, keen int

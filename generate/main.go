@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"os"
 
 	"github.com/99designs/gqlgen/api"
@@ -26,5 +29,29 @@ func run() error {
 	if err := os.Remove(plainFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return api.Generate(cfg, api.AddPlugin(plainWriter{}))
+	exec, models := cfg.Exec.Filename, cfg.Model.Filename
+	resolvers := &resolverFilter{to: os.Stderr}
+	log.SetOutput(resolvers)
+	if err := api.Generate(cfg, api.AddPlugin(plainWriter{})); err != nil {
+		return err
+	}
+	fmt.Printf("generate: wrote %s, %s and %s; %d fields match nothing in Go and need a resolver\n", exec, models, plainFile, resolvers.n)
+	return nil
+}
+
+// resolverFilter is the output of package log. gqlgen logs each field for which it found
+// neither a struct field nor a method, so that a resolver is needed. These lines are
+// counted instead: if a resolver is missing, package resolvers does not compile.
+type resolverFilter struct {
+	to io.Writer
+	n  int // lines left out
+}
+
+// Write receives one line.
+func (f *resolverFilter) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(" adding resolver method for ")) && bytes.HasSuffix(line, []byte(", nothing matched\n")) {
+		f.n++
+		return len(line), nil
+	}
+	return f.to.Write(line)
 }

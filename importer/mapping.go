@@ -258,7 +258,7 @@ func (a action) kind() storage.Kind { return effects[a].Kind }
 func (a action) apply(to *storage.Action, at int64) {
 	is := &effects[a]
 	to.Kind, to.Reaction, to.FolderID, to.Times, to.Following, to.Version = is.Kind, is.Reaction, is.FolderID, is.Times, is.Following, at
-	if a == actionRead {
+	if is.Kind.AddsUp() {
 		to.First = at
 	}
 	if a == actionAuthor { // the user of the row is the author, not the one who acts

@@ -182,7 +182,7 @@ func (p *parser) parse(r *row) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if a.Kind != storage.KindRead && a.Kind != storage.KindAuthor { // of these, the later one wins
+	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations, the later one wins
 		a.Version = p.ties.versionOf(&a)
 	}
 	p.blocks[ofActions].add(&a, does, "")

@@ -95,7 +95,7 @@ func (p *part) actions(g *group, places []int32) []storage.Action {
 		does := p.block.actions[place].does
 		g.done[does]++
 		a := p.block.action(place)
-		if i > 0 && does == actionRead && p.block.sameState(places[i-1], place) {
+		if i > 0 && a.Kind.AddsUp() && p.block.sameState(places[i-1], place) {
 			last := &actions[len(actions)-1] // there may be very many
 			last.Times++
 			last.First, last.Version = min(last.First, a.First), max(last.Version, a.Version)

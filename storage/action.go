@@ -21,6 +21,12 @@ const (
 	KindAuthor                     // the author of a subject, or none; never queued
 )
 
+// AddsUp reports whether every action of the kind counts, in any order. Only reads do.
+// Actions of all other kinds set a state: the latest one wins, and a repeated one changes
+// nothing. A kind that adds up has no StateChange, no lock in the recorder and no entry in
+// the mirror, and only the id of the message keeps an action from counting twice.
+func (k Kind) AddsUp() bool { return k == KindRead }
+
 // Kinds is a set of Kind.
 type Kinds uint8
 
@@ -63,8 +69,8 @@ const (
 // in that order, regardless of the order in which they arrive (see
 // Register). It is also the time of the action, in microseconds since 1970, UTC.
 //
-// Reads add up instead: there were Times of them from First to Version. They
-// have no order, and anonymous ones (no UserID) are stored together.
+// Actions of a kind that adds up (Kind.AddsUp) have no order: there were Times of them
+// from First to Version. Anonymous ones (no UserID) are stored together.
 //
 // A declaration (KindAuthor) has no user: it sets the author of the subject as of
 // Version. The latest one wins; of equal versions, the one persisted last.
@@ -77,8 +83,8 @@ type Action struct {
 	// this reaction and no other. NoReaction: the clear is unconditional.
 	If        Reaction
 	FolderID  string // KindCollection: the new one, empty uncollects
-	Times     int64  // KindRead: how many reads, at least 1
-	First     int64  // KindRead: the time of the first of them
+	Times     int64  // of a kind that adds up: how many, at least 1
+	First     int64  // of a kind that adds up: the time of the first of them
 	Following bool   // KindFollow: whether the user follows the subject from now on
 	Author    string // KindAuthor: the id of the author, empty if there is none
 	Version   int64
@@ -102,7 +108,7 @@ func (a Action) Validate() error {
 	}
 	if a.Kind != KindReaction && (a.Reaction != NoReaction || a.If != NoReaction) ||
 		a.Kind != KindCollection && a.FolderID != "" ||
-		a.Kind != KindRead && (a.Times != 0 || a.First != 0) ||
+		!a.Kind.AddsUp() && (a.Times != 0 || a.First != 0) ||
 		a.Kind != KindFollow && a.Following ||
 		a.Kind != KindAuthor && a.Author != "" {
 		return &InvalidError{Field: "kind", Reason: "must be the one that reaction, folderId, times, first, following and author belong to"}
@@ -184,17 +190,17 @@ type Barrier struct {
 // InboxAge is how long a store keeps the ids of messages that it has persisted.
 const InboxAge = 7 * 24 * time.Hour
 
-// MaxMessageAge is how long after its publication a message with reads is still
-// persisted. It is an hour less than InboxAge to allow for clock skew.
+// MaxMessageAge is how long after its publication a message with actions that add up is
+// still persisted. It is an hour less than InboxAge to allow for clock skew.
 const MaxMessageAge = InboxAge - time.Hour
 
 // MayExpire reports whether a store has to check the age of the message: its
-// ID may have been pruned since it was persisted, and its reads would then
-// count again. All other actions are idempotent by their version. now may be off by
+// ID may have been pruned since it was persisted, and its actions that add up would then
+// count again. All others are idempotent by their version. now may be off by
 // days.
 func (m Message) MayExpire(now time.Time) bool {
 	return m.Published > 0 && !m.Forever && now.Sub(Time(m.Published)) > MaxMessageAge/2 &&
-		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind == KindRead })
+		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind.AddsUp() })
 }
 
 // Without returns the messages but those of the ids.

@@ -13,7 +13,7 @@ func (a Action) Supersedes(b Action) bool {
 
 // Coalesce returns at most one action per state (user, subject, kind): the
 // one with the highest version, the earlier one of equals, of declarations the
-// later one; reads are added up. A reaction keeps its conditional clears above that version, too: the
+// later one; of a kind that adds up, their sum. A reaction keeps its conditional clears above that version, too: the
 // latest of each reaction, behind the other action. The result is in the order
 // of (kind, tenant, user, biz, bizId). Within one kind that is the order in which a
 // store locks the rows of its table; the order of the tables is the store's own (see
@@ -43,7 +43,7 @@ func Coalesce(actions []Action) []Action {
 		case a.If != NoReaction && a.Version <= set:
 		case fresh || out[last].If != a.If:
 			out = append(out, *a)
-		case a.Kind == KindRead:
+		case a.Kind.AddsUp():
 			out[last].Times += a.Times
 			out[last].First = min(out[last].First, a.First)
 			out[last].Version = max(out[last].Version, a.Version)

@@ -62,7 +62,7 @@ func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 		for _, a := range actions {
 			latest, known := want[idOf(a)]
 			switch {
-			case known && a.Kind == storage.KindRead:
+			case known && a.Kind.AddsUp():
 				latest.Times += a.Times
 				latest.First, latest.Version = min(latest.First, a.First), max(latest.Version, a.Version)
 				want[idOf(a)] = latest

@@ -25,6 +25,9 @@ type Counts struct {
 	Version       int64
 }
 
+// CountsPerSubject is the number of counts in Counts.
+const CountsPerSubject = 5
+
 // Interactive is a subject as one viewer sees it. Each of the four states is nil if
 // the viewer is anonymous, has no such state, or did not select it.
 type Interactive struct {

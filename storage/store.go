@@ -187,8 +187,8 @@ func (c *StateChange) Include(r Register) {
 	c.Reaction, c.Version = c.Register.Value, c.Register.Version()
 }
 
-// ChangesOf returns the changes that coalesced actions other than reads and
-// declarations request, one for each state, without the old states.
+// ChangesOf returns the changes that coalesced actions request, one for each state, without
+// the old states. Their kinds do not add up, and none is a declaration.
 func ChangesOf(coalesced []Action) []StateChange {
 	out := make([]StateChange, 0, len(coalesced))
 	for i := range coalesced {
@@ -212,7 +212,7 @@ type SubjectCounts struct {
 // Outcome is the result of one transaction.
 type Outcome struct {
 	// Applied has the latest value of each state that an action of a new message
-	// addressed, whether or not it changed, except those of KindRead and KindAuthor.
+	// addressed, whether or not it changed, except those of kinds that add up and of KindAuthor.
 	// Entries are in the order of Coalesce. For an unchanged state, the old value
 	// equals the new one.
 	Applied []StateChange
@@ -225,7 +225,7 @@ type Outcome struct {
 	Skipped int
 	// Expired are the ids of messages that were not persisted: they
 	// were published longer ago than MaxMessageAge, by the store's clock, are not
-	// in the inbox and contain reads. They may have been persisted before.
+	// in the inbox and contain actions that add up. They may have been persisted before.
 	Expired []string
 	// Epoch is the epoch of the mirror in which the transaction of a
 	// mirror.Database commits, 0 while there is none: there is nothing to mark then.

@@ -12,6 +12,9 @@ type UserTotals struct {
 	LikesReceived int64 // likes of all works
 }
 
+// TotalsPerUser is the number of totals that are stored for a user: all but Followers.
+const TotalsPerUser = 6
+
 // Work is a subject whose author a user is.
 type Work struct {
 	Subject Subject

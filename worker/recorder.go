@@ -83,10 +83,10 @@ func NewRecorder(publisher Publisher, mirror Mirror, opts RecorderOptions) *Reco
 }
 
 // Record returns when the action is durable and visible, or is known to change nothing.
-// It sets the action's Version and, for a read, First; a read without Times counts
-// once.
+// It sets the action's Version and, if its kind adds up, First; without Times it then
+// counts once.
 //
-// Actions on one state (user, subject and kind, except reads) are serialised in the
+// Actions on one state (user, subject and a kind that does not add up) are serialised in the
 // order of arrival: each sees the effect of the previous one. If the context ends
 // first, Record returns at once, but an action that was accepted is still published and
 // applied.
@@ -111,14 +111,14 @@ func (r *Recorder) Close(ctx context.Context) error { return r.batcher.close(ctx
 
 func (r *Recorder) record(ctx context.Context, action storage.Action, seen *storage.Interactive) (Recorded, error) {
 	action.Version = storage.Micros(r.opts.Now())
-	if action.Kind == storage.KindRead {
+	if action.Kind.AddsUp() {
 		action.First, action.Times = action.Version, max(action.Times, 1)
 	}
 	if err := action.Validate(); err != nil {
 		return Recorded{}, err
 	}
 	known := true
-	if action.Kind != storage.KindRead {
+	if !action.Kind.AddsUp() {
 		id := idOf(action)
 		if err := r.stateLocks.lock(ctx, id); err != nil {
 			return Recorded{}, err
@@ -143,7 +143,7 @@ func (r *Recorder) record(ctx context.Context, action storage.Action, seen *stor
 // finish records the outcome of an action (confirmed; not sent or rejected; or unknown)
 // and releases the lock of its state.
 func (r *Recorder) finish(a *storage.Action, err error) {
-	if a.Kind == storage.KindRead {
+	if a.Kind.AddsUp() {
 		return
 	}
 	id := idOf(*a)

@@ -202,7 +202,7 @@ func (t *tx) moveItems(key storage.FolderKey, moveTo string, limit int) (outcome
 		return outcome, err
 	}
 	slices.SortFunc(outcome.Applied, func(a, b storage.StateChange) int { return sqlstore.CompareSubjects(a.Subject, b.Subject) })
-	outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, nil), nil, nil)
+	outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{}), nil, nil)
 	return outcome, err
 }
 

@@ -64,7 +64,7 @@ func (t *tx) persist(messages []storage.Message, now time.Time) (outcome storage
 	if err != nil {
 		return outcome, err
 	}
-	moved := sqlstore.TallyOf(outcome.Applied, of.Reads)
+	moved := sqlstore.TallyOf(outcome.Applied, of)
 	moved.AddComments(writers)
 	outcome.Counts, err = t.applyTally(moved, of.Authors, received.Skipped)
 	return outcome, err
@@ -138,17 +138,16 @@ func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	return fresh
 }
 
-// apply writes coalesced actions and returns the resulting state of each, except for
-// reads.
+// apply writes coalesced actions and returns the resulting state of each that sets one.
 func (t *tx) apply(of sqlstore.ByKind) ([]storage.StateChange, error) {
-	if len(of.Reactions)+len(of.Collections)+len(of.Reads)+len(of.Follows) == 0 {
-		return nil, nil
-	}
 	b := t.batch()
 	reacted := react(b, of.Reactions)
 	collected := collect(b, of.Collections)
 	addReads(b, of.Reads)
 	followed := follow(b, of.Follows)
+	if b.Len() == 0 {
+		return nil, nil
+	}
 	if err := t.send(b); err != nil {
 		return nil, err
 	}

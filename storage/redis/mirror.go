@@ -162,7 +162,7 @@ func (s *Store) invalidate(ctx context.Context, epoch int64, actions []storage.A
 	}
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range actions {
-		if a := &actions[i]; a.Kind != storage.KindRead {
+		if a := &actions[i]; !a.Kind.AddsUp() {
 			g.Add(a.User, a.Subject, a.Kind, "q")
 		}
 	}
@@ -188,7 +188,7 @@ func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
 	}
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range actions {
-		if a := &actions[i]; a.Kind != storage.KindRead {
+		if a := &actions[i]; !a.Kind.AddsUp() {
 			g.Add(a.User, a.Subject, a.Kind, scripts.Text(a.Version))
 		}
 	}

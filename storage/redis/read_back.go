@@ -31,7 +31,7 @@ func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*st
 	out := make([]*readBack, len(actions))
 	keys := make([]storage.StateKey, 0, len(actions))
 	for i := range actions {
-		if a := &actions[i]; seen[i] != nil && a.Kind != storage.KindRead {
+		if a := &actions[i]; seen[i] != nil && !a.Kind.AddsUp() {
 			out[i] = &readBack{dest: seen[i], key: storage.StateKey{User: a.User, Subject: a.Subject}}
 			keys = append(keys, out[i].key)
 		}

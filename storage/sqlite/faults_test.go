@@ -240,7 +240,7 @@ func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 			got++
 			return nil
 		})
-		if got != want || n != int64(5*len(m.Actions)) || err != nil {
+		if got != want || n != int64(storage.CountsPerSubject*len(m.Actions)) || err != nil {
 			t.Errorf("%d of %d counts differ, want %d, error %v", got, n, want, err)
 		}
 	}

@@ -106,7 +106,7 @@ func (s *Store) EmptyFolder(
 		if err != nil {
 			return err
 		}
-		if outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, nil), nil, 1); err != nil {
+		if outcome.Counts, err = t.applyTally(sqlstore.TallyOf(outcome.Applied, sqlstore.ByKind{}), nil, 1); err != nil {
 			return err
 		}
 		return callMark(ctx, mark, outcome)

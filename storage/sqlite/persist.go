@@ -99,7 +99,7 @@ func (t tx) apply(outcome *storage.Outcome, received sqlstore.NewAndSkipped, now
 	if err != nil {
 		return err
 	}
-	moved := sqlstore.TallyOf(outcome.Applied, of.Reads)
+	moved := sqlstore.TallyOf(outcome.Applied, of)
 	moved.AddComments(writers)
 	if outcome.Counts, err = t.applyTally(moved, of.Authors, 1); err != nil {
 		return err

@@ -58,11 +58,11 @@ func (r *Recount) Subject(scan func(...any) error) error {
 		&stored.CollectCount, &counted.CollectCount, &stored.FollowerCount, &counted.FollowerCount); err != nil {
 		return err
 	}
-	r.Compared += 5
+	r.Compared += storage.CountsPerSubject
 	if stored == counted {
 		return nil
 	}
-	for _, d := range []storage.Difference{
+	for _, d := range [storage.CountsPerSubject]storage.Difference{
 		{Subject: s, Count: "readCount", Stored: stored.ReadCount, Counted: counted.ReadCount},
 		{Subject: s, Count: "likeCount", Stored: stored.LikeCount, Counted: counted.LikeCount},
 		{Subject: s, Count: "dislikeCount", Stored: stored.DislikeCount, Counted: counted.DislikeCount},
@@ -176,11 +176,11 @@ func (r *Recount) Totals(scan func(...any) error) error {
 		&stored.Works, &counted.Works, &stored.LikesReceived, &counted.LikesReceived); err != nil {
 		return err
 	}
-	r.Compared += 6
+	r.Compared += storage.TotalsPerUser
 	if stored == counted {
 		return nil
 	}
-	for _, d := range []storage.Difference{
+	for _, d := range [storage.TotalsPerUser]storage.Difference{
 		{User: u, Count: "likes", Stored: stored.Likes, Counted: counted.Likes},
 		{User: u, Count: "following", Stored: stored.Following, Counted: counted.Following},
 		{User: u, Count: "collections", Stored: stored.Collections, Counted: counted.Collections},

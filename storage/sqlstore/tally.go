@@ -38,15 +38,16 @@ func NewTally() Tally {
 	}
 }
 
-// TallyOf returns the changes of counts that result from changed states and added reads.
-func TallyOf(changes []storage.StateChange, reads []storage.Action) Tally {
+// TallyOf returns the changes of counts that result from changed states and from the
+// actions that add up among those of the batch.
+func TallyOf(changes []storage.StateChange, of ByKind) Tally {
 	t := NewTally()
 	t.LikesToAuthors = true
 	for i := range changes {
 		t.addChange(&changes[i])
 	}
-	for i := range reads {
-		t.subject(reads[i].Subject).ReadCount += reads[i].Times
+	for i := range of.Reads {
+		t.subject(of.Reads[i].Subject).ReadCount += of.Reads[i].Times
 	}
 	return t
 }

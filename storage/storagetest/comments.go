@@ -347,7 +347,8 @@ func verifyRecountsComments(w *world) {
 	behind := w.comment(alice, video("3"), "behind", nil)
 	gone := w.deleteComment(alice, w.comment(alice, video("3"), "gone", nil))
 	w.persist(like(alice, top.Key().Subject(), 1))
-	w.equal("counts compared: of three subjects and five comments, of a liked one and of a user", w.compared(), int64(6+15+5+6))
+	w.equal("counts compared: of the comments of 3 subjects, of 5 comments, of a liked one as a subject and of a user", w.compared(),
+		int64(3*2+5*3+storage.CountsPerSubject+storage.TotalsPerUser))
 	w.db.Edit(w.T, `UPDATE comment_count SET comments = 7 WHERE biz_id = '1'`)
 	w.db.Edit(w.T, `DELETE FROM comment_count WHERE biz_id = '2'`)
 	w.db.Edit(w.T, `UPDATE comment_count SET version = 7 WHERE biz_id = '3'`)

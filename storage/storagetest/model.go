@@ -112,7 +112,7 @@ func (m *modelled) persist() {
 		m.inbox[message.ID] = message
 		for _, a := range message.Actions {
 			id := fmt.Sprint(a.User, a.Subject, a.Kind)
-			if _, known := meant[id]; !known && a.Kind != storage.KindRead && a.Kind != storage.KindAuthor {
+			if _, known := meant[id]; !known && !a.Kind.AddsUp() && a.Kind != storage.KindAuthor {
 				meant[id] = *m.state(storage.StateKey{User: a.User, Subject: a.Subject})
 			}
 			m.apply(a)

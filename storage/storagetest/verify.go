@@ -26,7 +26,8 @@ func verifyFindsAndRepairs(w *world) {
 		collect(alice, s[0], films.FolderID, 1), collect(alice, s[1], gone.FolderID, 1), collect(alice, s[2], gone.FolderID, 1),
 		follow(alice, s[0], 1), follow(bob, s[0], 1), follow(bob, s[1], 1), unfollow(alice, s[1], 1),
 	)
-	w.equal("counts compared: five of each of 3 subjects, 3 folders, six of each of 2 users", w.compared(), int64(30))
+	compared := int64(3*storage.CountsPerSubject + 3 + 2*storage.TotalsPerUser)
+	w.equal("counts compared: of 3 subjects, 3 folders and 2 users", w.compared(), compared)
 	w.verified()
 	version, lost := w.counts(s[0]).Version, w.counts(s[1]).Version
 	housed := w.states(alice, s[1]).Collected.Version
@@ -67,7 +68,7 @@ func verifyFindsAndRepairs(w *world) {
 		})
 		w.must(err)
 		w.equal("differences", got, want)
-		w.equal("counts compared: of one more subject", n, int64(35))
+		w.equal("counts compared: of one more subject", n, compared+storage.CountsPerSubject)
 	}
 	w.verified()
 	w.wantFollowed(s[0], 4, 1, 1, 1, 2)

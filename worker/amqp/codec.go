@@ -23,8 +23,8 @@ import (
 //	n times:
 //	  kind      byte
 //	  reaction  byte
-//	  if        byte      in versions 2 and 4
-//	  follow    byte      in version 4: 1 if the user follows from now on
+//	  if        byte      from version 2
+//	  follow    byte      from version 4: 1 if the user follows from now on
 //	  tenant    text    of the user
 //	  userId    text
 //	  tenant    text    of the subject
@@ -73,7 +73,15 @@ const (
 	formatBarrier     = 3
 	formatFollow      = 4
 	formatCover       = 5
+
+	formatHighest = formatCover
 )
+
+// hasIf reports whether the actions of a version have the field if.
+func hasIf(format byte) bool { return format >= formatConditional }
+
+// hasFollow reports whether the actions of a version have the field follow.
+func hasFollow(format byte) bool { return format >= formatFollow }
 
 const flagForever = 1
 
@@ -111,10 +119,10 @@ func encode(m storage.Message, at time.Time) []byte {
 	version := int64(0)
 	for _, a := range m.Actions {
 		e.out = append(e.out, byte(a.Kind), byte(a.Reaction))
-		if format != formatPlain {
+		if hasIf(format) {
 			e.out = append(e.out, byte(a.If))
 		}
-		if format == formatFollow {
+		if hasFollow(format) {
 			e.out = append(e.out, bit(a.Following))
 		}
 		for _, s := range [...]string{a.User.Tenant, a.User.UserID, a.Subject.Tenant, a.Subject.Biz, a.Subject.BizID, a.FolderID} {
@@ -138,14 +146,20 @@ func formatOf(m *storage.Message) byte {
 	}
 	format := byte(formatPlain)
 	for i := range m.Actions {
-		switch a := &m.Actions[i]; {
-		case a.Kind == storage.KindFollow || a.Following:
-			return formatFollow
-		case a.If != storage.NoReaction:
-			format = formatConditional
-		}
+		format = max(format, formatOfAction(&m.Actions[i]))
 	}
 	return format
+}
+
+// formatOfAction returns the earliest version that can hold an action.
+func formatOfAction(a *storage.Action) byte {
+	switch {
+	case a.Kind == storage.KindFollow || a.Following:
+		return formatFollow
+	case a.If != storage.NoReaction:
+		return formatConditional
+	}
+	return formatPlain
 }
 
 func bit(is bool) byte {
@@ -183,9 +197,9 @@ func decode(body []byte) (storage.Message, time.Time, error) {
 	if d.err != nil {
 		return storage.Message{}, time.Time{}, fmt.Errorf("%w: it is empty", errForm)
 	}
-	if version < formatPlain || version > formatCover {
+	if version < formatPlain || version > formatHighest {
 		return storage.Message{}, time.Time{}, fmt.Errorf(
-			"the message has version %d; this release reads versions %d to %d", version, formatPlain, formatCover)
+			"the message has version %d; this release reads versions %d to %d", version, formatPlain, formatHighest)
 	}
 	flags := d.byte()
 	at := storage.Time(d.signed())
@@ -236,10 +250,10 @@ func (d *decoder) actions(format byte) []storage.Action {
 	for i := range actions {
 		a := &actions[i]
 		a.Kind, a.Reaction = storage.Kind(d.byte()), storage.Reaction(d.byte())
-		if format != formatPlain {
+		if hasIf(format) {
 			a.If = storage.Reaction(d.byte())
 		}
-		if format == formatFollow {
+		if hasFollow(format) {
 			follow := d.byte()
 			if a.Following = follow == 1; follow > 1 {
 				d.fail("it says neither that it follows nor that it does not")

@@ -3,6 +3,7 @@ package amqp
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -157,8 +158,8 @@ func TestDamagedMessageIsAnError(t *testing.T) {
 		t.Errorf("a byte too many: %v", err)
 	}
 	newer := bytes.Clone(whole)
-	newer[0] = 7
-	if _, _, err := decode(newer); err == nil || !strings.Contains(err.Error(), "version 7") {
+	newer[0] = formatHighest + 1
+	if _, _, err := decode(newer); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d", newer[0])) {
 		t.Errorf("a newer version: %v", err)
 	}
 }

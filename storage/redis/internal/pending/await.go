@@ -24,7 +24,7 @@ const (
 // database is unavailable. If workers have persisted none of the awaited actions for
 // stallTimeout, only one caller waits every watchTime, until workers make progress again.
 func (u *Writes) AwaitWorker(ctx context.Context, actions []storage.Action) {
-	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind == storage.KindRead })
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { return a.Kind.AddsUp() })
 	if len(actions) == 0 || !u.Epochs.Current().Open {
 		return
 	}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"bytes"
+	"log"
+	"testing"
+)
+
+func TestOnlyLinesAboutResolversAreLeftOut(t *testing.T) {
+	var out bytes.Buffer
+	filter := &resolverFilter{to: &out}
+	logger := log.New(filter, "", 0)
+	for _, line := range []string{
+		"/src/storage/interactive.go:35 adding resolver method for Interactive.author, nothing matched",
+		"/src/storage/interactive.go:35 adding resolver method for Interactive.author, method has wrong number of args",
+		"nothing matched",
+	} {
+		logger.Print(line)
+	}
+	want := "/src/storage/interactive.go:35 adding resolver method for Interactive.author, method has wrong number of args\nnothing matched\n"
+	if out.String() != want || filter.n != 1 {
+		t.Errorf("%d lines left out of %q", filter.n, out.String())
+	}
+}
