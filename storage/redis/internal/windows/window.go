@@ -35,7 +35,7 @@ type Reader struct {
 	Guard time.Duration
 
 	gets getBatcher
-	free sync.Pool // of []window.Entries
+	free sync.Pool // of []window.Entries, cleared
 }
 
 // Request is a read of entries of one window, with its result.
@@ -112,7 +112,7 @@ func (r *Reader) Entries(
 	return out, nil
 }
 
-// newEntries returns n Entries of any value. Every read sets all of them.
+// newEntries returns n zero Entries.
 func (r *Reader) newEntries(n int) []window.Entries {
 	if free, ok := r.free.Get().(*[]window.Entries); ok && cap(*free) >= n {
 		return (*free)[:n]
@@ -123,7 +123,8 @@ func (r *Reader) newEntries(n int) []window.Entries {
 // Recycle takes back the result of Entries, which is no longer used: it is the largest
 // part of what a page allocates.
 func (r *Reader) Recycle(entries []window.Entries) {
-	if cap(entries) <= maxRecycled {
+	if 0 < cap(entries) && cap(entries) <= maxRecycled {
+		clear(entries) // so that no viewer can be shown what another one did
 		r.free.Put(&entries)
 	}
 }
@@ -226,11 +227,8 @@ func (r *Reader) ReadAll(ctx context.Context, what string, windows []*Request) e
 		}
 		for i, reply := range r.Redis.Client.DoMulti(ctx, commands...) {
 			values, err := reply.ToArray()
-			if scripts.WrongType(err) { // not loaded: the script with a lease replaces the key
-				for _, k := range windows[i].indices {
-					windows[i].out[k] = window.Entries{}
-				}
-				continue
+			if scripts.WrongType(err) {
+				continue // not loaded: the script with a lease replaces the key
 			}
 			if err != nil {
 				return err
