@@ -62,7 +62,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 	}
 	defer func() { _ = listener.Close() }() // it is closed already where serving began
 	if err := c.prepare(p); err != nil {
-		return err
+		return unlessStopped(p.ctx, err)
 	}
 
 	balancer := balance.New(log)
