@@ -17,7 +17,7 @@ func (s *Store) Interactives(
 }
 
 // CachedAuthors returns the ids of the authors that subjects had when this process last
-// cached their counts, "" where there was none or nothing is cached. It does not wait.
+// cached their counts, "" if there was none or nothing is cached. It does not wait.
 func (s *Store) CachedAuthors(subjects []storage.Subject) []string {
 	return s.counts.Cache.Authors(subjects)
 }
