@@ -11,7 +11,7 @@ import (
 
 const (
 	// clockDrift is the maximum relative drift between two clocks: 100 ppm is more than
-	// that of a quartz.
+	// that of a quartz clock.
 	clockDrift = 1e-4
 	// noticeableSkew is a skew that synchronized clocks do not reach.
 	noticeableSkew = 500 * time.Millisecond
