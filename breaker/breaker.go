@@ -3,8 +3,9 @@
 //
 // A Breaker opens when calls have failed for a second: five in a row, or one that timed
 // out. A short stall in which several calls time out together does not open it. When it
-// opens, calls in progress are cancelled, and later ones are rejected at once. It closes
-// when a trial succeeds: a call of Probe, or one that Do lets through from time to time.
+// opens, calls in progress are cancelled (Options.Hasty), and later ones are rejected at
+// once. It closes when a trial succeeds: a call of Probe, or one that Do lets through
+// from time to time.
 //
 // # Invariants
 //
@@ -48,8 +49,8 @@ var ErrIgnored = errors.New("not counted")
 type Options struct {
 	// Timeout bounds a call.
 	Timeout time.Duration
-	// Hasty bounds calls after one has failed, until one succeeds; and calls in progress
-	// are cancelled when the breaker opens. If Hasty is 0, neither applies.
+	// Hasty bounds calls after one has failed, until one succeeds. If Hasty is 0, Timeout
+	// still bounds them, and calls in progress are not cancelled when the breaker opens.
 	Hasty time.Duration
 	// Pause is the time between two calls that Do lets through as trials while the
 	// breaker is open; Trial bounds each of them. If Pause is 0, only Probe makes trials.
