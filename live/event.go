@@ -38,9 +38,9 @@ const (
 )
 
 // Payload returns the result of encode, which is called once per key and cached as long
-// as the event exists. Keys must be comparable. They are kept as long, so a key should be
-// a weak pointer if it is not to keep anything else alive. The result must not be
-// changed. If the cache is full or the result is nil, encode is called each time.
+// as the event exists. Keys must be comparable. They are kept as long as the event, so a
+// key should be a weak pointer if it is not to keep anything else alive. The result must
+// not be changed. If the cache is full or the result is nil, encode is called each time.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
