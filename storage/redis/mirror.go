@@ -110,7 +110,7 @@ func (s *Store) apply(
 		case call == len(of):
 			of = append(of, sights[i])
 		default:
-			of[call] = nil // two actions on one window: the reply covers only the first
+			of[call] = nil // two actions on one window: the reply covers only the first, so neither is read back
 		}
 	}
 	if of == nil {

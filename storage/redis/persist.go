@@ -66,8 +66,7 @@ func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 }
 
 // invalidateApplied invalidates the entries that a transaction changes, so that it is
-// unknown what the counts include of them. It runs the scripts in more in the same
-// pipelines.
+// unknown what the counts include of them. The scripts in more run in the same pipelines.
 func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {
