@@ -6,7 +6,7 @@ import (
 	"ovation/storage/redis/internal/compare"
 )
 
-// Mismatch is an entry in Redis that does not agree with the database.
+// Mismatch is a value in Redis, counts or an entry, that disagrees with the database.
 type Mismatch = compare.Mismatch
 
 // Compare compares Redis with the database. It reports mismatches that persist for longer

@@ -19,8 +19,9 @@ func (s *Store) Barrier() int64 { return s.epochs.Barrier() }
 // mark anything then. The error wraps ErrForeignMirror and names the other mirror.
 func (s *Store) Foreign() error { return s.epochs.Foreign() }
 
-// Now returns the time by the database's clock, as of the latest polls. Versions of
-// actions are taken from it. It is off by at most half of a poll's round trip.
+// Now returns the current time by the database's clock, as estimated from the latest
+// polls. Versions of actions are taken from it. It is off by at most half of a poll's
+// round trip.
 func (s *Store) Now() time.Time { return s.epochs.Now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's; it is

@@ -112,8 +112,8 @@ func (o Options) withDefaults() (Options, error) {
 // Store is a storage.Store in front of another one, and the mirror of the write path. It
 // is safe for concurrent use.
 //
-// Its Persist and EmptyFolder mark and publish what they change. A worker does that
-// itself with Mark and Publish, and writes to the database directly.
+// Its Persist, EmptyFolder, PublishVideo and DeleteVideo also update Redis. A worker
+// writes to the database directly, and updates Redis by Mark and Publish.
 type Store struct {
 	*database.Store // methods that only call the database
 

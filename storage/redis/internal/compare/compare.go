@@ -22,7 +22,7 @@ import (
 	"ovation/storage/redis/internal/windows"
 )
 
-// Mismatch is an entry in Redis that does not agree with the database.
+// Mismatch is a value in Redis, counts or an entry, that disagrees with the database.
 type Mismatch struct {
 	Key      string // in Redis
 	Field    string // of a window; empty for counts

@@ -79,8 +79,9 @@ func (c *clock) noticed() bool {
 	return c.warned && !before
 }
 
-// Now returns the time by the database's clock, as of the latest polls. Versions of
-// actions are taken from it. It is off by at most half of a poll's round trip.
+// Now returns the current time by the database's clock, as estimated from the latest
+// polls. Versions of actions are taken from it. It is off by at most half of a poll's
+// round trip.
 func (k *Keeper) Now() time.Time { return k.clock.now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's; it is

@@ -28,8 +28,9 @@ type getBatcher struct {
 	closed   bool // no more pipelines begin
 }
 
-// touchAge is the age at which an entry is touched again, as in lua/read.lua. Entries are
-// kept for six times as long, which allows for clocks that differ by most of that.
+// touchAge is the age at which an entry is touched again, as in lua/read.lua. Fills keep
+// an entry for six times as long after it was touched (lua/fill.lua), so that clocks may
+// differ by most of that time.
 const touchAge = 10 * time.Second
 
 // GetBatched returns the entry that an action needs, without changing anything. It

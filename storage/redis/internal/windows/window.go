@@ -31,7 +31,8 @@ type Reader struct {
 	TTL   time.Duration // of a window since it was last written
 	// QueuedTTL is the life of a window with queued entries.
 	QueuedTTL time.Duration
-	// Guard is how long a window is not filled after a mark of absent entries.
+	// Guard is how long a window is not filled after a transaction has invalidated it or
+	// marked entries absent from it.
 	Guard time.Duration
 
 	gets getBatcher
