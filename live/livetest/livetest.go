@@ -76,7 +76,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// read makes one read of each subject durable: its count is one higher.
+// read makes one read of each subject durable, which raises its read count by one.
 func (w *world) read(subjects ...storage.Subject) {
 	w.Helper()
 	w.must(w.tryRead(subjects...))

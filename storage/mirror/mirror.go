@@ -11,8 +11,8 @@ import (
 
 // Database is a store with a mirror in front of it. Its Persist records a barrier as
 // passed, in the same transaction, if it is the latest one raised; a barrier does not
-// enter the inbox and is not counted as skipped. Its Outcomes have Epoch and At set, and
-// its States have CountsVersion set.
+// enter the inbox, the table of received message ids, and is not counted as skipped. Its
+// Outcomes have Epoch and At set, and its States have CountsVersion set.
 type Database interface {
 	storage.Store
 	Windows
