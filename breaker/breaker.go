@@ -1,11 +1,11 @@
-// Package breaker keeps calls from a dependency that is unavailable, so that an
-// outage does not cost each of them its time-out.
+// Package breaker rejects calls to a dependency that is unavailable, so that not every
+// call waits for its timeout.
 //
-// A Breaker opens when calls have failed for a second: five in a row, or one
-// that took all its time. Calls of one short stall that time out together do not
-// open it. Calls under way are then cancelled and later ones are refused at
-// once. It closes when a trial succeeds: a call of Probe, or one that Do lets
-// through now and then.
+// A Breaker opens when calls have failed for a second: five in a row, or one that timed
+// out. A short stall in which several calls time out together does not open it. When it
+// opens, calls in progress are cancelled (Options.Hasty), and later ones are rejected at
+// once. It closes when a trial succeeds: a call of Probe, or one that Do lets through
+// from time to time.
 //
 // # Invariants
 //
@@ -13,7 +13,7 @@
 //   - Only a trial closes it: TestOnlyATrialCloses.
 //   - No caller waits for a dependency that is known to be unavailable:
 //     TestCallsUnderWayAreCancelled, TestTrialsAreOneAtATime.
-//   - What a caller does, says nothing about the dependency:
+//   - A call that its caller cancels says nothing about the dependency:
 //     TestCancelledCallsDoNotCount.
 //   - A dependency that reports a lock is available: TestLockedIsAnAnswer.
 //
@@ -31,31 +31,33 @@ import (
 )
 
 const (
-	// MinFailures is how many calls in a row have to fail for a Breaker to open.
+	// MinFailures is how many calls in a row must fail for a Breaker to open, unless one
+	// of them times out.
 	MinFailures = 5
-	// MinOutage is how long they have to fail for.
+	// MinOutage is how long calls must have failed for a Breaker to open.
 	MinOutage = time.Second
 )
 
-// ErrOpen is why a call was refused. It is a storage.ErrUnavailable.
+// ErrOpen is returned for a call that was rejected. It wraps storage.ErrUnavailable.
 var ErrOpen = fmt.Errorf("%w: calls failed a moment ago", storage.ErrUnavailable)
 
-// ErrIgnored is part of an error that says nothing about the dependency, and
-// neither does the call then.
+// ErrIgnored is wrapped by errors that say nothing about the dependency: a call that
+// returns one counts neither as a success nor as a failure.
 var ErrIgnored = errors.New("not counted")
 
-// Options are the time-outs of a Breaker.
+// Options configure a Breaker.
 type Options struct {
 	// Timeout bounds a call.
 	Timeout time.Duration
-	// Hasty bounds a call after one has failed. Calls under way are cancelled when
-	// the breaker opens. With 0, neither.
+	// Hasty bounds calls after one has failed, until one succeeds. If Hasty is 0, Timeout
+	// still bounds them, and calls in progress are not cancelled when the breaker opens.
 	Hasty time.Duration
 	// Pause is the time between two calls that Do lets through as trials while the
-	// breaker is open, and Trial bounds them. With 0, only Probe tries.
+	// breaker is open; Trial bounds each of them. If Pause is 0, only Probe makes trials.
 	Pause, Trial time.Duration
-	// Changed is called, under the breaker's lock, when it opens, with the error that
-	// opened it, and when it closes, with how long calls had failed. May be nil.
+	// Changed is called, under the breaker's lock, when the breaker opens, with the error
+	// that opened it, and when it closes, with a nil error. outage is how long calls have
+	// failed. Changed may be nil.
 	Changed func(err error, outage time.Duration)
 }
 
@@ -65,15 +67,15 @@ type Breaker struct {
 
 	mu       sync.Mutex
 	failures int       // since the last success
-	success  time.Time // the last
-	since    time.Time // when failures began: later than success
+	success  time.Time // time of the last success
+	since    time.Time // when failures began, not before the last success
 	trial    time.Time // when Do may let the next call through, while open
 	opened   chan struct{}
 	open     bool
-	calls    map[*call]struct{} // that are cancelled when it opens
+	calls    map[*call]struct{} // cancelled when the breaker opens
 }
 
-// call is a call under way.
+// call is a call in progress.
 type call struct {
 	began  time.Time
 	trial  bool
@@ -95,24 +97,26 @@ func (b *Breaker) Err() error {
 	return nil
 }
 
-// Failures is how many calls have failed since the last success.
+// Failures returns how many calls have failed since the last success.
 func (b *Breaker) Failures() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.failures
 }
 
-// Opened is closed when the breaker opens; it is closed already while it is open.
+// Opened returns a channel that is closed when the breaker opens, and is already closed
+// while the breaker is open.
 func (b *Breaker) Opened() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.opened
 }
 
-// Do calls f, or returns ErrOpen. Errors: what f returns, and
-// storage.ErrUnavailable where it took too long or the breaker opened meanwhile; the
-// context's where the caller cancelled it. A call fails where its error is
-// storage.ErrUnavailable; any other is an answer, and so is storage.ErrLocked.
+// Do calls f, unless the breaker is open. Errors: ErrOpen; those of f;
+// storage.ErrUnavailable if f took too long or the breaker opened in the meantime; the
+// context's if the caller cancelled the call. A call counts as failed if its error is
+// storage.ErrUnavailable. Any other error is an answer of the dependency, and so is
+// storage.ErrLocked.
 func (b *Breaker) Do(ctx context.Context, f func(context.Context) error) error {
 	within, c, err := b.admit(ctx)
 	if err != nil {
@@ -129,7 +133,7 @@ func (b *Breaker) Probe(ctx context.Context, timeout time.Duration, f func(conte
 	return b.run(ctx, within, c, f)
 }
 
-// admit returns a call and its context, which run ends.
+// admit returns a new call and its context, which run cancels; or ErrOpen.
 func (b *Breaker) admit(ctx context.Context) (context.Context, *call, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,7 +144,7 @@ func (b *Breaker) admit(ctx context.Context) (context.Context, *call, error) {
 		return nil, nil, ErrOpen
 	case b.open:
 		timeout = min(timeout, b.opts.Trial)
-		b.trial = c.began.Add(timeout + b.opts.Pause) // one at a time
+		b.trial = c.began.Add(timeout + b.opts.Pause) // one trial at a time
 	case b.opts.Hasty > 0 && b.failures > 0:
 		timeout = min(timeout, b.opts.Hasty)
 	}
@@ -193,7 +197,7 @@ func (b *Breaker) failed(c *call, err error, timedOut bool) {
 	}
 }
 
-// succeeded closes the breaker only for a trial: a call from before it opened may
+// succeeded closes the breaker only for a trial: a call that began before it opened may
 // have reached a server that never failed.
 func (b *Breaker) succeeded(c *call) {
 	if b.open && !c.trial {

@@ -45,7 +45,7 @@ func isOpen(t *testing.T, b *breaker.Breaker, want bool) {
 func TestOneStallDoesNotOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Options{Timeout: timeout})
-		time.Sleep(time.Hour) // idle, which is no outage
+		time.Sleep(time.Hour) // being idle is no outage
 		for range 3 * breaker.MinFailures {
 			if err := b.Do(t.Context(), fails); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, breaker.ErrOpen) {
 				t.Error(err)
@@ -61,7 +61,8 @@ func TestOneStallDoesNotOpen(t *testing.T) {
 	})
 }
 
-// A success in between, or a call from before it that fails late, begins anew.
+// A success restarts the count of failures. A call that began before the success and
+// fails after it counts as failing since the success.
 func TestASuccessBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New(breaker.Options{Timeout: timeout})
@@ -71,7 +72,7 @@ func TestASuccessBeginsAnew(t *testing.T) {
 		for _, call := range []func(context.Context) error{fails, fails, fails, fails, works} {
 			_ = b.Do(t.Context(), call)
 		}
-		late.Wait() // it took all its time, and something succeeded meanwhile
+		late.Wait() // it times out, but another call has succeeded in the meantime
 		isOpen(t, b, false)
 		_ = b.Do(t.Context(), works)
 		late.Go(func() { _ = b.Do(t.Context(), hangs) })
@@ -135,7 +136,7 @@ func TestOnlyATrialCloses(t *testing.T) {
 		isOpen(t, b, true)
 		before.Wait()
 		isOpen(t, b, true)
-		time.Sleep(time.Hour) // without a pause no call of Do is a trial
+		time.Sleep(time.Hour) // with Pause 0, no call of Do is a trial
 		if err := b.Do(t.Context(), works); !errors.Is(err, breaker.ErrOpen) {
 			t.Error(err)
 		}

@@ -17,7 +17,7 @@ type changes struct {
 	mu      sync.Mutex
 	of      map[storage.Subject]time.Time // time of the first signal
 	all     bool
-	rewinds int // since the hub was made
+	rewinds int // since the hub was created
 }
 
 func (c *changes) add(subjects []storage.Subject) {
@@ -54,7 +54,7 @@ func (c *changes) rewind() {
 	c.all, c.of = true, nil
 }
 
-// rewound reports whether there were more rewinds than those.
+// rewound reports whether there was another rewind since take returned this number.
 func (c *changes) rewound(rewinds int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

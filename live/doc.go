@@ -8,7 +8,8 @@
 //
 // A Watcher has no goroutine. A stream takes what there is (Take), sends it, and releases
 // its goroutine until the watcher calls back (Await). Next is the blocking form, for a
-// caller with a goroutine of its own, such as a test. Between two calls the watcher keeps only the newest event of each of its subjects.
+// caller with a goroutine of its own, such as a test. Between two calls, the watcher
+// keeps only the newest event of each of its subjects.
 //
 // # How a change is delivered
 //
@@ -56,8 +57,8 @@
 //     ClosedWatchersLeaveNothing.
 //   - I8 Walls. Subjects of two tenants are separate: TenantsAreWalledOff.
 //
-// A Hub over CommentVersions or MessageVersions signals in the same way that comments
-// or messages have changed.
+// A Hub over CommentVersions or MessageVersions notifies subscribers of changed comments
+// or messages in the same way.
 //
 // This package imports storage and outage.
 package live

@@ -23,7 +23,7 @@ type Event struct {
 
 	mu       sync.Mutex
 	payloads []payload
-	held     int // bytes of them
+	held     int // bytes of all payloads
 }
 
 type payload struct {
@@ -38,9 +38,9 @@ const (
 )
 
 // Payload returns the result of encode, which is called once per key and cached as long
-// as the event exists. Keys are comparable, and kept as long: use a weak pointer to
-// keep nothing else alive. The result must not be changed. If the cache is full, and if
-// the result is nil, encode is called each time.
+// as the event exists. Keys must be comparable. They are kept as long as the event, so a
+// key should be a weak pointer if it is not to keep anything else alive. The result must
+// not be changed. If the cache is full or the result is nil, encode is called each time.
 func (e *Event) Payload(key any, encode func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,8 +57,8 @@ func (e *Event) Payload(key any, encode func() []byte) []byte {
 
 // after returns the event that follows this one, or nil if there is none to deliver.
 // Older or unknown counts never replace known ones. After a rewind, known counts follow
-// whatever their version, even if they are equal: a subscriber may have read others
-// that were lost.
+// whatever their version is, even if they are equal: a subscriber may have read others in
+// the meantime, which were lost.
 func (e *Event) after(got *storage.Interactive, changed time.Time, rewinds int) *Event {
 	next := *got
 	switch {

@@ -12,14 +12,14 @@ import (
 	"ovation/storage"
 )
 
-// table is what a hub reads: counts that a test sets.
+// table is a Reader of counts that a test sets.
 type table struct {
 	mu     sync.Mutex
 	reads  map[storage.Subject]int64
 	fail   error
 	calls  [][]storage.Subject
-	atOnce int // calls under way
-	most   int // of them
+	atOnce int // calls in progress
+	most   int // maximum of atOnce
 	// during, if not nil, is called by every read once its result is determined.
 	during func()
 }

@@ -23,8 +23,9 @@ type Options struct {
 	// keeps every watcher below 20 events of a subject in any second, although
 	// one of them may be taken late and one may be the snapshot.
 	Gap time.Duration
-	// Sweep is the time after which watched subjects are read without a signal;
-	// 1 s if 0. A sweep reads at most MaxSweep subjects, in turns; 5,000 if 0.
+	// Sweep is the time after which watched subjects are read without a signal; 1 s if 0.
+	// A sweep reads at most MaxSweep subjects, 5,000 if 0, and the next one continues
+	// after them.
 	Sweep    time.Duration
 	MaxSweep int
 	// ReadTimeout bounds a read; 5 s if 0.
@@ -51,7 +52,7 @@ type Hub struct {
 	opts    Options
 	changes changes
 	watched atomic.Int64  // subjects
-	wake    chan struct{} // has the loop look at once
+	wake    chan struct{} // makes the loop look for changes at once
 	unread  *outage.Log
 	stop    context.CancelFunc
 	loop    sync.WaitGroup
@@ -63,7 +64,7 @@ type Hub struct {
 	next    int       // in order: where the next sweep begins
 	swept   time.Time // when the last sweep began
 	ready   []*topic  // to be read
-	cooling []*topic  // told of lately, the longest ago first
+	cooling []*topic  // delivered recently, the oldest first
 	rewinds int       // as of the latest gather
 }
 

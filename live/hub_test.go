@@ -28,7 +28,7 @@ func TestFirstChangeIsToldAtOnceAndTheOthersSpaced(t *testing.T) {
 			c.add(video(0))
 			h.Changed(videos(1))
 			for _, event := range w.now(t) {
-				if event.ReadCount != i+1 && event.ReadCount != i { // told just before the last
+				if event.ReadCount != i+1 && event.ReadCount != i { // read just before the latest change
 					t.Fatalf("after %d changes %d are told", i+1, event.ReadCount)
 				}
 				told = append(told, time.Since(began))
@@ -67,7 +67,7 @@ func TestWhatChangesTogetherIsReadOnceForAll(t *testing.T) {
 		for i := range 50 {
 			h.Changed([]storage.Subject{video(i), video(i)})
 		}
-		h.Changed(append(videos(100)[90:], storage.Subject{Tenant: "other", Biz: "video", BizID: "1"})) // nobody watches them
+		h.Changed(append(videos(100)[90:], storage.Subject{Tenant: "other", Biz: "video", BizID: "1"})) // no watcher has these
 		for i, w := range watchers {
 			if n := len(w.now(t)); n != 50 {
 				t.Fatalf("watcher %d is told of %d", i, n)
@@ -78,7 +78,7 @@ func TestWhatChangesTogetherIsReadOnceForAll(t *testing.T) {
 		for _, subjects := range calls {
 			n += len(subjects)
 		}
-		if n != 50 || len(calls) > 2 { // the loop may have begun when only some were told
+		if n != 50 || len(calls) > 2 { // the loop may have begun after only some of the signals
 			t.Errorf("%d subjects were read by %d calls", n, len(calls))
 		}
 	})
@@ -117,7 +117,7 @@ func TestSnapshotIsReadAfterWatch(t *testing.T) {
 		time.Sleep(time.Minute)
 		var late *Watcher
 		c.mu.Lock()
-		c.during = func() { // it has read what was before
+		c.during = func() { // the read already has its result, from before the change
 			c.mu.Lock()
 			c.during = nil
 			c.mu.Unlock()
@@ -308,8 +308,8 @@ func TestWhatFollowsAnEvent(t *testing.T) {
 	}
 }
 
-// A failover loses commits. Versions restart lower, and nothing that was read before
-// may keep watchers from what is left.
+// A failover loses commits. Versions restart lower, and what was read before must not
+// keep watchers from receiving what is left.
 func TestWatchersReceiveWhatIsLeftAfterARewind(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
@@ -345,7 +345,7 @@ func TestWatchersReceiveWhatIsLeftAfterARewind(t *testing.T) {
 	})
 }
 
-// A read that began before the rewind may have found what was lost.
+// A read that began before the rewind may have read commits that were lost.
 func TestReadDuringARewindIsRepeated(t *testing.T) {
 	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
@@ -410,8 +410,8 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 	}
 }
 
-// BenchmarkFanOut is from a change until each of 10,000 watchers of one subject
-// has taken it, each in a goroutine of its own.
+// BenchmarkFanOut measures the time from a change until each of 10,000 watchers of one
+// subject, each in a goroutine of its own, has taken it.
 func BenchmarkFanOut(b *testing.B) {
 	for _, watchers := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {

@@ -36,7 +36,7 @@ func (h *Hub) run(ctx context.Context) {
 	}
 }
 
-// reading is a topic in a read.
+// reading is a topic that is being read.
 type reading struct {
 	topic   *topic
 	fresh   []seat
@@ -84,7 +84,7 @@ func (h *Hub) gather() []reading {
 	return batch
 }
 
-// cool ends the pause of topics that have cooled.
+// cool ends the pause of topics that have paused long enough.
 func (h *Hub) cool(now time.Time) {
 	n := 0
 	for ; n < len(h.cooling) && !h.cooling[n].until.After(now); n++ {
@@ -114,7 +114,7 @@ func (h *Hub) sweep(now time.Time) {
 	}
 }
 
-// pause returns how long there is nothing to do without a signal.
+// pause returns how long the loop has nothing to do unless it receives a signal.
 func (h *Hub) pause() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +154,7 @@ func (h *Hub) read(ctx context.Context, batch []reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var given []*Watcher
-	if h.changes.rewound(h.rewinds) { // some of it may be what was lost
+	if h.changes.rewound(h.rewinds) { // the batch may contain lost commits
 		h.putBack(batch)
 		return
 	}

@@ -8,24 +8,24 @@ import (
 
 // topic is a subject that is watched. The hub's lock guards it.
 //
-// It is read when it is dirty or has a new watcher, and delivered if the result is
-// new; then it pauses for the gap, and is read again only afterwards, or for a new
-// watcher.
+// A topic is read when it is dirty or has a new watcher. A new result is delivered to all
+// watchers; the topic then cools for Options.Gap, and is read again only afterwards or
+// for a new watcher.
 type topic struct {
 	subject  storage.Subject
 	place    int // in the hub's order
 	watchers []seat
-	fresh    []seat // those who wait for a read that begins from now on
-	gone     bool   // has no watchers any more
+	fresh    []seat // those that wait for a read that has not begun yet
+	gone     bool   // it has no watchers any more
 
 	latest *Event // the newest that was read
 	told   *Event // the newest that all watchers have received
 
 	dirty   bool      // it may have changed since it was read
 	changed time.Time // when the first signal arrived
-	queued  bool      // it is among those to be read
+	queued  bool      // it is in Hub.ready
 	cooling bool
-	until   time.Time // it has cooled
+	until   time.Time // when it has cooled
 }
 
 // seat is an entry of a watcher.
@@ -34,7 +34,7 @@ type seat struct {
 	entry   int
 }
 
-// join adds a watcher. Its first event is read from now on.
+// join adds a watcher. Its first event comes from a read that begins later.
 func (t *topic) join(h *Hub, w *Watcher, i int) {
 	w.entries[i].topic, w.entries[i].place = t, len(t.watchers)
 	one := seat{w, i}

@@ -6,8 +6,8 @@ import (
 	"ovation/storage"
 )
 
-// CommentVersions is a Reader of the versions of subjects' comments: a Hub over it
-// signals their changes like those of counts. All counts but the version are zero.
+// CommentVersions returns a Reader of the versions of subjects' comments, for a Hub that
+// signals changes of comments. All counts but the version are zero.
 func CommentVersions(of storage.CommentReader) Reader {
 	return versions(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		counts, err := of.CommentCounts(ctx, subjects)
@@ -22,8 +22,8 @@ func CommentVersions(of storage.CommentReader) Reader {
 	})
 }
 
-// MessageVersions is a Reader of the number of the latest message that a user, named
-// as a subject (storage.User.Subject), has sent or received.
+// MessageVersions returns a Reader whose version is the number of the latest message that
+// a user, given as a subject (storage.User.Subject), has sent or received.
 func MessageVersions(of storage.MessageReader) Reader {
 	return versions(func(ctx context.Context, subjects []storage.Subject) ([]int64, error) {
 		users := make([]storage.User, len(subjects))

@@ -22,7 +22,7 @@ type Watcher struct {
 	unknown int     // entries whose first event was not released
 	pending int     // entries whose event was released and not taken
 	from    int     // where to look first, so that each subject has its turn
-	// Of what was given since the last release: events, and first events.
+	// Numbers of events, and of first events among them, given since the last release.
 	given, first int
 }
 
@@ -54,7 +54,7 @@ func (w *Watcher) Next(ctx context.Context, events []*Event) (int, error) {
 
 // Await calls ready once, when there are events or the watcher is closed: before it
 // returns if that is already the case. ready must be fast and must not call the hub or
-// the watcher. It replaces a function of an earlier call that was not called yet.
+// the watcher. It replaces the function of an earlier call if that was not called yet.
 func (w *Watcher) Await(ready func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,11 +64,10 @@ func (w *Watcher) Await(ready func()) {
 	}
 }
 
-// Take copies the available events into events, as far as they fit, each of another
-// subject. The first ones are a snapshot of every subject, read after Watch was
-// called; they are available when all have been read. Later ones follow changes; only
-// the newest event of a subject is kept. It returns 0 if there are none. Errors:
-// ErrClosed.
+// Take copies the available events into events, as far as they fit, at most one for each
+// subject. The first ones are a snapshot of every subject, read after Watch was called;
+// they are available when all have been read. Later ones follow changes; only the newest
+// event of a subject is kept. It returns 0 if there are none. Errors: ErrClosed.
 func (w *Watcher) Take(events []*Event) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +118,7 @@ func (w *Watcher) give(i int, event *Event, first bool) bool {
 	return w.given == 1
 }
 
-// release makes the events available that the watcher was given.
+// release makes the events that the watcher was given available.
 func (w *Watcher) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,5 +156,5 @@ func (w *Watcher) Close() {
 	}
 }
 
-// age is how long ago something was, in seconds.
+// age returns how long ago t was, in seconds.
 func age(t time.Time) float64 { return time.Since(t).Seconds() }

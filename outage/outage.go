@@ -9,11 +9,11 @@ import (
 
 const (
 	every = 10 * time.Second // between two lines of one outage
-	quiet = 5 * time.Second  // without a failure, before something that works ends it
+	quiet = 5 * time.Second  // without a failure, after which a success ends the outage
 )
 
-// Log is the log of one thing that may fail. It is safe for concurrent use, and
-// costs what works next to nothing.
+// Log logs the outages of one thing that may fail. It is safe for concurrent use. Its
+// cost is negligible while nothing fails.
 type Log struct {
 	logger      *slog.Logger
 	fails, over string
@@ -24,16 +24,16 @@ type Log struct {
 	untold int // of these, since the last line
 	first  time.Time
 	latest time.Time
-	told   time.Time // the last line
+	told   time.Time // time of the last line
 }
 
-// New returns a Log that warns by the message fails, and informs of the end by
-// the message over.
+// New returns a Log that logs failures as warnings with the message fails, and the end of
+// an outage, as information, with the message over.
 func New(logger *slog.Logger, fails, over string) *Log {
 	return &Log{logger: logger, fails: fails, over: over}
 }
 
-// Failed notes a failure. The attributes are as those of slog.
+// Failed records a failure. The attributes are those of slog.Logger.Warn.
 func (l *Log) Failed(attributes ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *Log) Failed(attributes ...any) {
 	l.logger.Warn(l.fails, attributes...)
 }
 
-// Worked notes a success.
+// Worked records a success.
 func (l *Log) Worked() {
 	if !l.out.Load() {
 		return

@@ -11,8 +11,7 @@ import (
 	"ovation/outage"
 )
 
-// logged runs f in a world with a clock of its own and returns the lines that
-// came of it.
+// logged runs f with a fake clock and returns the lines that f has logged.
 func logged(t *testing.T, f func(*outage.Log)) (lines []string) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {

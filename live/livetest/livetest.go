@@ -76,7 +76,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// read makes one read of each subject durable: its count is one higher.
+// read makes one read of each subject durable, which raises its read count by one.
 func (w *world) read(subjects ...storage.Subject) {
 	w.Helper()
 	w.must(w.tryRead(subjects...))
@@ -235,7 +235,7 @@ func latestWins(w *world) {
 		w.read(a)
 	}
 	w.read(b)
-	w.must(quick.until(a, 50)) // by now the slow one was given it, too
+	w.must(quick.until(a, 50)) // by now the slow watcher has been given this, too
 	w.must(quick.until(b, 1))
 	for len(slow.want(1)) == 1 && slow.last[b].ReadCount == 0 {
 	}
@@ -297,7 +297,7 @@ func hundredSubjects(w *world) {
 	w.read(subjects...)
 	told := map[storage.Subject]bool{}
 	for len(told) < 100 {
-		for _, event := range one.want(7) { // fewer than there are: each has its turn
+		for _, event := range one.want(7) { // fewer than are available: each subject has its turn
 			if told[event.Subject] || event.ReadCount != 2 {
 				w.Fatalf("again, or too early: %+v", event.Interactive)
 			}
@@ -325,7 +325,7 @@ func tenantsAreWalledOff(w *world) {
 func slowWatcherHarmsNobody(w *world) {
 	const changes = 200
 	a := video("a")
-	for range 100 { // they never look
+	for range 100 { // these never take an event
 		w.watch(a)
 	}
 	one := w.watch(a)
@@ -370,7 +370,7 @@ func closedWatchersLeaveNothing(w *world) {
 	grown := int64(heap()) - int64(before)
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(patience)
 	defer tick.Stop()
-	for grown > 3<<20 { // what was under way for them ends by itself
+	for grown > 3<<20 { // reads in progress for them end by themselves
 		select {
 		case <-tick.C:
 			grown = int64(heap()) - int64(before)

@@ -12,8 +12,8 @@
 //
 //   - Each call is measured once, under the name of its method, and its results and
 //     errors are those of the store behind it: TestCallsAreMeasuredAndFaultsCounted.
-//   - Every method of storage.Store is measured, but for those that the test lists:
-//     TestEveryMethodIsMeasured. New ones belong into methods.go.
+//   - Every method of storage.Store is measured, except those that the test lists:
+//     TestEveryMethodIsMeasured. New methods belong in methods.go.
 //
 // This package imports storage and no other package of this module.
 package metered

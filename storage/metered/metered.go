@@ -20,9 +20,9 @@ type Store struct {
 	replies *prometheus.CounterVec
 }
 
-// New returns a store that passes everything on to next and registers, with
-// reg, ovation_storage_seconds and ovation_storage_errors_total, both by
-// method, and ovation_replies_total by freshness.
+// New returns a Store that passes every call to next. It registers with reg
+// ovation_storage_seconds and ovation_storage_errors_total, both by method, and
+// ovation_replies_total, by freshness.
 func New(next storage.Store, reg prometheus.Registerer) *Store {
 	factory := promauto.With(reg)
 	return &Store{
@@ -43,7 +43,7 @@ func New(next storage.Store, reg prometheus.Registerer) *Store {
 	}
 }
 
-// measure is deferred with the time at which the call began.
+// measure records a call that ends now and began at begin. Each method defers it.
 func (s *Store) measure(method string, begin time.Time, err *error) {
 	s.seconds.WithLabelValues(method).Observe(time.Since(begin).Seconds())
 	if *err != nil && !expected(*err) {
@@ -51,7 +51,7 @@ func (s *Store) measure(method string, begin time.Time, err *error) {
 	}
 }
 
-// expected errors are answers, not faults.
+// expected reports whether an error is an answer to the caller, not a fault.
 func expected(err error) bool {
 	for _, answer := range []error{
 		storage.ErrInvalid, storage.ErrNotFound, storage.ErrNameTaken, storage.ErrAccountNameTaken, storage.ErrTooManyFolders,

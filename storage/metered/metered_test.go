@@ -39,7 +39,7 @@ func TestCallsAreMeasuredAndFaultsCounted(t *testing.T) {
 		t.Fatal("a closed store answers")
 	}
 
-	// An answer like "not found" is no fault; a closed store is one.
+	// An answer such as "not found" is not a fault, but a closed store is.
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

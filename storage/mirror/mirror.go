@@ -11,8 +11,8 @@ import (
 
 // Database is a store with a mirror in front of it. Its Persist records a barrier as
 // passed, in the same transaction, if it is the latest one raised; a barrier does not
-// enter the inbox and is not counted as skipped. Its Outcomes have Epoch and At set, and
-// its States have CountsVersion set.
+// enter the inbox, the table of received message ids, and is not counted as skipped. Its
+// Outcomes have Epoch and At set, and its States have CountsVersion set.
 type Database interface {
 	storage.Store
 	Windows
@@ -37,8 +37,8 @@ type Window struct {
 // Windows reads whole windows, to fill a cache. Every database implements it; a store
 // that is itself a cache does not.
 type Windows interface {
-	// Windows returns each window that holds at most limit reactions, collections and
-	// follows, in total.
+	// Windows returns the windows in the order of the keys. A window that holds more than
+	// limit reactions, collections and follows, in total, is not Complete.
 	Windows(ctx context.Context, keys []WindowKey, limit int) ([]Window, error)
 }
 
@@ -109,15 +109,15 @@ func (e Epoch) Enter() (int64, error) {
 	return 0, nil
 }
 
-// EpochGrace is the time after the end of an epoch in which nothing is committed. When it
-// is over, no process trusts the mirror's entries of that epoch any longer.
+// EpochGrace is the time after the end of an epoch during which nothing is committed.
+// When it is over, no process trusts the mirror's entries of that epoch any longer.
 const EpochGrace = 3 * time.Second
 
 // HoldTime is the interval at which processes report that they use a mirror.
 const HoldTime = 250 * time.Millisecond
 
-// MarkTime bounds a storage.Mark. With a later commit, the mirror could have been
-// distrusted after the mark and be trusted again before the commit.
+// MarkTime bounds a storage.Mark. If the commit came later, the mirror could be
+// distrusted after the mark and trusted again before the commit.
 const MarkTime = 4 * time.Second
 
 // Mark calls mark, unless it is nil, and sets the time of the outcome. A Database calls

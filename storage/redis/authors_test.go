@@ -11,12 +11,12 @@ func declare(of storage.Subject, author string, since int64) storage.Action {
 	return storage.Action{User: storage.User{Tenant: of.Tenant}, Subject: of, Kind: storage.KindAuthor, Author: author, Version: since}
 }
 
-// The author lies beside the counts: it shows on the node that declares it at once
-// and on others as counts do, and what moves counts carries it along.
+// The author is stored with the counts. The node that declares it shows it at once, and
+// others show it as they show counts. Changes of counts keep it.
 func TestAuthorsLieBesideTheCounts(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
-	const author = "ann @ home 7" // all that may stand in an id
+	const author = "ann @ home 7" // every kind of character that an id may contain
 	for _, node := range []*Store{s, other} {
 		if got := see(t, node, alice, movie); got.AuthorID != "" || got.Author() != nil {
 			t.Errorf("at first: %+v", got)
@@ -40,7 +40,7 @@ func TestAuthorsLieBesideTheCounts(t *testing.T) {
 			return got.AuthorID == author && got.LikeCount == 1
 		})
 	}
-	fresh := open(t, Options{URL: server.url(), Database: db}) // reads what lies in Redis
+	fresh := open(t, Options{URL: server.url(), Database: db}) // has cached nothing, so that it reads from Redis
 	if got := see(t, fresh, bob, movie); got.AuthorID != author || got.LikeCount != 1 {
 		t.Errorf("a new node shows %+v", got)
 	}

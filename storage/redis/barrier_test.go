@@ -8,8 +8,9 @@ import (
 	"ovation/storage/mirror"
 )
 
-// After a loss of Redis nothing is known of what is queued, however long workers
-// need: not until they have passed the barrier, and then at once.
+// After Redis has lost data, it is unknown which actions are queued. Replies are STALE
+// until the workers have passed the barrier, however long that takes, and live at once
+// afterwards.
 func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -57,8 +58,8 @@ func TestAnswersAreStaleUntilTheBarrierIsPassed(t *testing.T) {
 	}
 }
 
-// A node that does not hear of the next epoch shows in the one before. What it
-// confirms then is shown in the next one as soon as it hears of it.
+// A node that has not learned of the next epoch applies actions to the previous one. It
+// applies them again in the next epoch as soon as it learns of it.
 func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -84,7 +85,8 @@ func TestActionsAppliedWithoutALeaseAreAppliedAgain(t *testing.T) {
 	eventually(t, "it is remembered no longer", func() bool { return cut.pending.Count() == 0 })
 }
 
-// What was shown while the epoch was not sure is forgotten once the same one is.
+// Actions applied without a valid lease on the epoch stop being pending once there is a
+// lease on the same epoch.
 func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -105,7 +107,7 @@ func TestActionsAppliedWithoutALeaseStayInTheSameEpoch(t *testing.T) {
 	}
 }
 
-// What a worker has persisted meanwhile needs no show.
+// Actions that a worker has persisted in the meantime need not be applied.
 func TestPersistedIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)

@@ -11,12 +11,12 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// What an action relies on is kept alive once it is old enough: a fill must not
-// bring back what was before.
+// An entry that an action relies on is touched again once it is old enough: a fill must
+// not replace it by an older state.
 func TestGetKeepsAlive(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
-	see(t, s, alice, movie) // which loads the window
+	see(t, s, alice, movie) // loads the window
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil))
 	key := s.epochs.Active().Keys.Window(mirror.WindowKey{User: alice, Biz: movie.Biz})
 	name := window.Field(movie.BizID)

@@ -12,7 +12,7 @@ import (
 	"ovation/storage/redis/internal/changebus"
 )
 
-// What one node tells, every node is told, itself included.
+// Every node receives what one node publishes, including that node itself.
 func TestChangeBusTellsEveryNode(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -58,7 +58,7 @@ func TestChangeBusTellsEveryNode(t *testing.T) {
 	}
 }
 
-// A comment that one node adds is told by the hub of another, long before a sweep.
+// The hub of another node reports a comment that one node adds, long before a sweep.
 func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,8 +98,8 @@ func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
 	}
 }
 
-// A message that one node sends is told by the hub of another to both users, long
-// before a sweep, and by the bus of messages alone.
+// The hub of another node reports a message to both of its users, long before a sweep.
+// Only the bus of messages carries it.
 func TestMessagesOfOneNodeAreToldByAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())

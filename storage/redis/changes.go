@@ -29,9 +29,9 @@ type listener struct {
 // whose counts, as returned earlier, may have changed; all is called if any counts may
 // have changed. A subject is reported once, and again only after it was read again.
 // Nothing is reported while Redis is unavailable; all is called when it is available
-// again. rewound is called if the database may have lost commits, so that versions
-// continue from lower ones: later reads lack these commits. The callbacks are called by
-// goroutines that read from Redis, and must return quickly. There is one listener.
+// again. rewound is called if the database may have lost commits: later reads lack these,
+// and versions continue from lower ones. The callbacks are called by goroutines that read
+// from Redis, and must return quickly. A later call of OnChange replaces them.
 func (s *Store) OnChange(changed func([]storage.Subject), all, rewound func()) {
 	s.listener.Store(&listener{changed, all, rewound})
 }
@@ -65,8 +65,8 @@ func (s *Store) onRewind(ended keyspace.Epoch) {
 	}
 }
 
-// onTrusted is called when Redis is trusted again. Any counts may have changed: changes in
-// the meantime, or under the keys of another epoch, were not reported.
+// onTrusted is called when Redis is trusted again. Any counts may have changed: changes
+// made while it was not trusted, or under the keys of another epoch, were not reported.
 func (s *Store) onTrusted() {
 	if l := s.listener.Load(); l != nil {
 		l.all()

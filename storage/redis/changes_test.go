@@ -35,8 +35,8 @@ func persistAs(ctx context.Context, db Database, mirror *Store, message storage.
 	return mirror.Publish(ctx, outcome)
 }
 
-// persistInTheEnd makes an action durable as a worker does that tries until it
-// works.
+// persistInTheEnd makes an action durable as a worker does, and retries until it
+// succeeds.
 func persistInTheEnd(t *testing.T, db Database, mirror *Store, action storage.Action) {
 	t.Helper()
 	same := message(action)[0]
@@ -97,8 +97,8 @@ func TestLiveCountsOverACluster(t *testing.T) {
 	})
 }
 
-// watched takes events of one subject until one holds, and fails the test if a
-// version falls on the way.
+// watched takes events of one subject until one holds, and fails the test if a version
+// decreases before that.
 func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Interactive) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -119,8 +119,8 @@ func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Inte
 	}
 }
 
-// Whatever Redis loses, and however the connection is lost: who watches is told
-// of what changed meanwhile, and how fresh it is.
+// Whatever Redis loses and however the connection is lost, watchers receive what has
+// changed in the meantime, and how fresh it is.
 func TestWatchersOutliveRedis(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]struct {
@@ -157,8 +157,8 @@ func TestWatchersOutliveRedis(t *testing.T) {
 	}
 }
 
-// What changes while the connection is lost is told as soon as there is another
-// one, long before anything is swept.
+// Changes made while the connection is lost are delivered as soon as there is another
+// one, long before a sweep.
 func TestNothingIsLostWithAConnection(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]struct {
@@ -193,7 +193,7 @@ type failedOver struct {
 	*sqlitetest.Database
 
 	lost  atomic.Bool
-	begun atomic.Bool // an epoch, since then
+	begun atomic.Bool // an epoch has begun since
 }
 
 func (d *failedOver) on(e mirror.Epoch, err error) (mirror.Epoch, error) {

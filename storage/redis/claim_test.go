@@ -12,7 +12,7 @@ import (
 )
 
 // A process with another Redis, or another prefix, joins a site. It reads from the
-// database, marks nothing, and waits until nobody uses the mirror of before.
+// database, marks nothing, and waits until no process uses the previous mirror.
 func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 	t.Parallel()
 	before, after := startServer(t), startServer(t)
@@ -32,7 +32,7 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 			if err := other.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) || !strings.Contains(err.Error(), ours.Prefix) {
 				t.Errorf("the other is no stranger: %v", err)
 			}
-			for range 20 { // polls of both, more than the processes themselves make
+			for range 20 { // polls of both, in addition to those that the processes make
 				must(t, other.epochs.Poll(t.Context()))
 				must(t, s.epochs.Poll(t.Context()))
 			}
@@ -51,13 +51,13 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 				t.Errorf("it was said %d times: %q", len(said), said)
 			}
 
-			s.halt() // it ends, and leaves the database open
+			s.halt() // its process ends; the database stays open
 			eventually(t, "the other takes over", func() bool { return other.Foreign() == nil && live(t, other).LikeCount == 2 })
 			persist(t, db, other, react(alice, movie, storage.Dislike, 20))
 			if got := live(t, other); got.LikeCount != 1 || got.DislikeCount != 1 {
 				t.Errorf("after it took over: %+v", got)
 			}
-			must(t, s.epochs.Poll(t.Context())) // it has come back, late
+			must(t, s.epochs.Poll(t.Context())) // it resumes, late
 			if err := s.Foreign(); !errors.Is(err, epochs.ErrForeignMirror) {
 				t.Errorf("the one of before is no stranger: %v", err)
 			}
@@ -65,7 +65,8 @@ func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
 	}
 }
 
-// A command that ends soon begins no epoch, and is refused by the mirror of others.
+// A passive store, as short-lived commands use, begins no epoch, and is refused if others
+// use another mirror.
 func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -127,7 +128,7 @@ func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
 	}
 }
 
-// A new database beside a Redis that still holds the mirror of the one before.
+// A new database is used with a Redis that still holds the mirror of the previous one.
 func TestNewDatabaseFindsNothingOfTheOneBefore(t *testing.T) {
 	t.Parallel()
 	server, before := startServer(t), openDatabase(t)

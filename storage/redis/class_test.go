@@ -27,7 +27,7 @@ func openPostgres(t *testing.T) (db *postgres.Store, at string) {
 	return db, at
 }
 
-// lock keeps everyone from a table until it is unlocked.
+// lock locks a table against all other use until unlock is called.
 func lock(t *testing.T, at, table string) (unlock func()) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -40,7 +40,7 @@ func lock(t *testing.T, at, table string) (unlock func()) {
 	return unlock
 }
 
-// Lists that hang use the slots of lists. Reads by key go on.
+// Lists that hang occupy the slots of lists only. Reads by key continue.
 func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: time.Minute, DatabaseTimeout: time.Minute})
@@ -70,8 +70,8 @@ func TestHangingListsLeaveReadsTheirSlots(t *testing.T) {
 	}
 }
 
-// A list that takes too long is given up. The database does not count as away:
-// what is asked by key is answered.
+// A list that takes too long is cancelled. The database does not count as unavailable,
+// and reads by key are answered.
 func TestListsHaveATimeoutOfTheirOwn(t *testing.T) {
 	db, at := openPostgres(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, ListTimeout: short / 5, DatabaseTimeout: time.Minute})
@@ -114,8 +114,8 @@ func (a *asked) Windows(ctx context.Context, keys []mirror.WindowKey, limit int)
 	return a.Database.Windows(ctx, keys, limit)
 }
 
-// A call that needs several things of a database whose reads hang waits for one
-// of them, and then answers with what it has.
+// A call that needs several results from a database whose reads hang waits for only one
+// of them, and then replies with what it has.
 func TestACallWaitsOnceForADatabaseThatHangs(t *testing.T) {
 	behind, at := openPostgres(t)
 	db := &asked{Database: behind}

@@ -43,8 +43,7 @@ func startClusterNode(t *testing.T, others ...*server) *server {
 	return s
 }
 
-// awaitCluster waits until all nodes know each other, serve all slots, and agree
-// on it.
+// awaitCluster waits until all nodes know each other and agree that all slots are served.
 func awaitCluster(t *testing.T, nodes []*server) {
 	t.Helper()
 	eventually(t, "the cluster is whole", func() bool {
@@ -57,7 +56,7 @@ func awaitCluster(t *testing.T, nodes []*server) {
 	})
 }
 
-// text is what a command answers, empty where it fails.
+// text returns the reply to a command, empty if it fails.
 func (s *server) text(words ...string) string {
 	s.tb.Helper()
 	out, _ := s.command(words...).ToString()
@@ -83,15 +82,15 @@ func startReplicas(t *testing.T, masters []*server) (replicas []*server) {
 	return replicas
 }
 
-// cutOff has a master's replicas lag from now on.
+// cutOff makes a master's replicas lag from now on.
 func (s *server) cutOff() {
 	s.tb.Helper()
 	must(s.tb, s.command("ACL", "SETUSER", "default", "-psync", "-sync").Error())
 	must(s.tb, s.command("CLIENT", "KILL", "TYPE", "replica").Error())
 }
 
-// A master dies, and a replica that lags takes its place. What was
-// there is not believed until the next epoch has begun.
+// A master dies, and a lagging replica takes its place. Its data is not trusted until the
+// next epoch has begun.
 func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)
@@ -101,7 +100,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	}
 	db := openDatabase(t)
 	writer := open(t, Options{URL: url, Database: db, RedisTimeout: short})
-	// The shard that fails is not the sentinel's, and holds the counts.
+	// The shard that fails holds the counts, but not the sentinel.
 	shardOf := func(key string) int {
 		slot, err := masters[0].command("CLUSTER", "KEYSLOT", key).AsInt64()
 		must(t, err)
@@ -120,15 +119,15 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	})
 	masters[failing].cutOff()
 	persist(t, db, writer, react(bob, subject, storage.Like, 20))
-	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // which has cached nothing
-	reader.halt()                                                                         // it polls when the test says so
+	reader := open(t, Options{URL: url, Database: openAgain(t, db), RedisTimeout: short}) // has cached nothing
+	reader.halt()                                                                         // only the test polls for it
 	must(t, reader.epochs.Poll(t.Context()))
 	if !reader.epochs.LeaseValid(reader.epochs.Current()) {
 		t.Fatal("the epoch is not sure")
 	}
 
 	replicas[(failing+1)%len(replicas)].hang()
-	must(t, reader.epochs.Poll(t.Context())) // which does not wait for it
+	must(t, reader.epochs.Poll(t.Context())) // the poll does not wait for the replica that hangs
 	masters[failing].kill()
 	if err := reader.epochs.Poll(t.Context()); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "of its 16384 slots") {
 		t.Errorf("a poll without one of the masters: %v", err)
@@ -136,7 +135,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 	must(t, replicas[failing].command("CLUSTER", "FAILOVER", "TAKEOVER").Error())
 	eventually(t, "the next epoch is live", func() (live bool) {
 		passBarrier(t, reader, db)
-		// Anonymous first: what is loaded for alice replaces counts that lag behind it.
+		// Anonymous first, since loading alice's states replaces counts that are older.
 		for _, viewer := range []storage.User{{Tenant: subject.Tenant}, alice} {
 			got := see(t, reader, viewer, subject)
 			live = got.Freshness == storage.Live
@@ -144,13 +143,13 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 				t.Fatalf("LIVE for %q with %d likes, the own one %v", viewer.UserID, got.LikeCount, got.Liked)
 			}
 		}
-		_ = reader.epochs.Poll(t.Context()) // it fails until everyone knows who has taken over
+		_ = reader.epochs.Poll(t.Context()) // it fails until all masters know of the failover
 		return live && reader.epochs.Current().Number > begun.Number
 	})
 }
 
-// A cluster that was unavailable is said to be back once all of it is, though what
-// answers is used before.
+// A cluster is logged as available again only once all of it is, although the masters
+// that respond are used before that.
 func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)

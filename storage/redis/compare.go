@@ -6,15 +6,16 @@ import (
 	"ovation/storage/redis/internal/compare"
 )
 
-// Mismatch is an entry in Redis that does not agree with the database.
+// Mismatch is a value in Redis, counts or an entry, that disagrees with the database.
 type Mismatch = compare.Mismatch
 
 // Compare compares Redis with the database. It reports mismatches that persist for longer
-// than any change in progress may take, including that of a crashed process (the guard).
-// It compares only the active epoch, as entries of others are not trusted. An entry that
-// is queued and not yet persisted is ahead of the database, which is not a mismatch. With
-// repair, mismatches are deleted from Redis, to be filled again. Compare returns how many
-// counts and states it compared. An error of report stops it and is returned.
+// than any change in progress may take, including a change of a crashed process
+// (Options.Guard). It compares only the active epoch, as entries of other epochs are not
+// trusted. An entry that is queued and not yet persisted is ahead of the database, which
+// is not a mismatch. With repair, mismatches are deleted from Redis, which is later
+// filled again from the database. Compare returns how many counts and states it compared.
+// An error of report stops Compare and is returned.
 func (s *Store) Compare(ctx context.Context, repair bool, report func(compare.Mismatch) error) (compared int64, err error) {
 	at := s.epochs.Active()
 	if at == nil { // nothing in Redis is trusted

@@ -71,7 +71,7 @@ func TestCompareFindsAndDropsWhatIsStale(t *testing.T) {
 	}
 }
 
-// A node that could not show an action shows it when it can, which may be after a
+// A node that could not apply an action applies it when it can, which may be after a
 // later action of another node was persisted.
 func TestWhatIsAppliedLateIsNoDifference(t *testing.T) {
 	t.Parallel()
@@ -95,8 +95,8 @@ func TestWhatIsAppliedLateIsNoDifference(t *testing.T) {
 	}
 }
 
-// A process that died between its commit and its publishing leaves counts that
-// end by themselves: nothing that has to be repaired.
+// A process that died after its commit and before publishing leaves counts that expire by
+// themselves, so that nothing has to be repaired.
 func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -114,7 +114,7 @@ func TestCompareWaitsForWhatEndsByItself(t *testing.T) {
 	}
 }
 
-// A comparison may take long, and nothing answers in Redis's place.
+// A comparison may take long, and the database cannot answer in place of Redis.
 func TestCompareOutlivesItsConnections(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -141,7 +141,7 @@ func TestCompareOutlivesItsConnections(t *testing.T) {
 			return
 		case <-tick.C:
 			done := commands(t, server)
-			if done < after { // on a busy machine: no connection has come far
+			if done < after { // on a busy machine, no connection has made progress
 				continue
 			}
 			after = done + 100

@@ -7,8 +7,8 @@ import (
 	"ovation/storage/redis/internal/counts"
 )
 
-// What is cached goes when Redis tells that it has changed, and when there is
-// nobody to tell it.
+// Cached counts are removed when Redis reports that they have changed, and when the
+// connection that would report it is lost.
 func TestWhatIsCachedGoesWithTheClientsCache(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})

@@ -16,7 +16,7 @@ func shifted(by *atomic.Int64) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 }
 
-// A process whose clock is off has the time of its database, and says so once.
+// A process whose clock is off uses the time of its database, and logs that once.
 func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	var by atomic.Int64
 	by.Store(int64(-5 * time.Second))
@@ -24,11 +24,11 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	db := &otherClock{Database: openDatabase(t), local: shifted(&by)}
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Now: db.local, Logger: logger})
-	s.halt() // polls are made here
+	s.halt() // the test polls
 	for range 3 {
 		must(t, s.epochs.Poll(t.Context()))
 	}
-	const exact = time.Second // a process may stand still between two looks at the clock
+	const exact = time.Second // the process may be suspended between two readings of the clock
 	if off := time.Until(s.Now()); off.Abs() > exact {
 		t.Errorf("the time is off by %v", off)
 	}
@@ -45,7 +45,7 @@ func TestStoreHasTheTimeOfItsDatabase(t *testing.T) {
 	}
 }
 
-// otherClock is a database on another machine than the process.
+// otherClock is a database on a machine other than the process's.
 type otherClock struct {
 	Database
 

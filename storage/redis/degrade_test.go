@@ -13,10 +13,10 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// short is a time-out for tests that wait for it to pass.
+// short is a timeout for tests that wait for it to expire.
 const short = 250 * time.Millisecond
 
-// live waits until the subject is answered so.
+// live waits until the reply for the movie is storage.Live, and returns it.
 func live(tb testing.TB, s *Store) storage.Interactive {
 	tb.Helper()
 	var got storage.Interactive
@@ -96,7 +96,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 			}
 			before := s.epochs.Current().Number
 			lose(server)
-			// The like is queued, and nothing in Redis tells of it.
+			// The like is queued, and Redis no longer holds it.
 			eventually(t, "the next epoch has begun", func() bool { return s.epochs.Current().Number != before && s.epochs.LeaseValid(s.epochs.Current()) })
 			if states, where := look(t, s, alice, movie); where != "" || states.Liked != nil {
 				t.Errorf("after the loss: %+v, %q", states, where)
@@ -107,7 +107,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 			eventually(t, "to everyone it is LIVE", func() bool {
 				return see(t, s, storage.User{Tenant: movie.Tenant}, movie).Freshness == storage.Live
 			})
-			// Whatever is done now is seen, and still not known to be the latest.
+			// A new action is visible, but its state is still not known to be the latest.
 			must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 20)}, storage.Queued, nil))
 			if states, where := look(t, s, alice, movie); where != "" || states.Liked == nil {
 				t.Errorf("after another like: %+v, %q", states, where)
@@ -141,7 +141,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 	if got := ask(bob); got[0].LikeCount != 1 || got[0].Freshness != storage.Stale || got[1].Freshness != storage.Unavailable {
 		t.Errorf("to another: %+v", got)
 	}
-	// Mutations go on.
+	// Mutations continue.
 	must(t, s.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Dislike, 20)}, storage.Queued, nil))
 	if states, where := look(t, s, alice, movie); where != storage.Queued || states.Liked.Reaction != storage.Dislike {
 		t.Errorf("%+v, %q", states, where)
@@ -163,7 +163,7 @@ func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
 		t.Errorf("create folder: %v", err)
 	}
 
-	// Without either nothing is known, and nothing fails.
+	// Without Redis and the database, nothing is known, but no call fails.
 	server.kill()
 	for _, i := range ask(alice) {
 		if i.Counts != (storage.Counts{}) || i.Freshness != storage.Unavailable || i.BizID == "" {
@@ -210,7 +210,7 @@ func TestHangingPartsCostLittle(t *testing.T) {
 		eventually(t, "the breaker opens", func() bool { calls(1); return !c.part.Healthy() })
 		before := c.part.Failures()
 		calls(30)
-		if n := c.part.Failures() - before; n >= 30 { // polls go on
+		if n := c.part.Failures() - before; n >= 30 { // polls continue
 			t.Errorf("while %s hangs, 30 calls have tried it %d times", c.what, n)
 		}
 		c.end()
@@ -262,15 +262,15 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// Those who come after the first has asked share another call; on a busy machine
-	// these are some. Without sharing each asks.
+	// Callers that arrive after the first query has begun share another one; on a busy
+	// machine, there may be several. Without sharing, each caller would make its own.
 	if n := db.reads.Load(); n > callers/2 {
 		t.Errorf("%d callers asked the database %d times", callers, n)
 	}
 }
 
-// Every call is answered and no command is shared between connections, which
-// the race detector would tell.
+// Every call is answered, and no command is shared between connections, which the race
+// detector would report.
 func TestReadsOutliveTheirConnections(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)

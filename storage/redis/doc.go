@@ -18,12 +18,13 @@
 // Every commit is recorded in Redis in one of two ways. A worker marks, within the
 // transaction, what the new counts include, and publishes the counts after the commit
 // (Mark, Publish). A direct writer invalidates the entries that it changes, fences the
-// counts, commits and publishes (Persist, EmptyFolder, Verify). Both are exact because
-// they precede the commit and hold the row locks. In the meantime, Apply makes actions
-// visible that the queue has confirmed. It also returns the subject as its user sees it:
-// the script returns the entry, and the counts are read right before it in the same
-// pipeline, which a single server executes in order. A cluster does not guarantee that
-// order, so Apply returns nothing there.
+// counts, commits and publishes (Persist, EmptyFolder, PublishVideo, DeleteVideo). Both
+// are exact because marks and invalidations precede the commit, under the row locks.
+// Verify updates Redis after its repairs. Before a commit, Apply makes actions visible
+// that the queue has confirmed. Apply also returns the subject as the user of the action
+// sees it: the script returns the entry, and the counts are read right before it in the
+// same pipeline, which a single server executes in order. A cluster does not guarantee
+// that order, so Apply returns nothing there.
 //
 // Without Redis, reads are answered by the database and are storage.Stale. If marks fail
 // for two seconds, the epoch is closed and workers continue without Redis. When Redis is
@@ -57,7 +58,7 @@
 //     was unavailable, since re-reading counts re-arms the invalidation: TestLiveCounts,
 //     TestLiveCountsOverPostgres, TestLiveCountsOverACluster, TestWatchersOutliveRedis,
 //     TestNothingIsLostWithAConnection.
-//   - It needs few privileges, and Redis 6 or newer: TestLeastPrivileges.
+//   - The store needs few privileges, and Redis 6 or newer: TestLeastPrivileges.
 //
 // This package imports storage, storage/mirror and the packages below internal.
 package redis

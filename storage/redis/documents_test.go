@@ -31,7 +31,7 @@ func TestPersistedQueriesAreShared(t *testing.T) {
 	if left, err := server.command("PTTL", keyspace.Documents(one.opts.Prefix, "acme")).AsInt64(); err != nil || left <= 0 || left > documentTTL.Milliseconds() {
 		t.Errorf("it lives %d ms, %v", left, err)
 	}
-	// What is there of another type is replaced.
+	// A key of another type is replaced.
 	must(t, server.command("SET", keyspace.Documents(one.opts.Prefix, "default"), "x").Error())
 	if got, err := one.Document(t.Context(), "default", "ab"); err != nil || got != "" {
 		t.Errorf("%q, %v", got, err)
@@ -48,7 +48,7 @@ func TestPersistedQueriesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ documents, bytes, size, held int }{
 		"many": {10, 1 << 20, 5, 10},
 		"long": {1000, 1000, 300, 3},
-		"huge": {1000, 1000, 2000, 1}, // the last one stays whatever its length
+		"huge": {1000, 1000, 2000, 1}, // the latest document stays, however long it is
 	} {
 		for i := range 40 {
 			must(t, s.keepDocument(t.Context(), name, fmt.Sprintf("%064d", i), strings.Repeat("x", c.size), c.documents, c.bytes))

@@ -15,7 +15,8 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// What is put aside is no longer the user's word, unless there was a later one.
+// A reverted action no longer determines the user's state. A later action does, if there
+// is one.
 func TestRevertedActionIsTakenBack(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db})
@@ -38,7 +39,7 @@ func TestRevertedActionIsTakenBack(t *testing.T) {
 	}
 }
 
-// What could not be shown is taken back as well.
+// An action that could not be applied is reverted as well.
 func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
@@ -55,7 +56,8 @@ func TestRevertedActionIsNotOverlaid(t *testing.T) {
 	}
 }
 
-// A commit may outlast the guard. Windows filled meanwhile know nothing of it.
+// A commit may outlast the guard. Windows that were filled in the meantime do not include
+// it.
 func TestCommitThatOutlastsTheGuard(t *testing.T) {
 	for what, write := range map[string]func(*Store, mirror.Database, func()) (storage.Outcome, error){
 		"a worker": func(s *Store, db mirror.Database, filled func()) (storage.Outcome, error) {
@@ -91,15 +93,15 @@ func TestCommitThatOutlastsTheGuard(t *testing.T) {
 				})
 			})
 			must(t, err)
-			outcome.At = outcome.At.Add(-counts.MaxWriteDelay) // the commit took that long
+			outcome.At = outcome.At.Add(-counts.MaxWriteDelay) // as if the commit had taken that long
 			must(t, s.Publish(t.Context(), outcome))
 			wantLikes(t, "afterwards", see(t, s, alice, movie), 1, true)
 		})
 	}
 }
 
-// What Redis evicts may be all that shows an action, unless what is shown goes
-// last.
+// Redis may evict the only key that shows an action, unless its policy evicts windows
+// with shown entries last.
 func TestEvictionsMakeDoubtful(t *testing.T) {
 	t.Parallel()
 	for policy, doubtful := range map[string]bool{"allkeys-lru": true, epochs.RecommendedEviction: false} {
@@ -131,7 +133,7 @@ func TestEvictionsMakeDoubtful(t *testing.T) {
 				t.Errorf("logged: %q", lines)
 			}
 			must(t, server.command("CONFIG", "SET", "maxmemory", "0").Error())
-			later := open(t, Options{URL: server.url(), Database: openAgain(t, db)}) // which has seen no eviction
+			later := open(t, Options{URL: server.url(), Database: openAgain(t, db)}) // has noticed no eviction
 			if got := see(t, later, alice, movie); (got.Freshness == storage.Stale) != doubtful {
 				t.Errorf("a process that starts later: %+v; doubtful should be %v", got, doubtful)
 			}

@@ -11,8 +11,8 @@ import (
 	"ovation/storage/redis/internal/dependency"
 )
 
-// Without Redis, workers go on after a moment, unmarked. Nothing that Redis
-// held before is believed when it is back.
+// Without Redis, workers soon continue without marks. When Redis is available again,
+// nothing that it held before is trusted.
 func TestWorkersGoOnWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -40,7 +40,7 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 			t.Errorf("without Redis: %+v", got)
 		}
 	}
-	server.resume() // with all that it held
+	server.resume() // with all its data
 	for _, store := range []*Store{s, other} {
 		if got := live(t, store); got.DislikeCount != 1 || got.LikeCount != 0 {
 			t.Errorf("with Redis again: %+v", got)
@@ -53,8 +53,8 @@ func TestWorkersGoOnWithoutRedis(t *testing.T) {
 	wantLikes(t, "in the end", see(t, other, alice, movie), 1, true)
 }
 
-// What could not be shown is seen through the node that knows of it, and shown
-// to everyone as soon as Redis answers.
+// Actions that could not be applied are overlaid by the node that has them, and visible
+// on every node as soon as Redis responds.
 func TestPendingWritesAreOverlaid(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -82,7 +82,7 @@ func TestPendingWritesAreOverlaid(t *testing.T) {
 	wantLikes(t, "persisted", see(t, other, alice, movie), 1, true)
 }
 
-// Five calls that one stall makes fail at once do not open a breaker.
+// Calls that fail at the same time, because of a single stall, do not open a breaker.
 func TestOneStallOpensNoBreaker(t *testing.T) {
 	t.Parallel()
 	p := dependency.NewBackend(dependency.Messages{Unavailable: "the part is unavailable"}, time.Second, time.Second, quiet)
@@ -101,8 +101,8 @@ func TestOneStallOpensNoBreaker(t *testing.T) {
 	})
 }
 
-// Redis goes away just after a commit: the worker that publishes closes the
-// epoch, too, and goes on.
+// Redis becomes unavailable right after a commit: a worker that only publishes also
+// closes the epoch and continues.
 func TestWorkersThatPublishGoOnWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)

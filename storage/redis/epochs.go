@@ -6,20 +6,22 @@ import (
 	"ovation/storage/redis/internal/epochs"
 )
 
-// ErrForeignMirror is returned if the database uses another mirror than this process.
+// ErrForeignMirror is returned if the database has a different mirror than this process.
 var ErrForeignMirror = epochs.ErrForeignMirror
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
-// pass, 0 if there is none. Actions that are visible only in the previous epoch are
-// queued by then, as no node has a valid lease on that epoch any longer.
+// pass, 0 if there is none. By the time it returns a number, every action that is visible
+// only in an earlier epoch is queued, as no node has a valid lease on such an epoch any
+// longer.
 func (s *Store) Barrier() int64 { return s.epochs.Barrier() }
 
-// Foreign returns an error while the database uses another mirror, so that this process
-// cannot mark anything: it wraps ErrForeignMirror and names the other mirror.
+// Foreign returns an error while the database uses another mirror: this process cannot
+// mark anything then. The error wraps ErrForeignMirror and names the other mirror.
 func (s *Store) Foreign() error { return s.epochs.Foreign() }
 
-// Now returns the time by the database's clock, as of the latest polls. Versions of
-// actions are taken from it. It is off by at most half of a poll's round trip.
+// Now returns the current time by the database's clock, as estimated from the latest
+// polls. Versions of actions are taken from it. It is off by at most half of a poll's
+// round trip.
 func (s *Store) Now() time.Time { return s.epochs.Now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's; it is

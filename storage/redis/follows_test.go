@@ -10,7 +10,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// fieldOf is the value of the field of a subject in a user's window.
+// fieldOf returns the value of a subject's field in a user's window.
 func fieldOf(t *testing.T, s *Store, u storage.User, of storage.Subject) string {
 	t.Helper()
 	key := s.windowKey(mirror.WindowKey{User: u, Biz: of.Biz})
@@ -19,8 +19,8 @@ func fieldOf(t *testing.T, s *Store, u storage.User, of storage.Subject) string 
 	return value
 }
 
-// A follow shows at once, on every node, and is counted once, on its way from the
-// queue to the database and back to none.
+// A follow is visible at once on every node and is counted once: while it is queued, when
+// it is persisted, and until it is removed again.
 func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s, other := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
@@ -41,7 +41,7 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	want("persisted", alice, 1, true)
 	must(t, other.Apply(t.Context(), []storage.Action{unfollow(alice, star, 20)}, storage.Queued, nil))
 	want("unfollowed", alice, 0, false)
-	must(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 15)}, storage.Queued, nil)) // comes late
+	must(t, s.Apply(t.Context(), []storage.Action{follow(alice, star, 15)}, storage.Queued, nil)) // arrives late
 	want("an older follow", alice, 0, false)
 	persist(t, db, s, unfollow(alice, star, 20), follow(alice, star, 15))
 	want("persisted again", alice, 0, false)
@@ -53,8 +53,8 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 	}
 }
 
-// A field takes no more room for users who follow nothing: in a window that holds
-// all, and in one that does not.
+// A field takes no more space for users who follow nothing, whether or not the window is
+// complete.
 func TestFieldOfWhoFollowsNothingIsNotLonger(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 5})
@@ -72,7 +72,7 @@ func TestFieldOfWhoFollowsNothingIsNotLonger(t *testing.T) {
 		t.Errorf("in a window that holds some, the field is %q", value)
 	}
 	before := see(t, s, bob, movie)
-	states, _ := look(t, s, bob, movie) // keeps alive what it reads
+	states, _ := look(t, s, bob, movie) // Get renews the entries that it reads
 	if states.Followed != nil || before.Followed != nil || before.Freshness != storage.Live {
 		t.Errorf("seen are %+v and %+v", before, states)
 	}

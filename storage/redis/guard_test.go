@@ -30,7 +30,7 @@ func (l *logged) Write(line []byte) (int, error) {
 	return l.lines.Write(line)
 }
 
-// about returns the lines that hold the words.
+// about returns the lines that contain the words.
 func (l *logged) about(words string) (out []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *logged) about(words string) (out []string) {
 	return out
 }
 
-// An outage is told once, with its reason, and once that it is over.
+// An outage is logged once, with its reason, and its end is logged once.
 func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	server, log := startServer(t), new(logged)
@@ -77,14 +77,14 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// proxy passes connections on to a server, and nothing while its gate is held.
+// proxy forwards connections to a server, but nothing while its gate is locked.
 type proxy struct {
 	listener net.Listener
 	to       string
 	wait     sync.WaitGroup
 	mu       sync.Mutex
 	open     []net.Conn
-	gate     sync.RWMutex // held while it hangs
+	gate     sync.RWMutex // locked while the proxy hangs
 }
 
 func startProxy(t *testing.T, to string) *proxy {
@@ -124,7 +124,7 @@ func (p *proxy) accept() {
 	}
 }
 
-// pass passes one direction, chunk by chunk.
+// pass forwards one direction, chunk by chunk.
 func (p *proxy) pass(from, to net.Conn) {
 	defer from.Close()
 	defer to.Close()
@@ -140,8 +140,8 @@ func (p *proxy) pass(from, to net.Conn) {
 	}
 }
 
-// A database that hangs is soon left alone: calls under way are given up then,
-// and later ones cost nothing.
+// A database that hangs is soon no longer called: calls in progress are cancelled, and
+// later ones are rejected at once.
 func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 	through, err := url.Parse(postgrestest.Schema(t))
 	must(t, err)
@@ -173,7 +173,7 @@ func TestHangingDatabaseIsLeftAlone(t *testing.T) {
 	for range 200 {
 		cold()
 	}
-	if n := s.database.Failures() - before; n >= 200 { // polls go on
+	if n := s.database.Failures() - before; n >= 200 { // polls continue
 		t.Errorf("while the database hangs, 200 calls have tried it %d times", n)
 	}
 	release()

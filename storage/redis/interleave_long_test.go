@@ -10,22 +10,22 @@ func TestLongInterleavingsWithLosses(t *testing.T) { findNothing(t, 40_000, loss
 
 // The tests above are worth something only if they notice a broken rule.
 
-// Marks that come after the commit.
+// Marks follow the commit.
 func TestLongMarksAfterTheCommitAreCaught(t *testing.T) {
 	findSomething(t, 400_000, func(in *interleaving) { in.naive = true })
 }
 
-// Direct writers that do not invalidate what they change.
+// Direct writers do not invalidate what they change.
 func TestLongDirectWritersThatInvalidateNothingAreCaught(t *testing.T) {
 	findSomething(t, 400_000, func(in *interleaving) { in.direct, in.careless = true, true })
 }
 
-// A worker that believes the marks of the one that died.
+// Workers trust the marks of a worker that died.
 func TestLongWorkersThatInvalidateNothingAreCaught(t *testing.T) {
 	findSomething(t, 2_000_000, func(in *interleaving) { in.crash, in.trusting = true, true })
 }
 
-// findSomething fails the test where so many steps find nothing.
+// findSomething fails the test if this number of steps finds nothing wrong.
 func findSomething(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	taken, found := interleave(t, steps, rules)
@@ -36,12 +36,12 @@ func findSomething(t *testing.T, steps int, rules func(*interleaving)) {
 	}
 }
 
-// A barrier that does not go the way of the messages.
+// Barriers bypass the queue of messages.
 func TestLongBarriersPastTheQueueAreCaught(t *testing.T) {
 	findSomething(t, 400_000, func(in *interleaving) { in.lossy, in.hasty = true, true })
 }
 
-// What a mutation tells needs counts from before its states.
+// Apply reads the counts after the states, instead of before them.
 func TestLongInterleavingsFindCountsReadLate(t *testing.T) {
 	findSomething(t, 400_000, func(in *interleaving) { in.late = true })
 }

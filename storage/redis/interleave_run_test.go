@@ -17,7 +17,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// work is a worker, and every worker that takes its place.
+// work runs a worker, and each worker that replaces one that died.
 func (in *interleaving) work(ctx context.Context) {
 	for !in.over {
 		step(ctx)
@@ -90,8 +90,8 @@ func (in *interleaving) workOnce(ctx context.Context, batch []storage.Message) {
 	in.queue = in.queue[len(batch):]
 }
 
-// evict drops the counts, or a window that nobody has touched for a while. What
-// is shown is kept alive.
+// evict deletes the counts, or a window that was not touched for a while. Windows with
+// shown entries are kept.
 func (in *interleaving) evict() {
 	ctx := context.Background()
 	if chance(in.random, 0.5) {
@@ -110,7 +110,7 @@ func (in *interleaving) evict() {
 	}
 }
 
-// lose empties Redis, and every node hears of it.
+// lose deletes everything in Redis, and every node learns of it.
 func (in *interleaving) lose() {
 	in.plain.Do(context.Background(), in.plain.B().Flushall().Build())
 	for node := range interleavedNodes {
@@ -119,7 +119,7 @@ func (in *interleaving) lose() {
 	in.poll()
 }
 
-// poll has every store learn of the present epoch, and sure of it.
+// poll makes every store learn of the current epoch, with a lease on it.
 func (in *interleaving) poll() {
 	if err := in.base.epochs.Poll(context.Background()); err != nil {
 		in.reportf("poll: %v", err)
@@ -135,7 +135,7 @@ func (in *interleaving) poll() {
 		}
 	}
 	in.worker.epochs.Adopt(now)
-	if !now.Drained && now.Barrier != in.barrier { // nobody believes the epoch before any longer
+	if !now.Drained && now.Barrier != in.barrier { // no node trusts the previous epoch any longer
 		in.barrier = now.Barrier
 		m := storage.Message{ID: "barrier", Barrier: storage.Barrier{Number: now.Barrier, Partitions: 1}}
 		if !in.hasty {
@@ -146,7 +146,7 @@ func (in *interleaving) poll() {
 	}
 }
 
-// run takes the steps, and returns what went wrong.
+// run takes the steps and returns what went wrong.
 func (in *interleaving) run(evict bool) []string {
 	worker := newActor(in.work)
 	var busy [interleavedUsers]*actor
@@ -162,7 +162,7 @@ func (in *interleaving) run(evict bool) []string {
 		case x < 0.36 && evict:
 			in.evict()
 		case x < 0.362 && in.lossy:
-			if !in.writing { // the next epoch would wait for it
+			if !in.writing { // otherwise the next epoch would wait for the transaction
 				in.lose()
 			}
 		default:
@@ -208,7 +208,7 @@ func (in *interleaving) run(evict bool) []string {
 	return in.found
 }
 
-// atRest compares database, Redis and what was acknowledged.
+// atRest compares the database, Redis and what was acknowledged.
 func (in *interleaving) atRest() {
 	ctx := context.Background()
 	in.poll()
@@ -226,14 +226,14 @@ func (in *interleaving) atRest() {
 		copied, err = countsInRedis(ctx, in.worker, in.subject)
 		return err != nil || copied.Known && copied.Counts != there[0].Counts
 	}
-	// What a writer that died has not published ends with the guard.
+	// Counts that a writer failed to replace because it died expire with the guard.
 	for over := time.Now().Add(in.worker.opts.Guard + compare.ConfirmMargin); differs() && time.Now().Before(over); {
 		runtime.Gosched()
 	}
 	if differs() {
 		in.reportf("at rest, Redis counts %+v (%v), the database %+v", copied, err, there[0].Counts)
 	}
-	in.worker.opts.Guard = -time.Second // as if it had passed
+	in.worker.opts.Guard = -time.Second // as if the guard had expired
 	in.worker.windows.Guard = in.worker.opts.Guard
 	for u, want := range in.acked {
 		states, err := in.database.States(ctx, []storage.StateKey{in.key(u)}, storage.AllKinds)
@@ -253,8 +253,8 @@ func (in *interleaving) atRest() {
 	}
 }
 
-// interleave makes runs until there are so many steps, or something is found.
-// The seed makes the same choices again; Redis's clock is its own.
+// interleave makes runs until this number of steps is reached or something is found. The
+// same seed repeats the same choices, but Redis has a clock of its own.
 func interleave(t *testing.T, steps int, rules func(*interleaving)) (taken int, found []string) {
 	t.Helper()
 	seed := seed.Of(t)
@@ -293,16 +293,15 @@ func TestInterleavings(t *testing.T) {
 	findNothing(t, 15_000, func(*interleaving) {})
 }
 
-// Redis loses everything now and then, also what is queued. Nothing that was
-// acknowledged is lost for it, and in the end Redis holds what the database
-// does.
+// Redis loses everything from time to time, including queued actions. Nevertheless,
+// nothing that was acknowledged is lost, and in the end Redis agrees with the database.
 func TestInterleavingsWithLosses(t *testing.T) {
 	findNothing(t, 8_000, lossy)
 }
 
 func lossy(in *interleaving) { in.lossy = true }
 
-// findNothing fails the test for what so many steps find.
+// findNothing fails the test if this number of steps finds anything wrong.
 func findNothing(t *testing.T, steps int, rules func(*interleaving)) {
 	t.Helper()
 	_, found := interleave(t, steps, rules)

@@ -24,12 +24,12 @@ const (
 	interleavedUsers = 3
 	interleavedNodes = 2
 	interleavedSteps = 4000 // of one run
-	idleSteps        = 200  // after which a window may be evicted
+	idleSteps        = 200  // without an action, after which a window may be evicted
 )
 
 var errCrash = errors.New("the worker dies")
 
-// word is the latest of one user on the subject, and how often that one has
+// word holds the latest states of one user on the subject, and how often the user has
 // read it.
 type word struct {
 	reaction  storage.Reaction
@@ -38,35 +38,35 @@ type word struct {
 	reads     int64
 }
 
-// interleaving is one run: users act through nodes on one subject, a worker
-// persists, and every call of Redis or of the database is a step of its own.
-// Steps are taken in random order; nodes hear late of what has changed; keys
-// are evicted; the worker dies before and after its commit.
+// interleaving is one run: users act through nodes on one subject, a worker persists, and
+// every call of Redis or of the database is a step of its own. Steps are taken in random
+// order; nodes learn late of what has changed; keys are evicted; the worker dies before
+// and after its commit.
 type interleaving struct {
 	random   *rand.Rand
 	crash    bool
 	naive    bool // marks after the commit
 	direct   bool // some actions are persisted without the queue
-	careless bool // and without making Redis forget
+	careless bool // direct writers do not invalidate entries in Redis
 	hasty    bool // barriers are passed without going through the queue
-	trusting bool // what is redelivered is persisted without making Redis forget
+	trusting bool // redelivered messages are persisted without invalidating entries in Redis
 	late     bool // Apply reads counts after the states
-	lossy    bool // Redis loses everything now and then: what is LIVE must be right, and the end
+	lossy    bool // Redis loses everything from time to time: LIVE replies and the final state must be right
 
 	plain    rueidis.Client
 	database *sqlitetest.Database
 	caches   *localCaches
 	stores   [interleavedUsers][interleavedNodes]*Store
 	worker   *Store
-	edit     func(statement string) // the database, behind its back
-	base     *Store                 // polls for all of them
-	writing  bool                   // a transaction is under way
-	barrier  int64                  // that was queued last
+	edit     func(statement string) // changes the database without the stores
+	base     *Store                 // polls for all stores
+	writing  bool                   // a transaction is in progress
+	barrier  int64                  // the one queued last
 	subject  storage.Subject
 	users    [interleavedUsers]storage.User
 
 	now     int  // step
-	over    bool // the worker ends when it has nothing in hand
+	over    bool // the worker ends after its current batch
 	clock   int64
 	queue   []storage.Message
 	ids     int
@@ -77,7 +77,7 @@ type interleaving struct {
 	learnt  map[string]bool         // messages that are persisted
 	touched [interleavedUsers]int
 	rows    [interleavedUsers]word
-	include map[int64][interleavedUsers]word // what counts of a version include
+	include map[int64][interleavedUsers]word // the states that counts of a version include
 	replied [interleavedNodes]int64          // the latest version of the counts that each node has shown
 	found   []string
 }
@@ -91,7 +91,7 @@ func newInterleaving(base *Store, plain rueidis.Client, db *sqlitetest.Database,
 	under := steppedDatabase{db, chance(random, 0.3)}
 	opts := base.opts
 	opts.Database = under
-	most := 1 // others may come between any two windows
+	most := 1 // other steps may come between any two windows
 	if chance(random, 0.3) {
 		most = base.scripts.MaxBatch
 	}
@@ -137,7 +137,7 @@ func wordOf(liked *storage.Liked, collected *storage.Collected, followed *storag
 	return w
 }
 
-// read is what a recorder does with a read.
+// read does what a recorder does with a read.
 func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 	times := 1 + in.random.Int64N(2)
 	a := read(in.users[u], in.subject, times)
@@ -155,8 +155,8 @@ func (in *interleaving) read(ctx context.Context, u int, s *Store) {
 	in.acked[u].reads += times
 }
 
-// enqueue has the queue confirm an action, and applies it. It returns what its user sees
-// then, where Apply does.
+// enqueue makes the queue confirm an action, and applies it. It returns the subject as
+// its user sees it then, if Apply does.
 func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store) (seen storage.Interactive) {
 	in.ids++
 	in.queue = append(in.queue, storage.Message{ID: in.subject.Tenant + "-" + strconv.Itoa(in.ids), Actions: []storage.Action{a}})
@@ -168,7 +168,7 @@ func (in *interleaving) enqueue(ctx context.Context, a storage.Action, s *Store)
 	return seen
 }
 
-// mutate is what a recorder does with the other actions.
+// mutate does what a recorder does with any action but a read.
 func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	a := storage.Action{User: in.users[u], Subject: in.subject, Kind: storage.KindReaction}
 	want := in.acked[u]
@@ -208,7 +208,7 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	}
 	if known == "" || changes {
 		in.clock += in.random.Int64N(3)
-		if in.lossy { // what is queued is not known then: clocks alone tell what is later
+		if in.lossy { // then it is unknown what is queued, and only clocks determine which action is later
 			in.clock++
 		}
 		a.Version = max(in.clock, version+1)
@@ -228,10 +228,10 @@ func (in *interleaving) mutate(ctx context.Context, u int, s *Store) {
 	in.acked[u] = want
 }
 
-// persistDirectly is what a recorder does without the queue. It dies before the
-// commit, before it has told of it, or never. It reports whether the action is
-// persisted, and whether it got so far that it may be acknowledged. What a dead worker has marked is taken back first: that is a known
-// limit.
+// persistDirectly does what a recorder does without the queue. It dies before the commit,
+// before publishing, or never. It reports whether the action is persisted, and whether it
+// may be acknowledged. It first waits until messages of a worker that died are
+// redelivered: that is a known limit.
 func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s *Store) (persisted, acked bool) {
 	for in.writing || in.again > 0 {
 		step(ctx)
@@ -275,7 +275,7 @@ func (in *interleaving) persistDirectly(ctx context.Context, a storage.Action, s
 	return true, true
 }
 
-// learn notes what a transaction did.
+// learn records what a transaction has done.
 func (in *interleaving) learn(batch []storage.Message, outcome storage.Outcome) {
 	for _, c := range outcome.Applied {
 		u, _ := strconv.Atoi(c.User.UserID)
@@ -303,7 +303,7 @@ func (in *interleaving) learn(batch []storage.Message, outcome storage.Outcome) 
 	}
 }
 
-// query is what a viewer sees.
+// query checks what a viewer sees.
 func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	want, persisted, kinds := in.acked[u], in.rows[u].reads, window.KindSet
 	if chance(in.random, 0.3) {
@@ -329,13 +329,13 @@ func (in *interleaving) query(ctx context.Context, u int, s *Store) {
 	}
 }
 
-// repliedBy is the latest version that a node has shown.
+// repliedBy returns the latest version that a node has shown.
 func (in *interleaving) repliedBy(u int, s *Store) *int64 {
 	return &in.replied[slices.Index(in.stores[u][:], s)]
 }
 
-// sees compares an answer with what the user did, and with the version that its node
-// had shown before. It returns false where nothing can be said of it.
+// sees compares a reply with what the user did, and with the version that the node had
+// shown before. It returns false if the version of the reply never existed.
 func (in *interleaving) sees(u int, s *Store, got storage.Interactive, want word, before int64) bool {
 	if got.Version < before {
 		in.reportf("user %d sees counts of version %d after those of version %d", u, got.Version, before)

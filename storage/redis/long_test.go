@@ -8,7 +8,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// Fresh seeds and more cases of what every run checks.
+// The checks of every run, with new seeds and more cases.
 
 func TestLongStore(t *testing.T) { runSuite(t, startServer(t).url(), storagetest.Run) }
 

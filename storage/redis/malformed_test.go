@@ -36,14 +36,14 @@ var malformedValues = map[string][]string{
 	"a birth that is none, and empty": {"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~b", ""},
 }
 
-// malform puts a malformed value into Redis where alice and bob like a movie, and
-// opens a node that has cached nothing of it.
+// malform lets alice and bob like a movie, puts a malformed value into Redis, and opens a
+// node that has cached nothing.
 func malform(t *testing.T, words []string) (*Store, *hooked) {
 	t.Helper()
 	server, first := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: first})
 	for _, user := range []storage.User{alice, bob} {
-		see(t, s, user, movie) // which loads the window
+		see(t, s, user, movie) // loads the window
 		persist(t, first, s, react(user, movie, storage.Like, 10))
 		see(t, s, user, movie)
 	}
@@ -76,7 +76,7 @@ func TestMalformedValueIsReplacedFromTheDatabase(t *testing.T) {
 	}
 }
 
-// Actions of others share a round trip with one whose window is malformed.
+// Actions of other users share a round trip with an action whose window is malformed.
 func TestMalformedValueFailsNoOther(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {
@@ -98,7 +98,8 @@ func TestMalformedValueFailsNoOther(t *testing.T) {
 	}
 }
 
-// The other entries of the field may be queued: what their user does next relies on them.
+// The other entries of the field may be queued, and the user's next action relies on
+// them.
 func TestMalformedEntryHidesNoOther(t *testing.T) {
 	s, _ := malform(t, []string{"HSET", "ovation:EPOCH:w:{default:u:alice}:video", "~x", ""})
 	must(t, s.Apply(t.Context(), []storage.Action{collect(alice, movie, storage.DefaultFolderID, 20), follow(alice, movie, 20)}, storage.Queued, nil))
@@ -108,7 +109,7 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 	malformed := []string{"1 - 1 1 x:y"}
 	for _, text := range strings.Split(value, ";")[1:] {
 		words := strings.Fields(text)
-		words[2] = "1" // touched long ago, so that it is to be kept alive
+		words[2] = "1" // touched long ago, so that the entry must be touched again
 		malformed = append(malformed, strings.Join(words, " "))
 	}
 	must(t, s.client.Do(t.Context(), s.client.B().Hset().Key(key).FieldValue().FieldValue(window.Field(movie.BizID), strings.Join(malformed, ";")).Build()).Error())
@@ -119,7 +120,7 @@ func TestMalformedEntryHidesNoOther(t *testing.T) {
 	}
 }
 
-// A worker goes on over a malformed value, and what it writes shows.
+// A worker continues despite a malformed value, and what it writes is visible.
 func TestWorkerReplacesMalformedValues(t *testing.T) {
 	for what, words := range malformedValues {
 		t.Run(what, func(t *testing.T) {

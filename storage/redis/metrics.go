@@ -34,8 +34,8 @@ func (s *Store) Collectors() []prometheus.Collector {
 	}
 }
 
-// PendingStates returns the number of states that could not be written to Redis yet (package
-// pending); the metric calls them unshown. It is registered by processes that call Apply.
+// PendingStates returns the metric of the states that could not be written to Redis yet
+// (package pending); its name calls them unshown. Processes that call Apply register it.
 func (s *Store) PendingStates() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ovation_mirror_unshown_states",

@@ -110,7 +110,7 @@ func (s *Store) apply(
 		case call == len(of):
 			of = append(of, sights[i])
 		default:
-			of[call] = nil // two actions on one window: the reply covers only the first
+			of[call] = nil // two actions on one window: the reply covers only the first, so neither is read back
 		}
 	}
 	if of == nil {
@@ -143,7 +143,7 @@ func (s *Store) Mark(ctx context.Context, outcome storage.Outcome) error {
 	return s.epochs.RecordMark(g.Run(ctx, "mark states"))
 }
 
-// Invalidate discards what is known of which of these actions the counts include, in the
+// Invalidate makes it unknown which of these actions the counts include, in the
 // database's current epoch: a transaction that marked them did so in that epoch, or its
 // marks are no longer trusted. Queued actions stay visible. Errors:
 // storage.ErrUnavailable, the context's.
@@ -179,7 +179,7 @@ func (s *Store) Revert(ctx context.Context, actions []storage.Action) error {
 		return err
 	}
 	latest := storage.Micros(s.Now().Add(time.Minute))
-	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have accepted it
+	actions = slices.DeleteFunc(slices.Clone(actions), func(a storage.Action) bool { // no node can have accepted these
 		return a.Validate() != nil || a.Version > latest
 	})
 	at, err := s.epochs.ForWriting(ctx, now.Number)

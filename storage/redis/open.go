@@ -51,15 +51,15 @@ type Options struct {
 	// ListTimeout bounds a call that lists, in addition to DatabaseTimeout; the default
 	// is 1.5 s.
 	ListTimeout time.Duration
-	// MaxLists is the maximum number of concurrent calls that list, besides reads by key;
-	// the default is 3. With both defaults, a pool of 16 connections has some left for
-	// writes.
+	// MaxLists is the maximum number of concurrent calls that list, in addition to
+	// MaxReads; the default is 3. With both defaults, a pool of 16 connections has some
+	// left for writes.
 	MaxLists int
 	// Window is the maximum number of states in a window; the default is 1,000.
 	Window int
 	// TTL is the life of a key, and of a window since it was last written or renewed,
-	// with a jitter of a tenth; the default is 1 hour. A window is reloaded after half of
-	// it.
+	// with a jitter of a tenth; the default is 1 hour. A window is reloaded half a TTL
+	// after it was loaded.
 	TTL time.Duration
 	// QueuedTTL is the life of a window with uncommitted entries; the default is 7 days.
 	// It must be longer than any message may stay queued.
@@ -112,8 +112,8 @@ func (o Options) withDefaults() (Options, error) {
 // Store is a storage.Store in front of another one, and the mirror of the write path. It
 // is safe for concurrent use.
 //
-// Its Persist and EmptyFolder mark and publish what they change. A worker does that
-// itself with Mark and Publish, and writes to the database directly.
+// Its Persist, EmptyFolder, PublishVideo and DeleteVideo also update Redis. A worker
+// writes to the database directly, and updates Redis by Mark and Publish.
 type Store struct {
 	*database.Store // methods that only call the database
 
@@ -170,8 +170,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	client.Dialer.KeepAlive = time.Second // interval of keep-alive probes
 	client.ConnWriteTimeout = 2 * time.Second
 	client.ClientName = "ovation"
-	// The database answers instead of Redis. The client's own retries would pass a
-	// command to its pool while a lost connection is still writing it.
+	// The client does not retry: the database answers instead of Redis, and a retry would
+	// return a command to the client's pool while a lost connection is still writing it.
 	client.DisableRetry = true
 	client.ClusterOption.ShardsRefreshInterval = topologyRefresh
 	client.OnInvalidations = func(keys []rueidis.RedisMessage) {

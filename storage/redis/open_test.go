@@ -51,7 +51,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A server that is slow to answer the first connection, as on a busy machine, is tried again.
+// Open tries again if a server is slow to answer the first connection, as on a busy
+// machine.
 func TestOpenTriesASlowServerAgain(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
@@ -80,7 +81,7 @@ func TestOpenTriesASlowServerAgain(t *testing.T) {
 	}
 }
 
-// relay connects conn with a server on this machine.
+// relay connects conn to a server on this machine.
 func relay(conn net.Conn, port int) {
 	defer func() { _ = conn.Close() }()
 	to, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -95,8 +96,8 @@ func relay(conn net.Conn, port int) {
 	_, _ = io.Copy(conn, to)
 }
 
-// What the user of Redis lacks is told at once, and the least privileges that
-// the documentation names are enough.
+// Open reports at once which privileges the Redis user lacks, and the least privileges
+// that the documentation names are enough.
 func TestLeastPrivileges(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	must(t, err)
@@ -133,7 +134,7 @@ func TestLeastPrivileges(t *testing.T) {
 	must(t, err)
 }
 
-// A replica, and a server that is full, are refused at once.
+// A replica and a server that is full are rejected at once.
 func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 	server, other := startServer(t), startServer(t)
 	for says, command := range map[string][]string{
@@ -153,8 +154,8 @@ func TestRedisThatTakesNoWritesIsRefused(t *testing.T) {
 	}
 }
 
-// A Redis that is full and evicts nothing still answers readers. Nothing is
-// committed that could not be marked.
+// A Redis that is full and evicts nothing still answers readers, but nothing is committed
+// that could not be marked.
 func TestFullRedisCommitsNothingUnmarked(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})

@@ -16,9 +16,9 @@ import (
 // publishTimeout bounds the attempts to publish counts that are already committed.
 const publishTimeout = 2 * time.Second
 
-// Persist makes actions durable in the database. They are in no queue, so nothing would
-// redo a missed update of Redis: what changes is invalidated before the commit, and the
-// counts are published after it.
+// Persist makes actions durable in the database. They are not queued, so nothing would
+// redo a missed update of Redis. The entries that change are therefore invalidated before
+// the commit, and the counts are published after it.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	outcome, err := s.Store.Persist(ctx, messages, s.invalidateFirst(mark))
 	if err == nil {
@@ -39,9 +39,9 @@ func (s *Store) EmptyFolder(
 	return n, outcome, err
 }
 
-// invalidateFirst returns a mark that invalidates what changes in Redis, after calling
-// the caller's mark, which may fail. Counts are published before the guard expires, or
-// expire with it.
+// invalidateFirst returns a mark that calls the caller's mark, which may fail, and then
+// invalidates in Redis what the transaction changes. The old counts in Redis are replaced
+// before the guard expires, or expire with it.
 func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 	return func(ctx context.Context, outcome storage.Outcome) error {
 		if mark != nil {
@@ -66,7 +66,7 @@ func (s *Store) invalidateFirst(mark storage.Mark) storage.Mark {
 }
 
 // invalidateApplied invalidates the entries that a transaction changes, so that it is
-// unknown what the counts include of them. It runs the other scripts along with that.
+// unknown what the counts include of them. The scripts in more run in the same pipelines.
 func (s *Store) invalidateApplied(ctx context.Context, at *epochs.Epoch, applied []storage.StateChange, more []scripts.Call) error {
 	g := s.windows.InvalidationGroup(at.Keys)
 	for i := range applied {
@@ -141,7 +141,7 @@ func (s *Store) invalidateItems(ctx context.Context, at *epochs.Epoch, folder st
 	query := storage.ItemsQuery{Folder: folder, Page: storage.Page{First: scripts.Pipeline}}
 	for {
 		lists, err := dependency.Query(ctx, s.reads, "list items", func(ctx context.Context) ([]storage.ListPage[storage.Collected], error) {
-			return s.opts.Database.Items(ctx, []storage.ItemsQuery{query}) // counts as a write, not as a list
+			return s.opts.Database.Items(ctx, []storage.ItemsQuery{query}) // s.reads, not s.lists: part of a repair
 		})
 		if err != nil {
 			return err

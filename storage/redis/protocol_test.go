@@ -73,7 +73,7 @@ func TestStaleFillIsDropped(t *testing.T) {
 				persist(t, db, s, react(alice, video("a"), storage.Like, 1), react(alice, video("b"), storage.Like, 1))
 				server.command("DEL", s.windowKey(mirror.WindowKey{User: alice, Biz: movie.Biz}))
 			}
-			// While the window is read from the database, a like is shown, and
+			// While the window is read from the database, a like is applied and
 			// persisted.
 			hook := func() {
 				db.windows, db.states = nil, nil
@@ -84,7 +84,7 @@ func TestStaleFillIsDropped(t *testing.T) {
 			if tooMuch {
 				db.windows, db.states = nil, hook
 			}
-			see(t, s, alice, movie) // may answer as of before
+			see(t, s, alice, movie) // may return the state before the like
 			wantLikes(t, "after the fill", see(t, s, alice, movie), 1, true)
 		})
 	}
@@ -93,11 +93,11 @@ func TestStaleFillIsDropped(t *testing.T) {
 func TestFillDuringATransactionIsDropped(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
-	// Nothing is in Redis when the transaction marks. A reader who comes then
-	// finds in the database what was before.
+	// Redis is empty when the transaction marks. A reader that arrives then finds the
+	// previous state in the database.
 	outcome, err := db.Persist(t.Context(), message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
 		must(t, s.Mark(ctx, o))
-		if got := see(t, s, alice, movie); got.Liked != nil { //nolint:contextcheck // the reader is somebody else
+		if got := see(t, s, alice, movie); got.Liked != nil { //nolint:contextcheck // the reader has a context of its own
 			t.Error("liked before the commit")
 		}
 		return nil
@@ -113,7 +113,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	wantLikes(t, "at first", see(t, s, alice, movie), 0, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := db.Persist(ctx, message(react(alice, movie, storage.Like, 10)), func(ctx context.Context, o storage.Outcome) error {
-		defer cancel() // the commit fails after what changes was forgotten
+		defer cancel() // the commit fails after the invalidation
 		return s.invalidateFirst(nil)(ctx, o)
 	})
 	if err == nil {
@@ -125,8 +125,7 @@ func TestFailedPersistLeavesNothing(t *testing.T) {
 	}
 }
 
-// Whoever persists without a queue may be killed after the commit: nobody then
-// tells what it did.
+// A direct writer may be killed after its commit, so that its counts are never published.
 func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, Guard: short})
@@ -138,7 +137,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 			if err := s.invalidateFirst(nil)(ctx, o); err != nil {
 				return err
 			}
-			see(t, other, alice, movie) //nolint:contextcheck // a reader who fills what is old
+			see(t, other, alice, movie) //nolint:contextcheck // a reader that fills the window with the old state
 			return nil
 		})
 		must(t, err)
@@ -167,7 +166,7 @@ func TestInvalidateKeepsWhatIsQueued(t *testing.T) {
 	if err == nil {
 		t.Fatal("committed")
 	}
-	// Meanwhile another's like takes the version that was marked.
+	// In the meantime, the like of another user gets the version that was marked.
 	must(t, s.Invalidate(t.Context(), []storage.Action{like}))
 	persist(t, db, s, react(bob, movie, storage.Like, 11))
 	wantLikes(t, "after the crash", see(t, s, alice, movie), 2, true)
@@ -178,8 +177,8 @@ func TestInvalidateKeepsWhatIsQueued(t *testing.T) {
 	wantLikes(t, "in the end", see(t, s, alice, movie), 2, true)
 }
 
-// A worker has committed and not published. A viewer who is shown what the
-// database holds is not shown less later, on whatever node.
+// A worker has committed and not published. A viewer who has seen the counts of the
+// database does not see older ones later, on any node.
 func TestSnapshotsAreWrittenToRedis(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
@@ -215,7 +214,7 @@ func TestCountsNeverGoBack(t *testing.T) {
 					return
 				}
 				if err == nil && got[0].Freshness != storage.Live && got[0].Version == 0 {
-					continue // Redis was too slow: the database has answered, which knows nothing of these counts
+					continue // Redis was too slow, and the database, which lacks these counts, has answered
 				}
 				if err != nil || got[0].Version < seen || got[0].LikeCount != got[0].Version {
 					t.Errorf("after version %d came %+v, %v", seen, got, err)
@@ -270,8 +269,8 @@ func TestQueuedEntriesOutliveAReload(t *testing.T) {
 	}
 }
 
-// A worker dies between its marks and its commit, and its messages do not come
-// again for minutes. What it has marked stays the user's word.
+// A worker dies between its marks and its commit, and its messages are not redelivered
+// for minutes. The marked states remain what the user sees.
 func TestMarkedOutlivesAReload(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
@@ -313,7 +312,7 @@ func TestWindowsAreBounded(t *testing.T) {
 		subjects = append(subjects, video(strconv.Itoa(i)), video("not "+strconv.Itoa(i)))
 		actions = append(actions, react(alice, subjects[2*i], storage.Like, int64(i+1)))
 	}
-	see(t, s, alice, subjects[0]) // an empty window that holds all
+	see(t, s, alice, subjects[0]) // loads an empty, complete window
 	persist(t, db, s, actions...)
 	for round := range 3 {
 		for from := 0; from < len(subjects); from += 10 {
@@ -376,8 +375,8 @@ func TestLostScriptsAreSentAgain(t *testing.T) {
 	}
 }
 
-// Who misses counts does not take those that somebody else began to read before this
-// node showed newer ones.
+// A caller that misses counts does not accept those that another caller began to read
+// before this node showed newer ones.
 func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	asked, goOn := make(chan struct{}), make(chan struct{})
@@ -417,19 +416,19 @@ func TestCountsReadLongAgoDoNotFollowNewerOnes(t *testing.T) {
 		}
 		return nil
 	})
-	time.Sleep(50 * time.Millisecond) // it waits for the first by now
+	time.Sleep(50 * time.Millisecond) // by now the second reader waits for the first
 	close(goOn)
 	must(t, readers.Wait())
 }
 
-// What Redis loses comes from the database, and not from what a node happens to
-// remember of an earlier time.
+// Counts that Redis loses are read from the database, not taken from older ones that a
+// node still remembers.
 func TestCountsDoNotGoBackWhenRedisLosesThem(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	reader, worker := open(t, Options{URL: server.url(), Database: db}), open(t, Options{URL: server.url(), Database: db})
 	persist(t, db, worker, react(bob, movie, storage.Like, 1))
 	server.command("DEL", worker.countsKey(movie))
-	see(t, reader, alice, movie) // from the database, which the node remembers for a while
+	see(t, reader, alice, movie) // reads counts from the database, which the node remembers for a while
 	persist(t, db, worker, react(alice, movie, storage.Like, 2))
 	var before storage.Interactive
 	eventually(t, "the node has heard of the second like", func() bool {

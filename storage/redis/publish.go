@@ -14,9 +14,9 @@ import (
 
 // Publish makes counts visible to everyone in the epoch of the transaction, unless newer
 // ones are already there. Counts that were committed some time ago are read again: they
-// may no longer be the latest, and the key that would tell so may have expired. If the
+// may no longer be the latest, and the key that would show this may have expired. If the
 // commit may have outlasted the guard, the entries are invalidated first, since another
-// process may have filled a window with the states before it. Errors:
+// process may have filled a window with states from before the commit. Errors:
 // storage.ErrUnavailable, the context's.
 func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 	if outcome.Epoch == 0 {
@@ -57,8 +57,8 @@ func (s *Store) Publish(ctx context.Context, outcome storage.Outcome) error {
 }
 
 // publishError returns why counts could not be published. It returns nil if the epoch is
-// over, as its counts are no longer read. Failures close the epoch as those of marks do,
-// for the sake of workers that only publish.
+// over, as its counts are no longer read. Failures to publish close the epoch as failures
+// to mark do, since a worker that is still publishing marks nothing.
 func (s *Store) publishError(ctx context.Context, at *epochs.Epoch, err error) error {
 	if err = s.epochs.RecordMark(err); !errors.Is(err, storage.ErrUnavailable) { // the caller has cancelled
 		return err

@@ -21,9 +21,9 @@ type readBack struct {
 	found  storage.Interactive // to be delivered; not storage.Live if unknown
 }
 
-// readBacks returns an element for each action whose subject is requested. It returns nil
-// if Redis alone cannot answer, and on a cluster, whose servers do not execute a pipeline
-// in order.
+// readBacks returns an element for each action, which is nil if the action's subject is
+// not requested. It returns no elements if Redis alone cannot answer, and on a cluster,
+// whose servers do not execute a pipeline in order.
 func (s *Store) readBacks(at *epochs.Epoch, actions []storage.Action, seen []*storage.Interactive) []*readBack {
 	if seen == nil || !s.scripts.Ordered || s.epochs.MayMissWrites(at) || !s.database.Healthy() {
 		return nil

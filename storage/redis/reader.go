@@ -17,7 +17,8 @@ func (s *Store) Interactives(
 }
 
 // CachedAuthors returns the ids of the authors that subjects had when this process last
-// cached their counts, "" where there was none or nothing is cached. It does not wait.
+// cached their counts, "" if there was none or nothing is cached. It calls neither Redis
+// nor the database.
 func (s *Store) CachedAuthors(subjects []storage.Subject) []string {
 	return s.counts.Cache.Authors(subjects)
 }

@@ -6,7 +6,7 @@ import (
 	"ovation/storage"
 )
 
-// A read shows once it is persisted: to its user in the field, and to everyone
+// A read is visible once it is persisted: to its user in the field read, and to everyone
 // in the count.
 func TestReadIsSeenOnceItIsPersisted(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)

@@ -18,9 +18,9 @@ func clearIf(u storage.User, s storage.Subject, r storage.Reaction, version int6
 	return storage.Action{User: u, Subject: s, Kind: storage.KindReaction, If: r, Version: version}
 }
 
-// The scripts, the overlay of a process and the database merge actions in the
-// same way: in whatever order they are shown, marked, laid over, forgotten and
-// filled in, what is seen is what the actions make of it in their own order.
+// The scripts, the overlay of a process and the database merge actions in the same way:
+// in whatever order actions are applied, marked, overlaid, invalidated and filled in, the
+// result is that of the actions in the order of their versions.
 func TestReactionsMergeInAnyOrder(t *testing.T) {
 	db := openDatabase(t)
 	m := &merging{TB: t, db: db, s: open(t, Options{URL: startServer(t).url(), Database: db})}
@@ -40,7 +40,7 @@ func TestReactionsMergeInAnyOrder(t *testing.T) {
 	})
 }
 
-// merging is a store, and beside it what it must show of a user's reaction.
+// merging holds a store, and what the store must show of a user's reaction.
 type merging struct {
 	testing.TB
 
@@ -51,7 +51,7 @@ type merging struct {
 	want   storage.Register
 }
 
-// user begins with another user.
+// user continues with a new user.
 func (m *merging) user() {
 	m.users++
 	m.viewer, m.want = storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", m.users)}, storage.Register{}
@@ -94,8 +94,8 @@ func (m *merging) act(t *rapid.T, a storage.Action, way string) {
 	}
 }
 
-// While Redis is down, or what it holds is not known to be all, a clear of a like
-// leaves a dislike and the viewer goes on seeing it.
+// While Redis is unavailable, or may lack actions, a clear of a like leaves a dislike
+// unchanged, and the viewer still sees it.
 func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(server *server, db *hooked){
@@ -108,7 +108,7 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 			t.Parallel()
 			server, db := startServer(t), &hooked{Database: openDatabase(t)}
 			s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
-			look(t, s, alice, movie) // so that Redis holds what follows
+			look(t, s, alice, movie) // so that Redis holds the window
 			persist(t, db.Database, s, react(alice, movie, storage.Dislike, 10))
 			if got := see(t, s, alice, movie); got.Liked == nil {
 				t.Fatalf("before: %+v", got)
@@ -135,8 +135,8 @@ func TestClearsAreConditionalWithoutRedis(t *testing.T) {
 
 var unreadable = func(context.Context) error { return storage.ErrUnavailable }
 
-// A window that does not hold all lacks the state that a clear is about: it is
-// looked up, and the clear applies to it.
+// An incomplete window lacks the state that a clear applies to. The state is read from
+// the database, and the clear applies to it.
 func TestClearOfWhatTheWindowLacks(t *testing.T) {
 	db := openDatabase(t)
 	_, err := db.Persist(t.Context(), message(
@@ -160,7 +160,7 @@ func TestClearOfWhatTheWindowLacks(t *testing.T) {
 	}
 }
 
-// A clear that is dropped takes nothing with it that is still queued.
+// Reverting a clear does not revert actions that are still queued.
 func TestRevertedClearIsTakenBack(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db})

@@ -41,7 +41,7 @@ func unfollow(u storage.User, s storage.Subject, version int64) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindFollow, Version: version}
 }
 
-// read is as a recorder makes one, now.
+// read returns a read as a recorder makes it now.
 func read(u storage.User, s storage.Subject, times int64) storage.Action {
 	now := storage.Micros(time.Now())
 	return storage.Action{User: u, Subject: s, Kind: storage.KindRead, Times: times, First: now, Version: now}
@@ -60,11 +60,11 @@ func message(actions ...storage.Action) []storage.Message {
 	return []storage.Message{{ID: "m" + scripts.Text(messages.Add(1)), Actions: actions}}
 }
 
-// persist does what a worker does.
+// persist makes actions durable as a worker does.
 func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.Action) {
 	tb.Helper()
 	var outcome storage.Outcome
-	eventually(tb, "it is persisted", func() (done bool) { // no epoch has just ended
+	eventually(tb, "it is persisted", func() (done bool) { // it fails while an epoch has just ended
 		var err error
 		if outcome, err = db.Persist(context.Background(), message(actions...), s.Mark); !errors.Is(err, storage.ErrUnavailable) {
 			must(tb, err)
@@ -74,7 +74,7 @@ func persist(tb testing.TB, db storage.Persister, s *Store, actions ...storage.A
 	must(tb, s.Publish(context.Background(), outcome))
 }
 
-// passBarrier does what workers do whose queue is empty, where a barrier is due.
+// passBarrier passes a barrier, if one is due, as workers with an empty queue do.
 func passBarrier(tb testing.TB, s *Store, db storage.Persister) {
 	tb.Helper()
 	number := s.Barrier()
@@ -87,7 +87,7 @@ func passBarrier(tb testing.TB, s *Store, db storage.Persister) {
 	}
 }
 
-// see is one subject as the viewer sees it.
+// see returns a subject as the viewer sees it.
 func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) storage.Interactive {
 	tb.Helper()
 	got, err := s.Interactives(context.Background(), viewer, []storage.Subject{subject}, storage.AllKinds)
@@ -95,7 +95,7 @@ func see(tb testing.TB, s *Store, viewer storage.User, subject storage.Subject) 
 	return got[0]
 }
 
-// countsInRedis are the counts that Redis has, past whatever a store knows.
+// countsInRedis returns the counts in Redis, past the caches of the store.
 func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Result, error) {
 	out, err := s.counts.InRedis(ctx, s.epochs.Current().Keys, []storage.Subject{of})
 	if err != nil {
@@ -104,7 +104,7 @@ func countsInRedis(ctx context.Context, s *Store, of storage.Subject) (counts.Re
 	return out[0], nil
 }
 
-// look is what a recorder learns.
+// look returns what a recorder learns from Get.
 func look(tb testing.TB, s *Store, u storage.User, subject storage.Subject) (storage.States, storage.Durability) {
 	tb.Helper()
 	got, where, err := s.Get(context.Background(), []storage.StateKey{{User: u, Subject: subject}}, window.KindSet)

@@ -27,9 +27,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The client looks once more at a cluster it was refused by, a second later,
-	// and waits for nobody to stop it.
-	// It closes its connections to a node that has left the cluster 5 s later.
+	// A second after a cluster has rejected the client, the client queries it once more,
+	// which cannot be cancelled. It closes its connections to a node 5 s after the node
+	// has left the cluster.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
 }
@@ -163,11 +163,11 @@ func openDatabase(tb testing.TB) *sqlitetest.Database {
 
 var prefixes atomic.Int64
 
-// prefix returns one that no other test has.
+// prefix returns a prefix that no other test has.
 func prefix() string { return fmt.Sprintf("test%d", prefixes.Add(1)) }
 
-// open opens a store, which is closed in the end. Its time-outs are long, for
-// machines that are busy.
+// open opens a store, which is closed when the test ends. Its timeouts are long, for busy
+// machines.
 func open(tb testing.TB, o Options) *Store {
 	tb.Helper()
 	if o.Logger == nil {
@@ -184,6 +184,6 @@ func open(tb testing.TB, o Options) *Store {
 	return s
 }
 
-// countsKey and windowKey name keys of the present epoch.
+// countsKey and windowKey name keys of the current epoch.
 func (s *Store) countsKey(of storage.Subject) string  { return s.epochs.Current().Keys.Counts(of) }
 func (s *Store) windowKey(of mirror.WindowKey) string { return s.epochs.Current().Keys.Window(of) }

@@ -18,9 +18,8 @@ import (
 	"ovation/storage/redis/internal/scripts"
 )
 
-// actor does something step by step: it stops before every call of Redis or of
-// the database until it is its turn again.
-// It must be let come to its end.
+// actor does something step by step: it stops before every call of Redis or of the
+// database until it is its turn again. It must be run to its end.
 type actor struct{ next func() (struct{}, bool) }
 
 type stepKey struct{}
@@ -43,7 +42,7 @@ func step(ctx context.Context) {
 type steppedDatabase struct {
 	*sqlitetest.Database
 
-	tooMuch bool // in every window
+	tooMuch bool // every window has more states than the limit
 }
 
 func (d steppedDatabase) Interactives(
@@ -69,8 +68,8 @@ func (d steppedDatabase) Windows(ctx context.Context, keys []mirror.WindowKey, l
 	return d.Database.Windows(ctx, keys, limit)
 }
 
-// localCaches are the client-side caches of some nodes, and what is near. Each
-// learns late of what has changed.
+// localCaches are the client-side caches and the counts.Caches of some nodes. Each learns
+// late of what has changed.
 type localCaches struct {
 	of    []map[string]rueidis.RedisResult
 	stale []map[string]bool
@@ -88,7 +87,7 @@ func newLocalCaches(nodes int) *localCaches {
 	return c
 }
 
-// invalidate is what Redis does when a key changes.
+// invalidate does what Redis does when a key changes.
 func (c *localCaches) invalidate(key string) {
 	for node := range c.of {
 		if _, cached := c.of[node][key]; cached {
@@ -97,7 +96,7 @@ func (c *localCaches) invalidate(key string) {
 	}
 }
 
-// hear lets a node learn of what has changed.
+// hear makes a node learn of what has changed.
 func (c *localCaches) hear(node int) {
 	for key := range c.stale[node] {
 		delete(c.of[node], key)
@@ -108,27 +107,27 @@ func (c *localCaches) hear(node int) {
 	clear(c.stale[node])
 }
 
-// prefixOf is what the keys of a store begin with.
+// prefixOf returns the prefix of a key.
 func prefixOf(key string) string {
 	prefix, _, _ := strings.Cut(key, ":")
 	return prefix
 }
 
-// lose is what a node does that hears that all keys are lost.
+// lose does what a node does when it learns that all keys are lost.
 func (c *localCaches) lose(node int) {
 	clear(c.of[node])
 	clear(c.stale[node])
 	c.near[node].InvalidateAll()
 }
 
-// steppedClient stops before every command, each of a pipeline too, and reads
-// through the cache of its node.
+// steppedClient stops before every command, including each command of a pipeline, and
+// reads through the client-side cache of its node.
 type steppedClient struct {
 	rueidis.Client
 
 	caches *localCaches
 	node   int
-	late   *bool // fields are read last, as on a cluster they may be
+	late   *bool // single fields are read last, as may happen on a cluster
 }
 
 func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
@@ -144,7 +143,7 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 	for _, i := range order {
 		command := commands[i]
 		step(ctx)
-		words := append([]string(nil), command.Commands()...) // the client takes the command away
+		words := append([]string(nil), command.Commands()...) // the client reuses the memory of the command
 		out[i] = c.Do(ctx, command)
 		for n, reply := range repliesOf(words, scripts.Counts, out[i]) {
 			if written, err := reply.AsInt64(); err == nil && written == 1 {
@@ -155,7 +154,7 @@ func (c steppedClient) DoMulti(ctx context.Context, commands ...rueidis.Complete
 	return out
 }
 
-// repliesOf are the replies of each key, where it is this script that was run.
+// repliesOf returns the replies for each key, if the command runs this script.
 func repliesOf(words []string, s *scripts.Script, out rueidis.RedisResult) []rueidis.RedisMessage {
 	switch words[1] {
 	case s.Single.SHA, s.Single.Text:
@@ -184,5 +183,5 @@ func (c steppedClient) DoMultiCache(ctx context.Context, commands ...rueidis.Cac
 	return out
 }
 
-// chance is true with the given probability.
+// chance returns true with the given probability.
 func chance(r *rand.Rand, p float64) bool { return r.Float64() < p }

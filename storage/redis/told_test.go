@@ -31,7 +31,7 @@ func cutOff(t *testing.T, db *sqlitetest.Database) (cut, other *Store) {
 	return cut, other
 }
 
-// showing shows actions, and returns a channel that is closed when that is done.
+// showing applies actions, and returns a channel that is closed when Apply has returned.
 func showing(t *testing.T, s *Store, actions ...storage.Action) chan struct{} {
 	t.Helper()
 	replied := make(chan struct{})
@@ -52,7 +52,8 @@ func wantsToWait(t *testing.T, replied chan struct{}) {
 	}
 }
 
-// A node that cannot reach Redis answers once a worker has told the others.
+// A node that cannot reach Redis replies once a worker has made the actions visible to
+// other nodes.
 func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
 	db := openDatabase(t)
@@ -67,7 +68,7 @@ func TestCutOffNodeWaitsForTheWorker(t *testing.T) {
 	wantLikes(t, "after the reply, on another node", see(t, other, alice, movie), 1, true)
 }
 
-// A worker is too late for one action. The next one is waited for all the same.
+// A worker is too late for one action. The node still waits for the next one.
 func TestCutOffNodeWaitsForALateWorker(t *testing.T) {
 	t.Parallel()
 	db := openDatabase(t)
@@ -81,7 +82,7 @@ func TestCutOffNodeWaitsForALateWorker(t *testing.T) {
 	wantLikes(t, "after the reply, on another node", see(t, other, bob, movie), 2, true)
 }
 
-// Workers that persist nothing at all are waited for a moment only, and not by everyone.
+// If workers persist nothing at all, callers wait only briefly, and not all of them wait.
 func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
@@ -106,7 +107,7 @@ func TestCutOffNodeDoesNotWaitInVain(t *testing.T) {
 	}
 }
 
-// slowPolls is a database that answers some polls only once they are let go.
+// slowPolls is a database that answers polls only while its gate is not locked.
 type slowPolls struct {
 	*sqlitetest.Database
 
@@ -119,7 +120,8 @@ func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	return d.Database.Epoch(ctx)
 }
 
-// An epoch is closed. Who knows shows to those who do not know yet.
+// An epoch is closed. Nodes that do not know this yet see the actions of a node that
+// does.
 func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	first := open(t, Options{URL: server.url(), Database: db})
@@ -144,7 +146,7 @@ func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
 	}
 }
 
-// rewoundDatabase is a database that has gone back, and begins no epoch yet.
+// rewoundDatabase is a database that may be rewound, and then begins no epoch.
 type rewoundDatabase struct {
 	*sqlitetest.Database
 
@@ -166,7 +168,8 @@ func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirr
 	return d.Database.NextEpoch(ctx, number, next)
 }
 
-// A database has gone back. A node that has noticed shows to those that have not.
+// A database is rewound. Nodes that have not noticed this yet see the actions of a node
+// that has.
 func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}
@@ -179,7 +182,7 @@ func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
 	defer slow.gate.Unlock()
 	back.rewound.Store(true)
 	eventually(t, "the first node notices", func() bool {
-		_ = first.epochs.Poll(t.Context()) // which cannot begin the next epoch
+		_ = first.epochs.Poll(t.Context()) // it cannot begin the next epoch
 		return first.epochs.Active() == nil
 	})
 	_ = first.Apply(t.Context(), []storage.Action{react(alice, movie, storage.Like, 10)}, storage.Queued, nil)

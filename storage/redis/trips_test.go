@@ -14,8 +14,7 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// counting counts round trips: each call is one, unless the client's cache
-// answers it.
+// counting counts round trips: each call is one, unless the client-side cache answers it.
 type counting struct {
 	rueidis.Client
 
@@ -38,7 +37,7 @@ func (c *counting) DoMultiCache(ctx context.Context, commands ...rueidis.Cacheab
 	return out
 }
 
-// page is what a page of a feed shows.
+// page returns the subjects of a page of a feed.
 func page(n int) []storage.Subject {
 	out := make([]storage.Subject, n)
 	for i := range out {
@@ -52,9 +51,9 @@ func TestRoundTrips(t *testing.T) {
 	s := open(t, Options{URL: server.url(), Database: db})
 	client := &counting{Client: s.scripts.Client}
 	s.scripts.Client = client
-	must(t, s.Apply(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)}, storage.Queued, nil)) // the server knows the scripts
+	must(t, s.Apply(t.Context(), []storage.Action{react(bob, movie, storage.Like, 1)}, storage.Queued, nil)) // so that the server knows the scripts
 	see(t, s, bob, movie)
-	_, err := s.Interactives(t.Context(), alice, append(page(2), bob.Subject()), window.KindSet) // also those for many keys
+	_, err := s.Interactives(t.Context(), alice, append(page(2), bob.Subject()), window.KindSet) // and those for many keys
 	must(t, err)
 	for _, subjects := range []int{1, 20, 100} {
 		viewer := storage.User{Tenant: movie.Tenant, UserID: "viewer of " + strconv.Itoa(subjects)}
@@ -75,7 +74,7 @@ func TestRoundTrips(t *testing.T) {
 				t.Errorf("%d subjects, %s: %d round trips, %d questions to the database; want at most %d and %d",
 					len(got), c.what, trips, questions, c.trips, c.questions)
 			}
-			if c.what == "cold" { // what was absent is cached as absent until Redis says otherwise
+			if c.what == "cold" { // absent counts are cached as absent until Redis invalidates them
 				eventually(t, "the client has heard of the counts", func() bool {
 					counts, err := s.counts.Cached(t.Context(), s.epochs.Current().Keys, all)
 					for i := range counts {
@@ -99,7 +98,7 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 	s.scripts.Client = client
 	persist(t, db, s, react(bob, movie, storage.Like, 1), collect(bob, movie, "x", 2))
 	see(t, s, alice, movie)
-	must(t, s.Apply(t.Context(), []storage.Action{react(bob, video("other"), storage.Like, 1)}, storage.Queued, nil)) // the server knows the script
+	must(t, s.Apply(t.Context(), []storage.Action{react(bob, video("other"), storage.Like, 1)}, storage.Queued, nil)) // so that the server knows the script
 	for i, a := range []storage.Action{
 		react(alice, movie, storage.Like, 10), collect(alice, movie, "y", 11), react(alice, movie, storage.Dislike, 12), react(alice, movie, storage.NoReaction, 13),
 	} {
@@ -118,7 +117,7 @@ func TestApplyReturnsTheSubject(t *testing.T) {
 	}
 }
 
-// docs/model covers what Apply returns of queued actions alone.
+// docs/model covers what Apply returns for queued actions only.
 func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
@@ -132,7 +131,8 @@ func TestApplyReturnsNoSubjectOfPersistedActions(t *testing.T) {
 	}
 }
 
-// Two actions in one window have one reply: a query tells of both.
+// Two actions in one window share one reply, which covers one of them only. Apply then
+// returns neither subject.
 func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
@@ -146,12 +146,12 @@ func TestApplyReturnsNoSubjectOfTwoAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkPage reads counts, liked and collected of 20 subjects.
+// BenchmarkPage reads the counts and the viewer's states of 20 subjects.
 func BenchmarkPage(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		viewer storage.User
-		likes  int // of the viewer, among the 20
+		likes  int // of the viewer, among the 20 subjects
 	}{
 		{"Anonymous", storage.User{Tenant: movie.Tenant}, 0},
 		{"Viewer", alice, 0},
@@ -190,7 +190,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// commands is how many the server has processed.
+// commands returns how many commands the server has processed.
 func commands(tb testing.TB, s *server) int64 {
 	tb.Helper()
 	info, err := s.command("INFO", "stats").ToString()
@@ -202,7 +202,7 @@ func commands(tb testing.TB, s *server) int64 {
 	return n
 }
 
-// BenchmarkWrite shows, marks and publishes what a thousand users do.
+// BenchmarkWrite applies, marks and publishes the actions of a thousand users.
 func BenchmarkWrite(b *testing.B) {
 	server, db := startServer(b), openDatabase(b)
 	s := open(b, Options{URL: server.url(), Database: db})
@@ -253,7 +253,8 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-// cpu is how many microseconds the server has worked, whatever else runs here.
+// cpu returns the CPU time of the server in microseconds, which does not depend on what
+// else runs on the machine.
 func cpu(tb testing.TB, s *server) (us float64) {
 	tb.Helper()
 	info, err := s.command("INFO", "cpu").ToString()

@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// Package database has the test of all other methods.
+// The test of package database covers all other methods.
 func TestEveryCommitIsMarkedAndPublished(t *testing.T) {
 	wrapping.CheckReturning[storage.Store, storage.Outcome](t, &Store{}, nil)
 	wrapping.Check[storage.Verifier](t, &Store{}, nil)

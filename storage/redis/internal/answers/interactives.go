@@ -209,9 +209,9 @@ func (r *Reader) addReads(ctx context.Context, q *query) error {
 
 // readSnapshot reads counts and states from the database in one snapshot, so that it is
 // known what the counts include. It overlays own, the entries of the subjects, with
-// actions that the database lacks. The counts are written to Redis, whose counts may stay
-// older than the histories. They are storage.Stale if that fails or if the read took too
-// long.
+// actions that the database lacks. The counts are also written to Redis, where they might
+// otherwise stay older than the histories. The results are storage.Stale if writing fails
+// or if the read took too long.
 func (r *Reader) readSnapshot(ctx context.Context, q *query, own []window.Entries) error {
 	asked := time.Now()
 	found, err := r.Source.Interactives(ctx, q.viewer, q.subjects, window.KindSet)

@@ -100,8 +100,8 @@ func (r *Reader) stored(ctx context.Context, keys []storage.StateKey, out []stor
 	return err
 }
 
-// current reads entries, never from a cache. The entry that an action needs can usually
-// be read without a script.
+// current reads entries, never from a cache. The single entry that an action needs can
+// usually be read without a script.
 func (r *Reader) current(
 	ctx context.Context, at *epochs.Epoch, keys []storage.StateKey, kinds storage.Kinds, renew bool,
 ) ([]window.Entries, error) {

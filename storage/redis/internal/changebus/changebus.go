@@ -30,8 +30,8 @@ const (
 
 // Bus notifies all nodes, through a channel of Redis, that data of subjects has changed.
 // It may lose messages, and does so while Redis is unavailable, so listeners poll the
-// database as well. Failures do not open the breaker of Redis: the user may only lack
-// permission for the channel.
+// database as well. Failures do not open the breaker of Redis: the Redis user may merely
+// lack permission for the channel.
 type Bus struct {
 	client  rueidis.Client
 	redis   *dependency.Backend
@@ -44,8 +44,8 @@ type Bus struct {
 	waiting map[storage.Subject]bool
 }
 
-// New returns a bus for a topic, on its channel under a prefix. timeout bounds a
-// publication. Nothing is published or received before Run.
+// New returns a Bus for a topic. The prefix and the topic name its channel. timeout
+// bounds a publication. Nothing is published or received before Run.
 func New(client rueidis.Client, redis *dependency.Backend, prefix, topic string, timeout time.Duration, logger *slog.Logger) *Bus {
 	return &Bus{
 		log: outage.New(logger, topic+" of other nodes show up to a second late: Redis does not publish or subscribe",

@@ -22,7 +22,7 @@ import (
 	"ovation/storage/redis/internal/windows"
 )
 
-// Mismatch is an entry in Redis that does not agree with the database.
+// Mismatch is a value in Redis, counts or an entry, that disagrees with the database.
 type Mismatch struct {
 	Key      string // in Redis
 	Field    string // of a window; empty for counts
@@ -60,11 +60,11 @@ type keyClass struct {
 }
 
 // Run compares the keys of an epoch with the database. It reports mismatches that persist
-// for longer than any change in progress may take, including that of a crashed process
-// (the guard). An entry that is queued and not yet persisted is ahead of the database,
-// which is not a mismatch. With repair, mismatches are deleted from Redis, to be filled
-// again. Run returns how many counts and states it compared. An error of report stops it
-// and is returned.
+// for longer than any change in progress may take, including a change of a crashed
+// process (the guard). An entry that is queued and not yet persisted is ahead of the
+// database, which is not a mismatch. With repair, mismatches are deleted from Redis,
+// which is later filled again from the database. Run returns how many counts and states
+// it compared. An error of report stops Run and is returned.
 func (r *Comparison) Run(ctx context.Context, at keyspace.Epoch, repair bool, report func(Mismatch) error) (compared int64, err error) {
 	differs := func(stale Mismatch) error {
 		if repair {

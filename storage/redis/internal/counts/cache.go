@@ -26,7 +26,7 @@ type Result struct {
 
 // Cache holds the decoded counts that this process has read through the client-side cache
 // and that Redis has not invalidated since. Reading a page from the client-side cache
-// costs more than everything else a page needs of Redis. The Cache also remembers,
+// costs more than everything else that a page needs from Redis. The Cache also remembers,
 // briefly, counts that were read past the client-side cache: until every invalidation has
 // arrived, older ones must not be returned.
 //
@@ -40,8 +40,8 @@ type Cache struct {
 	mu          sync.RWMutex
 	entries     map[storage.Subject]*entry
 	generation  int64
-	invalidUpTo int64          // places of turns up to this one are void
-	ended       keyspace.Epoch // by a rewind: counts that were seen in it are void
+	invalidUpTo int64          // entries of generations up to this one are invalid
+	ended       keyspace.Epoch // the epoch that a rewind has ended: Observe ignores its counts
 }
 
 // NewCache returns an empty Cache.
@@ -52,9 +52,9 @@ func NewCache() *Cache {
 // entry holds the counts of one subject.
 type entry struct {
 	counts     storage.Counts
-	epoch      keyspace.Epoch // under whose keys they were
+	epoch      keyspace.Epoch // under whose keys the counts were read
 	until      int64          // expiry in milliseconds of the Unix clock; 0 or less while unknown
-	generation int64          // whose place it is
+	generation int64          // of the reader that has reserved the entry
 	seen       *seen
 }
 
@@ -65,7 +65,7 @@ type seen struct {
 	until int64
 }
 
-// newer returns counts above a version that were seen lately.
+// newer returns recently seen counts, if their version is above the given one.
 func (p *entry) newer(version, now int64) (storage.Counts, bool) {
 	if p == nil || p.seen == nil || p.seen.Version <= version || now >= p.seen.until {
 		return storage.Counts{}, false

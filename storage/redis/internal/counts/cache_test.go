@@ -11,7 +11,7 @@ import (
 	"ovation/storage/redis/internal/keyspace"
 )
 
-// cachedOf puts counts in as one who reads does.
+// cachedOf stores counts in n as a reader does.
 func cachedOf(n *Cache, at keyspace.Epoch, counts storage.Counts, until int64, subjects ...storage.Subject) {
 	out, ends := make([]Result, len(subjects)), make([]int64, len(subjects))
 	for i := range subjects {
@@ -62,7 +62,7 @@ func TestWhatIsCachedIsWhatWasReadUnlessItHasChangedSince(t *testing.T) {
 	}
 }
 
-// during reads a movie's counts, and lets something happen before they come.
+// during reads a movie's counts, and does something before they arrive.
 func during(at keyspace.Epoch, counts storage.Counts, happens func(*Cache)) func(*Cache) {
 	return func(n *Cache) {
 		one := []storage.Subject{movie}
@@ -85,8 +85,8 @@ func TestWhatIsCachedIsBounded(t *testing.T) {
 	}
 }
 
-// Newer counts than those that were seen may have come through the client's cache
-// since: what Redis has lost is the database's to tell.
+// Counts newer than those that were seen may have been read through the client-side cache
+// since, so counts that Redis has lost are read from the database.
 func TestSeenCountsDoNotStandInForMissingOnes(t *testing.T) {
 	n := NewCache()
 	n.Observe(keyspace.Of("p", 1), movie, storage.Counts{Version: 1})
@@ -101,7 +101,7 @@ func TestSeenCountsAreNotFollowedByOlderOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, one, other := keyspace.Of("p", 7), []storage.Subject{movie}, video("other")
 		v := func(version int64) storage.Counts { return storage.Counts{LikeCount: version, Version: version} }
-		read := func(n *Cache, of storage.Counts) storage.Counts { // through a client's cache that has them
+		read := func(n *Cache, of storage.Counts) storage.Counts { // through a client-side cache that has these counts
 			out := make([]Result, 1)
 			if left := n.Get(at, one, out); len(left) > 0 {
 				turn := n.reserve(one, left)
@@ -113,7 +113,7 @@ func TestSeenCountsAreNotFollowedByOlderOnes(t *testing.T) {
 		}
 		for name, c := range map[string]struct {
 			do   func(n *Cache)
-			want storage.Counts // of a reader whose client's cache still has version 2
+			want storage.Counts // of a reader whose client-side cache still has version 2
 		}{
 			"nothing was seen":              {func(*Cache) {}, v(2)},
 			"newer counts were seen":        {func(n *Cache) { n.Observe(at, movie, v(3)) }, v(3)},

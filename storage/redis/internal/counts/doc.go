@@ -11,8 +11,8 @@
 //   - Cached counts are those that the client-side cache would return:
 //     TestWhatIsCachedIsWhatWasReadUnlessItHasChangedSince,
 //     TestWhatIsCachedGoesWithTheClientsCache of package redis.
-//   - Of one subject there is one query at a time, which concurrent misses share. A
-//     miss waits for at most one query that began before it, and one that did not:
+//   - There is one query for a subject at a time, which concurrent misses share. A miss
+//     waits for at most two queries, one that began before it and one that began later:
 //     TestMissesAtOnceAskOnce of package redis, BenchmarkConcurrentMisses.
 //   - Memory is bounded: TestWhatIsCachedIsBounded.
 //   - A malformed value affects its own subject alone:

@@ -9,8 +9,7 @@ import (
 	"ovation/storage"
 )
 
-// flightGroup lets one of several concurrent callers that miss the same counts load them
-// for all.
+// flightGroup loads counts once for all callers that miss them at the same time.
 type flightGroup struct {
 	mu         sync.Mutex
 	flights    map[storage.Subject]*flight
@@ -26,9 +25,9 @@ type flight struct {
 
 // load returns the counts of each subject as of a moment after the call began. It loads
 // subjects that no other caller is loading, in one call that outlives the cancellation of
-// its caller, and waits for the others. A flight that began before the call may return
-// counts older than the caller has seen; it is waited for, and the subject is loaded
-// again. own are the indices that this call has loaded.
+// its caller, and waits for other callers to load the rest. A flight that began before
+// the call may return counts older than the caller has seen; it is waited for, and the
+// subject is loaded again. own are the indices that this call has loaded.
 func (f *flightGroup) load(
 	ctx context.Context, subjects []storage.Subject,
 	load func(context.Context, []storage.Subject) ([]storage.Counts, error),

@@ -19,8 +19,8 @@ import (
 const (
 	// Field is the field of the hash that holds the counts, as in lua/counts.lua.
 	Field = "n"
-	// MaxWriteDelay is the maximum age of counts written to Redis, since they were read:
-	// newer ones may have been written and expired in the meantime.
+	// MaxWriteDelay is the maximum time between reading counts and writing them to Redis:
+	// after a longer time, newer ones may have been written and have expired.
 	MaxWriteDelay = time.Second
 
 	clientTTL  = 10 * time.Minute // in the client-side cache
@@ -42,10 +42,11 @@ type Reader struct {
 	flights flightGroup
 }
 
-// Read reads counts: cached ones, or past this process's cache and the client-side
-// cache. Counts that Redis lacks are read from the database, and are unknown if it is
-// unavailable. fills are scripts that write these to Redis, for the caller to run.
-// Errors: storage.ErrUnavailable if Redis is unavailable; the context's.
+// Read reads counts, through the caches if cached is true, and otherwise past this
+// process's cache and the client-side cache. Counts that Redis lacks are read from the
+// database, and are unknown if it is unavailable. fills are scripts that write the counts
+// of the database to Redis, for the caller to run. Errors: storage.ErrUnavailable if
+// Redis is unavailable; the context's.
 func (r *Reader) Read(
 	ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, cached bool,
 ) (out []Result, fills []scripts.Call, err error) {
@@ -85,7 +86,7 @@ func (r *Reader) Read(
 	case !errors.Is(err, storage.ErrUnavailable):
 		return nil, nil, err
 	default:
-		database.NoteFailure(ctx, err) // even if another caller has loaded them
+		database.NoteFailure(ctx, err) // even if the failed query was another caller's
 	}
 	return out, fills, nil
 }
@@ -174,8 +175,8 @@ func (r *Reader) Command(at keyspace.Epoch, of storage.Subject) scripts.Call {
 	return scripts.Field(at.Counts(of), Field)
 }
 
-// Decode decodes counts read from Redis. If newer ones were seen recently, it returns
-// these.
+// Decode decodes counts read from Redis. If newer counts were seen recently, it returns
+// those.
 func (r *Reader) Decode(at keyspace.Epoch, of storage.Subject, reply *rueidis.RedisMessage) (Result, error) {
 	var out [1]Result
 	var err error
@@ -223,8 +224,8 @@ func parse(value string) (c storage.Counts, err error) {
 	return c, nil
 }
 
-// authorMark precedes the author, even if it is empty. The author may contain any other
-// character, including spaces.
+// authorMark precedes the author, even if it is empty. The author's id may contain any
+// printable character, including spaces.
 const authorMark = "@"
 
 // Write returns a call of the script that writes counts unless newer ones are there.

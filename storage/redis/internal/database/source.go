@@ -1,4 +1,4 @@
-// Package database is the database behind the mirror, within the limits of package
+// Package database calls the database behind the mirror, within the limits of package
 // dependency. A call of the mirror that needs several results from a failing database
 // waits for it only once: TestACallWaitsOnceForADatabaseThatHangs of package redis. No
 // method bypasses the limits: TestEveryMethodAsksTheBreaker.

@@ -16,7 +16,7 @@ import (
 // ErrPartial means that some servers do not respond. The others are used.
 var ErrPartial = errors.New("some servers do not answer")
 
-// Backend is Redis or the database, behind a breaker that polls close.
+// Backend is Redis or the database, behind a breaker. Polls close the breaker (Try).
 type Backend struct {
 	*breaker.Breaker
 
@@ -36,7 +36,8 @@ type Messages struct {
 	BackInPart  string // it has closed, but some servers are still unavailable (ErrPartial)
 }
 
-// NewBackend returns a Backend. A call may take timeout, or failing once calls fail.
+// NewBackend returns a Backend. timeout bounds a call, and failing bounds it while calls
+// fail.
 func NewBackend(messages Messages, timeout, failing time.Duration, logger *slog.Logger) *Backend {
 	p := &Backend{messages: messages, logger: logger}
 	p.Breaker = breaker.New(breaker.Options{Timeout: timeout, Hasty: min(timeout, failing), Changed: p.onChange})
@@ -55,7 +56,8 @@ func (p *Backend) Run(ctx context.Context, what string, f func(context.Context) 
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Try calls f even if the breaker is open, and closes it on success or ErrPartial.
+// Try calls f even if the breaker is open, and closes the breaker on success or
+// ErrPartial.
 func (p *Backend) Try(ctx context.Context, timeout time.Duration, f func(context.Context) error) error {
 	var gap error
 	err := p.Probe(ctx, timeout, func(ctx context.Context) error {

@@ -18,8 +18,8 @@ type Class struct {
 	Slots   chan struct{}
 }
 
-// errClassTimeout ends a call that exceeded the timeout of its class. It is no failure of
-// the Backend, whose own timeout is longer.
+// errClassTimeout ends a call that exceeded the timeout of its class. It does not count
+// as a failure of the Backend, whose own timeout is longer.
 var errClassTimeout = fmt.Errorf("%w: the call took too long (%w)", storage.ErrUnavailable, breaker.ErrIgnored)
 
 // slotTimeout bounds the wait for a slot.

@@ -1,8 +1,8 @@
 // Package dependency puts a breaker and limits in front of Redis and the database.
 //
 // A Backend is one of them. Calls are rejected while its breaker is open; polls, which
-// call it regardless (Try), close it. A Class bounds the calls of one kind to a Backend,
-// in number and in time, so that one kind cannot starve another.
+// call the Backend regardless (Try), close the breaker. A Class bounds the calls of one
+// kind to a Backend, in number and in time, so that one kind cannot starve another.
 //
 // # Invariants (tests of package redis)
 //

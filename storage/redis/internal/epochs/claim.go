@@ -13,18 +13,19 @@ import (
 	"ovation/storage/mirror"
 )
 
-// One mirror belongs to a database: one prefix in one Redis. A process whose Redis has the
-// sentinel of the current epoch uses that mirror, since no other epoch ever had its number.
-// The mirror is foreign to any other process: it reads from the database, marks nothing,
-// and may begin an epoch in its own mirror only if no process uses the other one.
+// A database has one mirror: one prefix in one Redis. A process whose Redis has the
+// sentinel of the current epoch uses that mirror, since no other epoch ever had the same
+// number. To any other process, that mirror is foreign: such a process reads from the
+// database, marks nothing, and may begin an epoch in its own mirror only if no process
+// uses the foreign one.
 
 const (
 	// takeoverSilence is how long the processes of a mirror must have been silent
 	// before another mirror replaces it.
 	takeoverSilence = 5 * time.Second
-	// recoverySilence is the same for a process of that mirror which finds its Redis
-	// empty: either Redis has lost everything, so that no process holds the epoch, or
-	// only this process was connected to another Redis.
+	// recoverySilence is how long they must have been silent if a process of that mirror
+	// finds its Redis empty: either Redis has lost everything, so that no process holds
+	// the epoch, or only this process was connected to another Redis.
 	recoverySilence = 1500 * time.Millisecond
 	// numberRange is the size of the range from which the number of the next epoch is
 	// drawn, so that none is used twice: not by two processes that begin one at the same
@@ -33,7 +34,7 @@ const (
 	numberRange = 1_000_000_000
 )
 
-// ErrForeignMirror is returned if the database uses another mirror than this process.
+// ErrForeignMirror is returned if the database has a different mirror than this process.
 var ErrForeignMirror = errors.New("this database is mirrored in another Redis, or under another prefix")
 
 // sentinelCheck is the result of looking for an epoch in Redis.
@@ -50,14 +51,14 @@ const (
 	intact                         // no data was lost since the epoch began
 )
 
-// claim is this process's share in the mirror.
+// claim records whether this process belongs to the mirror of the database.
 type claim struct {
-	foreign atomic.Pointer[error] // why it has none; nil if it has one
+	foreign atomic.Pointer[error] // why the mirror is foreign to this process; nil if it is not
 
 	mu          sync.Mutex
 	number      int64    // of the epoch last found in this Redis
 	runIDs      []string // of the servers where it was found
-	lost        bool     // it was missing in a later poll
+	lost        bool     // a later poll did not find it
 	sameServers bool     // the same servers responded to that poll
 }
 
@@ -76,8 +77,9 @@ func (c *claim) note(at *Epoch, found sentinelCheck, err error) {
 	}
 }
 
-// held reports whether the epoch was ever found in this Redis, and whether it was lost
-// since; sure reports that the very servers that had it have lost it.
+// held reports whether the epoch is the one last found in this Redis. lost reports
+// whether a later poll did not find it, and sure whether the very servers that had it
+// have lost it.
 func (c *claim) held(number int64) (held, lost, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,8 +130,8 @@ func (k *Keeper) begin(ctx context.Context, at *Epoch) (*Epoch, error) {
 	})
 }
 
-// Foreign returns an error while the database uses another mirror, so that this process
-// cannot mark anything: it wraps ErrForeignMirror and names the other mirror.
+// Foreign returns an error while the database uses another mirror: this process cannot
+// mark anything then. The error wraps ErrForeignMirror and names the other mirror.
 func (k *Keeper) Foreign() error {
 	if err := k.claim.foreign.Load(); err != nil {
 		return *err
@@ -205,8 +207,8 @@ func (k *Keeper) Attach(ctx context.Context) error {
 	}
 }
 
-// rewind discards what the database may have lost: the versions of counts continue from
-// what it has now.
+// rewind discards counts that the database may have lost: their versions continue from
+// those that it has now.
 func (k *Keeper) rewind(ended *Epoch) {
 	k.revokeLease()
 	k.OnRewind(ended.Keys)

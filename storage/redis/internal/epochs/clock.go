@@ -11,7 +11,7 @@ import (
 
 const (
 	// clockDrift is the maximum relative drift between two clocks: 100 ppm is more than
-	// that of a quartz.
+	// that of a quartz clock.
 	clockDrift = 1e-4
 	// noticeableSkew is a skew that synchronized clocks do not reach.
 	noticeableSkew = 500 * time.Millisecond
@@ -79,8 +79,9 @@ func (c *clock) noticed() bool {
 	return c.warned && !before
 }
 
-// Now returns the time by the database's clock, as of the latest polls. Versions of
-// actions are taken from it. It is off by at most half of a poll's round trip.
+// Now returns the current time by the database's clock, as estimated from the latest
+// polls. Versions of actions are taken from it. It is off by at most half of a poll's
+// round trip.
 func (k *Keeper) Now() time.Time { return k.clock.now() }
 
 // ClockSkew returns how far this machine's clock is ahead of the database's; it is

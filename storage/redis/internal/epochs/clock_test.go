@@ -7,8 +7,8 @@ import (
 	"ovation/storage/mirror"
 )
 
-// reading is one of a clock that is ahead by skew, with a round trip, of which
-// the way there took a part.
+// reading returns a reading of a clock that is ahead by skew. trip is the duration of the
+// round trip, and there that of the way to the clock.
 func reading(local time.Time, skew, trip, there time.Duration) mirror.ClockReading {
 	return mirror.ClockReading{Time: local.Add(there + skew), Before: local, After: local.Add(trip)}
 }
@@ -25,7 +25,7 @@ func TestClockFollowsTheMostExactReading(t *testing.T) {
 		}
 	}
 	wants("without a reading it is the local clock", 0, 0)
-	c.note(reading(at, skew, 100*ms, 0)) // the answer was slow, so that the middle is wrong
+	c.note(reading(at, skew, 100*ms, 0)) // the reply was slow, so that the reading was not taken midway
 	wants("after a slow reading", skew, 50*ms)
 	local = at.Add(500 * ms)
 	c.note(reading(local, skew, 2*ms, 2*ms))
@@ -33,7 +33,7 @@ func TestClockFollowsTheMostExactReading(t *testing.T) {
 	local = at.Add(1000 * ms)
 	c.note(reading(local, skew, 300*ms, 290*ms))
 	wants("after a slow one that says nothing new", skew, ms)
-	for range 20 { // a few seconds later the quick one is no longer more exact
+	for range 20 { // a few seconds later, the quick reading is no longer more exact
 		local = local.Add(time.Minute)
 		c.note(reading(local, skew, 3*ms, ms))
 	}

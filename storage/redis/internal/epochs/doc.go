@@ -2,12 +2,12 @@
 //
 // An epoch is a period in which every transaction marks its changes in Redis (package
 // mirror has the contract with the database). A Keeper polls the database and Redis twice
-// a second. An epoch is active while Redis has the sentinel, the servers that it names
-// and every slot of a cluster. A successful poll grants a lease on the epoch, which is
-// shorter than the time for which nothing is committed after the end of an epoch. If
-// marks fail, the Keeper closes the epoch. If Redis has lost data or is available again,
-// it begins the next one, provided that this process belongs to the mirror of the
-// database.
+// a second. An epoch is active while Redis has the sentinel, runs on servers that the
+// sentinel names and, if it is a cluster, serves every slot. A successful poll grants a
+// lease on the epoch, which is shorter than the time for which nothing is committed after
+// the end of an epoch. If marks fail, the Keeper closes the epoch. If Redis has lost data
+// or is available again, it begins the next one, provided that this process belongs to
+// the mirror of the database.
 //
 // Actions that are queued when an epoch begins may be missing in it: replies may miss
 // writes until every partition of the queue has passed a barrier.

@@ -35,8 +35,8 @@ type Epoch struct {
 	barrierRaisedAt time.Time // time of the barrier, or later
 	LeasedAt        time.Time // beginning of the last successful poll
 	Keys            keyspace.Epoch
-	// ended is the epoch that ended when this one began, was closed or was found to be
-	// rewound, in its previous state; nil if unknown.
+	// ended is the epoch that ended when this one began. If this one was closed or found
+	// to be rewound, ended is its state before that. It is nil if unknown.
 	ended *Epoch
 }
 
@@ -44,8 +44,8 @@ func (k *Keeper) epochOf(number int64) *Epoch {
 	return &Epoch{Epoch: mirror.Epoch{Number: number}, Keys: keyspace.Of(k.Prefix, number)}
 }
 
-// Active returns the epoch in which Redis is used. It returns nil if no epoch is open,
-// and if Redis may have lost data since the last successful poll.
+// Active returns the epoch in which Redis is used. It returns nil if no epoch is open or
+// if Redis may have lost data since the last successful poll.
 func (k *Keeper) Active() *Epoch {
 	return k.ActiveOf(k.epoch.Load())
 }
@@ -63,8 +63,9 @@ func (k *Keeper) trusted(e *Epoch) bool {
 	return e.LeasedAt.Sub(k.opened) > time.Duration(k.revokedAt.Load())
 }
 
-// LeaseValid reports whether the lease on the epoch is valid: if the epoch has ended,
-// nothing was committed since. What was read from Redis before the call is then correct.
+// LeaseValid reports whether the lease on the epoch is valid. If so, nothing was
+// committed since the epoch ended, if it has ended at all, and what was read from Redis
+// before the call is correct.
 func (k *Keeper) LeaseValid(at *Epoch) bool {
 	e := k.epoch.Load()
 	return e.Open && e.Number == at.Number && time.Since(e.LeasedAt) < leaseTime && k.trusted(e)
@@ -84,8 +85,9 @@ func (e *Epoch) RecentlyEnded() *Epoch {
 func (k *Keeper) MayMissWrites(at *Epoch) bool { return !at.Drained || k.evicted.Load() }
 
 // Barrier returns the number of the barrier that the partitions of the queue have to
-// pass, 0 if there is none. Actions that are visible only in the previous epoch are
-// queued by then, as no node has a valid lease on that epoch any longer.
+// pass, 0 if there is none. By the time it returns a number, every action that is visible
+// only in an earlier epoch is queued, as no node has a valid lease on such an epoch any
+// longer.
 func (k *Keeper) Barrier() int64 {
 	e := k.epoch.Load()
 	if e.Drained || time.Since(e.barrierRaisedAt) < leaseTime {

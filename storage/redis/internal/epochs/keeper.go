@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Database        mirror.Database
 	RedisBackend    *dependency.Backend
-	DatabaseBackend *dependency.Backend // the database
+	DatabaseBackend *dependency.Backend
 	Scripts         *scripts.Runner
 
 	Name         string // of the mirror, for log messages
@@ -28,8 +28,8 @@ type Options struct {
 
 	// OnTrusted is called when Redis is trusted again.
 	OnTrusted func()
-	// OnRewind is called when the database has been rewound. It may have lost commits
-	// of the epoch that this ended, so counts of that epoch must no longer be returned.
+	// OnRewind is called when the database has been rewound. It may have lost commits of
+	// the ended epoch, whose counts must no longer be returned.
 	OnRewind func(ended keyspace.Epoch)
 }
 
@@ -42,7 +42,7 @@ type Keeper struct {
 	opened     time.Time      // when the store was opened
 	revokedAt  atomic.Int64   // when Redis may last have lost data, in nanoseconds since opened
 	evicted    atomic.Bool    // Redis has evicted keys, and the barrier was not raised yet
-	evictions  evictions      // of the polls
+	evictions  evictions      // noticed by polls
 	inspecting sync.WaitGroup // queries of servers, some of which may hang
 	clock      clock
 	claim      claim
@@ -69,5 +69,5 @@ func (k *Keeper) Adopt(e *Epoch) { k.epoch.Store(e) }
 // the epoch is closed.
 func (k *Keeper) RecordMark(err error) error { return k.markHealth.record(err) }
 
-// Wait waits for the queries of servers in progress.
+// Wait waits for queries of servers that are still in progress.
 func (k *Keeper) Wait() { k.inspecting.Wait() }

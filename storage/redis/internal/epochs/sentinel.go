@@ -19,7 +19,7 @@ import (
 
 // checkSentinel looks for the epoch in Redis. It is intact if the sentinel exists, every
 // key has a master that responds, and none of these masters has started since the
-// sentinel was written. A cluster of which some masters do not respond is
+// sentinel was written. If some masters of a cluster do not respond, the error is
 // storage.ErrUnavailable, but the others are still used.
 func (k *Keeper) checkSentinel(ctx context.Context, at *Epoch) (found sentinelCheck, err error) {
 	var gap error
@@ -50,8 +50,8 @@ func (k *Keeper) checkSentinel(ctx context.Context, at *Epoch) (found sentinelCh
 	return found, err
 }
 
-// writeSentinel writes the sentinel of an epoch that is about to begin. It is written
-// before that, so that no sentinel is written into an epoch that has lost data.
+// writeSentinel writes the sentinel of an epoch that is about to begin. It does so before
+// the epoch begins, so that no sentinel is written for an epoch that may have lost data.
 func (k *Keeper) writeSentinel(ctx context.Context, number int64) error {
 	return k.tryRedis(ctx, "write the sentinel", func(ctx context.Context) error {
 		runs, gap, err := k.runIDs(ctx)
@@ -63,7 +63,8 @@ func (k *Keeper) writeSentinel(ctx context.Context, number int64) error {
 	})
 }
 
-// Probe checks the features that a store needs of Redis: client-side caching and scripts.
+// Probe checks the features that a store needs from Redis: client-side caching and
+// scripts.
 func (k *Keeper) Probe(ctx context.Context) error {
 	return k.tryRedis(ctx, "probe Redis", func(ctx context.Context) error {
 		if k.Scripts.Client.Mode() == rueidis.ClientModeCluster { // a single server is checked below

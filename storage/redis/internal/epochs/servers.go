@@ -131,8 +131,8 @@ func slotsOf(info string) (out [][2]int) {
 	return out
 }
 
-// coverageGap returns why the masters do not cover a cluster: a slot that none of them
-// serves, or more than one, or a failover that is not known to all of them.
+// coverageGap returns why the masters do not cover a cluster: a slot that none or more
+// than one of them serves, or a failover that not all of them know of.
 func coverageGap(masters []serverInfo) error {
 	const slots = 16384
 	var by [slots]int

@@ -21,9 +21,9 @@ import (
 // Form is the version of the format of values in Redis: of counts (package counts and
 // lua/counts.lua) and of window entries (package window and lua/entry.lua). Increase it
 // if the previous release cannot read what this one writes, or this one what the previous
-// one has written: with a new count, for example, or a new kind of entry. A process of
+// one has written: with a new count, for example, or a new kind of entry. A process with
 // another form does not find the sentinel, and does not use the mirror until the
-// processes that do have stopped. The changelog therefore announces a new form
+// processes that use it have stopped. The changelog therefore announces a new form
 // (docs/operations.md, Upgrade).
 const Form = "3"
 

@@ -10,7 +10,7 @@ import (
 	"ovation/storage/mirror"
 )
 
-// hashTag is the part of a key that a cluster hashes, by the rule of its
+// hashTag returns the part of a key that a cluster hashes, by the rule of the
 // specification.
 func hashTag(key string) string {
 	if _, rest, is := strings.Cut(key, "{"); is {
@@ -35,7 +35,7 @@ func TestBracesInIDsDoNotCutTheHashTag(t *testing.T) {
 			}
 		}
 	}
-	// Keys of ids without braces are what they were.
+	// Keys of ids without braces are not escaped.
 	if key := e.Counts(subject("%7D:1")); key != "ovation:17:c:{default:video:%7D:1}" {
 		t.Error(key)
 	}

@@ -49,7 +49,8 @@ type waiter struct {
 }
 
 // waiters are the waiting callers, oldest first. One goroutine polls for all of them (see
-// watchPersisted), so that the number of queries does not depend on their number.
+// watchPersisted), so that the number of queries does not depend on the number of
+// callers.
 type waiters struct {
 	wake chan struct{} // signals new elements
 
@@ -57,7 +58,7 @@ type waiters struct {
 	of       []*waiter
 	progress time.Time // time of the last progress, or of the first waiter
 	stalled  bool      // no progress for stallTimeout
-	lastAdd  time.Time // time of the last call
+	lastAdd  time.Time // time of the last call of add
 }
 
 // add registers a caller. It returns nil if workers make no progress.
@@ -65,7 +66,7 @@ func (w *waiters) add(actions []storage.Action) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if now.Sub(w.lastAdd) > watchTime { // outdated
+	if now.Sub(w.lastAdd) > watchTime { // stalled is outdated
 		w.stalled = false
 	}
 	w.lastAdd = now
@@ -85,8 +86,9 @@ func (w *waiters) add(actions []storage.Action) *waiter {
 	return own
 }
 
-// batch returns the waiters whose actions to look up: first those still waiting, oldest
-// first, then the others, newest first. It returns at most about a pipeline of actions.
+// batch returns the waiters whose actions are to be looked up next: first those still
+// waiting, oldest first, then the others, newest first. It returns at most about a
+// pipeline of actions.
 func (w *waiters) batch() (out []*waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +108,8 @@ func (w *waiters) batch() (out []*waiter) {
 	return out
 }
 
-// record removes the persisted actions of some waiters, given in their order, and reports
-// whether there were any.
+// record removes the persisted actions of some waiters, and reports whether there were
+// any. persisted has an element for each of their actions, in order.
 func (w *waiters) record(some []*waiter, persisted []bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"ovation/storage"
 )
 
-// lagging has a caller come every 20 ms, and workers persist what is awaited when it is
-// as old as the lag. It returns how many of the callers waited.
+// lagging makes a caller arrive every 20 ms, and workers persist awaited actions when
+// these are as old as the lag. It returns how many of the callers waited.
 func lagging(w *waiters, during, lag time.Duration) (waited, callers int) {
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		callers++
@@ -26,7 +26,7 @@ func lagging(w *waiters, during, lag time.Duration) (waited, callers int) {
 	return waited, callers
 }
 
-// Workers that are always too late make progress all the same: everybody waits.
+// Workers that are always too late still make progress, so every caller waits.
 func TestLateWorkersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,14 +47,14 @@ func TestStalledWorkersAreWaitedForByFew(t *testing.T) {
 		if waited, callers := lagging(&w, 20*time.Second, time.Hour); waited < 5 || waited > 10 {
 			t.Errorf("%d of %d callers wait, want one every %v", waited, callers, watchTime)
 		}
-		lagging(&w, 2*watchTime, 0) // the next who waits sees that
+		lagging(&w, 2*watchTime, 0) // the next caller that waits notices
 		if waited, callers := lagging(&w, 5*time.Second, 0); waited != callers {
 			t.Errorf("afterwards %d of %d callers wait", waited, callers)
 		}
 	})
 }
 
-// What was long ago says nothing about now.
+// A stall of long ago says nothing about the present.
 func TestAStallIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

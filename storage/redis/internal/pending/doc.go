@@ -9,7 +9,7 @@
 //   - Other nodes learn of them from a worker. Callers wait for it, but not for long:
 //     TestCutOffNodeWaitsForTheWorker, TestCutOffNodeWaitsForALateWorker,
 //     TestCutOffNodeDoesNotWaitInVain.
-//   - They are written again, only if necessary:
+//   - They are written again, but only if necessary:
 //     TestActionsAppliedWithoutALeaseAreAppliedAgain,
 //     TestActionsAppliedWithoutALeaseStayInTheSameEpoch, TestPersistedIsNotRemembered.
 //   - No entry is kept forever: TestRevertedActionIsNotOverlaid. Memory is bounded.

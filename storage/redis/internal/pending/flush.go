@@ -14,8 +14,8 @@ const (
 	maxRetry = 2 * time.Second
 )
 
-// Run applies pending writes, and watches for those that callers await, until the context
-// ends.
+// Run applies pending writes, and watches for workers to persist those that callers
+// await, until the context ends.
 func (u *Writes) Run(ctx context.Context) {
 	var looking sync.WaitGroup
 	looking.Go(func() { u.watchPersisted(ctx) })

@@ -55,8 +55,9 @@ type state struct {
 	epoch   int64
 }
 
-// Add adds actions, and the epoch in which they were applied. If there are too many
-// states, actions on new ones are ignored.
+// Add adds actions. in is the number of the epoch in which they were applied without a
+// valid lease, 0 if they were not applied. If there are too many states, actions on new
+// ones are ignored.
 func (u *Writes) Add(actions []storage.Action, in int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -130,8 +131,8 @@ func (u *Writes) Count() int {
 // Overlay holds pending actions on some keys; nil means none.
 type Overlay map[stateID]state
 
-// Overlay returns the pending actions on the keys. Call it before reading Redis: an
-// action that is applied in between is then part of either.
+// Overlay returns the pending actions on the keys. Call it before reading Redis, so that
+// an action that is applied in between is not missed.
 func (u *Writes) Overlay(keys []storage.StateKey) (out Overlay) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

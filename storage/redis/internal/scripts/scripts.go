@@ -74,7 +74,7 @@ func newSource(text string) source {
 }
 
 // Call is a call of a script on one key, with the arguments that it may share with
-// adjacent calls, and its own. Without a script, it reads a field.
+// adjacent calls, and its own. A Call without a Script reads a field of a hash.
 type Call struct {
 	*Script
 
@@ -83,7 +83,7 @@ type Call struct {
 	Args   []string
 }
 
-// Limits of a batch. It delays all other clients while it runs.
+// Limits of a batch. A batch delays all other clients while it runs.
 const (
 	batchKeys = 50
 	batchArgs = 1000
@@ -119,7 +119,7 @@ func (t batch) command(client rueidis.Client, withText bool) rueidis.Completed {
 	if withText {
 		command = client.B().Arbitrary("EVAL", form.Text)
 	}
-	command = command.Args(strconv.Itoa(len(t))).Keys(t[0].key) // by which the client selects the server
+	command = command.Args(strconv.Itoa(len(t))).Keys(t[0].key) // the client selects the server by this key
 	for i := range t[1:] {
 		command = command.Args(t[i+1].key)
 	}
@@ -161,7 +161,7 @@ func (t batch) replies(of rueidis.RedisResult) ([]rueidis.RedisMessage, error) {
 }
 
 // Field returns a call that reads one field of a hash. A single server runs a pipeline in
-// order, so that it is read before the calls that follow.
+// order, so that the field is read before the calls that follow.
 func Field(key, field string) Call { return Call{key: key, Args: []string{field}} }
 
 // On returns a call of the script on a key, with arguments that it may share with other

@@ -3,9 +3,9 @@
 //
 // An Entry is what is known of one state (the reaction, the collection or the follow of
 // one user on one subject): its value, its version, whether it is queued or about to be
-// committed (marked), and a history of what the counts included of it. Entries are all of
-// one subject; they are stored in one field of a window (lua/entry.lua of package scripts
-// has the format).
+// committed (marked), and a history of what the counts included of it. Entries are all
+// that is known of one user's states on one subject. They are stored in one field of a
+// window (lua/entry.lua of package scripts has the format).
 //
 // # Own action, exact count
 //
@@ -25,7 +25,7 @@
 //   - A malformed text is an error, never another entry:
 //     TestMalformedValueIsReplacedFromTheDatabase of package redis.
 //   - Entries that are older than the database's are replaced, with a history that begins
-//     at the version of its counts.
+//     at the version of the database's counts.
 //
-// It imports package storage alone.
+// This package imports package storage alone.
 package window

@@ -92,8 +92,8 @@ func Split(value string) (of [len(Kinds)]string, ok bool) {
 // of its last write, so that such an entry is Absent.
 const noFollow = "0"
 
-// Parse parses an entry as the scripts write it: version, q, m or -, time of the last
-// write, state, history.
+// Parse parses an entry as the scripts write it: version, shown (q, m or -), time of the
+// last write, state, history.
 func Parse(text string) (e Entry, err error) {
 	if text == noFollow {
 		return KnownNone, nil

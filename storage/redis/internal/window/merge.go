@@ -48,8 +48,8 @@ func (es *Entries) MergeSnapshot(inDatabase *storage.Interactive) {
 }
 
 // MergeStates merges the states of the database into entries that are not newer. What the
-// counts include is only known if exact is true: a lease was granted for filling the
-// window. Otherwise a transaction may have just changed it.
+// counts include is known only if exact is true, that is, if a lease for filling the
+// window was granted. Otherwise a transaction may have just changed it.
 func (es *Entries) MergeStates(states *storage.States, exact bool) {
 	for i, kind := range Kinds {
 		e, inDatabase := &es[i], FromStates(states, kind)
@@ -70,8 +70,7 @@ func (es *Entries) MergeStates(states *storage.States, exact bool) {
 	}
 }
 
-// Apply merges an action into the entry, as the script of that name does for an action
-// that is queued.
+// Apply merges an action into the entry, as the script apply does for a queued action.
 func (e *Entry) Apply(a *storage.Action) {
 	if a.Kind != storage.KindReaction {
 		if _, state, _ := ActionText(a); e.version < a.Version {

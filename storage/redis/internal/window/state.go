@@ -36,7 +36,7 @@ const fieldPrefix = "s"
 // Field names the field that holds the entries of a subject.
 func Field(bizID string) string { return fieldPrefix + bizID }
 
-// none is the state of every kind that is not set.
+// none encodes a state, of any kind, that is not set.
 const none = "-"
 
 // reactionState encodes a reaction as the state of an entry.

@@ -25,11 +25,12 @@ type getBatcher struct {
 	mu       sync.Mutex
 	waiting  []*Request
 	inFlight int  // pipelines
-	closed   bool // no more begin
+	closed   bool // no more pipelines begin
 }
 
-// touchAge is the age at which an entry is touched again, as in lua/read.lua. Entries are
-// kept for six times as long, which allows for clocks that differ by most of that.
+// touchAge is the age at which an entry is touched again, as in lua/read.lua. Fills keep
+// an entry for six times as long after it was touched (lua/fill.lua), so that clocks may
+// differ by most of that time.
 const touchAge = 10 * time.Second
 
 // GetBatched returns the entry that an action needs, without changing anything. It
@@ -54,7 +55,7 @@ func (r *Reader) GetBatched(ctx context.Context, at keyspace.Epoch, key storage.
 	}
 }
 
-// Init sets w up to read the states of one user on one subject.
+// Init prepares w to read the states of one user on one subject.
 func (w *Request) Init(at keyspace.Epoch, key storage.StateKey) {
 	if w.done == nil {
 		w.indices, w.fields, w.out, w.done = []int{0}, make([]string, 1), make([]window.Entries, 1), make(chan struct{}, 1)
@@ -65,9 +66,10 @@ func (w *Request) Init(at keyspace.Epoch, key storage.StateKey) {
 }
 
 // Result returns the entry of a kind. It returns false if the window must be loaded,
-// lacks the entry or has a malformed value; and if the entry must be touched or was
-// marked some time ago: a fill must not remove an entry that an action has relied on, and
-// whether a mark counts as persisted by now is decided by the clock of Redis alone.
+// lacks the entry or has a malformed value. It also returns false if the entry must be
+// touched, since a fill must not remove an entry that an action has relied on, and if the
+// entry was marked some time ago, since only the clock of Redis decides whether a mark
+// counts as persisted by now.
 func (w *Request) Result(kind int, fresh time.Duration) (window.Entry, bool) {
 	e := w.out[0][kind]
 	if e.Absent() {

@@ -2,10 +2,10 @@
 // missing entries, in the database.
 //
 // Entries are never cached, and are read after the counts. A Reader reads them with
-// HMGET; with a script, which grants a lease, if some are missing or must be kept alive;
-// and from the database, with which it fills the window while the lease is valid. The
-// entry that a single action needs is usually in Redis: such reads share pipelines
-// (GetBatched). A Group gathers the arguments of a script by window.
+// HMGET. If some are missing or must be kept alive, it uses a script, which grants a
+// lease. What Redis lacks is read from the database, and fills the window if the lease is
+// still valid. The entry that a single action needs is usually in Redis: such reads share
+// pipelines (GetBatched). A Group gathers the arguments of a script by window.
 //
 // # Invariants (tests of package redis)
 //

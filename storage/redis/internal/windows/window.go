@@ -19,8 +19,8 @@ import (
 	"ovation/storage/redis/internal/window"
 )
 
-// Reader reads windows from Redis. Missing entries are read from the database, and filled
-// in.
+// Reader reads windows from Redis. Missing entries are read from the database and written
+// to Redis.
 type Reader struct {
 	Redis    *scripts.Runner
 	Database interface {
@@ -31,7 +31,8 @@ type Reader struct {
 	TTL   time.Duration // of a window since it was last written
 	// QueuedTTL is the life of a window with queued entries.
 	QueuedTTL time.Duration
-	// Guard is how long a window is not filled after a mark of absent entries.
+	// Guard is how long a window is not filled after a transaction has invalidated it or
+	// marked entries absent from it.
 	Guard time.Duration
 
 	gets getBatcher
@@ -120,8 +121,8 @@ func (r *Reader) newEntries(n int) []window.Entries {
 	return make([]window.Entries, n)
 }
 
-// Recycle takes back the result of Entries, which is no longer used: it is the largest
-// part of what a page allocates.
+// Recycle takes back the result of Entries, which the caller must not use any longer: it
+// is the largest part of what a page allocates.
 func (r *Reader) Recycle(entries []window.Entries) {
 	if 0 < cap(entries) && cap(entries) <= maxRecycled {
 		clear(entries) // so that no viewer can be shown what another one did
@@ -195,7 +196,7 @@ func (r *Reader) decodeFields(w *Request, values []rueidis.RedisMessage) error {
 		}
 		texts, whole := window.Split(value)
 		if !whole {
-			r.noteMalformed(w, i, window.Reaction, fmt.Errorf("%q is not a value of a window", value)) // removes both entries
+			r.noteMalformed(w, i, window.Reaction, fmt.Errorf("%q is not a value of a window", value)) // removes all entries of the field
 			continue
 		}
 		for k, text := range texts {

@@ -7,7 +7,7 @@
 -- ARGV[4] q: the queue has confirmed the actions. Histories stay as they are.
 --         -: the actions are in the database. Existing entries are corrected, and it
 --         becomes unknown what the counts include of them
--- ARGV[5…] of each action: name, version, state
+-- ARGV[5…] for each action: name, version, state
 -- Returns ~b, ~f and the field of the first action after the change.
 local how, changed = ARGV[4], false
 local first, leased, shown, full = head(ARGV[5])

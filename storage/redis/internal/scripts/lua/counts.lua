@@ -5,7 +5,7 @@
 --         followers) and the author after an @, separated by spaces; g holds the fence
 -- ARGV[1] version, ARGV[2] the five counts and the author
 -- ARGV[3] life, in milliseconds
--- Returns 1 if they were written, else 0.
+-- Returns 1 if the counts were written, else 0.
 local there = redis.call('HMGET', KEYS[1], 'n', 'g')
 local version = there[1] and tonumber(there[1]:match('^(%d+) %-?%d+ %-?%d+ %-?%d+ %-?%d+ %-?%d+ @'))
 local fence = tonumber(there[2] and there[2]:match('^%d+$'))

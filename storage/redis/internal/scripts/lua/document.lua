@@ -1,13 +1,13 @@
 -- document registers a document under its hash, and evicts the oldest registrations if
 -- there are too many documents or bytes.
 --
--- KEYS[1] the documents of a tenant: hash to text; for each number from ~first up to, but
---         not including, ~next the hash registered with that number; and in ~bytes the
---         total length of the texts
--- ARGV[1] hash, ARGV[2] text
+-- KEYS[1] the documents of a tenant. Fields: the hash of each document, holding its text;
+--         ~N, holding the hash of registration number N, for each N from ~first to ~next
+--         minus 1; ~first, ~next; ~bytes, the total length of the texts
+-- ARGV[1] hash of the document, ARGV[2] its text
 -- ARGV[3] maximum number of documents, ARGV[4] maximum number of bytes
 -- ARGV[5] life since the latest registration, in milliseconds
--- Returns 1 if it was not registered, else 0.
+-- Returns 1 if the document is new, 0 if it was registered already.
 local key = KEYS[1]
 redis.call('PEXPIRE', key, ARGV[5])
 if redis.call('HEXISTS', key, ARGV[1]) == 1 then return 0 end

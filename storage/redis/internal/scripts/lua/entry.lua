@@ -39,7 +39,8 @@ local kinds, places = {'r', 'c', 'f'}, {r = 1, c = 2, f = 3}
 
 local function place_of(name) return places[name:sub(1, 1)] end
 
--- texts maps the name of each entry read to the texts of all entries in its field.
+-- texts maps the name of each entry that was read to the texts of all entries in its
+-- field.
 local texts = {}
 
 -- joined returns the value of the field with a new text for an entry.
@@ -61,14 +62,14 @@ local function drop(name)
   end
 end
 
--- known_none returns the entry that is absent from a complete window.
+-- known_none returns the entry that a complete window implies by lacking it.
 local function known_none()
   return {version = '0', shown = '-', touched = '0', state = '-', history = '0:0'}
 end
 
--- unpacked returns an entry from the value of its field. It removes a malformed entry and
--- marks the window as not loaded, so that the state is read from the database. It then
--- returns nil and true.
+-- unpacked returns an entry from the value of its field. If the entry is malformed,
+-- unpacked removes it, marks the window as not loaded, so that the state is read from the
+-- database, and returns nil and true.
 local function unpacked(name, value)
   local place, reaction, collection, follow = place_of(name), '', '', ''
   if value then reaction, collection, follow = value:match('^([^;]*);([^;]*);?([^;]*)$') end
@@ -124,8 +125,8 @@ end
 local function latest(a, b) return newer(b, a) and b or a end
 
 -- join merges a state of a version into an entry, like storage.Register. If the versions
--- are equal, the entry wins unless ties is true. Returns whether the entry has changed, and
--- whether the given state includes everything that is in the entry now.
+-- are equal, the entry wins unless ties is true. join returns whether the entry has changed,
+-- and whether the given state includes everything that is in the entry now.
 local function join(e, version, state, ties)
   if not (state:find(':', 1, true) or e.state:find(':', 1, true)) then
     local covered = not newer(e.version, version)
@@ -174,8 +175,8 @@ local function bar(ms, life)
   if redis.call('PTTL', window) < stay then redis.call('PEXPIRE', window, string.format('%.0f', stay)) end
 end
 
--- trim removes the least recently touched subjects if there are a quarter more than the
--- limit. Subjects with a shown entry stay.
+-- trim removes the least recently touched subjects if there are over a quarter more than
+-- the limit. Subjects with a shown entry stay.
 local function trim(limit)
   limit = tonumber(limit)
   local excess = redis.call('HLEN', window) - limit - limit / 4

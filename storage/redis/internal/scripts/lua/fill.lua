@@ -1,5 +1,5 @@
 -- fill writes the states of the database into a window, unless a write has revoked the
--- lease since before the database was read.
+-- lease, which was granted before the database was read.
 --
 -- KEYS[1] the window
 -- ARGV[1] the lease
@@ -8,13 +8,13 @@
 -- ARGV[3] life of the window, in milliseconds
 -- ARGV[4] life of the window while an entry is shown, in milliseconds
 -- ARGV[5] maximum number of subjects in the window
--- ARGV[6…] of each entry: name, version, state, history
+-- ARGV[6…] for each entry: name, version, state, history
 -- Returns 1, or 0 if the lease was revoked.
 --
 -- An entry that was touched in the last minute and is not older than the database stays,
--- with its history, as it may be marked by a transaction that has not committed yet. So
--- does every entry that is shown or marked. The state of the database is merged into it; if
--- the versions are equal, the database wins.
+-- with its history, as a transaction that has not committed yet may have marked it. An
+-- entry that is shown or marked and not older stays, too. The state of the database is
+-- merged into entries that stay; if the versions are equal, the database wins.
 if redis.call('HGET', window, '~l') ~= ARGV[1] then return 0 end
 
 local function recent(e) return e.shown ~= '-' or now - tonumber(e.touched) < 60 end

@@ -1,16 +1,16 @@
--- invalidate makes it unknown what the counts include of states: a transaction has marked
--- them that may have been rolled back, or changes them without marks. Readers use the
--- database until the window is filled again.
+-- invalidate makes it unknown what the counts include of states: either they were marked
+-- by a transaction that may have been rolled back, or a transaction changes them without
+-- marks. Readers use the database until the window is filled again.
 --
 -- KEYS[1] the window
 -- ARGV[1] life of the window, in milliseconds
 -- ARGV[2] life of the window while an entry is shown, in milliseconds
 -- ARGV[3] how long fills are blocked, in milliseconds: longer than a transaction takes to
 --         commit
--- ARGV[4…] of each state: name, and how. q: the entry becomes shown, as the state may be
---         queued but not in the database: marks make it persisted before the commit. -: the
---         entry is wrong and is deleted. A version: it is deleted if its state includes an
---         action of that version
+-- ARGV[4…] for each state: name, and how. q: the entry becomes shown, as the state may be
+--         queued and not be in the database, even if it is marked: marks precede the
+--         commit. -: the entry is wrong and is deleted. A version: the entry is deleted if
+--         its state includes an action of that version
 -- Returns the number of entries that existed.
 local function includes(e, version)
   local _, set, unlike, undislike = parts(e.version, e.state)

@@ -6,9 +6,9 @@
 -- ARGV[3] maximum number of subjects in the window
 -- ARGV[4] how long fills are blocked if an entry is absent, in milliseconds: longer than a
 --         transaction takes to commit
--- ARGV[5…] of each state: name, version, state, share, V; V is 0 if the counts have not
+-- ARGV[5…] for each state: name, version, state, share, V; V is 0 if the counts have not
 --         changed
--- Returns the number of states that existed.
+-- Returns the number of states whose entry existed or was known to be unset.
 local keep = 4 -- maximum length of a history
 
 local function remember(history, version, share)
