@@ -248,9 +248,9 @@ type Videos interface {
 	// NamedFiles reports for each name of a file whether a video has it.
 	NamedFiles(ctx context.Context, names []string) ([]bool, error)
 
-	// DueCovers returns up to limit videos whose cover is due, by the store's clock,
-	// and makes it due again later: after CoverEvery or, if that is more, after the
-	// time since the video was published. A published video's cover is due after
+	// DueCovers returns up to limit videos whose cover is due, by the store's clock, and
+	// makes it due again later: after the time since the video was published, but after
+	// CoverEvery at least and a day at most. A published video's cover is due after
 	// CoverEvery.
 	DueCovers(ctx context.Context, limit int) ([]VideoKey, error)
 	// SetCover records that the cover of a video is in the blob store. It reports
