@@ -11,10 +11,11 @@ import (
 	"ovation/storage"
 )
 
-// blockActions is how many actions are asked for, and sorted, together. The ids
-// that stores remember hang on it: blocks of older releases ended at multiples of
-// 5,000 and 40,000, and of this. It may become a multiple of what it is and nothing
-// else. A block takes some 100 MB, and two are in memory.
+// blockActions is the number of actions in a block: those that a store is asked about,
+// and that are sorted, together. The stored ids of earlier imports depend on it, and on
+// the blocks of older releases, which ended at multiples of 5,000 and 40,000. It may be
+// changed only to a multiple of its present value. A block takes some 100 MB, and two are
+// in memory.
 const blockActions = 1_000_000
 
 // blockComments is the number of comments in a block of comments. Their texts take 40 MB
@@ -29,25 +30,25 @@ type stream struct {
 	placeholder string // the text of comments without one
 }
 
-// block is what follows the block before it in its series, without the actions' words:
-// each user and each subject is there once. A comment is an action here, too.
+// block is a sequence of consecutive actions of a stream. Actions refer to users and
+// subjects by index, so each of these is stored once. A comment is an action here, too.
 type block struct {
 	of       *stream
 	actions  []compactAction
-	texts    []string // of a block of comments, of each one its own, empty where it has none
-	prefixes []prefix // the id of all actions up to each one
+	texts    []string // in a block of comments: the text of each one, empty if it has none
+	prefixes []prefix // for each action, the id of all actions up to it
 	tenant   string
 	users    []string
 	subjects []subject
-	order    []int32 // of the whole block, see sorted
-	rows     int64   // read so far, of both streams
-	bytes    int64   // read so far of the packed file
+	order    []int32 // see sorted; of the whole block
+	rows     int64   // rows read so far, except those of blocks that are still being filled
+	bytes    int64   // bytes of the packed file read so far
 }
 
 // compactAction is one action of the file.
 type compactAction struct {
 	version       int64
-	user, subject int32 // their places in the block
+	user, subject int32 // indexes into users and subjects
 	does          action
 }
 
@@ -58,7 +59,7 @@ type prefix [24]byte // long enough to be unique
 
 func (p prefix) String() string { return "import-" + hex.EncodeToString(p[:]) }
 
-// chained is the hash from which a prefix is taken.
+// chained is the full hash, of which a prefix is the beginning.
 type chained [sha256.Size]byte
 
 func (c chained) prefix() prefix { return prefix(c[:len(prefix{})]) }
@@ -73,7 +74,7 @@ type blockBuilder struct {
 	scratch   []byte
 }
 
-// newBlockBuilder begins the block that follows the actions that a chain covers.
+// newBlockBuilder begins the block after the actions that the chain covers.
 func newBlockBuilder(tenant string, of *stream, chain chained) *blockBuilder {
 	b := &blockBuilder{userAt: map[string]int32{}, subjectAt: map[subject]int32{}, chain: chain}
 	b.tenant, b.of = tenant, of
@@ -103,7 +104,8 @@ func (b *blockBuilder) add(a *storage.Action, does action, text string) {
 	}
 }
 
-// extend returns the id of all actions of the stream up to this one.
+// extend extends the chain by an action, and returns the id of all actions of the stream
+// up to it.
 func (b *blockBuilder) extend(a *storage.Action, does action, text string) prefix {
 	s := b.scratch[:0]
 	s = append(s, b.chain[:]...)
@@ -125,13 +127,13 @@ func appendWord(to []byte, word string) []byte {
 
 // finish returns the block.
 func (b *blockBuilder) finish() block {
-	b.order = b.sorted(0, len(b.actions)) // here, where nothing waits for it
+	b.order = b.sorted(0, len(b.actions)) // on this goroutine, where nothing waits for it
 	return b.block
 }
 
-// sorted returns the places of some of the actions, in the order of
-// storage.Coalesce and, of one state, in that of the file. Rows that are written in
-// the order of their keys lie on few pages. Comments stay in the order of the file.
+// sorted returns the indexes of some of the actions, in the order of storage.Coalesce;
+// those on the same state stay in the order of the file. Rows that are written in the
+// order of their keys lie on few pages. Comments stay in the order of the file.
 func (b *block) sorted(from, to int) []int32 {
 	order := make([]int32, to-from)
 	if b.of.comments {
@@ -153,7 +155,7 @@ func (b *block) sorted(from, to int) []int32 {
 		a := &b.actions[from+i]
 		const bits = 30 // a block has fewer users, and fewer subjects
 		user := uint64(users[a.user])
-		if a.does == actionAuthor { // a state of the subject alone
+		if a.does == actionAuthor { // its state belongs to the subject alone
 			user = 0
 		}
 		keys[i] = key{uint64(a.does.kind())<<(2*bits) | user<<bits | uint64(subjects[a.subject]), int32(from + i)}
@@ -170,7 +172,7 @@ func (b *block) sorted(from, to int) []int32 {
 	return order
 }
 
-// ranks returns the position of each element in sorted order.
+// ranks returns for each element its position in sorted order.
 func ranks[T any](all []T, compare func(T, T) int) []int32 {
 	order := make([]int32, len(all))
 	for i := range order {

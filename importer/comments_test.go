@@ -17,9 +17,9 @@ func commentMapping() Mapping {
 
 const commentHeader = "user,subject,event,time,text\n"
 
-// Comments have the time of their row, and in lists the place of that time, whatever
-// the order of the rows and whatever was there before. What holds for the text of any
-// comment holds for theirs.
+// Comments have the time of their row, and are listed by that time, in whatever order the
+// rows come and whatever was there before. Their texts are subject to the same rules as
+// those of all comments.
 func TestCommentsAreImported(t *testing.T) {
 	store := openStore(t)
 	subject := storage.Subject{Tenant: "default", Biz: "video", BizID: "1"}
@@ -48,7 +48,7 @@ func TestCommentsAreImported(t *testing.T) {
 			}
 		}
 	}
-	// A file that has grown.
+	// The file has grown.
 	_, err = importText(t, store, Options{Mapping: commentMapping()}, rows+"ann,1,comment,1500000050,between\n")
 	must(t, err)
 	var got []string
@@ -66,8 +66,8 @@ func TestCommentsAreImported(t *testing.T) {
 	}
 }
 
-// Where there is no text, the mapping says what stands for it. Only the comments of
-// one import are different then, not the file.
+// A comment without a text gets the placeholder of the mapping. The same file with
+// another placeholder is not imported again.
 func TestCommentsWithoutText(t *testing.T) {
 	store := openStore(t)
 	ndjson := `{"user": "ann", "subject": "1", "event": "like", "time": 1500000000}
@@ -101,7 +101,8 @@ func TestCommentsWithoutText(t *testing.T) {
 	}
 }
 
-// What a file has besides comments is not imported again when they are.
+// If the comments of a file are imported later, the other rows of the file are not
+// imported again.
 func TestCommentsAreMappedLater(t *testing.T) {
 	store := openStore(t)
 	var rows strings.Builder
@@ -120,8 +121,8 @@ func TestCommentsAreMappedLater(t *testing.T) {
 	}
 }
 
-// Progress never goes back, and in the end it is that of the file, however rows of
-// both series alternate.
+// Progress never decreases, and at the end it covers the whole file, however actions and
+// comments alternate.
 func TestProgressOfBothSeries(t *testing.T) {
 	store := openStore(t)
 	rows := header + strings.Repeat("ann,1,read,1500000000\n", 50) + strings.Repeat("ann,1,read,1500000000\nann,1,comment,1500000000\n", 25)

@@ -55,9 +55,9 @@ func delimiterOf(header []byte, columns row) rune {
 	return best
 }
 
-// delimiterError adds what is likely wrong with the delimiter to an error about
-// missing columns: another one splits the header into more columns, or none of the
-// usual ones splits it at all.
+// delimiterError adds the likely cause to an error about missing columns, if that is the
+// delimiter: another one splits the header into more columns, or none of the usual ones
+// splits it at all.
 func delimiterError(unfit *MappingError, header []byte, comma, likely rune) *MappingError {
 	switch {
 	case comma != likely && columnsAt(header, likely) > columnsAt(header, comma):
@@ -108,12 +108,12 @@ func delimiterPlural(c rune) string {
 func headerLine(text *bufio.Reader) []byte {
 	for n := 1; ; n = text.Buffered() + 1 {
 		_, err := text.Peek(n)
-		head, _ := text.Peek(text.Buffered()) // never more than is buffered: no error
+		head, _ := text.Peek(text.Buffered()) // no more than what is buffered, so there is no error
 		if end := bytes.IndexByte(head, '\n'); end >= 0 {
 			return head[:end+1]
 		}
 		if err != nil {
-			return head // it is read again, and then returns the error
+			return head // the error is returned again when the line is read
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// clickMapping is that of a log of which every row is a read.
+// clickMapping is the mapping of a log in which every row is a read.
 func clickMapping() Mapping {
 	m := testMapping()
 	m.All, m.Event, m.Events = "read", "", nil
@@ -51,8 +51,8 @@ func TestWrongColumnsAreToldWithTheDelimiter(t *testing.T) {
 	}
 }
 
-// trickle gives one byte at a time, and fails the test where more is asked for than
-// the header when that is all there is.
+// trickle gives one byte at a time, and fails the test if more than the header is read
+// while there is nothing more to read.
 type trickle struct {
 	text string
 	over func()

@@ -14,8 +14,8 @@
 //   - Of two actions on one state with the same time, the later one in
 //     the file wins: TestLaterRowWinsATie.
 //   - Nothing is imported of a packed file that is truncated or damaged:
-//     TestUnreadableFilesSayWhereAndWhy. Of a stream, the rows before the damage are,
-//     and the error says so: TestDamageOfAStreamIsToldWhereItIsMet.
+//     TestUnreadableFilesSayWhereAndWhy. Of a stream, the rows before the damage
+//     are imported, and the error says so: TestDamageOfAStreamIsToldWhereItIsMet.
 //   - Random keys are written in order, a block at a time:
 //     TestABlockIsWrittenInTheOrderOfItsKeys.
 //   - Memory is bounded for any file: TestEndlessRowsAreRefused.
@@ -25,31 +25,31 @@
 //
 // # How once is kept
 //
-// Every action of the file has a prefix id: a SHA-256 chained over the tenant,
-// user, subject, kind, value and time of all actions from the first one to it.
-// An id therefore stands for "everything up to here", under this mapping. The
-// packing of the file, the order of its columns, and skipped or invalid rows do not
-// matter. Comments are a separate series with its own chain, which
-// includes their texts, and smaller blocks.
+// Every action of the file has a prefix id: a SHA-256 chained over the tenant, user,
+// subject, kind, value and time of all actions from the first one to this one. An id
+// therefore stands for "everything up to here", under this mapping. The packing of the
+// file, the order of its columns, and skipped or invalid rows do not matter. Comments are
+// a separate stream with its own chain, which includes their texts, and with smaller
+// blocks.
 //
-// Actions are read in blocks of blockActions, counted from the start of the file, and
-// a block is written in the order of its keys, in groups: otherwise rows with random keys would
-// touch a page of every table and index for nearly each row. The last group of a
-// block carries the prefix id of its last action, and each other one an id that says
-// how far it went (see part). All are kept forever.
+// Actions are read in blocks of blockActions, counted from the start of the file, and a
+// block is written in the order of its keys, in groups: otherwise nearly every row, its
+// key being random, would touch another page of every table and index. The last group of
+// a block is stored with the prefix id of the block's last action, and each other group
+// with an id that says how far its part of the block was written (see part). All these
+// ids are kept forever.
 //
-// Before a block is written, the store is asked which of the block's prefix
-// ids it has seen. The last seen one tells how many of the block's actions are
-// there already. One more id says whether the block was begun behind it, and further
-// ones how far it was written. Only the remaining actions are
-// written. Groups are committed one after the other, and blocks in the order of the
-// file, so nothing behind a missing one has been written, and the store is not asked
-// again. A group's rows are
-// written while the one before is marked and committed, when that one needs no
-// more locks and is not retried: TestAGroupIsCommittedAfterTheOneBefore.
+// Before a block is written, the store is asked which of the block's prefix ids it has
+// seen. The last one it has seen says how many of the block's actions are stored already.
+// One more id says whether the rest of the block was begun, and further ones how far it
+// was written. Only the remaining actions are written. Groups are committed one after the
+// other, and blocks in the order of the file, so nothing after a missing group has been
+// written, and the store is not asked about later blocks. The rows of a group are written
+// while the group before it is marked and committed, provided that the group before needs
+// no more locks and is not retried: TestAGroupIsCommittedAfterTheOneBefore.
 //
-// A file in which a row was changed or removed is another file from that row on: its
-// reads would count again. Corrections belong in a separate file.
+// A file in which a row was changed or removed counts as another file from that row on:
+// its reads would count again. Corrections belong in a separate file.
 //
 // This package imports storage and no other package of this module.
 package importer

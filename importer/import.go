@@ -32,14 +32,14 @@ type Options struct {
 
 // Progress is the progress of an import.
 type Progress struct {
-	Rows  int64 // read and, where they mean an action, written
-	Bytes int64 // of the packed file, a little ahead of Rows
+	Rows  int64 // rows that were read and, if they contain an action, written
+	Bytes int64 // bytes of the packed file, a little ahead of Rows
 }
 
 // Result summarises an import, including a failed one.
 type Result struct {
 	Rows     int64        // read
-	Imported []Done       // written by this import, by action; without those with none
+	Imported []Done       // written by this import, by action; actions without rows are left out
 	Textless int64        // imported comments whose text is Mapping.Placeholder
 	Already  int64        // rows written by an earlier import
 	Skipped  []Skipped    // rows without an action, the most frequent first
@@ -66,11 +66,10 @@ func compareSkipped(a, b Skipped) int {
 	return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Event, b.Event))
 }
 
-// Import reads src to its end and persists every action in it once, whatever
-// was imported of the same file before. Bad rows are listed in the Result and
-// skipped. If it fails, everything before the failure is persisted, and
-// the same import resumes from there when it is started again. Two imports of
-// one file must not run concurrently.
+// Import reads src to its end and persists every action in it once, whatever was imported
+// of the same file before. Bad rows are listed in the Result and skipped. If Import
+// fails, everything before the failure is persisted, and the same import resumes there
+// when it is started again. Two imports of one file must not run concurrently.
 //
 // Errors: a *MappingError if the header lacks columns of the mapping, a *FileError
 // with the position at which src cannot be read, a *RowError if strict, those of
@@ -104,13 +103,13 @@ func Import(ctx context.Context, to storage.Persister, src *Source, o Options) (
 	return result, err
 }
 
-// pipe reads on one goroutine and writes on this one. A failure of the reader
-// lets the writer finish what was read.
+// pipe reads on a goroutine of its own and writes on that of the caller. If reading
+// fails, the writer still writes what was read.
 func pipe(ctx context.Context, p *parser, w *writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, p.stop)()
-	blocks := make(chan block) // one is written while another is read
+	blocks := make(chan block) // unbuffered: one block is written while the next one is read
 	var reader errgroup.Group
 	reader.Go(func() error {
 		defer close(blocks)
@@ -119,7 +118,7 @@ func pipe(ctx context.Context, p *parser, w *writer) error {
 	err := w.writeAll(ctx, blocks)
 	if err != nil {
 		cancel()
-		_ = reader.Wait() // ends, because the writer has failed
+		_ = reader.Wait() // the reader ends, because the context is cancelled
 		return err
 	}
 	return reader.Wait()

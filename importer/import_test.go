@@ -28,7 +28,7 @@ func openStore(t *testing.T) storage.Store {
 	return store
 }
 
-// testMapping is that of the files the tests write.
+// testMapping is the mapping of the files that the tests write.
 func testMapping() Mapping {
 	m := DefaultMapping()
 	m.Biz, m.BizColumn, m.TimeUnit, m.Placeholder = "video", "", "s", "(no text)"
@@ -117,8 +117,8 @@ func TestEveryActionArrives(t *testing.T) {
 	}
 }
 
-// A file of subjects declares each once; of rows of one subject the latest time
-// counts, and of equal times the row further down.
+// A file of subjects declares the author of each subject once. Of several rows of one
+// subject the one with the latest time wins and, of equal times, the last one.
 func TestSubjectsAreDeclared(t *testing.T) {
 	store := openStore(t)
 	csv := "biz,bizId,author,at\n" +
@@ -127,7 +127,7 @@ func TestSubjectsAreDeclared(t *testing.T) {
 		"article,1,bob,2020-01-01T00:00:00Z\n" +
 		"video,2,ann,2020-01-01T00:00:00Z\n" +
 		"video,2,cid,2020-01-01T00:00:00Z\n" +
-		"video,3,,2020-01-01T00:00:00Z\n" + // nobody's
+		"video,3,,2020-01-01T00:00:00Z\n" + // no author
 		"Video,4,ann,2020-01-01T00:00:00Z\n" +
 		"video,5,ann,yesterday\n" +
 		"video,5,ann," + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + "\n"

@@ -15,8 +15,8 @@ import (
 	"ovation/storage"
 )
 
-// killed is a store whose process dies at one of its transactions: before it
-// or, what is worse, between the commit and the answer.
+// killed is a store whose process dies at one of its transactions: before the transaction
+// or, which is worse, between its commit and the reply.
 type killed struct {
 	storage.Persister
 	lives int
@@ -38,8 +38,8 @@ func (k *killed) Persist(ctx context.Context, messages []storage.Message, mark s
 	return storage.Outcome{}, errKilled
 }
 
-// TestImportsOnceWhateverHappens imports a file that grows, with groups of
-// changing sizes and deaths in between, and compares with a map.
+// TestImportsOnceWhateverHappens imports a growing file, with groups of changing sizes
+// and a killed process now and then, and compares the result with a map.
 func TestImportsOnceWhateverHappens(t *testing.T) {
 	store := openStore(t)
 	tenants := 0
@@ -56,7 +56,7 @@ func TestImportsOnceWhateverHappens(t *testing.T) {
 				after:     rapid.Bool().Draw(t, "after"),
 			}
 			upTo = rapid.IntRange(upTo, len(lines)).Draw(t, "rows")
-			block *= rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "times the block of before") // as of a newer release
+			block *= rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "times the block of before") // a newer release may have larger blocks
 			group := rapid.IntRange(1, block).Draw(t, "group")
 			if err := importLines(t, k, tenant, lines[:upTo], block, group); err != nil && !errors.Is(err, errKilled) {
 				t.Fatal(err)
@@ -73,8 +73,8 @@ func TestImportsOnceWhateverHappens(t *testing.T) {
 	}
 }
 
-// An import that died within a block goes on there, with groups of another size and
-// in a file that has grown, wherever it died.
+// An import that was killed within a block resumes there, wherever that was, also with
+// groups of another size and if the file has grown.
 func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	lines := make([]line, 70)
@@ -102,7 +102,7 @@ func TestBlockThatWasBegunIsCompleted(t *testing.T) {
 	}
 }
 
-// asked is a store that counts how often it is asked what it has seen.
+// asked is a store that counts the calls of Seen.
 type asked struct {
 	storage.Persister
 	times int
@@ -113,9 +113,9 @@ func (a *asked) Seen(ctx context.Context, ids []string) ([]bool, error) {
 	return a.Persister.Seen(ctx, ids)
 }
 
-// A file of four blocks, of which two and a half were imported, is asked for
-// three times, and once for a part that was begun: nothing can be there behind what
-// is missing.
+// An import of a file of four blocks, of which two and a half were imported, asks the
+// store three times, and once more about a part that was begun: nothing can be stored
+// after what is missing.
 func TestWhatLiesBehindAGapIsNotAskedFor(t *testing.T) {
 	store := openStore(t)
 	lines := make([]line, 40)

@@ -14,8 +14,8 @@ import (
 	"ovation/storage"
 )
 
-// Mapping tells what the columns (in NDJSON: the members) of a file mean. It
-// is also the form of a mapping file, which is a JSON object of these names:
+// Mapping states what the columns (in NDJSON: the members) of a file mean. It is also the
+// form of a mapping file, which is a JSON object with these names:
 //
 //	{
 //	  "biz": "article",
@@ -24,7 +24,7 @@ import (
 //	  "events": {"VIEW": "read", "LIKE": "like", "COMMENT CREATED": "comment"}, "text": "comment"
 //	}
 //
-// What is left out keeps its default (DefaultMapping).
+// A member that is left out keeps its default (DefaultMapping).
 type Mapping struct {
 	Biz       string `json:"biz"`       // the kind of content of every row
 	BizColumn string `json:"bizColumn"` // or the column that holds it
@@ -33,21 +33,21 @@ type Mapping struct {
 	All       string `json:"all"`       // the action of every row
 	Event     string `json:"event"`     // or the column that says what was done
 	Time      string `json:"time"`      // the column that says when
-	TimeUnit  string `json:"timeUnit"`  // of it: s, ms or us since 1970, or rfc3339
-	// Events gives each value of the event column its action: read, like,
-	// dislike, clear (also unlike and undislike), collect, uncollect, follow,
-	// unfollow, author (the subject is the user's since then), comment, or skip.
-	// Rows of values that are not in it are skipped and counted.
+	TimeUnit  string `json:"timeUnit"`  // the unit of Time: s, ms or us since 1970, or rfc3339
+	// Events maps each value of the event column to an action: read, like, dislike, clear
+	// (also unlike and undislike), collect, uncollect, follow, unfollow, author (the user
+	// is the author of the subject from this time on), comment, or skip. Rows with other
+	// values are skipped and counted.
 	Events map[string]string `json:"events"`
-	// Text is the column of a comment's text. A CSV file has it in its header; an
-	// NDJSON object that is no comment need not have it.
+	// Text is the column of a comment's text. A CSV file must have it in its header; an
+	// NDJSON object that is not a comment need not have it.
 	Text string `json:"text"`
-	// Placeholder is the text of each comment that has none. A comment without text
-	// is a bad row if it is empty.
+	// Placeholder is the text of comments without one. If it is empty, a comment without
+	// a text is a bad row.
 	Placeholder string `json:"placeholder"`
-	// Delimiter separates the fields of a CSV file: one character, or "tab". Where it
-	// is empty, it is the one of comma, tab, semicolon and bar at which the header
-	// splits into all the columns.
+	// Delimiter separates the fields of a CSV file: one character, or "tab". If it is
+	// empty, it is detected: the one of comma, tab, semicolon and bar that splits the
+	// header into all the columns.
 	Delimiter string `json:"delimiter"`
 }
 
@@ -86,8 +86,8 @@ var presets = map[string]Mapping{
 // Presets returns the names of the built-in mappings, sorted.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// LoadMapping returns the built-in mapping of that name, or the mapping in the file of
-// that path. It is not validated.
+// LoadMapping returns the built-in mapping with that name, or the mapping in the file
+// with that path. It is not validated.
 func LoadMapping(name string) (Mapping, error) {
 	if preset, ok := presets[name]; ok {
 		preset.Events = maps.Clone(preset.Events)
@@ -232,7 +232,8 @@ var actionNames = map[string]action{
 	"author": actionAuthor, "comment": actionComment,
 }
 
-// effects are what each does to a state, but for the time. A comment is on none.
+// effects are what the actions do to a state, apart from the time. A comment changes no
+// state.
 var effects = [actionEnd]struct {
 	name string
 	storage.Action
@@ -254,14 +255,14 @@ func (a action) String() string { return effects[a].name }
 // kind returns the kind of state that the action changes.
 func (a action) kind() storage.Kind { return effects[a].Kind }
 
-// apply makes it what the row does at the time, in microseconds.
+// apply sets the fields of an action to what the row does at a time in microseconds.
 func (a action) apply(to *storage.Action, at int64) {
 	is := &effects[a]
 	to.Kind, to.Reaction, to.FolderID, to.Times, to.Following, to.Version = is.Kind, is.Reaction, is.FolderID, is.Times, is.Following, at
 	if is.Kind.AddsUp() {
 		to.First = at
 	}
-	if a == actionAuthor { // the user of the row is the author, not the one who acts
+	if a == actionAuthor { // the user of the row is the author; the action has no user
 		to.Author, to.User.UserID = to.User.UserID, ""
 	}
 }

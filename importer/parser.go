@@ -18,7 +18,7 @@ type parser struct {
 	rows    rowReader
 	mapping Mapping
 	does    map[string]action // by event
-	all     action            // of every row; 0 if the event decides
+	all     action            // the action of every row; 0 if the event decides
 	tenant  string
 	strict  bool
 	where   func() int64
@@ -32,7 +32,7 @@ type parser struct {
 	badRows []RowError
 	skipped map[Skipped]int64
 
-	remedies map[Suggestion]int64 // of bad rows, with their number
+	remedies map[Suggestion]int64 // for bad rows: the number of rows that each would fix
 }
 
 // The streams of a file.
@@ -68,7 +68,7 @@ func (p *parser) run(ctx context.Context, to chan<- block) error {
 		full, readErr := p.fill()
 		ready := []int{full}
 		if readErr != nil {
-			ready = []int{ofActions, ofComments} // incomplete ones
+			ready = []int{ofActions, ofComments} // both streams, with their incomplete blocks
 		}
 		for _, i := range ready {
 			if i == ofComments && len(p.blocks[i].actions) == 0 {
@@ -109,7 +109,7 @@ func (p *parser) take(i int) block {
 	p.blocks[i] = newBlockBuilder(p.tenant, built.of, built.chain)
 	built.rows, built.bytes = p.read, p.where()
 	for _, b := range p.blocks {
-		built.rows -= int64(len(b.actions)) // rows of the other stream count with its own block
+		built.rows -= int64(len(b.actions)) // rows in incomplete blocks count with those
 	}
 	return built.finish()
 }
@@ -182,7 +182,7 @@ func (p *parser) parse(r *row) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations, the later one wins
+	if !a.Kind.AddsUp() && a.Kind != storage.KindAuthor { // of declarations with the same time the last one wins
 		a.Version = p.ties.versionOf(&a)
 	}
 	p.blocks[ofActions].add(&a, does, "")
@@ -219,8 +219,8 @@ func named(a *storage.Action) string {
 // notMapped is the reason for skipping a row whose event the mapping does not contain.
 const notMapped = "not mapped to an action"
 
-// skip counts a row without an action by its event and the reason. Beyond maxSkipped of
-// these, rows are counted together.
+// skip counts a row without an action by its event and the reason. After maxSkipped
+// different ones, further ones are counted together.
 func (p *parser) skip(event string, mapped bool) {
 	s := Skipped{Event: clip(event), Reason: notMapped}
 	if mapped {
@@ -235,9 +235,9 @@ func (p *parser) skip(event string, mapped bool) {
 	p.skipped[s]++
 }
 
-// tieBreaker gives actions on one state with the same time different versions, in
-// the order of the file. It remembers the latest rememberedTies actions, so
-// that only ties further apart than that go to the earlier row.
+// tieBreaker gives actions on one state with the same time different versions, in the
+// order of the file. It remembers at least the latest rememberedTies actions; of ties
+// further apart than that, the earlier row wins.
 type tieBreaker struct {
 	young, old map[tieKey]int64 // the next free version
 }
@@ -258,7 +258,7 @@ func (t *tieBreaker) versionOf(a *storage.Action) int64 {
 	if len(t.young) >= rememberedTies || t.young == nil {
 		t.old, t.young = t.young, make(map[tieKey]int64)
 	}
-	kept := *a // does not keep the row's memory
+	kept := *a // a copy that does not keep the memory of the row
 	kept.User.UserID, kept.Subject.Biz, kept.Subject.BizID = strings.Clone(a.User.UserID), strings.Clone(a.Subject.Biz), strings.Clone(a.Subject.BizID)
 	for _, at := range []int64{a.Version, version} {
 		t.young[tieKeyOf(&kept, at)] = version + 1

@@ -8,34 +8,35 @@ import (
 	"ovation/storage"
 )
 
-// part is the actions of a block that are not there yet, or some of them: those from
-// one place on to another. They are written in the order of their keys, in groups,
-// of which each leaves an id that says how far it went. So a part that was begun is
-// found again, also by a release with larger groups:
+// part is a consecutive range of the actions of a block that are not stored yet. They are
+// written in the order of their keys, in groups, each of which is stored with an id that
+// says how far it went. By these ids an import resumes a part that was begun, even in a
+// release with larger groups:
 //
 //	import-FIRST-part       FIRST is the prefix id of its first action: a part begins there
 //	import-LAST-end         LAST is the prefix id of its last action
-//	import-LAST-N           so many of its actions, in the order of their keys, are there
-//	import-LAST             all of it is there, and all before it in the file
+//	import-LAST-N           the first N of its actions, in the order of their keys, are stored
+//	import-LAST             all of it is stored, and everything before it in the file
 //
-// A part of one group leaves the last one only.
+// A part of a single group is stored with the last id only.
 type part struct {
 	block    *block
 	from, to int
 	order    []int32
-	written  int // actions, in that order, that are there
+	written  int // the number of actions, in that order, that are stored
 }
 
 func (p *part) first() string { return p.block.prefixes[p.from].String() + "-part" }
 
 func (p *part) id() string { return p.block.prefixes[p.to-1].String() }
 
-// end is the id of a part that ends before a place.
+// end is the id of a part that ends before an index.
 func (b *block) end(to int) string { return b.prefixes[to-1].String() + "-end" }
 
 func (p *part) reached(n int) string { return p.id() + "-" + strconv.Itoa(n) }
 
-// newPart returns the actions of a block from one place on to another as a part.
+// newPart returns a part with the actions from index from to index to of a block, to
+// excluded.
 func newPart(b *block, from, to int) *part {
 	p := &part{block: b, from: from, to: to, order: b.order}
 	if from > 0 || to < len(b.actions) {
@@ -44,8 +45,8 @@ func newPart(b *block, from, to int) *part {
 	return p
 }
 
-// next takes the next group out of the part: so many actions, and those on the state
-// of the last one. They come as the messages to persist.
+// next returns the next group of the part, as messages to persist: the next size actions,
+// and all others on the state of the last of them.
 func (p *part) next(size int) *group {
 	start := p.written
 	n := min(start+size, len(p.order))
@@ -74,7 +75,7 @@ func (p *part) next(size int) *group {
 	return g
 }
 
-// comments returns those at the places, and counts them in the group.
+// comments returns the comments with the indexes, and counts them in the group.
 func (p *part) comments(g *group, places []int32) []storage.PastComment {
 	out := make([]storage.PastComment, len(places))
 	for i, place := range places {
@@ -87,8 +88,8 @@ func (p *part) comments(g *group, places []int32) []storage.PastComment {
 	return out
 }
 
-// actions returns those at the places as storages take them, and counts them in the
-// group.
+// actions returns the actions with the indexes as a store takes them, and counts them in
+// the group.
 func (p *part) actions(g *group, places []int32) []storage.Action {
 	actions := make([]storage.Action, 0, len(places))
 	for i, place := range places {
@@ -106,7 +107,7 @@ func (p *part) actions(g *group, places []int32) []storage.Action {
 	return storage.Coalesce(actions)
 }
 
-// addIDs adds ids that are remembered with the group.
+// addIDs adds ids to be stored with the group.
 func (g *group) addIDs(ids ...string) {
 	for _, id := range ids {
 		g.messages = append(g.messages, storage.Message{ID: id, Forever: true})
@@ -138,8 +139,8 @@ func lastSeen(ctx context.Context, to storage.Persister, n int, id func(int) str
 	return last, nil
 }
 
-// pendingParts returns the parts of a block that are not there, and how many of its
-// actions are.
+// pendingParts returns the parts of a block that are not completely stored, and how many
+// actions of the block are stored.
 func pendingParts(ctx context.Context, to storage.Persister, b *block) (parts []*part, there int, err error) {
 	n := len(b.actions)
 	last, err := lastSeen(ctx, to, n, func(i int) string { return b.prefixes[i].String() })
@@ -152,7 +153,8 @@ func pendingParts(ctx context.Context, to storage.Persister, b *block) (parts []
 	if err != nil || begun < 0 {
 		return []*part{rest}, there, err
 	}
-	// It may have ended elsewhere than the block does now: the file has grown.
+	// The part may have ended elsewhere than the block does now, because the file has
+	// grown.
 	end, err := lastSeen(ctx, to, n-there, func(i int) string { return b.end(there + i + 1) })
 	if err != nil || end < 0 {
 		return []*part{rest}, there, err

@@ -16,24 +16,22 @@ import (
 // maxRowBytes bounds a row of a file, and a mapping file.
 const maxRowBytes = 1 << 20
 
-// The columns a row is read for.
+// The columns that are read of a row.
 const (
 	colUser = iota
 	colSubject
-	colEvent // not wanted where Mapping.All is set
+	colEvent // not wanted if Mapping.All is set
 	colTime
-	colBiz  // not wanted where Mapping.Biz is set
+	colBiz  // not wanted if Mapping.Biz is set
 	colText // not wanted where Mapping.Text is not set
 	columnCount
 )
 
-// row holds the wanted columns' values. They may share memory with the whole
-// row.
+// row holds the values of the wanted columns. They may share memory with the whole row.
 type row [columnCount]string
 
-// rowReader reads one row after the other. Its errors are io.EOF at the end,
-// a *RowError for a bad row after which reading can go on, and others after
-// which it cannot.
+// rowReader reads one row after the other. Its errors are io.EOF at the end, a *RowError
+// for a bad row, after which reading can continue, and others, after which it cannot.
 type rowReader interface {
 	next(to *row) error
 	// line is where the latest row begins, counted from 1.
@@ -44,7 +42,7 @@ type rowReader interface {
 type RowError struct {
 	Line     int // where the row begins, counted from 1
 	Reason   string
-	Remedies []Suggestion // what would cure it, where that can be told
+	Remedies []Suggestion // changes that would fix it, if known
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
@@ -73,7 +71,7 @@ func newRowReader(s *Source, m Mapping) (rowReader, error) {
 	return rows, nil
 }
 
-// csvReader reads CSV as RFC 4180 has it, with a header and any delimiter.
+// csvReader reads CSV according to RFC 4180, with a header and any delimiter.
 type csvReader struct {
 	bound *boundedReader
 	csv   *csv.Reader
@@ -104,11 +102,11 @@ func newCSVReader(r io.Reader, comma rune, columns row) (*csvReader, error) {
 	return c, nil
 }
 
-// places is where each column is, -1 where it is not wanted.
+// places holds the index of each column, -1 if it is not wanted.
 type places [columnCount]int
 
-// find returns the place of each column in the header. The reason of its error
-// goes on behind "the header".
+// find returns the index of each column in the header. The reason of its error continues
+// the words "the header".
 func find(columns row, header []string) (at places, unfit *MappingError) {
 	var missing []int
 	for i, column := range columns {
@@ -133,7 +131,7 @@ func find(columns row, header []string) (at places, unfit *MappingError) {
 	return at, nil
 }
 
-// namesOf are the names of columns that are missing, for a message.
+// namesOf returns the names of the missing columns for a message.
 func namesOf(columns row, missing []int) string {
 	var b strings.Builder
 	for i, column := range missing {
@@ -185,17 +183,17 @@ func (c *csvReader) explain(err error) error {
 	return &RowError{Line: c.start, Reason: bad.Err.Error()}
 }
 
-// atEnd reports whether the latest row reached to the very end of the file,
-// with no line break behind it.
+// atEnd reports whether the latest row extends to the very end of the file, with no line
+// break after it.
 func (c *csvReader) atEnd() bool { return c.bound.ended && c.csv.InputOffset() >= c.bound.given }
 
 var errRowTooLong = fmt.Errorf("a row is longer than %d bytes", maxRowBytes)
 
-// boundedReader fails after so many bytes, unless left is set again.
+// boundedReader fails after left bytes, unless left is set again.
 type boundedReader struct {
 	r     io.Reader
 	left  int
-	given int64 // in all
+	given int64 // bytes in total
 	ended bool
 }
 
@@ -210,7 +208,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ndjsonReader reads one JSON object a line.
+// ndjsonReader reads one JSON object per line.
 type ndjsonReader struct {
 	r       *bufio.Reader // its buffer bounds a line
 	columns row
@@ -253,7 +251,7 @@ func (j *ndjsonReader) parse(text []byte, out *row) error {
 		}
 		value, there := members[column]
 		if !there {
-			if i != colText { // which only a comment needs
+			if i != colText { // needed only for a comment
 				missing = append(missing, i)
 			}
 			continue
@@ -275,7 +273,7 @@ func (j *ndjsonReader) parse(text []byte, out *row) error {
 	return nil
 }
 
-// list names a few columns in a message.
+// list names the first few columns for a message.
 func list(names []string) string {
 	const most = 30
 	quoted := make([]string, min(len(names), most))

@@ -56,7 +56,7 @@ func TestOnlyTheFirstBadRowsAreListed(t *testing.T) {
 	}
 }
 
-// endless gives x without end, and counts.
+// endless returns the letter x without end, and counts the bytes.
 type endless struct {
 	head  string
 	given int
@@ -98,7 +98,7 @@ func TestParseTime(t *testing.T) {
 	second := want - 123456
 	for _, c := range []struct {
 		text, unit string
-		want       int64 // 0: refused
+		want       int64 // 0: the time is rejected
 	}{
 		{"1500000000", "s", second},
 		{"1500000000.123456", "s", want},
@@ -131,8 +131,8 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// FuzzRows reads anything, in both formats: reading ends, and every row has a
-// line that is not before that of the row above.
+// FuzzRows reads any input in both formats: reading ends, and the line of every row is at
+// or after that of the row before it.
 func FuzzRows(f *testing.F) {
 	f.Add(true, plain)
 	f.Add(true, "user,subject,event,time\n\"a\n\"\"b\",\xff,,\r\n\"")

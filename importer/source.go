@@ -21,10 +21,10 @@ func Formats() []string { return []string{"csv", "ndjson"} }
 
 // Source is an open file of rows. Its opener closes it.
 type Source struct {
-	text   *bufio.Reader // unpacked
+	text   *bufio.Reader // unpacked text
 	format string
 	size   int64
-	read   atomic.Int64 // bytes of the packed file
+	read   atomic.Int64 // bytes read of the packed file
 	file   *os.File     // nil for standard input
 	stop   context.CancelFunc
 }
@@ -41,17 +41,16 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// Open opens a file, or stdin where the name is "-". Whether it is packed by
-// gzip or zip is seen from its first bytes. format is one of Formats; where it
-// is empty, the ending of the name decides (.csv, .tsv, .ndjson, .jsonl), or else
-// the first byte: "{" begins NDJSON.
+// Open opens a file, or uses stdin if the name is "-". It detects gzip and zip by the
+// first bytes. format is one of Formats. If it is empty, the extension of the name
+// decides (.csv, .tsv, .ndjson, .jsonl), or else the first byte: "{" begins NDJSON.
 //
-// A packed file is unpacked once to its end before Open returns, and refused
-// with a *FileError where it is cut off or damaged. Of a stream, such as
-// standard input, that is seen only when it has been read.
+// A packed file is unpacked once to its end before Open returns, and rejected with a
+// *FileError if it is truncated or damaged. In a stream, such as standard input, damage
+// is detected only when the stream is read.
 //
-// When ctx ends, reading fails with its error, also one that waits. A read of
-// stdin that waits is left behind; it ends with the next bytes, or the process.
+// When ctx ends, reading fails with the error of ctx, and so does a read that is blocked.
+// A blocked read of stdin is abandoned; it ends with the next bytes, or with the process.
 func Open(ctx context.Context, name string, stdin io.Reader, format string) (*Source, error) {
 	ctx, stop := context.WithCancel(ctx)
 	s := &Source{format: format, stop: stop}
@@ -92,7 +91,7 @@ func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read: %w", err)
 	}
-	stream := s.size == 0 // cannot be read twice
+	stream := s.size == 0 // a stream cannot be read twice
 	var text io.Reader = packed
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
@@ -126,7 +125,7 @@ func (s *Source) unpack(ctx context.Context, name string, raw io.Reader) error {
 func tryGzip(packed io.Reader) error {
 	text, err := gzip.NewReader(packed)
 	if err == nil {
-		_, err = io.Copy(io.Discard, text) //nolint:gosec // nothing of it is kept, however large it is
+		_, err = io.Copy(io.Discard, text) //nolint:gosec // the output is discarded, however large it is
 	}
 	if err != nil {
 		return fmt.Errorf("unpack gzip: %w", explainPacked(err))
@@ -193,7 +192,7 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	}
 	var found []*zip.File
 	for _, f := range archive.File {
-		// macOS adds files of its own.
+		// macOS adds files of its own to archives.
 		if !strings.HasSuffix(f.Name, "/") && !strings.HasPrefix(f.Name, "__MACOSX/") {
 			found = append(found, f)
 		}
@@ -205,7 +204,7 @@ func openZip(r io.ReaderAt, size int64) (string, io.Reader, error) {
 	if found[0].Flags&encrypted != 0 {
 		return "", nil, errors.New("unpack zip: it is encrypted: unpack it first")
 	}
-	// Once to its end, to verify the checksum, and once to use it.
+	// The file is opened twice: once to verify the checksum, and once to use it.
 	text, err := found[0].Open()
 	if err == nil {
 		_, err = io.Copy(io.Discard, text)
@@ -245,8 +244,7 @@ func explainPacked(err error) error {
 	return err
 }
 
-// interruptible counts what is read, and lets go of a read that waits when the
-// context ends.
+// interruptible counts the bytes read, and abandons a blocked read when the context ends.
 type interruptible struct {
 	ctx    context.Context
 	r      io.Reader
@@ -278,7 +276,8 @@ func (i *interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// countingReaderAt records how far it was read, until the context ends.
+// countingReaderAt records the position up to which it has been read. It fails when the
+// context has ended.
 type countingReaderAt struct {
 	ctx context.Context
 	r   io.ReaderAt

@@ -19,8 +19,8 @@ const plain = header + "ann,1,read,1500000000\nann,2,read,1500000000\n"
 const asNDJSON = `{"user":"ann","subject":1,"event":"read","time":1500000000}` + "\r\n\n" +
 	`{"time":"1500000000","subject":"2","event":"read","user":"ann","more":{"a":[1]}}`
 
-// gzipped packs the parts of one text so that each can be unpacked when those
-// behind it are cut off.
+// gzipped packs the parts of one text so that each part can be unpacked even if those
+// after it are cut off.
 func gzipped(t *testing.T, parts ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -34,7 +34,7 @@ func gzipped(t *testing.T, parts ...string) string {
 	return b.String()
 }
 
-// zipped packs names and texts in turn.
+// zipped returns an archive. files are names and contents in turn.
 func zipped(t *testing.T, files ...string) string {
 	t.Helper()
 	return zippedBy(t, zip.Deflate, files...)
@@ -54,8 +54,8 @@ func zippedBy(t *testing.T, method uint16, files ...string) string {
 	return b.String()
 }
 
-// TestFormsOfOneFileAreOne imports the same rows in every form into one store:
-// all but the first find them there.
+// TestFormsOfOneFileAreOne imports the same rows in every form into one store: only the
+// first import adds any.
 func TestFormsOfOneFileAreOne(t *testing.T) {
 	store := openStore(t)
 	for i, form := range []struct{ name, file, text string }{
@@ -103,7 +103,7 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// TestUnreadableFilesSayWhereAndWhy also looks that what was read before is
+// TestUnreadableFilesSayWhereAndWhy also checks that the rows before the error are
 // imported.
 func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 	long := header + strings.Repeat("ann,1,read,1500000000\n", 100_000)
@@ -146,7 +146,7 @@ func TestUnreadableFilesSayWhereAndWhy(t *testing.T) {
 	}
 }
 
-// TestDamageOfAStreamIsToldWhereItIsMet imports from what can be read once only.
+// TestDamageOfAStreamIsToldWhereItIsMet imports from a source that can be read only once.
 func TestDamageOfAStreamIsToldWhereItIsMet(t *testing.T) {
 	cut := gzipped(t, header+"ann,1,read,1500000000\nann,2", ",read,1500000000\n")
 	damaged := []byte(gzipped(t, plain))
@@ -171,8 +171,8 @@ func TestDamageOfAStreamIsToldWhereItIsMet(t *testing.T) {
 	}
 }
 
-// TestWaitingForAStreamEndsWithTheContext stops before the first byte, and
-// between two rows.
+// TestWaitingForAStreamEndsWithTheContext cancels before the first byte, and between two
+// rows.
 func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
@@ -192,7 +192,7 @@ func TestWaitingForAStreamEndsWithTheContext(t *testing.T) {
 	must(t, src.Close())
 }
 
-// waiting tells when somebody begins to wait.
+// waiting calls tell whenever a read begins.
 type waiting struct {
 	tell func()
 	more io.Reader
@@ -203,8 +203,8 @@ func (w waiting) Read(p []byte) (int, error) {
 	return w.more.Read(p)
 }
 
-// TestFailingStoreDoesNotWaitForTheStream has a store that fails while the
-// reader waits for more.
+// TestFailingStoreDoesNotWaitForTheStream has a store that fails while the reader waits
+// for more rows.
 func TestFailingStoreDoesNotWaitForTheStream(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()

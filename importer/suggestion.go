@@ -64,8 +64,8 @@ func plainName(s string) string {
 	}, s)
 }
 
-// columnSuggestions propose a column of the file for each missing one. No column is
-// proposed twice, nor one that is in use already.
+// columnSuggestions proposes a column of the file for each missing one. It proposes no
+// column twice, and none that is already in use.
 func columnSuggestions(columns row, missing []int, names []string) []Suggestion {
 	taken := columns[:]
 	remedies := make([]Suggestion, len(missing))
@@ -83,7 +83,7 @@ func columnSuggestions(columns row, missing []int, names []string) []Suggestion 
 		if remedies[i].Value != "" {
 			continue
 		}
-		switch column { // these can be set without a column
+		switch column { // they can be set without a column
 		case colBiz:
 			remedies[i].Member = "biz"
 		case colEvent:

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A file that the mapping does not fit is told with what would cure it.
+// If the mapping does not fit the file, the error says what would fix it.
 func TestRemediesOfColumns(t *testing.T) {
 	preset := DefaultMapping()
 	click := DefaultMapping()
@@ -44,8 +44,8 @@ func TestRemediesOfColumns(t *testing.T) {
 	}
 }
 
-// Rows that are bad for what the mapping says, and events that it does not name,
-// are told with what would cure them.
+// For rows that are bad because of the mapping, and for events that are missing in it,
+// the result says what would fix them.
 func TestRemediesOfRows(t *testing.T) {
 	m := DefaultMapping()
 	m.Biz, m.BizColumn = "video", ""

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// The times a row may have, in microseconds. What lies outside has been read
-// in the wrong unit: seconds taken for milliseconds are in 1970, milliseconds
-// taken for seconds tens of thousands of years ahead.
+// The times that a row may have, in microseconds. A time outside was read in the wrong
+// unit: seconds taken for milliseconds are in 1970, milliseconds taken for seconds are
+// tens of thousands of years ahead.
 var (
 	earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 )
 
-// digits is how many decimal digits of a unit make a microsecond.
+// digits is the number of decimal places of each unit, down to microseconds.
 var digits = map[string]int{"s": 6, "ms": 3, "us": 0}
 
 // unitNames are the units, spelled out.
@@ -30,8 +30,8 @@ type timeError struct{ reason, fits string }
 
 func (e *timeError) Error() string { return e.reason }
 
-// parseTime returns the time in microseconds since 1970. Numbers may have a
-// fraction; what is finer than a microsecond is cut off. Its error is a *timeError.
+// parseTime returns the time in microseconds since 1970. Numbers may have a fraction;
+// digits beyond microseconds are cut off. Its error is a *timeError.
 func parseTime(s, unit string) (int64, error) {
 	at, err := timeIn(s, unit)
 	if err == nil {
@@ -77,8 +77,8 @@ func inRange(micros int64, s string) (int64, error) {
 // clockSkew is how far the clock that wrote a file may be ahead.
 const clockSkew = time.Minute
 
-// notInFuture refuses a time in the future. An author who is declared in the future could
-// be replaced only by a declaration that is even later.
+// notInFuture rejects a time in the future. An author who was declared in the future
+// could be replaced only by a declaration with an even later time.
 func notInFuture(micros int64, now time.Time) error {
 	if at := time.UnixMicro(micros); at.After(now.Add(clockSkew)) {
 		return fmt.Errorf("time %s is in the future: nobody could correct the author until then", at.UTC().Format(time.RFC3339))

@@ -13,35 +13,36 @@ import (
 // hold locks for longer.
 const groupActions = 40_000
 
-// groupComments is how many comments are written in one transaction. Comments of the
-// same subjects and users wait for it, and refuse to wait for long.
+// groupComments is the number of comments in one transaction. Other calls that comment on
+// the same subjects or by the same users wait for the transaction, and fail if it takes
+// long.
 const groupComments = 1_000
 
-// writer persists blocks in groups, one after the other. The statements of a
-// group run while the one before is being marked and committed, and it is marked
-// and committed only after that.
+// writer persists blocks in groups, one after the other. The statements of a group run
+// while the group before it is being marked and committed; the group is marked and
+// committed only after that one.
 type writer struct {
 	to       storage.Persister
 	group    int // actions in one transaction
 	progress func(Progress)
-	beyond   map[*stream]bool // of each stream, whether what earlier imports have written is passed
+	beyond   map[*stream]bool // for each stream, whether what earlier imports have written is passed
 	already  int64
 	done     [actionEnd]int64
 	textless int64    // comments with the placeholder as text
-	told     Progress // of what is accounted for
+	told     Progress // progress up to the groups that are accounted for
 	latest   *group   // the group that is being written
 }
 
 // group is a running transaction.
 type group struct {
 	messages []storage.Message
-	done     [actionEnd]int64 // rows
+	done     [actionEnd]int64 // number of rows
 	textless int64
-	told     Progress // when it is written
+	told     Progress // progress once the group is written
 
-	written chan struct{} // closed when its rows are written and the one before is committed
+	written chan struct{} // closed when its rows are written and the group before it is committed
 	ended   chan struct{}
-	err     error // when it has ended
+	err     error // valid after ended
 }
 
 // writeAll writes blocks until there are no more, or a group fails.
@@ -57,11 +58,11 @@ func (w *writer) writeAll(ctx context.Context, blocks <-chan block) (err error) 
 				return w.finish()
 			}
 			err = w.write(ctx, &b)
-		case <-ended: // whoever reads may wait for long
+		case <-ended: // the next block may take long
 			err = w.finish()
 		}
 	}
-	_ = w.finish() // groups that were begun end with the failed one
+	_ = w.finish() // wait for groups that were begun
 	return err
 }
 
@@ -69,7 +70,7 @@ func (w *writer) write(ctx context.Context, b *block) error {
 	parts := []*part{newPart(b, 0, len(b.actions))}
 	there := 0
 	switch {
-	case len(b.actions) == 0: // the end of the file
+	case len(b.actions) == 0: // at the end of the file
 		parts = nil
 	case !w.beyond[b.of]:
 		var err error
@@ -83,8 +84,8 @@ func (w *writer) write(ctx context.Context, b *block) error {
 		w.reportProgress(Progress{b.rows, b.bytes})
 		return err
 	}
-	// Groups are written in the order of the blocks: where one is missing, so are
-	// all blocks of the series behind it.
+	// Groups are written in the order of the blocks: if a group is missing, so are all
+	// blocks of the stream after it.
 	if w.beyond == nil {
 		w.beyond = map[*stream]bool{}
 	}
@@ -98,7 +99,7 @@ func (w *writer) write(ctx context.Context, b *block) error {
 			size := w.group
 			if b.of.comments {
 				size = min(size, groupComments)
-				if err := w.finish(); err != nil { // commit it now
+				if err := w.finish(); err != nil { // comments do not overlap: commit the previous group now
 					return err
 				}
 			}
@@ -121,7 +122,7 @@ func (g *group) rows() (n int) {
 	return n
 }
 
-// towards is the progress when so many actions of a block are left to write.
+// towards returns the progress when left actions of a block remain to be written.
 func (p Progress) towards(b *block, left int) Progress {
 	share := float64(left) / float64(len(b.actions))
 	return Progress{
@@ -173,14 +174,14 @@ func (w *writer) reportProgress(p Progress) {
 	}
 }
 
-// patience is how long a group's transaction waits for the one before. Stores
-// count that as part of the mark.
+// patience is how long a group's transaction waits for the group before it. A store
+// counts this time as part of the mark.
 const patience = 2 * time.Second
 
-// persist writes what the actions of a group come to. Where it was kept waiting
-// for too long it is tried once more, when the one before has ended. It is not
-// tried again once the next one may have begun, which would wait for this one
-// and hold what it needs.
+// persist writes the messages of a group. If the transaction had to wait for too long, it
+// is retried once, after the group before it has ended. It is not retried once the next
+// group may have begun: that would wait for this group while holding locks that this
+// group needs.
 func (g *group) persist(ctx context.Context, to storage.Persister, before *group) {
 	defer close(g.ended)
 	written := false

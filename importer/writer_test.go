@@ -16,14 +16,14 @@ import (
 	"ovation/storage"
 )
 
-// overlapped is a store whose first transaction, when its rows are written,
-// waits until the second one has begun, and may then fail.
+// overlapped is a store whose first transaction waits, after writing its rows, until the
+// second one has begun, and may then fail.
 type overlapped struct {
 	storage.Persister
 
-	fault      error // of the first transaction
-	late       error // of the second one, when it is marked
-	unready    error // of the second one, the first time
+	fault      error // error of the first transaction
+	late       error // error of the second one, when it is marked
+	unready    error // error of the second one, at the first attempt
 	begun      chan struct{}
 	calls      atomic.Int64
 	committed  atomic.Int64
@@ -37,7 +37,7 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 		if o.unready != nil {
 			return storage.Outcome{}, o.unready
 		}
-		// As a database waits for the locks of the first one.
+		// A database would wait here for the locks of the first transaction.
 		if err := mark(ctx, storage.Outcome{}); err != nil {
 			return storage.Outcome{}, err
 		}
@@ -62,8 +62,8 @@ func (o *overlapped) Persist(ctx context.Context, messages []storage.Message, ma
 	return out, err
 }
 
-// A group begins while the one before is marked and committed, and is committed
-// after it or not at all.
+// A group begins while the group before it is marked and committed, and is committed
+// after that one or not at all.
 func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 	lines := make([]line, 6)
 	for i := range lines {
@@ -105,7 +105,7 @@ func TestAGroupIsCommittedAfterTheOneBefore(t *testing.T) {
 	}
 }
 
-// ordered is a store that checks in which order states come.
+// ordered is a store that checks the order in which states are written.
 type ordered struct {
 	storage.Persister
 
@@ -127,8 +127,8 @@ func (o *ordered) Persist(ctx context.Context, messages []storage.Message, mark 
 	return o.Persister.Persist(ctx, messages, mark)
 }
 
-// Random keys of a file are written in order: a page of a table or index is written
-// once for a block and not once for a group.
+// Random keys of a file are written in order: a page of a table or index is written once
+// per block and not once per group.
 func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lines := make([]line, 500)
@@ -146,7 +146,7 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 	}
 }
 
-// Progress is told of rows that are there already, too.
+// Progress is also reported for rows that are already stored.
 func TestProgressIsToldOfWhatIsThere(t *testing.T) {
 	store := openStore(t)
 	for range 2 {
@@ -160,7 +160,8 @@ func TestProgressIsToldOfWhatIsThere(t *testing.T) {
 	}
 }
 
-// Progress is told of rows that are written, while more of the file is awaited.
+// Progress is reported for rows that are written, while the import waits for more of the
+// file.
 func TestProgressDoesNotWaitForMoreRows(t *testing.T) {
 	told := make(chan Progress, 10)
 	later, end := io.Pipe()

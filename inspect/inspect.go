@@ -20,7 +20,7 @@ const (
 	defaultFirst = 20
 )
 
-// Config is what a handler answers from. All of it is needed.
+// Config is what a handler needs. All of it is required.
 type Config struct {
 	Store storage.Surveyor
 	// Folders names the folders of a history.
@@ -28,8 +28,8 @@ type Config struct {
 		FoldersOf(ctx context.Context, keys []storage.FolderKey) ([]*storage.Folder, error)
 	}
 	Auth *viewer.Authenticator
-	// Lag returns how many accepted actions are not persisted yet, and why nothing
-	// can be persisted at the moment, nil where it can.
+	// Lag returns how many accepted actions are not persisted yet, and why nothing can be
+	// persisted at the moment, or nil if it can.
 	Lag    func(ctx context.Context) (waiting int64, problem error)
 	Logger *slog.Logger
 }
@@ -54,12 +54,12 @@ func NewHandler(cfg Config) http.Handler {
 
 type handler struct{ Config }
 
-// problem is an answer that says why there is no other.
+// problem is the body of an error reply.
 type problem struct {
 	Error string `json:"error"`
 }
 
-// serve answers those who could be any user.
+// serve answers a request whose sender could act as any user.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, answer func(*http.Request, storage.User) (any, error)) {
 	is, err := h.Auth.Authenticate(r)
 	if distrust := h.Auth.Distrust(r); err == nil && distrust != nil {
@@ -99,10 +99,10 @@ func respond(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the client may be gone
+	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the client may have disconnected
 }
 
-// counts are those of a subject, or of many, by their names in GraphQL.
+// counts are the counts of a subject, or the sums of many, by their names in GraphQL.
 type counts struct {
 	ReadCount     int64 `json:"readCount"`
 	LikeCount     int64 `json:"likeCount"`
@@ -172,10 +172,10 @@ func (h *handler) hottest(r *http.Request, who storage.User) (any, error) {
 	return out, err
 }
 
-// change is the latest change of a state. Was and Is are words for people.
+// change is the latest change of a state. Was and Is are texts for people.
 type change struct {
 	At    time.Time  `json:"at"`
-	User  string     `json:"user"` // empty: everybody who is anonymous
+	User  string     `json:"user"` // empty: all anonymous users
 	What  string     `json:"what"`
 	Was   string     `json:"was"`
 	Is    string     `json:"is"`
@@ -236,7 +236,7 @@ func (h *handler) foldersOf(ctx context.Context, changes []storage.PastChange) (
 		}
 	}
 	if len(keys) == 0 {
-		return nil, nil //nolint:nilnil // no names
+		return nil, nil //nolint:nilnil // there are no names
 	}
 	found, err := h.Folders.FoldersOf(ctx, keys)
 	names := map[storage.FolderKey]string{}
@@ -261,7 +261,7 @@ func firstOf(r *http.Request) (int, error) {
 	return first, nil
 }
 
-// timeOf is a version as a time, nil where there is none.
+// timeOf returns a version as a time, nil if it is 0.
 func timeOf(version int64) *time.Time {
 	if version == 0 {
 		return nil

@@ -26,10 +26,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// start is when the first thing happens.
+// start is the time of the first action.
 const start = int64(1_750_000_000_000_000)
 
-// page answers from a store in which users of two tenants did something.
+// page returns a handler for a store in which users of two tenants did something.
 func page(t *testing.T, headers viewer.DevHeaders) http.Handler {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "ovation.db")})
@@ -65,7 +65,7 @@ func page(t *testing.T, headers viewer.DevHeaders) http.Handler {
 	})
 }
 
-// ask asks as a page on this machine does; header are names and values in turn.
+// ask sends a request as a page on this machine does. header is names and values in turn.
 func ask(t *testing.T, h http.Handler, target string, into any, header ...string) int {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://localhost:8080"+target, http.NoBody)
@@ -198,7 +198,7 @@ func TestOnlyDevelopersAreAnswered(t *testing.T) {
 			}
 		}
 	}
-	r := httptest.NewRequest(http.MethodGet, "http://evil.example/data/survey", http.NoBody) // its name leads to this machine
+	r := httptest.NewRequest(http.MethodGet, "http://evil.example/data/survey", http.NoBody) // the name resolves to this machine
 	w := httptest.NewRecorder()
 	page(t, viewer.LocalDevHeaders).ServeHTTP(w, r)
 	if w.Code != http.StatusForbidden {

@@ -33,8 +33,8 @@ type Account struct {
 	Created    int64 // in microseconds since 1970
 }
 
-// AccountID returns the number of an account that the user may have. It returns 0
-// and false for a user id of any other form.
+// AccountID returns the number of the account that the user may have. It returns 0 and
+// false if the user id is not the number of an account.
 func (u User) AccountID() (id int64, ok bool) {
 	if id, ok = ParseCommentID(u.UserID); !ok {
 		return 0, false
@@ -120,7 +120,7 @@ type PasswordChange struct {
 // Validate returns an *InvalidError for a value out of bounds.
 func (c PasswordChange) Validate() error { return validatePassword(c.To) }
 
-// ProfileChange is what to change of a profile; nil stays as it is.
+// ProfileChange is a change of a profile. A nil field stays as it is.
 type ProfileChange struct {
 	Name       *string
 	NameKey    string // of Name
@@ -202,9 +202,9 @@ type Revocation struct {
 	At         int64 // by the store's clock, in microseconds since 1970
 }
 
-// RevocationOverlap is how much later than its At a revocation may become visible,
-// in microseconds: At is taken when its transaction begins. A reader that follows
-// revocations re-reads this much.
+// RevocationOverlap is how much later than its At a revocation may become visible, in
+// microseconds: At is read when the transaction begins. A reader that follows revocations
+// re-reads this span.
 const RevocationOverlap = 120 * 1_000_000
 
 // ProfileReader looks profiles up.
@@ -233,8 +233,8 @@ type Accounts interface {
 	// UpdateProfile changes a profile and returns it. Errors: ErrInvalid,
 	// ErrNotFound, ErrAccountNameTaken.
 	UpdateProfile(ctx context.Context, user User, change ProfileChange) (*Profile, error)
-	// Revocations returns the latest revocation of each user whose place, by At
-	// and then by tenant and user id as numbers, follows that of after: the first
-	// ones, at most limit.
+	// Revocations returns the revocations that follow after, sorted by At, then by
+	// tenant, then by user id as a number: the first ones, at most limit. There is at
+	// most one of each user, the latest.
 	Revocations(ctx context.Context, after Revocation, limit int) ([]Revocation, error)
 }

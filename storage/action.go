@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is a kind of state: four are of one user on one subject, KindAuthor is of a
+// Kind is a kind of state. Four kinds are of one user on one subject; KindAuthor is of a
 // subject alone.
 type Kind uint8
 
@@ -151,7 +151,7 @@ func (a Action) validateKind() error {
 	return nil
 }
 
-// StateKey is what one user may have done to one subject.
+// StateKey identifies what one user has done to one subject, which may be nothing.
 type StateKey struct {
 	User    User
 	Subject Subject
@@ -178,9 +178,9 @@ type Message struct {
 	Cover VideoKey
 }
 
-// Barrier is a mark in one partition of a queue: once it is persisted, so is
-// every message that was queued there before, unless it was rejected. The zero
-// Barrier is none.
+// Barrier is a marker in one partition of a queue: once it is persisted, so is every
+// message that was queued there before it, unless that message was rejected. The zero
+// Barrier means none.
 type Barrier struct {
 	Number     int64 // see mirror.Epochs.RaiseBarrier
 	Partition  int   // from 0 to Partitions-1
@@ -203,7 +203,7 @@ func (m Message) MayExpire(now time.Time) bool {
 		slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Kind.AddsUp() })
 }
 
-// Without returns the messages but those of the ids.
+// Without returns the messages except those with the given ids.
 func Without(messages []Message, ids []string) []Message {
 	left := make(map[string]bool, len(ids))
 	for _, id := range ids {
@@ -215,8 +215,8 @@ func Without(messages []Message, ids []string) []Message {
 // MaxMessageIDBytes bounds the id of a message.
 const MaxMessageIDBytes = 64
 
-// Validate returns an *InvalidError that says what no store could persist of
-// the message or of one of its actions or comments.
+// Validate returns an *InvalidError if no store could persist the message, one of its
+// actions or one of its comments.
 func (m Message) Validate() error {
 	unfit := func(r rune) bool { return r <= ' ' || r > '~' }
 	if m.ID == "" || len(m.ID) > MaxMessageIDBytes || strings.ContainsFunc(m.ID, unfit) {

@@ -11,14 +11,17 @@ func (a Action) Supersedes(b Action) bool {
 	return b.Version <= a.Version && (a.If == NoReaction || a.If == b.If)
 }
 
-// Coalesce returns at most one action per state (user, subject, kind): the
-// one with the highest version, the earlier one of equals, of declarations the
-// later one; of a kind that adds up, their sum. A reaction keeps its conditional clears above that version, too: the
-// latest of each reaction, behind the other action. The result is in the order
-// of (kind, tenant, user, biz, bizId). Within one kind that is the order in which a
-// store locks the rows of its table; the order of the tables is the store's own (see
-// the documentation of package storage/postgres). The argument is not changed.
-// Coalesce is fastest if the actions are in that order already.
+// Coalesce returns at most one action per state (user, subject, kind), apart from
+// conditional clears: the action with the highest version. Of several with that version
+// it keeps the first, of declarations the last. Actions that add up are
+// summed. Of the conditional
+// clears of a reaction it keeps the latest of each reaction, behind the other action, if
+// its version is higher.
+//
+// The result is in the order of (kind, tenant, user, biz, bizId). Within one kind that is
+// the order in which a store locks the rows of its table; the order of the tables is the
+// store's own (see the documentation of package storage/postgres). The argument is not
+// changed. Coalesce is fastest if the actions are in that order already.
 func Coalesce(actions []Action) []Action {
 	order := make([]int32, len(actions)) // sorted in place of the actions, which are large
 	for i := range order {
@@ -57,7 +60,7 @@ func Coalesce(actions []Action) []Action {
 	return out
 }
 
-// compareState orders actions by the state that they are on.
+// compareState orders actions by their states.
 func compareState(a, b *Action) int {
 	if a.Kind != b.Kind {
 		return cmp.Compare(a.Kind, b.Kind)

@@ -15,7 +15,7 @@ import (
 
 var _ = seed.ForRapid()
 
-// one draws an action on one of few states, so that they meet.
+// one draws an action on one of few states, so that several actions meet on each.
 func one(t *rapid.T) storage.Action {
 	tenant := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant")
 	a := storage.Action{
@@ -81,7 +81,8 @@ func TestCoalesceKeepsTheLatestOfEachState(t *testing.T) {
 	})
 }
 
-// In parts and then together is the same as at once, whatever the parts.
+// Coalescing in parts and then together gives the same as coalescing at once, whatever
+// the parts.
 func TestCoalesceInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		actions := rapid.SliceOfN(rapid.Custom(one), 0, 40).Draw(t, "actions")
@@ -101,7 +102,7 @@ func inKeyOrder(a, b storage.Action) int {
 	)
 }
 
-// Of declarations of one subject the latest is kept, of equal times the later one,
+// Of several declarations on one subject the latest is kept, of equal times the last,
 // whoever the authors are.
 func TestCoalesceKeepsTheLatestDeclaration(t *testing.T) {
 	declare := func(bizID, author string, version int64) storage.Action {

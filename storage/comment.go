@@ -43,7 +43,7 @@ func ParseCommentID(text string) (id int64, ok bool) {
 	return id, err == nil && id > 0 && id < MaxCommentID && strconv.FormatInt(id, 10) == text
 }
 
-// Comment is a text of a user on a subject, or a reply to such a comment.
+// Comment is a user's text on a subject, or a reply to such a comment.
 //
 // A deleted comment has neither Text nor User. If it has replies, it keeps its place in
 // lists; otherwise it is not listed.
@@ -212,18 +212,17 @@ func (o CommentOrder) Place(c *Comment) Position {
 
 // The lists of comments.
 type (
-	// CommentsQuery lists the replies to a comment of a subject or, where Parent
-	// is 0, its comments that are no replies. The positions of its pages are those
-	// of Order.Place.
+	// CommentsQuery lists the replies to the comment Parent of a subject or, if Parent is
+	// 0, the subject's comments that are not replies. The positions of its pages are
+	// those of Order.Place.
 	CommentsQuery struct {
 		Subject Subject
 		Parent  int64
 		Order   CommentOrder
 		Page
 	}
-	// CommentChangesQuery lists the first of those comments of a subject, replies
-	// and deleted ones included, that have a higher version, in the order of
-	// versions.
+	// CommentChangesQuery lists the first comments of a subject with a version above
+	// Version, in the order of versions. Replies and deleted comments are included.
 	CommentChangesQuery struct {
 		Subject Subject
 		Version int64

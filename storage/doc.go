@@ -1,7 +1,8 @@
-// Package storage is the centre of Ovation: the domain types that all
-// other packages share (Subject, Action, Counts, Folder …), the roles of a database (Reader, Lister, Persister, Folders, Comments, Accounts, Messages, Videos, Verifier) and their
-// errors. It contains no database code; each adapter is a package
-// below this one, and all of them pass the conformance suite in storage/storagetest.
+// Package storage is the centre of Ovation: the domain types that all other packages
+// share (Subject, Action, Counts, Folder …), the roles of a database (Reader, Lister,
+// Persister, Folders, Comments, Accounts, Messages, Videos, Verifier) and their errors.
+// It contains no database code; each adapter is a package below this one, and all of them
+// pass the conformance suite in storage/storagetest.
 //
 // # Invariants
 //
@@ -13,13 +14,13 @@
 //   - I2 Counts are exact. Every count equals the state rows it counts, and
 //     Verify finds every difference: CountsMatchStates,
 //     FollowersAreCounted, VerifyFindsAndRepairs, Model. The same holds for the counts of
-//     comments: VerifyRecountsComments, ConcurrentCommentersAgree. for the totals
+//     comments: VerifyRecountsComments, ConcurrentCommentersAgree; for the totals
 //     of users: AuthorsReceiveLikes, TotalsCountWhatUsersDo, ConcurrentAuthorsAgree,
-//     VerifyRecountsTotals. and for the counts of unread messages:
+//     VerifyRecountsTotals; and for the counts of unread messages:
 //     UnreadMessagesAreCounted, VerifyRecountsMessages, ConcurrentSendersAgree,
-//     MessagesModel. A video is published with its author and deleted without one, in one
-//     transaction: PublishedVideosHoldWhatTheySay, DeletedVideosLeaveTheirCounts,
-//     PublicationsAreMarked.
+//     MessagesModel. The transaction that publishes a video also sets its author, and
+//     the one that deletes it removes the author: PublishedVideosHoldWhatTheySay,
+//     DeletedVideosLeaveTheirCounts, PublicationsAreMarked.
 //   - I3 Once. A message takes effect once, however often and with whatever
 //     other messages it is persisted, and of two actions on one state the one with
 //     the higher version wins: RedeliveredMessageCountsOnce,
@@ -35,14 +36,14 @@
 //   - I5 Never backwards. The version of a subject's counts increases with every
 //     change and never decreases: CountVersionsOnlyRise. A reader that follows the changes of
 //     comments by their versions misses none: CommentChangesMissNothing, CommentsModel,
-//     ConcurrentCommentersAgree. A restored database does not reuse
-//     their versions: VersionsAreNotUsedAgain, and neither are the ids of messages,
+//     ConcurrentCommentersAgree. A restored database does not reuse the
+//     versions of comments: VersionsAreNotUsedAgain, or the ids of messages,
 //     videos and accounts: MessageNumbersAreNotUsedAgain, VideoNumbersAreNotUsedAgain,
 //     AccountIDsAreNotUsedAgain. The numbers of a user's messages increase in the order
-//     in which they are committed, so that a reader that follows them misses none:
+//     in which they are committed, so a reader that follows them misses none:
 //     MessagesAreListed, ConcurrentSendersAgree.
-//   - I7 Bounded. Every method that takes many keys answers them in one call,
-//     in the requested order: AnswersInTheOrderAsked. A list examines a bounded
+//   - I7 Bounded. Every method that takes many keys looks them all up in one call,
+//     and answers in the requested order: AnswersInTheOrderAsked. A list examines a bounded
 //     number of rows for a page: ListsOfOneBizExamineBoundedRows,
 //     WorksAreNewestFirst, PagesOfFriendsExamineBoundedRows, FeedsAreNewestFirst.
 //   - I8 Walls. Nothing of one tenant is visible to or changeable by another, and

@@ -10,8 +10,8 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// Persist applies messages of actions in one transaction. Counts move only if a
-// state changes, so that a repeated like counts once, in the same message or later.
+// Persist applies messages of actions in one transaction. Counts change only if a state
+// changes, so a repeated like counts once, in the same message or later.
 func Example() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "ovation")

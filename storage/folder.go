@@ -16,9 +16,9 @@ const (
 	MaxFolderIDBytes        = 36
 )
 
-// The default folder of a user is where subjects go that are collected
-// without naming one. It is made with the user's first folder or collection,
-// can be renamed and is never deleted.
+// The default folder of a user holds the subjects that are collected without naming a
+// folder. It is created with the user's first folder or collection, can be renamed and is
+// never deleted.
 const (
 	DefaultFolderID   = "default"
 	DefaultFolderName = "Default"
@@ -27,7 +27,7 @@ const (
 // FolderKey names one folder of one user.
 type FolderKey struct {
 	Owner    User
-	FolderID string // DefaultFolderID, or a UUID that the store gave
+	FolderID string // DefaultFolderID, or a UUID that the store assigned
 }
 
 // Folder is a named place for what its owner collects.
@@ -48,7 +48,7 @@ func (f *Folder) Key() FolderKey { return FolderKey{f.Owner, f.FolderID} }
 // Default reports whether this is its owner's default folder.
 func (f *Folder) Default() bool { return f.FolderID == DefaultFolderID }
 
-// CreatedAt is when the folder was made.
+// CreatedAt is when the folder was created.
 func (f *Folder) CreatedAt() time.Time { return Time(f.Created) }
 
 // UpdatedAt is when name, description or visibility last changed.
@@ -60,7 +60,7 @@ func (f *Folder) VisibleTo(viewer User) bool {
 	return f.Owner.Tenant == viewer.Tenant && (f.Public || f.Owner == viewer)
 }
 
-// FolderChange is what to change of a folder; nil stays as it is.
+// FolderChange is a change of a folder. A nil field stays as it is.
 type FolderChange struct {
 	Name        *string
 	Description *string
@@ -108,8 +108,8 @@ func FolderNameKey(name string) string { return strings.ToLower(strings.ToUpper(
 // The joiners that emoji and several scripts are written with.
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
-// validateText allows printable characters, those in also, and the two
-// joiners that emoji and several scripts are written with.
+// validateText allows printable characters, the characters in also, and the two joiners
+// that emoji and several scripts are written with.
 func validateText(field, s string, most int, also string) error {
 	if !utf8.ValidString(s) {
 		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}
@@ -118,7 +118,7 @@ func validateText(field, s string, most int, also string) error {
 		return &InvalidError{Field: field, Reason: fmt.Sprintf("is %d characters long; at most %d are allowed", n, most)}
 	}
 	for _, r := range s {
-		fine := unicode.IsGraphic(r) && r != unicode.ReplacementChar // which broken text is read as
+		fine := unicode.IsGraphic(r) && r != unicode.ReplacementChar // the substitute for invalid bytes
 		if !fine && r != zeroWidthNonJoiner && r != zeroWidthJoiner && !strings.ContainsRune(also, r) {
 			return &InvalidError{Field: field, Reason: fmt.Sprintf("must be printable text; it holds the character %U", r)}
 		}

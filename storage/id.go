@@ -12,7 +12,7 @@ const (
 func IDMillis(id int64) int64 { return id>>IDShift + IDEpoch }
 
 // FirstID is the lowest id of a time, in milliseconds since 1970: every id of an earlier
-// time is below it. It is 1 to MaxCommentID, whatever the time.
+// time is below it. For any time it is at least 1 and at most MaxCommentID.
 func FirstID(millis int64) int64 {
 	switch {
 	case millis <= IDEpoch:

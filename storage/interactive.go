@@ -59,9 +59,9 @@ type States struct {
 	Reaction          Register // Liked is its value
 	CollectionVersion int64
 	FollowVersion     int64
-	// CountsVersion is the version that the subject's counts had at the same
-	// moment, in answers of a mirror.Database where there was an action of the
-	// kinds asked. It is 0 otherwise.
+	// CountsVersion is the version that the subject's counts had at the same moment. Only
+	// a mirror.Database sets it, and only if there was an action of a requested kind;
+	// otherwise it is 0.
 	CountsVersion int64
 }
 
@@ -88,7 +88,7 @@ type Collected struct {
 // At is when the user put the subject into the folder.
 func (c *Collected) At() time.Time { return Time(c.Version) }
 
-// FolderKey names the folder it lies in.
+// FolderKey names the folder that the subject is in.
 func (c *Collected) FolderKey() FolderKey { return FolderKey{c.User, c.FolderID} }
 
 // Followed says that one user follows one subject.
@@ -101,7 +101,7 @@ type Followed struct {
 // At is when the user began to follow the subject.
 func (f *Followed) At() time.Time { return Time(f.Version) }
 
-// Friend is a user who follows another one and is followed back.
+// Friend is a user whom another user follows, and who follows that user back.
 type Friend struct {
 	Of       User // whose friend the user is
 	User     User
@@ -112,7 +112,7 @@ type Friend struct {
 // Since is when the two began to follow each other.
 func (f *Friend) Since() time.Time { return Time(f.Version) }
 
-// Read is how often and when a user has read a subject.
+// Read says how often and when a user has read a subject.
 type Read struct {
 	User    User
 	Subject Subject
@@ -121,8 +121,8 @@ type Read struct {
 	Last    int64
 }
 
-// FirstAt is when the user read the subject first.
+// FirstAt is when the user first read the subject.
 func (r *Read) FirstAt() time.Time { return Time(r.First) }
 
-// LastAt is when the user read the subject last.
+// LastAt is when the user last read the subject.
 func (r *Read) LastAt() time.Time { return Time(r.Last) }

@@ -46,8 +46,8 @@ func (k MessageKey) Conversation(of User) ConversationKey {
 // Between reports whether a user has sent or received the message.
 func (k MessageKey) Between(user User) bool { return k.From == user || k.To == user }
 
-// ConversationKey names a conversation as its owner has it. The other user has one
-// of their own, of the same messages.
+// ConversationKey names a conversation as its owner has it. The other user owns another
+// one with the same messages.
 type ConversationKey struct{ Owner, With User }
 
 // Validate returns an *InvalidError that names the first part of k that is out of
@@ -79,8 +79,7 @@ type Conversation struct {
 	Latest      DirectMessage
 	// Unread is how many messages the owner has received since ReadTo.
 	Unread int64
-	// ReadTo is the number of the last message that was marked as read, and 0
-	// where none was.
+	// ReadTo is the number of the last message that was marked as read, 0 if none was.
 	ReadTo int64
 }
 
@@ -137,8 +136,8 @@ type (
 		Conversation ConversationKey
 		Page
 	}
-	// MailboxQuery lists the first of those messages that a user has sent or
-	// received and that have a higher number, in the order of numbers.
+	// MailboxQuery lists the first messages with a number above After that a user has
+	// sent or received, in the order of numbers.
 	MailboxQuery struct {
 		User  User
 		After int64

@@ -50,45 +50,45 @@ type NodeRef struct {
 // FolderKey is the key of the folder that the id of a Folder names.
 func (r NodeRef) FolderKey() FolderKey { return FolderKey{r.User, r.FolderID} }
 
-// ID of the subject.
+// ID returns the id of the subject.
 func (i *Interactive) ID() string { return subjectID(i.Subject) }
 
-// ID of the user.
+// ID returns the id of the user as a node.
 func (u User) ID() string { return nodeID(NodeUser, u.Tenant, u.UserID) }
 
-// ID of the state, whatever the reaction.
+// ID returns the id of the state, the same for every reaction.
 func (l *Liked) ID() string { return stateNodeID(NodeLiked, l.User, l.Subject) }
 
-// ID of the item, whatever its folder.
+// ID returns the id of the item, the same in every folder.
 func (c *Collected) ID() string { return stateNodeID(NodeCollected, c.User, c.Subject) }
 
-// ID of the read state.
+// ID returns the id of the read state.
 func (r *Read) ID() string { return stateNodeID(NodeRead, r.User, r.Subject) }
 
-// ID of the follow.
+// ID returns the id of the follow.
 func (f *Followed) ID() string { return stateNodeID(NodeFollowed, f.User, f.Subject) }
 
-// ID of the folder.
+// ID returns the id of the folder as a node.
 func (f *Folder) ID() string { return nodeID(NodeFolder, f.Owner.Tenant, f.Owner.UserID, f.FolderID) }
 
-// ID of the comment.
+// ID returns the id of the comment as a node.
 func (c *Comment) ID() string { return nodeID(NodeComment, c.Subject.Tenant, c.CommentID()) }
 
-// ID of the message.
+// ID returns the id of the message as a node.
 func (m *DirectMessage) ID() string {
 	return nodeID(NodeMessage, m.From.Tenant, m.From.UserID, m.To.UserID, strconv.FormatInt(m.Number, 10))
 }
 
-// ID of the conversation.
+// ID returns the id of the conversation.
 func (c *Conversation) ID() string {
 	return nodeID(NodeConversation, c.Owner.Tenant, c.Owner.UserID, c.With.UserID)
 }
 
-// ID of the video.
+// ID returns the id of the video as a node.
 func (v *Video) ID() string { return nodeID(NodeVideo, v.Author.Tenant, v.VideoID()) }
 
-// ParseNodeID takes an id apart. Whatever is not an id that an ID method could
-// have made is ErrNotFound.
+// ParseNodeID parses an id. The error is ErrNotFound if no ID method could have returned
+// the id.
 func ParseNodeID(id string) (NodeRef, error) {
 	if len(id) > maxNodeIDBytes {
 		return NodeRef{}, ErrNotFound
@@ -167,7 +167,7 @@ func (r NodeRef) validate() error {
 	return nil
 }
 
-// nodeSeparator stands in no valid part: it is not printable.
+// nodeSeparator occurs in no part of a valid id, since it is not printable.
 const nodeSeparator = "\x00"
 
 const maxNodeIDBytes = (1+MaxTenantBytes+MaxBizBytes+2*MaxIDBytes+3)*4/3 + 3

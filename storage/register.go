@@ -44,9 +44,8 @@ func RegisterOf(a *Action) (r Register) {
 // is none.
 func (r Register) Version() int64 { return max(r.Set, r.Clears.Latest()) }
 
-// Join merges another Register into r and returns the result. The order of
-// merges does not matter, except that r wins where two different actions were
-// given the same version.
+// Join merges another Register into r and returns the result. The order of merges does
+// not matter, except that r wins if two different actions were given the same version.
 func (r Register) Join(other Register) Register {
 	if r.Set < other.Set {
 		r.Value, r.Set = other.Value, other.Set

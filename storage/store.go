@@ -37,8 +37,8 @@ type Reader interface {
 	// subject has zero counts. Subjects may repeat. All must be of the viewer's
 	// tenant; otherwise the error is ErrInvalid.
 	Interactives(ctx context.Context, viewer User, subjects []Subject, kinds Kinds) ([]Interactive, error)
-	// States returns the states of each user on each subject, of the given
-	// kinds. A key of two tenants is ErrInvalid.
+	// States returns the states of each user on each subject, of the given kinds. If a
+	// key has two tenants, the error is ErrInvalid.
 	States(ctx context.Context, keys []StateKey, kinds Kinds) ([]States, error)
 	// FoldersOf returns each folder, nil if there is none. A default folder
 	// that does not exist yet is returned as it would be created now. The caller
@@ -51,17 +51,18 @@ type Reader interface {
 // Position is a position in a list: that of the entry with these values of the columns
 // by which the list is sorted. The zero Position is before the first entry.
 type Position struct {
-	// Version is what a list is sorted by first: of likes, follows and items the version
-	// of the state, of friends that of the follow in the list that is searched, of
-	// reads Last, of works Since and of folders Created. Of comments it is the number,
-	// in the order Top the like count; of videos and messages the number, and of
-	// conversations that of the latest message.
+	// Version is what a list is sorted by first. Of likes, follows and items it is the
+	// version of the state; of friends, that of the follow in the list that is searched;
+	// of reads, Last; of works, Since; of folders, Created. Of videos and messages it is
+	// the number, of conversations that of the latest message. Of comments it is the
+	// number or, in the order Top, the like count.
 	Version int64
-	// Biz is set in lists of subjects only, and of friends if what the user follows is
-	// searched.
+	// Biz is set in lists of subjects only. A list of friends is one if it is the user's
+	// follows that are searched.
 	Biz string
-	// ID breaks ties: the bizId, the id of the user or of the folder or, of comments in
-	// the order Top, that of the comment. It is empty where Version is unique.
+	// ID breaks ties: the bizId, or the id of the user or of the folder. In lists of
+	// comments in the order Top it is the id of the comment. It is empty if Version is
+	// unique.
 	ID string
 }
 
@@ -86,10 +87,11 @@ type ListPage[E any] struct {
 	// full. More entries may follow this position, which need not be that of an
 	// entry. It is zero if the page is full or the list has ended.
 	Resume Position
-	// Version is where a reader continues that follows changes: the page includes every
+	// Version is where a reader that follows changes continues: the page includes every
 	// change up to it. Of a list of the comments or replies of one subject it is
 	// CommentCount.Version, of a list of conversations the number of the owner's latest
-	// message. It is 0 for all other lists; one that spans subjects has no such version.
+	// message. It is 0 for all other lists; a list that spans subjects has no such
+	// version.
 	Version int64
 }
 
@@ -128,10 +130,10 @@ type (
 		Biz  string
 		Page
 	}
-	// FriendsQuery lists the users whom a user follows and who follow the user
-	// back. The shorter of two lists is searched: what the user follows, or the
-	// user's followers, by the totals of the user. The first page decides; a later one continues in the list
-	// that its position is of, which has a Biz in the former only.
+	// FriendsQuery lists the users whom a user follows and who follow the user back. It
+	// searches the shorter of two lists by the user's totals: what the user follows, or
+	// the user's followers. The first page decides which; a later one continues in the
+	// list that its position comes from: only a position among follows has a Biz.
 	FriendsQuery struct {
 		User User
 		Page
@@ -145,14 +147,15 @@ type (
 )
 
 // Lister pages through lists. Each method answers many queries in one call.
-// Every list is newest first: by version (folders: by creation, reads: by the
-// last read, friends: by the follow in the list that is searched, works: by when
-// they became the user's), then by biz,
-// then by id, all descending. An entry that does not
-// change while a list is paged through appears exactly once, whatever else is
-// written in between. The rows that a query examines are bounded (MaxListScan): a page may be
-// short, or empty, and still have a position to resume from. Access rights are
-// not checked.
+//
+// Every list is newest first: by version, then by biz, then by id, all descending. The
+// version of folders is their creation, of reads the last read, of friends the follow in
+// the list that is searched, of works the time when they became the user's.
+//
+// An entry that does not change while a list is paged through appears exactly once,
+// whatever else is written in between. The rows that a query examines are bounded
+// (MaxListScan): a page may be short, or empty, and still have a position to resume from.
+// Access rights are not checked.
 type Lister interface {
 	Likers(ctx context.Context, queries []LikersQuery) ([]ListPage[Liked], error)
 	Likes(ctx context.Context, queries []LikesQuery) ([]ListPage[Liked], error)
@@ -216,10 +219,10 @@ type Outcome struct {
 	// Entries are in the order of Coalesce. For an unchanged state, the old value
 	// equals the new one.
 	Applied []StateChange
-	// Counts are the new counts of each subject of which a state or the author changed, and
-	// the present ones of the subjects of skipped messages: the process that
-	// persisted those may have died before it published them. They are in the order
-	// of tenant, biz and bizId.
+	// Counts are the new counts of each subject of which a state or the author changed,
+	// and the current ones of the subjects of skipped messages: the process that
+	// persisted those messages may have died before it published the counts. They are in
+	// the order of tenant, biz and bizId.
 	Counts []SubjectCounts
 	// Skipped is the number of messages that had been persisted before.
 	Skipped int
@@ -252,18 +255,19 @@ type Persister interface {
 	// folder, which is created if necessary. The same call may be repeated at any
 	// time.
 	//
-	// The comments of a new message are added in the order of their times, after
-	// which their ids follow the order of all comments (see PastComment); one whose
-	// time is ahead of the store's clock gets a current id.
+	// The comments of a new message are added in the order of their times. Their ids
+	// place them by these times among all comments (see PastComment), except that a
+	// comment whose time is ahead of the store's clock gets a current id.
 	//
 	// Actions and comments are valid (Message.Validate); an invalid one is an
 	// *InvalidError and nothing is persisted. mark may be nil.
 	Persist(ctx context.Context, messages []Message, mark Mark) (Outcome, error)
 	// Seen reports for each message id whether it was persisted.
 	Seen(ctx context.Context, ids []string) ([]bool, error)
-	// Prune removes the ids of messages that were persisted longer ago than the
-	// age, by the store's clock, except those kept forever, and returns their
-	// number. It also removes the records of folders that were deleted longer ago.
+	// Prune removes the ids of messages that were persisted longer ago than the age, by
+	// the store's clock, except those kept forever, and returns their number. It also
+	// removes the records of folders that were deleted longer ago than the age, and those
+	// of requests older than RequestAge.
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
@@ -281,13 +285,13 @@ type Folders interface {
 	// default folder is created if necessary. Errors: ErrInvalid, ErrNotFound,
 	// ErrNameTaken.
 	UpdateFolder(ctx context.Context, key FolderKey, change FolderChange, at time.Time) (*Folder, error)
-	// EmptyFolder moves up to limit items of a folder to another folder of the
-	// same owner, or uncollects them if moveTo is empty, in one
-	// transaction as Persist does, each with its version + 1: later actions of
-	// the owner that are still queued remain newer. It returns the number of items
-	// it took; fewer than limit means that the folder is empty. A
-	// default folder as the target is created as of the given time. Errors:
-	// ErrNotFound for either folder, ErrInvalid if they are the same.
+	// EmptyFolder moves up to limit items of a folder to another folder of the same
+	// owner, or uncollects them if moveTo is empty, in one transaction as Persist does.
+	// Each gets its version + 1, so that later actions of the owner that are still queued
+	// remain newer. It returns the number of items it took; fewer than limit means that
+	// the folder is empty. If the target is a default folder that does not exist yet, it
+	// is created as of the given time. Errors: ErrNotFound for either folder, ErrInvalid
+	// if they are the same.
 	EmptyFolder(ctx context.Context, key FolderKey, moveTo string, at time.Time, limit int, mark Mark) (int, Outcome, error)
 	// DeleteFolder removes an empty folder at the given time and records
 	// where EmptyFolder moved its items: an older collection into it that is
@@ -355,10 +359,9 @@ type MessageReader interface {
 // every later call of any store on the same database.
 type Messages interface {
 	MessageReader
-	// AddMessages adds messages in one transaction, in this order, and returns the
-	// result of each: one that cannot be added does not keep the others from it.
-	// Errors of one: ErrInvalid, also for a request id that was used for something
-	// else.
+	// AddMessages adds messages in one transaction, in this order, and returns the result
+	// of each: one that cannot be added does not prevent the others. Errors of one:
+	// ErrInvalid, also for a request id that was used for something else.
 	//
 	// Repeating a call without request ids adds the messages again.
 	AddMessages(ctx context.Context, messages []NewMessage) ([]AddedMessage, error)
@@ -376,15 +379,18 @@ type Difference struct {
 	User    User      // of a user's total
 	// Conversation is set for unread, the number of unread messages of its owner.
 	Conversation ConversationKey
-	// Count is readCount, likeCount, dislikeCount, collectCount, followerCount,
-	// commentCount, itemCount or unread; of a comment, as a subject, also replyCount,
-	// topCount, the copy of its likeCount that the order Top follows, and listed, which
-	// is 1 where lists include it. It is
-	// commentVersion where the version of a subject's comments is below that of one of
-	// them, which is what was counted. Of a user it is
-	// likes, following, collections, comments, works or likesReceived.
-	// It is "folder" for a folder that does not exist and yet holds items:
-	// none stored, so many counted. Repair moves them to the default folder.
+	// Count is the name of the count. Of a subject it is readCount, likeCount,
+	// dislikeCount, collectCount, followerCount or commentCount; of a folder itemCount;
+	// of a conversation unread; of a user likes, following, collections, comments, works
+	// or likesReceived. Of a comment, as a subject, it is also replyCount, topCount (the
+	// copy of its likeCount that the order Top follows) or listed (1 if lists include it,
+	// otherwise 0).
+	//
+	// It is commentVersion if the version of a subject's comments is below that of one of
+	// them; Counted is then the highest version of a comment.
+	//
+	// It is "folder" for a folder that does not exist and yet holds items: Stored is 0,
+	// and Counted the number of items. Repair moves them to the default folder.
 	Count   string
 	Stored  int64
 	Counted int64

@@ -112,7 +112,7 @@ func validateID(field, id string) error {
 		return &InvalidError{Field: field, Reason: "must be valid UTF-8"}
 	}
 	for _, r := range id {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar { // what broken text is read as
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar { // the substitute for invalid bytes
 			return &InvalidError{Field: field, Reason: fmt.Sprintf("must be printable text; it holds the character %U", r)}
 		}
 	}

@@ -46,8 +46,8 @@ func HottestBy() []string {
 	return []string{"readCount", "likeCount", "dislikeCount", "collectCount", "followerCount"}
 }
 
-// PastChange is the latest change of one state. Of KindRead there is how often
-// and since when.
+// PastChange is the latest change of one state. Times and First are set for KindRead: how
+// often the subject was read, and since when.
 type PastChange struct {
 	StateChange
 

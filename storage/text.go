@@ -12,14 +12,14 @@ import (
 
 // CleanText returns a text as it is stored and shown, or an *InvalidError.
 //
-// Line breaks of any kind become a newline. Format characters, which are
-// invisible and can turn the text around them, are removed: directional marks,
-// overrides and isolates, byte order marks and the like; the two joiners that
-// emoji and several scripts need stay. Space at both ends is removed. What is
-// left must be 1 to most characters, counted as code points, a combining mark
-// like any other, and one of them must be visible. Control characters other than
-// newline and tab, and what no text may hold (noncharacters and U+FFFD, which broken
-// text is read as), are refused.
+// Line breaks of any kind become a newline. Format characters, which are invisible and
+// can turn the text around them, are removed: directional marks, overrides and isolates,
+// byte order marks and the like. The two joiners that emoji and several scripts need
+// stay. Space at both ends is removed. What is left must be 1 to most characters, counted
+// as code points, a combining mark like any other, and one of them must be visible.
+//
+// Rejected are control characters other than newline and tab, noncharacters, and U+FFFD,
+// the substitute for invalid bytes.
 func CleanText(field, text string, most int) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", &InvalidError{Field: field, Reason: "must be valid UTF-8"}
@@ -50,7 +50,7 @@ func CleanText(field, text string, most int) (string, error) {
 	return text, nil
 }
 
-// visible reports whether a character shows. A combining mark does, by itself too.
+// visible reports whether a character shows. A combining mark does, even by itself.
 func visible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return r != brailleBlank && !unicode.In(r, unicode.White_Space, unicode.Join_Control,

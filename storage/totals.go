@@ -1,7 +1,7 @@
 package storage
 
-// UserTotals are how much a user did, and how much others did to the user and to
-// the user's works. A work is a subject whose author the user is.
+// UserTotals count what a user did, and what others did to the user and to the user's
+// works. A work is a subject whose author is the user.
 type UserTotals struct {
 	Likes         int64 // subjects that the user likes
 	Following     int64 // subjects that the user follows, of any biz

@@ -32,8 +32,8 @@ const (
 	QuickTime VideoFormat = 3
 )
 
-// Extension is that of a file of the format, without the dot; empty if the format
-// is none.
+// Extension is the extension of a file of the format, without the dot; empty if there is
+// no such format.
 func (f VideoFormat) Extension() string {
 	switch f {
 	case MP4:
@@ -88,8 +88,8 @@ func (v *Video) PlayURL() string { return MediaPath + v.FileKey() }
 // Placeholders is how many generated pictures there are for videos without a cover.
 const Placeholders = 48
 
-// CoverURL is the path of the cover on the site: of a generated picture while the
-// video has none.
+// CoverURL is the path of the cover on the site, or of a generated picture while the
+// video has no cover.
 func (v *Video) CoverURL() string {
 	if v.Covered {
 		return MediaPath + v.CoverKey()
@@ -131,8 +131,9 @@ type NewVideo struct {
 	// Digest is a hash of the file, which distinguishes a repeated request from another
 	// one.
 	Digest string
-	// RequestID makes publishing repeatable: the same one of the same user within
-	// RequestAge publishes nothing. Empty: it is not.
+	// RequestID makes it safe to repeat a request: a second video with the same RequestID
+	// of the same user within RequestAge is not published. If empty, every request
+	// publishes a video.
 	RequestID string
 }
 
@@ -194,7 +195,7 @@ func (d VideoDeletion) Allows(of *Video) bool {
 // CoverFailure says why a cover could not be created.
 type CoverFailure struct {
 	Reason string // at most MaxCoverReasonBytes of it are kept
-	// Counts makes the failure one of MaxCoverTries.
+	// Counts makes the failure count towards MaxCoverTries.
 	Counts bool
 	// Due is when the cover is due again unless it is set aside, in microseconds since 1970.
 	Due int64
@@ -247,24 +248,25 @@ type Videos interface {
 	// NamedFiles reports for each name of a file whether a video has it.
 	NamedFiles(ctx context.Context, names []string) ([]bool, error)
 
-	// DueCovers returns up to limit videos whose cover is due, by the store's clock,
-	// and makes it due again later: after CoverEvery or, if that is more, after the
-	// time since the video was published. A published video's cover is due after
+	// DueCovers returns up to limit videos whose cover is due, by the store's clock, and
+	// makes it due again later: after the time since the video was published, but after
+	// CoverEvery at least and a day at most. A published video's cover is due after
 	// CoverEvery.
 	DueCovers(ctx context.Context, limit int) ([]VideoKey, error)
 	// SetCover records that the cover of a video is in the blob store. It reports
 	// whether there is such a video.
 	SetCover(ctx context.Context, key VideoKey) (bool, error)
-	// FailCover notes why a cover could not be made and returns how many failures
-	// have counted. A cover with MaxCoverTries of them is set aside: it is not due
-	// again. Errors: ErrNotFound.
+	// FailCover records why a cover could not be created and returns the number of
+	// failures that have counted so far. A cover with MaxCoverTries of them is set aside:
+	// it is not due again. Errors: ErrNotFound.
 	FailCover(ctx context.Context, key VideoKey, failure CoverFailure) (tries int, err error)
-	// CoverReason returns why the cover of a video could not be made, and whether it
-	// is set aside. The reason is empty where nothing has failed, or there is no such
+	// CoverReason returns why the cover of a video could not be created, and whether it
+	// is set aside. The reason is empty if there has been no failure or there is no such
 	// video.
 	CoverReason(ctx context.Context, key VideoKey) (reason string, aside bool, err error)
 }
 
-// CoverEvery is how long after a video was published its cover is due, in
-// microseconds. It is asked for at once as well: what is due was lost on the way.
+// CoverEvery is how long after the publication of a video its cover becomes due, in
+// microseconds. A job for the cover is also queued at the publication; if the cover is
+// due nevertheless, that job was not queued, was lost, or has failed.
 const CoverEvery = 5 * 60 * 1_000_000

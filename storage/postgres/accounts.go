@@ -104,7 +104,7 @@ func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.
 	out := make([]*storage.Profile, len(users))
 	keys := newColumns(1, 1, len(users))
 	for _, u := range users {
-		id, _ := u.AccountID() // 0 is no account's
+		id, _ := u.AccountID() // no account has the id 0
 		keys.add([]string{u.Tenant}, id)
 	}
 	err := s.read(ctx, "read profiles", selectProfiles, keys.args(), func(row pgx.Rows) error {
@@ -134,8 +134,9 @@ WHERE tenant = $1 AND account_id = $2`
 	insertAccountName = `INSERT INTO account_name (tenant, name_key, account_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
 )
 
-// changeAccount writes what do makes of an account that is locked, if it changes
-// anything. Names are locked after accounts. Errors: storage.ErrNotFound.
+// changeAccount locks an account and calls do, which changes it in memory and reports
+// whether anything differs; if so, the account is written. Names are locked after
+// accounts. Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok || !storable(user.Tenant) {

@@ -25,8 +25,8 @@ func newColumns(texts, numbers, rows int) columns {
 	return c
 }
 
-// add appends a row. A string that Postgres cannot store is part of no key: its row
-// becomes one of empty strings, which is not found either.
+// add appends a row. A string that Postgres cannot store occurs in no key, so its row is
+// replaced by one of empty strings, which is not found either.
 func (c columns) add(texts []string, numbers ...int64) {
 	fits := true
 	for _, s := range texts {

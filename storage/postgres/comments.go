@@ -18,7 +18,8 @@ import (
 // Every change to the comments of a subject locks the subject's counts first. What is
 // looked up after that does not change, and versions are committed in order. Locks are
 // taken on counts, on requests and on comments, each in the order of their keys, and then
-// on totals; transactions that copy the likes of a comment lock only totals after it.
+// on totals. A transaction that copies the likes of a comment locks nothing but totals
+// after the comment.
 func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) (out []storage.AddedComment, err error) {
 	err = retryRaced(func() error {
 		return s.changeWithLockTimeout(ctx, "add comments", func(t *tx) error {
@@ -262,7 +263,7 @@ func (t *tx) lockComment(e *sqlstore.CommentEdit, at *int64, key storage.Comment
 		return row.Scan(nil, &e.Counts.Comments, &e.Counts.Version)
 	})
 	b.Queue(`SELECT ` + transactionTime).QueryRow(func(row pgx.Row) error { return row.Scan(at) })
-	lookUpCommentsOf(b, []storage.CommentKey{key, first.ParentKey()}, found) // none if that is 0
+	lookUpCommentsOf(b, []storage.CommentKey{key, first.ParentKey()}, found) // the parent is not found if its number is 0
 	if err := t.send(b); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ func commentsOf(g *storagetest.Traffic, size int) []storage.NewComment {
 	return out
 }
 
-// BenchmarkAddComments adds comments in groups, and beside that inserts the same
-// rows by one statement that does nothing else: the least that a group can cost.
+// BenchmarkAddComments adds comments in groups and, for comparison, inserts the same rows
+// by one statement that does nothing else: the least that a group can cost.
 func BenchmarkAddComments(b *testing.B) {
 	for _, size := range []int{1, 32, 500} {
 		b.Run("added/"+strconv.Itoa(size), func(b *testing.B) {

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// standbyCheckPause is the pause between two checks whether a commit still waits for the
-	// standby.
+	// standbyCheckPause is the pause between two checks of whether a commit still waits
+	// for the standby.
 	standbyCheckPause = 5 * time.Second
 	// standbyCheckTimeout bounds such a check.
 	standbyCheckTimeout = 5 * time.Second
 )
 
-// commit is not interrupted when the caller's context ends, since the outcome would be
-// unknown. It gives up after callTimeout, unless the server reports that the commit waits
-// for its synchronous standby: an abandoned commit becomes visible to everyone although a
-// failover may still lose it. It does give up when the caller's context is cancelled or
-// the store is closed.
+// commit commits a transaction. It does not stop when the caller's context ends, since
+// the outcome would be unknown, but gives up after callTimeout. If the server reports
+// then that the commit waits for its synchronous standby, commit goes on waiting until
+// the caller's context is cancelled or the store is closed: an abandoned commit becomes
+// visible to everyone although a failover may still lose it.
 func (s *Store) commit(caller context.Context, t *tx) error {
 	defer s.commits.begin()()
 	ctx, giveUp := context.WithCancelCause(context.WithoutCancel(caller))

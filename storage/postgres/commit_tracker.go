@@ -17,8 +17,8 @@ const slowCommit = 2 * time.Second
 // hangs usually waits for a synchronous standby; reads continue meanwhile.
 type commitTracker struct {
 	log        *outage.Log
-	checkAfter time.Duration // after which the reason of the wait is checked; callTimeout
-	maxHung    int           // hung commits, from which on no transaction begins
+	checkAfter time.Duration // after this time the reason for the wait is checked; callTimeout
+	maxHung    int           // while this many commits hang, no transaction begins
 
 	mu    sync.Mutex
 	last  int64

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// Covers that another process is taking are skipped.
+	// Covers that another process is taking at the moment are skipped.
 	takeDueCovers = `
 UPDATE video SET cover_due = ` + transactionTime + ` + least(greatest($2::bigint, ` + transactionTime + ` - created), $3::bigint)
 WHERE (tenant, video_id) IN (

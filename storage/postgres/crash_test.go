@@ -12,8 +12,9 @@ import (
 	"ovation/storage"
 )
 
-// A server that dies while messages are added keeps all that was acknowledged. What
-// was not is repeated under its request id, and is there once.
+// A server that crashes while messages are added keeps all that was acknowledged. A
+// message that was not acknowledged is sent again with its request id, and is stored
+// once.
 func TestMessagesOutliveACrashOfTheServer(t *testing.T) {
 	t.Parallel()
 	const senders, crashes, between = 4, 3, 60

@@ -16,7 +16,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// smallDisk mounts a disk of so many bytes that the server may write to.
+// smallDisk mounts a disk of size bytes that the server may write to.
 func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	disk := filepath.Join(s.folder, "disk")
@@ -30,8 +30,8 @@ func (s *ownServer) smallDisk(t *testing.T, size int) string {
 	return disk
 }
 
-// On a full disk nothing is acknowledged that is not stored, and nothing is
-// lost; when there is room again, the same store goes on.
+// On a full disk nothing is acknowledged that is not stored, and nothing is lost; when
+// there is room again, the same store continues to work.
 func TestFullDiskIsUnavailableUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)

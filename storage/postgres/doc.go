@@ -8,8 +8,8 @@
 //
 // # Locks
 //
-// Every transaction takes its row locks in this order, and rows of one table
-// in the order of their keys. This excludes deadlocks.
+// Every transaction takes its row locks in this order, and those of one table in the
+// order of their keys. This excludes deadlocks.
 //
 //  1. inbox
 //  2. the default folders of all users whose collections or folders it touches;
@@ -20,17 +20,20 @@
 //  6. comment
 //  7. user_totals and user_comments
 //
-// The default folder is the lock of its owner: the transaction that holds it has exclusive
-// access to the owner's folders and their items, which need no order among themselves.
+// The default folder is the lock of its owner: the transaction that holds it has
+// exclusive access to the owner's folders and their items, which are therefore locked in
+// any order.
+//
+// Messages and accounts have tables of their own: AddMessages locks mailboxes, requests
+// and conversations, and a change of an account locks the account and then its names.
 //
 // # Plans
 //
-// Each statement is planned once per connection, for keys of any value, and uses
-// indexes only: it looks up one key after the other (LATERAL … LIMIT 1,
-// which Postgres never turns into another kind of join), and sequential scans
-// are off except where everything is recounted. A plan made while a table was
-// empty is therefore right when it has grown, and a test can check the plan
-// that runs.
+// Each statement is planned once per connection, for keys of any value, and uses indexes
+// only: it looks up one key after the other (LATERAL … LIMIT 1, which Postgres never
+// turns into another kind of join), and sequential scans are off except where everything
+// is recounted. A plan that was made while a table was empty is therefore still right
+// when the table has grown, and a test can check the plan that runs.
 //
 // # Invariants
 //
@@ -43,7 +46,7 @@
 //     found by an index: TestListsUseTheirIndex, TestBatchesSearchByKey.
 //   - A failed call leaves nothing half-written, and an error that a retry may
 //     resolve is storage.ErrUnavailable: TestFailedCallsLeaveNothing.
-//   - Counts and states of one reply are of one moment:
+//   - Counts and states in one reply are from the same moment:
 //     TestCountsAndStatesAreOfOneMoment.
 //   - Repair is exact under concurrent writes: TestRepairIsExactUnderWriters.
 //   - New counts of a subject touch no index: TestCountsStayHeapOnly.

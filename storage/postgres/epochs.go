@@ -146,8 +146,8 @@ func (s *Store) RaiseBarrier(ctx context.Context) (epoch mirror.Epoch, err error
 	return epoch, err
 }
 
-// All writers wait behind a change of the epoch that waits for one of them, so it gives
-// up soon. Its caller retries.
+// shortLockTimeout makes a change of the epoch give up soon: while it waits for one
+// writer, all other writers wait behind it. The caller retries.
 const shortLockTimeout = `SET LOCAL lock_timeout = '1s'`
 
 func (s *Store) changeEpoch(ctx context.Context, what, update string, number int64, more ...any) (epoch mirror.Epoch, err error) {

@@ -10,8 +10,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// Whoever closes an epoch waits for a transaction that hangs, and everybody who
-// writes waits behind him: so he soon gives up, and they go on.
+// A process that closes an epoch waits for a transaction that hangs, and all writers wait
+// behind the process: it gives up soon, and the writers go on.
 func TestEpochChangeGivesUpBehindATransactionThatHangs(t *testing.T) {
 	s := open(t)
 	g := storagetest.NewTraffic()

@@ -16,8 +16,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// refuse lets every new message fail with an error code, as the server would
-// that has the fault.
+// refuse makes every new message fail with an error code, as a server with that fault
+// would.
 func refuse(tb testing.TB, at, code string) {
 	tb.Helper()
 	postgrestest.Exec(tb, at, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -138,12 +138,12 @@ func failLocked(persist persistFunc) func(*testing.T, *Store, string) error {
 	}
 }
 
-// A transaction that the server breaks off in favour of another one is tried
-// again, with a mark of its own.
+// A transaction that the server aborts in favour of another one is retried, and its mark
+// is called again.
 func TestBrokenOffTransactionsAreTriedAgain(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at, Logger: slog.New(slog.DiscardHandler)})
-	postgrestest.Exec(t, at, `CREATE SEQUENCE tries`, // it goes on after a rollback
+	postgrestest.Exec(t, at, `CREATE SEQUENCE tries`, // a sequence is not rolled back
 		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 			$$ BEGIN IF nextval('tries') < 3 THEN RAISE EXCEPTION 'refused' USING ERRCODE = '40001'; END IF; RETURN NULL; END $$`,
 		`CREATE TRIGGER refuse AFTER INSERT ON interactive FOR EACH STATEMENT EXECUTE FUNCTION refuse()`)
@@ -163,8 +163,8 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 	storagetest.CountsAndStatesAreOfOneMoment(t, open(t))
 }
 
-// A text that Postgres cannot hold is the key of nothing, and a collection into
-// a folder of such an id goes to the default folder.
+// A text that Postgres cannot store is the key of nothing, and a collection into a folder
+// with such an id goes to the default folder.
 func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	s := open(t)
 	alice := storage.User{Tenant: "default", UserID: "alice"}
@@ -201,8 +201,8 @@ func TestTextsThatCannotBeStoredAreKeysOfNothing(t *testing.T) {
 	}
 }
 
-// The age of a message, and that of what is forgotten, are told by the clock of
-// the database.
+// The clock of the database decides how old a message is, and what is old enough to be
+// pruned.
 func TestAgesAreByTheClockOfTheDatabase(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": storage.InboxAge / 3, "behind": -storage.InboxAge / 3} {
 		t.Run(name, func(t *testing.T) {

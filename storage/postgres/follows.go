@@ -73,10 +73,10 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 	})
 }
 
-// Each statement walks one of the lists in which friends are searched, and looks
-// up the follow in the other direction of each row that it examines. A follow that
-// is not there has version 0. The last row that is examined comes back even if it
-// is of no friend.
+// Each statement walks one of the lists in which friends are searched, and looks up the
+// follow in the other direction of each row that it examines. A follow that does not
+// exist has version 0. The last row that is examined is returned even if it is not of a
+// friend.
 const (
 	selectFriendsInFollowing = `
 SELECT k.ord, l.version, l.biz, l.biz_id, l.back, l.n
@@ -110,8 +110,8 @@ CROSS JOIN LATERAL (
     WHERE b.state = 1 OR w.n = k.scan
     ORDER BY w.version DESC, w.user_id DESC LIMIT k.entries) l`
 
-	// Which of two lists is not longer than the other: what the user follows, or the
-	// user's followers.
+	// Whether the list of what the user follows is at most as long as that of the user's
+	// followers.
 	selectFollowsFewer = `
 SELECT k.ord, coalesce(t.following, 0) <= coalesce(i.follower_count, 0)
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
@@ -134,7 +134,7 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 		query     string
 	}{{true, selectFriendsInFollowing}, {false, selectFriendsInFollowers}} {
 		keys := newColumns(4, 3, len(queries))
-		var at []int // the queries of which the rows are
+		var at []int // the queries that the rows belong to
 		for i, q := range queries {
 			if inFollowing[i] == walk.following {
 				after := sqlstore.StartOf(q.Page)
@@ -166,8 +166,8 @@ func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]
 	return out, nil
 }
 
-// searchFollowing reports for each query whether friends are searched in the follows of
-// the user, and not in the user's followers.
+// searchFollowing reports for each query whether friends are searched among those whom
+// the user follows, and not among the user's followers.
 func (s *Store) searchFollowing(ctx context.Context, queries []storage.FriendsQuery) ([]bool, error) {
 	out := make([]bool, len(queries))
 	keys := newColumns(2, 0, len(queries))

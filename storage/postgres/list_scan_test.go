@@ -8,9 +8,8 @@ import (
 	"ovation/storage"
 )
 
-// A list of one biz reads a bounded number of index entries, however long the
-// history of another biz is that lies before it, and however often one call asks
-// for it.
+// A list of one biz reads a bounded number of index entries, even if a long history of
+// another biz precedes its entries, and however many queries one call has.
 func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)
@@ -53,7 +52,7 @@ func TestListsOfOneBizReadBoundedRows(t *testing.T) {
 			t.Fatalf("query %d: %+v, %+v, %+v and %+v, want nothing but the position %+v", i, liked[i], read[i], followed[i], written[i], wantAt)
 		}
 	}
-	if err := s.Close(); err != nil { // the server counts what a connection has read when that ends
+	if err := s.Close(); err != nil { // the server counts the reads of a connection when it ends
 		t.Fatal(err)
 	}
 	for _, index := range []string{"likes", "reads", "following", "works"} {
@@ -78,7 +77,7 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 	if err != nil || len(got[0].Entries) > 0 || got[0].Resume.Version != 10_000-storage.MaxListScan+1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if err := s.Close(); err != nil { // the server counts what a connection has read when that ends
+	if err := s.Close(); err != nil { // the server counts the reads of a connection when it ends
 		t.Fatal(err)
 	}
 	if n := entriesRead(t, at, "followers"); n != storage.MaxListScan {
@@ -90,8 +89,8 @@ func TestFriendsReadBoundedRows(t *testing.T) {
 	}
 }
 
-// entriesRead returns how many entries of an index scans have returned, as soon
-// as the server knows of some.
+// entriesRead returns how many entries scans of an index have returned. It waits until
+// the server has counted some.
 func entriesRead(t *testing.T, at, index string) (n int64) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -9,13 +9,13 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// The lists. For each query a nested loop walks one index backwards, from just
-// below the position; the conditions on constants are those of the partial
-// indexes. The entries of one query come in their order: a LATERAL keeps it.
+// The lists. For each query a nested loop walks one index backwards, from just below the
+// position; the conditions on constants are those of the partial indexes. The LATERAL
+// join keeps the entries of one query in the order of the index.
 //
-// Likes and reads of one biz come from the index of all of them. The innermost
-// LIMIT bounds how many rows are examined. The last of these comes back even if
-// it is of another biz: it is where the next page resumes.
+// Likes and reads of one biz come from the index of all of them. The innermost LIMIT
+// bounds how many rows are examined. The last of these rows is returned even if it is of
+// another biz: it is where the next page resumes.
 const (
 	selectLikers = `
 SELECT k.ord, l.version, l.user_id

@@ -102,7 +102,8 @@ func TestLockedMailboxHoldsUpNoOther(t *testing.T) {
 	fatal(t, send("1"))
 }
 
-// A trial of a breaker is short, and is to find out that the server answers.
+// The trial call of a circuit breaker has a short deadline and must find out that the
+// server answers.
 func TestLockIsReportedBeforeTheDeadline(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s := openAt(t, Options{URL: at})
@@ -139,8 +140,8 @@ func TestPausedCallReleasesItsLocks(t *testing.T) {
 	}
 }
 
-// A worker that waits for Redis holds the rows of those who like, and a node that is
-// paused those of who comments.
+// A worker that waits for Redis holds locks on the totals of users who like, and a node
+// that is paused holds locks on those of users who comment.
 func TestCommentsAndLikesOfAUserDoNotWaitForEachOther(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})

@@ -12,7 +12,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// asked are the statements of a pool.
+// asked records the statements of a pool.
 type asked struct{ statements []pgx.TraceQueryStartData }
 
 func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
@@ -22,7 +22,7 @@ func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trace
 
 func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// trace has a store ask on traced connections.
+// trace replaces the pool of a store by one that records its statements.
 func trace(t *testing.T, s *Store) *asked {
 	t.Helper()
 	a, cfg := new(asked), s.pool.Config()

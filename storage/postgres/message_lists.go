@@ -51,8 +51,9 @@ CROSS JOIN LATERAL (SELECT message_id, from_low, text, created FROM message m
     WHERE m.tenant = k.tenant AND m.user_low = k.user_low AND m.user_high = k.user_high AND m.message_id < k.below
     ORDER BY m.message_id DESC LIMIT k.entries) l`
 
-	// Those of a user who is the lower one of a pair, and those of one who is the
-	// higher one, each from their index, which has a predicate.
+	// The first part has the messages of a user who is the lower one of a pair, the
+	// second part those of a user who is the higher one. Each part uses an index of its
+	// own, whose predicate (message_id > 0) it repeats.
 	selectMailbox = `
 (SELECT user_low, user_high, message_id, from_low, text, created FROM message m
 WHERE m.tenant = $1 AND m.user_low = $2 AND m.message_id > $3 AND m.message_id > 0 ORDER BY m.message_id LIMIT $4)

@@ -37,7 +37,7 @@ func (s *Store) AddMessages(ctx context.Context, messages []storage.NewMessage) 
 	return out, nil
 }
 
-// What stands at DO UPDATE changes nothing: the row is only locked.
+// The DO UPDATE changes nothing; it only locks the row.
 const lockMailboxes = `
 INSERT INTO mailbox AS m (tenant, user_id, latest)
 SELECT k.tenant, k.user_id, 0 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
@@ -48,7 +48,7 @@ const selectMailboxes = `
 SELECT k.ord, m.latest FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (tenant, user_id, ord)
 CROSS JOIN LATERAL (SELECT latest FROM mailbox m WHERE m.tenant = k.tenant AND m.user_id = k.user_id LIMIT 1) m`
 
-// selectClock is read after the locks were taken.
+// selectClock is read after the locks have been taken.
 const selectClock = `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
 // lookUpMessages locks the mailboxes, fills in the existing rows of the batch, and
@@ -71,7 +71,7 @@ func (t *tx) lookUpMessages(of *sqlstore.MessageBatch) (at int64, err error) {
 	if err := t.send(b); err != nil {
 		return 0, err
 	}
-	repeated := of.Repeated() // usually none
+	repeated := of.Repeated() // usually there are none
 	if len(repeated) == 0 {
 		return at, nil
 	}
@@ -143,7 +143,7 @@ func (t *tx) writeMessages(of *sqlstore.MessageBatch) error {
 const (
 	lockConversation = `SELECT FROM conversation WHERE tenant = $1 AND user_id = $2 AND peer_id = $3 FOR UPDATE`
 
-	// Messages that were read before are not counted again.
+	// Messages at or below read_to have been subtracted before.
 	updateRead = `
 UPDATE conversation c SET read_to = least($7::bigint, c.latest), unread = c.unread - (
     SELECT count(*) FROM message m

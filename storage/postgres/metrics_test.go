@@ -40,7 +40,7 @@ func TestPoolIsMeasured(t *testing.T) {
 		t.Errorf("%v of %v connections are acquired, %v idle", a, most, idle)
 	}
 	defer second.Release()
-	// A call that comes while no connection is idle waits, sooner or later.
+	// A call that begins while no connection is idle waits, sooner or later.
 	for deadline := time.Now().Add(2 * time.Minute); value("waits_total", "") == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("no wait is counted")

@@ -17,22 +17,23 @@ import (
 	"ovation/storage/postgres/migrations"
 )
 
-// Migrate brings the tables of a database up to this release, each step in a
-// transaction. A step that would block users of the tables for long, such as an index
-// on a large table, is marked NO TRANSACTION instead and uses CONCURRENTLY; as it may
-// fail halfway, it can be repeated. Processes of the previous release continue to use
-// the tables meanwhile and afterwards.
-// Several processes may call it at the same time: one works under an advisory
-// lock, the others wait. It does not change a database that is up to date. Errors: those
-// of Open, except ErrNotMigrated.
+// Migrate brings the tables of a database up to this release, each step in a transaction.
+// A step that would block users of the tables for long, such as an index on a large
+// table, is marked NO TRANSACTION instead and uses CONCURRENTLY; as it may fail halfway,
+// it can be repeated. Processes of the previous release continue to use the tables
+// meanwhile and afterwards.
+//
+// Several processes may call Migrate at the same time: one works under an advisory lock,
+// the others wait. It does not change a database that is up to date. Errors: those of
+// Open, except ErrNotMigrated.
 func Migrate(ctx context.Context, url string) error {
 	cfg, err := configure(url)
 	if err != nil {
 		return fmt.Errorf("migrate database: %w", err)
 	}
-	// The planner's settings are for keyed statements, and an index on a large table takes
-	// long. The timeout of locks stays: the queue behind a table to be changed must not
-	// grow.
+	// The planner's settings are for statements that look rows up by key, and an index on
+	// a large table takes long. The timeout of locks stays: the queue behind a table to
+	// be changed must not grow.
 	params := cfg.ConnConfig.RuntimeParams
 	for name, value := range settings {
 		if name != "application_name" && name != "lock_timeout" && params[name] == value {

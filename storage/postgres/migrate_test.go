@@ -23,7 +23,7 @@ SELECT array_agg(replace(line, current_schema || '.', '')) FROM (
     UNION ALL SELECT concat_ws(' ', id, version_id, is_applied) FROM goose_db_version
 ) AS lines`
 
-// Most tests have their tables from postgrestest.Migrate.
+// Most tests get their tables from postgrestest.Migrate.
 func TestTablesOfTestsAreThoseOfMigrate(t *testing.T) {
 	migrated := postgrestest.EmptySchema(t)
 	fatal(t, Migrate(t.Context(), migrated))

@@ -19,8 +19,8 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// fakeServer takes connections and answers each as a server would that has the
-// version and encoding, or refuses it with the code. It returns its address.
+// fakeServer accepts connections and answers each as a server with the version and the
+// encoding would, or refuses it with the error code. It returns the server's address.
 func fakeServer(t *testing.T, version, encoding, refusal string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -153,7 +153,7 @@ func TestSettingsOfConnections(t *testing.T) {
 		"lock_timeout":                        "10s",
 		"idle_in_transaction_session_timeout": "30s",
 		"application_name":                    "ovation",
-		"synchronous_commit":                  "on", // whatever it says
+		"synchronous_commit":                  "on", // whatever the server says
 	} {
 		var got string
 		if err := s.pool.QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got); err != nil {
@@ -168,8 +168,8 @@ func TestSettingsOfConnections(t *testing.T) {
 	}
 }
 
-// A URL may name several servers. An error names the one that has answered, or
-// all where none has.
+// A URL may name several servers. An error names the one that has answered, or all of
+// them if none has.
 func TestErrorsNameTheServerThatAnswered(t *testing.T) {
 	at := postgrestest.Schema(t)
 	u, err := url.Parse(at)

@@ -7,8 +7,9 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// A free id stays free until the end of the transaction: ids of new comments are higher,
-// and all others are assigned under this lock, which belongs to the schema.
+// lockPastIDs excludes other transactions of the schema that assign ids of past comments.
+// An id that is free stays free until the end of the transaction, since the ids of new
+// comments are higher.
 const lockPastIDs = `SELECT pg_advisory_xact_lock('comment'::regclass::oid::bigint)`
 
 const selectTakenIDs = `

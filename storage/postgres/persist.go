@@ -13,9 +13,9 @@ import (
 )
 
 // Persist applies new messages in one transaction: one round trip for inbox and folders,
-// one for the states, one for the counts and totals and one to commit. Another one is
-// needed if newer states are already stored, if authors are declared, and if messages are
-// old. Comments take four more, and one for each time that their ids are taken.
+// one for the states, one for the counts and totals and one to commit. It takes another
+// one in each of these cases: newer states are already stored, authors are declared, or
+// messages are old. Comments take four more, and one for each attempt to find free ids.
 func (s *Store) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	if err := sqlstore.Validate(messages); err != nil {
 		return storage.Outcome{}, err
@@ -104,10 +104,10 @@ func (t *tx) expire(messages []storage.Message, now time.Time) (rest []storage.M
 	return storage.Without(messages, expired), expired, nil
 }
 
-// DO UPDATE changes nothing and locks the row of a message that was persisted before. The
-// lock is written to the WAL, so that the commit of a transaction that skips everything
-// also waits for a synchronous standby: the transaction that persisted the message may
-// have been told of its commit too early, or not at all.
+// The DO UPDATE changes nothing; it locks the row of a message that was persisted before.
+// The lock is written to the WAL, so that the commit of a transaction that skips
+// everything also waits for a synchronous standby: the commit of the transaction that
+// persisted the message may have been acknowledged too early, or not at all.
 const insertInbox = `
 INSERT INTO inbox AS i (id, persisted)
 SELECT DISTINCT ON (k.id COLLATE "C") k.id, CASE WHEN k.forever = 0 THEN ` + transactionTime + ` END
@@ -116,7 +116,7 @@ ON CONFLICT (id) DO UPDATE SET persisted = i.persisted WHERE FALSE
 RETURNING id`
 
 // receive inserts the messages into the inbox. Once the batch is sent, the result
-// contains the ids of those that were not there.
+// contains the ids of those that were not there before.
 func receive(b *pgx.Batch, messages []storage.Message) map[string]bool {
 	rows := newColumns(1, 1, len(messages))
 	for _, m := range messages {

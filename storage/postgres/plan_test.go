@@ -10,7 +10,7 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// plan returns how the connections of a store run a statement, a step a line.
+// plan returns how the connections of a store run a statement, one step per line.
 func plan(t *testing.T, s *Store, query string) []string {
 	t.Helper()
 	c, err := s.pool.Acquire(t.Context())
@@ -39,7 +39,8 @@ func plan(t *testing.T, s *Store, query string) []string {
 	return steps
 }
 
-// databases are an empty one and one with rows of which the server knows.
+// databases returns a store without rows, and one whose rows are in the statistics of the
+// planner.
 func databases(t *testing.T) map[string]*Store {
 	t.Helper()
 	at := postgrestest.Schema(t)

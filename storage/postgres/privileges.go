@@ -54,8 +54,8 @@ const selectSchema = `
 SELECT current_user, coalesce(current_schema, ''), current_setting('search_path'),
     current_schema IS NOT NULL AND has_schema_privilege(current_schema, 'CREATE')`
 
-// schemaIn finds the schema of the tables and whether the user may make tables
-// in it. Without the privilege to use it, a schema is as if it were not there.
+// schemaIn returns the user, the schema of the tables, and whether the user may create
+// tables in it. A schema that the user may not use counts as missing.
 func schemaIn(ctx context.Context, c *pgx.Conn) (user, schema string, mayCreate bool, err error) {
 	var path string
 	if err := c.QueryRow(ctx, selectSchema).Scan(&user, &schema, &path, &mayCreate); err != nil {
@@ -69,7 +69,7 @@ func schemaIn(ctx context.Context, c *pgx.Conn) (user, schema string, mayCreate 
 	return user, schema, mayCreate, nil
 }
 
-// checkMigrationPrivileges checks that the user may make tables.
+// checkMigrationPrivileges checks that the user may create tables.
 func checkMigrationPrivileges(ctx context.Context, c *pgx.Conn) error {
 	user, schema, mayCreate, err := schemaIn(ctx, c)
 	if err != nil || mayCreate {

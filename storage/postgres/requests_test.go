@@ -6,7 +6,7 @@ import (
 	"ovation/internal/testing/postgrestest"
 )
 
-// Processes of the release before go on adding comments while a site is upgraded.
+// Processes of the previous release continue to add comments while a site is upgraded.
 func TestRequestsAreKnownByTheirFormerName(t *testing.T) {
 	at := postgrestest.Schema(t)
 	const insert = `

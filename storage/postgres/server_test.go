@@ -29,7 +29,7 @@ import (
 type ownServer struct {
 	port     int
 	password string
-	folder   string // that its user can enter
+	folder   string // one that its user can enter
 	ca       string // file of the certificate that signed the server's
 	process  *exec.Cmd
 }
@@ -41,8 +41,8 @@ func (s *ownServer) url(tb testing.TB, host string, parameters ...string) string
 	return with(tb, "postgres://ovation:"+s.password+"@"+net.JoinHostPort(host, strconv.Itoa(s.port))+"/postgres", parameters...)
 }
 
-// startServer starts one on a free port. Its certificate is for localhost and
-// not for 127.0.0.1.
+// startServer starts a server on a free port. Its certificate is for localhost and not
+// for 127.0.0.1.
 func startServer(tb testing.TB) *ownServer {
 	tb.Helper()
 	programs := programsOf(tb)
@@ -122,8 +122,8 @@ func programsOf(tb testing.TB) string {
 
 const nobody = 65534
 
-// unprivileged has a command run as nobody where this is root, whom Postgres
-// refuses.
+// unprivileged makes a command run as nobody if the test runs as root, since Postgres
+// refuses to run as root.
 func unprivileged(command *exec.Cmd) {
 	command.Env, command.Dir = []string{"LANG=C.UTF-8"}, "/"
 	if os.Getuid() == 0 {
@@ -131,7 +131,7 @@ func unprivileged(command *exec.Cmd) {
 	}
 }
 
-// give makes a file that of the server's user.
+// give makes the server's user the owner of a file.
 func (s *ownServer) give(tb testing.TB, path string) {
 	tb.Helper()
 	if os.Getuid() == 0 {
@@ -154,7 +154,7 @@ func fatal(tb testing.TB, err error) {
 	}
 }
 
-// certify makes an authority and a certificate of it for localhost.
+// certify creates an authority, and a certificate for localhost that it has signed.
 func certify(tb testing.TB, authority, certificate, key string) {
 	tb.Helper()
 	ca := &x509.Certificate{
@@ -188,7 +188,7 @@ func writePEM(tb testing.TB, file, kind string, raw []byte, mode os.FileMode) {
 	fatal(tb, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), mode))
 }
 
-// A user who may not use one of the tables or sequences learns it before the first
+// A user who may not use one of the tables or sequences gets an error before the first
 // action.
 func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 	at := postgrestest.Schema(t)
@@ -201,7 +201,8 @@ func TestPrivilegesOfEveryTableAreChecked(t *testing.T) {
 	}
 }
 
-// A real server refuses for reasons of its own, and each is named.
+// A real server refuses connections for reasons of its own, and the error names each of
+// them.
 func TestServerThatRefusesSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

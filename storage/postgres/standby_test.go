@@ -47,8 +47,8 @@ func startStandby(tb testing.TB, primary *ownServer) *ownServer {
 // waitingCommits is how many commits wait for the standby.
 const waitingCommits = `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 
-// What was persisted before is on the standby when it is persisted again: its
-// commit may have been cut short while it waited.
+// If a message that was persisted is persisted again, the call waits until the first one
+// is on the standby, too: its commit may have been cut short while it waited.
 func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	t.Parallel()
 	primary := startServer(t)
@@ -111,8 +111,7 @@ func TestRepeatedPersistWaitsForTheStandby(t *testing.T) {
 	verified(t, s)
 }
 
-// A commit that waits for the standby is reported while it waits, and reads go
-// on.
+// A commit that waits for the standby is reported while it waits, and reads continue.
 func TestHangingCommitIsReported(t *testing.T) {
 	t.Parallel()
 	primary := startServer(t)
@@ -142,7 +141,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	fatal(t, s.Ping(t.Context()))
 	second := make(chan error, 1)
 	go func() {
-		like := storage.Action{ // of a row that the first transaction has not locked
+		like := storage.Action{ // on a row that the first transaction has not locked
 			User: storage.User{Tenant: "default", UserID: "alice"}, Subject: storage.Subject{Tenant: "default", Biz: "article", BizID: "1"},
 			Kind: storage.KindReaction, Reaction: storage.Like, Version: 1,
 		}
@@ -163,7 +162,7 @@ func TestHangingCommitIsReported(t *testing.T) {
 	if err := s.Stalled(); err != nil {
 		t.Errorf("once it has returned: %v", err)
 	}
-	fatal(t, s.Close()) // nothing is logged any more
+	fatal(t, s.Close()) // after this, nothing more is logged
 	if !strings.Contains(log.String(), "commits hang") {
 		t.Errorf("the log is %q", &log)
 	}
@@ -204,8 +203,8 @@ func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-// A commit that waits for the standby is not given up, however long it takes, and
-// shows to nobody meanwhile.
+// A commit that waits for the standby is not abandoned, however long it takes, and is
+// visible to nobody meanwhile.
 func TestCommitWaitsForAStandbyAsLongAsItTakes(t *testing.T) {
 	t.Parallel()
 	primary := startServer(t)

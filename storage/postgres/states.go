@@ -87,7 +87,7 @@ ON CONFLICT (tenant, user_id, biz, biz_id) DO UPDATE SET prev_state = s.state,
 WHERE s.version < greatest(excluded.version, excluded.clears[1], excluded.clears[2])
 RETURNING tenant, user_id, biz, biz_id, prev_state, clears, state, version`
 
-const clearsColumn = 5 // of what upsertReactions returns
+const clearsColumn = 5 // an index into the columns that upsertReactions returns
 
 // react applies actions of KindReaction.
 func react(b *pgx.Batch, actions []storage.Action) *stateWrites {
@@ -122,7 +122,8 @@ func react(b *pgx.Batch, actions []storage.Action) *stateWrites {
 	return w
 }
 
-// normalize removes a clear that is not above the reaction: the column has both or none.
+// normalize removes each clear whose version is not above that of the reaction. The
+// column can hold both clears or none, so it may contain such a clear.
 func normalize(r storage.Register) storage.Register { return storage.Register{}.Join(r) }
 
 const upsertCollections = `

@@ -30,7 +30,7 @@ func with(tb testing.TB, from string, parameters ...string) string {
 	return u.String()
 }
 
-// ask returns what a query of one value answers.
+// ask runs a query that returns one value.
 func ask[T any](tb testing.TB, at, query string, args ...any) (value T) {
 	tb.Helper()
 	c, err := pgx.Connect(tb.Context(), at)

@@ -79,10 +79,10 @@ func setAuthors(b *pgx.Batch, declared []storage.Action) {
 	b.Queue(upsertAuthors, rows.args()...)
 }
 
-// The authors who receive likes are those of subjects that this transaction has
-// locked. The condition on them stands outside of the look-up, so that it is made by
-// the key and not by the index of works. One statement moves all totals, in the order
-// of their keys.
+// The authors who receive likes are those of subjects that this transaction has locked.
+// The condition on the author stands outside of the look-up, so that the look-up uses the
+// key and not the index of works. One statement adjusts all totals, in the order of their
+// keys.
 const upsertTotals = `
 INSERT INTO user_totals AS t (tenant, user_id, likes, following, collections, works, likes_received)
 SELECT d.tenant, d.user_id, sum(d.likes)::bigint, sum(d.following)::bigint, sum(d.collections)::bigint,

@@ -62,7 +62,8 @@ func (s *Store) connection(ctx context.Context) (*pgxpool.Conn, error) {
 	return c, nil
 }
 
-// change is write for changes by users and workers. It fails if too many commits hang.
+// change is the variant of write for changes by users and workers. It fails if too many
+// commits hang.
 func (s *Store) change(ctx context.Context, what string, do func(*tx) error) error {
 	if err := s.commits.checkHung(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -78,10 +79,10 @@ const (
 	idleTimeout = 3 * time.Second
 )
 
-// changeWithLockTimeout is change for calls with a waiting client. A statement that waits
-// for a lock fails with storage.ErrLocked before the context ends, so that a locked row
-// is not mistaken for an unresponsive server. If a process is paused or disconnected
-// within the transaction, its locks are released after idleTimeout.
+// changeWithLockTimeout is the variant of change for calls with a waiting client. A
+// statement that waits for a lock fails with storage.ErrLocked before the context ends,
+// so that a locked row is not mistaken for an unresponsive server. If a process is paused
+// or disconnected within the transaction, its locks are released after idleTimeout.
 func (s *Store) changeWithLockTimeout(ctx context.Context, what string, do func(*tx) error) error {
 	return s.change(ctx, what, func(t *tx) error {
 		t.limitLocks = true

@@ -16,8 +16,8 @@ import (
 
 var errUnreadable = errors.New("unreadable")
 
-// unreadable decodes no ordinal: in every statement the only column that is
-// scanned into an int.
+// unreadable fails to decode ordinals. In every statement, the ordinal is the only column
+// that is scanned into an int.
 type unreadable struct{ pgtype.Int8Codec }
 
 func (c unreadable) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -31,7 +31,7 @@ type unreadablePlan struct{}
 
 func (unreadablePlan) Scan([]byte, any) error { return errUnreadable }
 
-// decodeBy has the connections of an idle store decode bigints by a codec.
+// decodeBy makes the connections of an idle store decode bigints with a codec.
 func decodeBy(t *testing.T, s *Store, codec pgtype.Codec) {
 	t.Helper()
 	for _, c := range s.pool.AcquireAllIdle(t.Context()) {
@@ -62,7 +62,7 @@ func TestRowThatCannotBeDecodedFailsItsCall(t *testing.T) {
 			a.Times, a.First = 1, version
 		case storage.KindFollow:
 			a.Following = true
-		case storage.KindAuthor: // is of no user
+		case storage.KindAuthor: // has no user
 		}
 		return a
 	}

@@ -30,7 +30,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	if repair {
 		v.Repair = func(d *sqlstore.Discrepancies) error { return s.repair(ctx, d) }
 	}
-	// A default folder that is missing is made; items of any other move into it.
+	// A missing default folder is created. The items of any other missing folder move
+	// into the default folder.
 	v.NoteFolder = func(d *sqlstore.Discrepancies, folder storage.FolderKey, by int64, exists bool) {
 		if !exists && folder.FolderID != storage.DefaultFolderID {
 			d.MissingFolders = append(d.MissingFolders, folder)
@@ -41,8 +42,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 	err := s.transact(ctx, ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(t *tx) error {
 		b := t.batch()
 		if repair {
-			// Before the first statement that reads, with which the snapshot
-			// begins. No other transaction takes this lock.
+			// The lock comes before the first statement that reads, with which the
+			// snapshot begins. No other transaction takes it.
 			b.Queue(`LOCK TABLE secret IN SHARE UPDATE EXCLUSIVE MODE NOWAIT`)
 		}
 		for _, setting := range []string{
@@ -85,7 +86,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, report func(storage.Dif
 
 // stream runs one statement and passes its rows one by one, without buffering them.
 func (t *tx) stream(query string, row func(scan func(...any) error) error) error {
-	var ours error // of row: not the server's
+	var ours error // an error of row, not of the server
 	rows, err := t.begun.Query(t.ctx, query)
 	if err == nil {
 		err = eachRow(func(rows pgx.Rows) error {
@@ -276,11 +277,11 @@ func (s *Store) repairComments(ctx context.Context, d *sqlstore.Discrepancies) e
 }
 
 // lockDamaged locks the counts of the subjects whose comments or replies are repaired, as
-// every change of comments does: a deletion that has read the number of replies would
-// otherwise overwrite the repair.
+// every change of comments does: otherwise a deletion that has read the number of replies
+// before the repair would overwrite it.
 func (t *tx) lockDamaged(d *sqlstore.Discrepancies) error {
 	subjects := maps.Clone(d.Comments)
-	if len(d.Replies) > 0 { // a comment stays with its subject
+	if len(d.Replies) > 0 { // the subject of a comment never changes
 		found := make(map[storage.CommentKey]*storage.Comment, len(d.Replies))
 		b := t.batch()
 		lookUpCommentsOf(b, slices.SortedFunc(maps.Keys(d.Replies), sqlstore.CompareComments), found)

@@ -130,8 +130,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, FALSE, 0, '', $8::bigint + $9, $8::bigint)`
 
 // PublishVideo adds a video in one transaction: one round trip to look up, one to write,
 // two for the author and one to commit. Locks are taken on requests, on subjects and on
-// totals. The subject is new, so no other transaction waits for a request while holding
-// it.
+// totals. No other transaction holds the subject while it waits for a request, because
+// the subject is new.
 func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (out storage.PublishedVideo, outcome storage.Outcome, err error) {
 	if _, err := video.Check(); err != nil {
 		return out, outcome, err

@@ -9,7 +9,7 @@ import (
 	"ovation/storage/mirror"
 )
 
-// A window with more rows than the limit is detected by one additional row. The kinds are
+// One row more than the limit is read, to detect a window that exceeds it. The kinds are
 // those of package storage.
 const selectWindows = `
 SELECT k.ord, s.kind, s.biz_id, s.reaction, s.folder, s.version, coalesce(s.clears[1], 0), coalesce(s.clears[2], 0), coalesce(i.version, 0)

@@ -19,7 +19,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// complaints fails the test for every transaction that is tried again.
+// complaints fails the test for every transaction that is retried.
 type complaints struct{ t *testing.T }
 
 func (c complaints) Write(line []byte) (int, error) {
@@ -27,12 +27,11 @@ func (c complaints) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// crowd writes to a few users, subjects and folders, so that everyone is in
-// everyone's way.
+// crowd writes to a few users, subjects and folders, so that its writers collide.
 type crowd struct {
 	stores  []*Store
 	version atomic.Int64
-	folders sync.Map // storage.FolderKey, of all that were ever made
+	folders sync.Map // storage.FolderKey, of all folders that were ever created
 }
 
 func newCrowd(t *testing.T, at string) *crowd {
@@ -48,7 +47,7 @@ func (c *crowd) user(random *rand.Rand) storage.User {
 	return storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint("user", random.IntN(5))}
 }
 
-// folder is any folder of the user, perhaps one that is gone.
+// folder is any folder of the user, possibly a deleted one.
 func (c *crowd) folder(random *rand.Rand, owner storage.User) storage.FolderKey {
 	chosen := storage.FolderKey{Owner: owner, FolderID: storage.DefaultFolderID}
 	c.folders.Range(func(key, _ any) bool {
@@ -82,7 +81,8 @@ func (c *crowd) action(random *rand.Rand) storage.Action {
 	return a
 }
 
-// step does one random thing. What others may have been faster at is no error.
+// step does one random thing. An error that results from another writer's change is
+// ignored.
 func (c *crowd) step(ctx context.Context, s *Store, random *rand.Rand, id string) (err error) {
 	owner := c.user(random)
 	switch random.IntN(9) {
@@ -145,7 +145,7 @@ func (c *crowd) comment(ctx context.Context, s *Store, random *rand.Rand, by sto
 	if err != nil || random.IntN(2) == 0 {
 		return err
 	}
-	last := out[len(out)-1].Comment // a reply, where there was a comment to reply to
+	last := out[len(out)-1].Comment // a reply, if there was a comment to reply to
 	if last == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (c *crowd) comment(ctx context.Context, s *Store, random *rand.Rand, by sto
 	return err
 }
 
-// write lets so many writers take so many steps each.
+// write runs that many writers with that many steps each.
 func (c *crowd) write(t *testing.T, writers, steps int) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -175,7 +175,7 @@ func TestWritersNeverDeadlock(t *testing.T) {
 	neverDeadlock(t, 60)
 }
 
-// neverDeadlock has eight writers write so many times each.
+// neverDeadlock has eight writers take that many steps each.
 func neverDeadlock(t *testing.T, times int) {
 	t.Helper()
 	at := postgrestest.Schema(t)
@@ -184,8 +184,8 @@ func neverDeadlock(t *testing.T, times int) {
 	verified(t, c.stores[0])
 }
 
-// What is wrong before is mended, and what is right stays so, while writers
-// move the same counts.
+// Repair corrects counts that are wrong at the start, and keeps the others right, while
+// writers change the same counts.
 func TestRepairIsExactUnderWriters(t *testing.T) {
 	t.Parallel()
 	at := postgrestest.Schema(t)
@@ -208,8 +208,8 @@ func TestRepairIsExactUnderWriters(t *testing.T) {
 	verified(t, c.stores[1])
 }
 
-// A deletion of a reply reads how many there are and writes one less. A repair meanwhile
-// waits for it.
+// A deletion of a reply reads the number of replies and writes one less. A repair that
+// runs meanwhile waits for it.
 func TestRepairOfRepliesWaitsForADeletion(t *testing.T) {
 	at := postgrestest.Schema(t)
 	s, other := openAt(t, Options{URL: at}), openAt(t, Options{URL: at})
@@ -266,7 +266,7 @@ func TestOneRepairAtATime(t *testing.T) {
 	verified(t, s)
 }
 
-// Repair works in bounded pieces: more than one of them is wrong here.
+// Repair works in pieces of bounded size. Here more than one piece is wrong.
 func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	at := s.pool.Config().ConnString()
@@ -301,7 +301,7 @@ func TestCountsStayHeapOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil { // with which its connections tell what they counted
+	if err := s.Close(); err != nil { // when its connections end, the server counts what they did
 		t.Fatal(err)
 	}
 	for _, table := range []string{"interactive", "folder"} {

@@ -15,7 +15,7 @@ INSERT INTO account (tenant, account_id, name, name_key, password, avatar, backg
 VALUES (?, ?, ?, ?, ?, '', '', '', 1, 0, ?)`
 )
 
-// CreateAccount creates an account whose id is above all of its tenant.
+// CreateAccount creates an account whose id is above all ids of its tenant.
 func (s *Store) CreateAccount(ctx context.Context, a storage.NewAccount) (*storage.Account, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ SELECT ` + accountColumns + ` FROM account_name n JOIN account a ON a.tenant = n
 WHERE n.tenant = ? AND n.name_key = ?`
 )
 
-// account returns the one account that a query finds, nil if there is none.
+// account returns the account that a query finds, nil if there is none.
 func (t tx) account(query, tenant string, key any) (found *storage.Account, err error) {
 	err = t.query(query, []any{tenant, key}, func(scan func(...any) error) error {
 		var id int64
@@ -107,7 +107,7 @@ func (s *Store) Profiles(ctx context.Context, users []storage.User) ([]*storage.
 	out := make([]*storage.Profile, len(users))
 	var keys tuples
 	for _, u := range users {
-		id, _ := u.AccountID() // 0 is no account's
+		id, _ := u.AccountID() // no account has the id 0
 		keys.add([]string{u.Tenant}, id)
 	}
 	err := s.read(ctx, "read profiles", func(t tx) error {
@@ -130,8 +130,8 @@ UPDATE account SET name = ?, name_key = ?, password = ?, avatar = ?, background 
     revoked = CASE WHEN generation = ? THEN revoked ELSE max(revoked + 1, ?) END
 WHERE tenant = ? AND account_id = ?`
 
-// changeAccount writes what do makes of an account, if it changes anything.
-// Errors: storage.ErrNotFound.
+// changeAccount calls do with an account, which changes it in memory and reports whether
+// anything differs; if so, the account is written. Errors: storage.ErrNotFound.
 func (s *Store) changeAccount(ctx context.Context, what string, user storage.User, do func(*storage.Account) (bool, error)) (a *storage.Account, err error) {
 	id, ok := user.AccountID()
 	if !ok {

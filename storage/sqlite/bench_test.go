@@ -8,7 +8,7 @@ import (
 	"ovation/storage/storagetest"
 )
 
-// open opens a store in a folder that goes away with the test.
+// open opens a store in a folder that is removed after the test.
 func open(tb testing.TB) *Store {
 	tb.Helper()
 	return openAt(tb, filepath.Join(tb.TempDir(), "ovation.db"))

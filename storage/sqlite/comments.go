@@ -9,8 +9,8 @@ import (
 	"ovation/storage/sqlstore"
 )
 
-// AddComments adds comments in one transaction. The number of its statements does not
-// depend on the number of comments, except for one per tenant.
+// AddComments adds comments in one transaction. The number of its statements depends on
+// the number of tenants only, not on that of comments.
 func (s *Store) AddComments(ctx context.Context, comments []storage.NewComment) ([]storage.AddedComment, error) {
 	b := sqlstore.NewCommentBatch(comments)
 	if b.Size() == 0 {
@@ -179,7 +179,7 @@ func (s *Store) changeComment(
 		if err := t.commentCounts([]storage.Subject{subject}, func(_ int, c storage.CommentCount) { e.Counts = c }); err != nil {
 			return err
 		}
-		parent := []storage.CommentKey{e.Comment.ParentKey()} // none if that is 0
+		parent := []storage.CommentKey{e.Comment.ParentKey()} // the parent is not found if its number is 0
 		if err := t.comments(parent, func(_ int, c *storage.Comment) { e.Parent = c }); err != nil {
 			return err
 		}

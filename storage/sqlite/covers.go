@@ -24,7 +24,7 @@ WHERE tenant = ?1 AND video_id = ?2 AND NOT covered RETURNING cover_tries`
 	selectCoverReason = `SELECT cover_reason, cover_due = 0 AND NOT covered FROM video WHERE tenant = ? AND video_id = ?`
 )
 
-// DueCovers takes covers that are due.
+// DueCovers returns covers that are due, and reschedules them.
 func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKey, err error) {
 	err = s.write(ctx, "take due covers", func(t tx) error {
 		args := []any{storage.Micros(s.now()), max(limit, 0), int64(storage.CoverEvery), int64(sqlstore.MaxCoverWait)}
@@ -41,7 +41,7 @@ func (s *Store) DueCovers(ctx context.Context, limit int) (out []storage.VideoKe
 	return out, nil
 }
 
-// SetCover notes that there is a cover.
+// SetCover records that a video has a cover.
 func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (there bool, err error) {
 	err = s.write(ctx, "set cover", func(t tx) error {
 		n, err := t.exec(setCover, key.Tenant, key.Number)
@@ -51,7 +51,7 @@ func (s *Store) SetCover(ctx context.Context, key storage.VideoKey) (there bool,
 	return there, err
 }
 
-// FailCover notes why there is no cover.
+// FailCover records a failure to create a cover.
 func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.CoverFailure) (tries int, err error) {
 	err = s.write(ctx, "fail cover", func(t tx) error {
 		found := false
@@ -71,7 +71,7 @@ func (s *Store) FailCover(ctx context.Context, key storage.VideoKey, f storage.C
 	return tries, nil
 }
 
-// CoverReason looks up why there is no cover.
+// CoverReason returns why a video has no cover.
 func (s *Store) CoverReason(ctx context.Context, key storage.VideoKey) (reason string, aside bool, err error) {
 	err = s.read(ctx, "read reason of cover", func(t tx) error {
 		return t.query(selectCoverReason, []any{key.Tenant, key.Number}, func(scan func(...any) error) error {

@@ -27,7 +27,7 @@ func with(t *testing.T, s *Store, pragma string) {
 	}
 }
 
-// endless is a query that only an interrupt ends.
+// endless is a query that ends only when it is interrupted.
 const endless = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c`
 
 func TestFailedCallsLeaveNothing(t *testing.T) {
@@ -140,8 +140,8 @@ func TestCountsAndStatesAreOfOneMoment(t *testing.T) {
 
 const killed = "OVATION_TEST_PERSIST_INTO"
 
-// persistUntilKilled is the life of a process that is killed: it tells each
-// message that it was promised.
+// persistUntilKilled runs in a process that is going to be killed. It persists messages
+// and prints the id of each one that was acknowledged.
 func persistUntilKilled(path string) error {
 	s, err := Open(context.Background(), Options{Path: path})
 	if err != nil {
@@ -196,8 +196,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	}
 }
 
-// A text of any bytes reaches SQLite unchanged, so that no key turns into
-// another.
+// A text of any bytes reaches SQLite unchanged, so that no key becomes another one.
 func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 	for _, text := range []string{"", "a", `"\/`, "\x00", "\x1f\x7f", "\xff\xfe", "é👩‍👩", "\u2028", `\u0041`, "[1]"} {
 		f.Add(text)
@@ -218,7 +217,7 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 	})
 }
 
-// Repair works in bounded pieces: more than one of them is wrong here.
+// Repair works in pieces of bounded size. Here more than one piece is wrong.
 func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	m := storage.Message{ID: "1"}

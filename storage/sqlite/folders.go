@@ -135,7 +135,7 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		return sqlstore.ErrSameFolder
 	}
 	return s.write(ctx, "delete folder", func(t tx) error {
-		if moveTo != "" && moveTo != storage.DefaultFolderID { // it may have been deleted meanwhile
+		if moveTo != "" && moveTo != storage.DefaultFolderID { // the target may have been deleted meanwhile
 			if _, err := t.folder(storage.FolderKey{Owner: key.Owner, FolderID: moveTo}, at); err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func (s *Store) DeleteFolder(ctx context.Context, key storage.FolderKey, moveTo 
 		case n == 0:
 			return storage.ErrNotFound
 		case holds:
-			return storage.ErrFolderNotEmpty // and the deletion is rolled back
+			return storage.ErrFolderNotEmpty // the deletion is rolled back
 		}
 		_, err = t.exec(insertDeleted, key.Owner.Tenant, key.Owner.UserID, key.FolderID, moveTo, storage.Micros(at))
 		return err

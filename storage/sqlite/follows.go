@@ -54,8 +54,8 @@ func (s *Store) Following(ctx context.Context, queries []storage.FollowingQuery)
 	})
 }
 
-// Friends lists the friends of each user, from the shorter of two lists. It
-// examines a bounded number of rows.
+// Friends lists the friends of each user from the shorter of two lists, what the user
+// follows or the user's followers. It examines a bounded number of rows.
 func (s *Store) Friends(ctx context.Context, queries []storage.FriendsQuery) ([]storage.ListPage[storage.Friend], error) {
 	return list(ctx, s, "list friends", queries, func(t tx, q storage.FriendsQuery) (out storage.ListPage[storage.Friend], err error) {
 		inFollowing := q.After.Biz != ""
@@ -98,7 +98,8 @@ func (t tx) friends(out *storage.ListPage[storage.Friend], q storage.FriendsQuer
 	return nil
 }
 
-// friend returns the friend that a candidate stands for, and whether it is one.
+// friend returns the friend that a candidate represents, and whether the candidate is
+// one.
 func (t tx) friend(of storage.User, f *storage.Followed, inFollowing bool) (friend storage.Friend, is bool, err error) {
 	back := int64(0)
 	friend = storage.Friend{Of: of, User: f.User, Position: storage.Position{Version: f.Version, ID: f.User.UserID}}

@@ -10,7 +10,7 @@ import (
 	"ovation/storage"
 )
 
-// holdLists uses every connection of lists until it is released.
+// holdLists takes every connection for lists, until release is called.
 func holdLists(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	var calls, begun sync.WaitGroup
@@ -33,8 +33,8 @@ func holdLists(t *testing.T, s *Store) (release func()) {
 	return release
 }
 
-// Lists that take long use the connections of lists. Reads by key go on, other
-// lists are given up after a while.
+// Slow lists use the connections for lists only. Reads by key continue, and other lists
+// fail after a timeout.
 func TestSlowListsLeaveReadsTheirConnections(t *testing.T) {
 	s := open(t)
 	s.listTimeout = time.Minute

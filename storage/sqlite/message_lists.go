@@ -32,8 +32,9 @@ SELECT message_id, from_low, text, created FROM message
 WHERE tenant = ? AND user_low = ? AND user_high = ? AND message_id < ?
 ORDER BY message_id DESC LIMIT ?`
 
-	// Those of a user who is the lower one of a pair, and those of one who is the
-	// higher one, each from their index.
+	// The first part has the messages of a user who is the lower one of a pair, the
+	// second part those of a user who is the higher one. Each part uses an index of its
+	// own.
 	selectMailbox = `
 SELECT user_low, user_high, message_id, from_low, text, created FROM message
 WHERE tenant = ?1 AND user_low = ?2 AND message_id > ?3

@@ -108,8 +108,8 @@ WHERE tenant = ? AND user_low = ? AND user_high = ? AND message_id > ? AND messa
 	updateRead = `UPDATE conversation SET unread = unread - ?, read_to = ? WHERE tenant = ? AND user_id = ? AND peer_id = ?`
 )
 
-// MarkRead marks messages as read. It counts those between the previous and the new
-// position, so that each is counted once.
+// MarkRead marks messages as read. It subtracts those between the previous and the new
+// position from the unread ones, so that each is subtracted once.
 func (s *Store) MarkRead(ctx context.Context, key storage.ConversationKey, upTo int64) (c *storage.Conversation, err error) {
 	err = s.write(ctx, "mark messages as read", func(t tx) error {
 		if err := t.conversations([]storage.ConversationKey{key}, func(_ int, found *storage.Conversation) { c = found }); err != nil {

@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// asNobody gives up the rights of root, where the tests run as root, until
-// the test ends. It is a matter of one thread, which the test keeps.
+// asNobody gives up the rights of root until the test ends, if the tests run as root. The
+// rights belong to one thread, on which the test stays.
 func asNobody(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -43,7 +43,7 @@ func TestOpenSaysWhatIsReadOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { // let nobody pass
+			if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { // so that nobody may enter the folder
 				t.Fatal(err)
 			}
 			path := filepath.Join(folder, "x.db")

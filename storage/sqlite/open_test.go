@@ -139,8 +139,7 @@ func TestEveryCommitIsSynced(t *testing.T) {
 	}
 }
 
-// A folder of the release before the mirror is brought up to date and loses
-// nothing.
+// A folder of the release before the mirror is migrated and loses nothing.
 func TestOpenBringsAnOldDatabaseUpToDate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	s := openAt(t, path)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// plan returns how SQLite would run a query, a step a line.
+// plan returns how SQLite would run a query, one step per line.
 func plan(t *testing.T, s *Store, query string) string {
 	t.Helper()
 	rows, err := s.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, make([]any, strings.Count(query, "?"))...)
@@ -59,7 +59,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// How many a user follows is looked up, not counted.
+// The number of users that a user follows is looked up, not counted.
 func TestFollowsAreNotCounted(t *testing.T) {
 	s := open(t)
 	const want = "SEARCH user_totals USING PRIMARY KEY (tenant=? AND user_id=?)"
@@ -89,8 +89,8 @@ func TestBatchesSearchByKey(t *testing.T) {
 	}
 }
 
-// The conversations of a page, and then their latest messages, come by index; only
-// the page is sorted.
+// The conversations of a page, and then their latest messages, are found by an index;
+// only the page is sorted.
 func TestConversationsUseTheirIndex(t *testing.T) {
 	got := plan(t, open(t), selectConversationList)
 	for _, want := range []string{
@@ -116,7 +116,7 @@ func TestMailboxesUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// Covers that are due come by index, however many videos there are.
+// Due covers are found by an index, however many videos there are.
 func TestDueCoversUseTheirIndex(t *testing.T) {
 	steps := plan(t, open(t), takeDueCovers)
 	if !strings.Contains(steps, "INDEX covers_due (cover_due>? AND cover_due<?)") || strings.Contains(steps, "SCAN") || strings.Contains(steps, "TEMP B-TREE") {

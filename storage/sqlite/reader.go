@@ -48,7 +48,7 @@ SELECT k.key, i.read_count, i.like_count, i.dislike_count, i.collect_count, i.fo
 FROM jsonb_each(?) k CROSS JOIN interactive i
 WHERE i.tenant = k.value ->> 0 AND i.biz = k.value ->> 1 AND i.biz_id = k.value ->> 2`
 
-// counts fills in the counts of each.
+// counts fills in the counts of each subject.
 func (t tx) counts(of []storage.Interactive) error {
 	var keys tuples
 	for i := range of {
@@ -85,8 +85,8 @@ FROM jsonb_each(?) k CROSS JOIN user_read s
 WHERE s.tenant = k.value ->> 0 AND s.user_id = k.value ->> 1 AND s.biz = k.value ->> 2 AND s.biz_id = k.value ->> 3`
 )
 
-// states looks up each requested kind with one statement. The anonymous visitor has
-// none: the reads remembered under that name are everyone's.
+// states looks up each requested kind with one statement. The anonymous user has no
+// states: the reads stored under the empty user id are from all anonymous visitors.
 func (t tx) states(of []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	out := make([]storage.States, len(of))
 	keys := stateKeys(of)

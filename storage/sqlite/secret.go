@@ -5,8 +5,7 @@ import (
 	"crypto/rand"
 )
 
-// Secret returns the random bytes of that name, which are made when they are
-// first asked for.
+// Secret returns the random bytes of a name, which are generated at the first call.
 func (s *Store) Secret(ctx context.Context, name string) (value []byte, err error) {
 	const size = 32
 	fresh := make([]byte, size)

@@ -103,7 +103,7 @@ func (t tx) upsert(
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	at := make(map[storage.StateKey]int, len(changes)) // those not written: what is stored includes them
+	at := make(map[storage.StateKey]int, len(changes)) // those not written, because the stored states include them
 	for i := range changes {
 		at[storage.StateKey{User: changes[i].User, Subject: changes[i].Subject}] = i
 	}

@@ -9,7 +9,7 @@ import (
 	"ovation/storage"
 )
 
-// A survey that takes long keeps other surveys waiting, and nothing else.
+// A slow survey delays other surveys, and nothing else.
 func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
 	s := open(t)
 	begun, held, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -44,8 +44,8 @@ func TestSurveysLeaveReadsAndListsTheirConnections(t *testing.T) {
 	}
 }
 
-// What a survey says is what the rows hold: sums of counts, and of each state the
-// latest change with what was before it.
+// A survey agrees with the rows: it has the sums of counts, and for each state the latest
+// change and the state before it.
 func TestASurveyAgreesWithWhatWasPersisted(t *testing.T) {
 	s := open(t)
 	user := func(id string) storage.User { return storage.User{Tenant: storage.DefaultTenant, UserID: id} }

@@ -109,7 +109,7 @@ INSERT INTO video (tenant, video_id, user_id, title, file, format, bytes, covere
 VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, '', ?, ?)`
 )
 
-// PublishVideo adds a video whose id is above all that its tenant has had.
+// PublishVideo adds a video whose id is above all ids that its tenant has ever had.
 func (s *Store) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (out storage.PublishedVideo, outcome storage.Outcome, err error) {
 	p, err := sqlstore.NewPublication(video)
 	if err != nil {

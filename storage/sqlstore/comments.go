@@ -14,7 +14,7 @@ var ErrReplyToReply = &storage.InvalidError{Field: "replyTo", Reason: "is a repl
 // NewID is the id of a comment to be added, and the time of the comment.
 type NewID struct{ ID, At int64 }
 
-// What ids are made of.
+// The parts of an id.
 const (
 	IDEpoch = storage.IDEpoch
 	IDShift = storage.IDShift
@@ -24,16 +24,17 @@ const (
 // counts of Subjects, fills in the maps, calls Decide, and writes the rows that Decide
 // has added to the batch.
 type CommentBatch struct {
-	// Results are those of AddComments. Those of invalid comments are there from
-	// the start, the others after Decide.
+	// Results are those of AddComments. Those of invalid comments are set from the start,
+	// the others by Decide.
 	Results []storage.AddedComment
 	RequestLog
 	// What to look up, each once and sorted.
 	Subjects []storage.Subject
 	Parents  []storage.CommentKey
 
-	// What was found. Comments holds parents, and what requests have added before. Now
-	// is the time, in microseconds since 1970, when the counts were locked.
+	// What was found. Comments holds the parents, and the comments that the same requests
+	// have added before. Now is the time, in microseconds since 1970, when the counts
+	// were locked.
 	Now      int64
 	Counts   map[storage.Subject]storage.CommentCount
 	Comments map[storage.CommentKey]*storage.Comment
@@ -149,7 +150,7 @@ func (b *CommentBatch) add(c *storage.NewComment, id NewID) *storage.Comment {
 }
 
 // nextVersion returns the version of a change at a time in microseconds since 1970. It is
-// not before that time, so that a restored database does not reuse versions that clients
+// at least that time, so that a restored database does not reuse versions that clients
 // have as cursors.
 func nextVersion(before, at int64) int64 { return max(before+1, at) }
 

@@ -67,20 +67,21 @@ func (r *ConversationRow) Of(key storage.ConversationKey) *storage.Conversation 
 // mailboxes of Users, fills in the maps, calls Decide, and writes the rows that Decide
 // has added to the batch.
 type MessageBatch struct {
-	// Results are those of AddMessages. Those of invalid messages are there from
-	// the start, the others after Decide.
+	// Results are those of AddMessages. Those of invalid messages are set from the start,
+	// the others by Decide.
 	Results []storage.AddedMessage
 	RequestLog
 
-	// Users are those whose mailboxes to lock, each once and sorted.
+	// Users are the users whose mailboxes to lock, each once and sorted.
 	Users []storage.User
 
-	// What was found. Messages holds what requests have added before; Latest, the
-	// numbers of the latest messages of users, is moved by Decide.
+	// What was found. Messages holds the messages that the same requests have added
+	// before. Latest holds the numbers of the users' latest messages, and Decide
+	// increases them.
 	Latest   map[storage.User]int64
 	Messages map[storage.MessageKey]*storage.DirectMessage
 
-	// Added is to be written, in the order of the messages given.
+	// Added are the messages to write, in the order in which they were given.
 	Added []*storage.DirectMessage
 
 	messages []storage.NewMessage

@@ -36,7 +36,7 @@ func SplitNew(messages []storage.Message, fresh map[string]bool) (out NewAndSkip
 		if fresh[m.ID] {
 			actions = append(actions, m.Actions...)
 			out.Comments = append(out.Comments, m.Comments...)
-			delete(fresh, m.ID) // a second one of the same call is a repeat
+			delete(fresh, m.ID) // a repeated id in the same call counts as skipped
 		} else {
 			out.Skipped = append(out.Skipped, m)
 		}

@@ -17,8 +17,9 @@ const (
 )
 
 // idOf returns the lowest id for a comment of a time in microseconds. It increases with
-// the time. From 2026 on, it is the first one that a new comment could have got at that
-// time. Lower ids are free; they suffice for the years since 1970 at one id per 4 µs.
+// the time. From 2026 on, it is the first id that a new comment could have got at that
+// time. For earlier times there are the ids below, which are free: they suffice for the
+// years since 1970 at one id per 4 µs.
 func idOf(at int64) int64 {
 	if at < firstAdded {
 		return 1 + at/4
@@ -45,12 +46,12 @@ func NewPastBatch(comments []storage.PastComment) *CommentBatch {
 
 // AssignPastIDs returns ids in the order of the times of past comments. now has the ids
 // for comments written now, which the latest comments keep. The others get the first free
-// ids from idOf on. taken returns, by its index, each key that exists, and the highest id
-// of the tenant in the span that begins there.
+// ids from idOf on. taken returns for each key that exists, by the index of the key, the
+// highest id of the tenant in the span that begins at the key.
 func (b *CommentBatch) AssignPastIDs(now []NewID, taken func(keys []storage.CommentKey, span int64) (map[int]int64, error)) ([]NewID, error) {
 	ids := slices.Clone(now)
 	var keys []storage.CommentKey
-	var at []int // of each key, in ids
+	var at []int // for each key, its index in ids
 	for i := range ids {
 		ids[i].At = b.times[i]
 		if b.times[i] < now[i].At-maxIDAge {

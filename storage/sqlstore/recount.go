@@ -27,7 +27,7 @@ type Recount struct {
 	Report func(storage.Difference) error
 	// Repair repairs the discrepancies found so far.
 	Repair func(*Discrepancies) error
-	// NoteFolder records a folder whose count is wrong by a number, or that does not
+	// NoteFolder records a folder whose count is wrong by the number, or that does not
 	// exist.
 	NoteFolder func(found *Discrepancies, folder storage.FolderKey, by int64, exists bool)
 	// Compared is the number of counts compared.

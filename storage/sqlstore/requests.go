@@ -20,7 +20,7 @@ type RequestKey struct {
 // Request is the record of a request.
 type Request struct {
 	Key         RequestKey
-	ResultID    int64 // of the row that it added
+	ResultID    int64 // the id of the row that it added
 	Fingerprint string
 }
 
@@ -33,7 +33,7 @@ type RequestLog struct {
 }
 
 func newRequestLog(keys map[RequestKey]bool) RequestLog {
-	delete(keys, RequestKey{}) // of what has no request id
+	delete(keys, RequestKey{}) // the key of everything without a request id
 	return RequestLog{Requests: slices.SortedFunc(maps.Keys(keys), compareRequests), Before: map[RequestKey]Request{}}
 }
 

@@ -17,8 +17,8 @@ import (
 )
 
 // Tally holds the amounts by which counts change. A subject in it gets a new count
-// version even if no count changes: a state behind the counts, or the author, has
-// changed.
+// version even if no count changes, because a state that the counts are computed from, or
+// the author, has changed.
 type Tally struct {
 	Subjects map[storage.Subject]*storage.Counts
 	Folders  map[storage.FolderKey]int64

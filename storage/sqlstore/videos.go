@@ -58,6 +58,6 @@ func declaration(v *storage.Video, author string, version int64) storage.Action 
 	}
 }
 
-// MaxCoverWait is how long after a cover was due it is due again at most, in
+// MaxCoverWait is the maximum time between two times at which a cover is due, in
 // microseconds.
 const MaxCoverWait = 24 * 3600 * 1_000_000

@@ -104,7 +104,8 @@ func accountNamesAreUnique(w *world) {
 	w.wantError(rename(user("alice"), "Dave"), storage.ErrNotFound)
 }
 
-// Many register and rename to the same name at once; one gets it.
+// concurrentRegistrationsTakeANameOnce has many users register with or rename to the same
+// name at once: one of them gets it.
 func concurrentRegistrationsTakeANameOnce(w *world) {
 	other := w.open()
 	accounts := make([]*storage.Account, 0, 4)
@@ -281,7 +282,8 @@ func accountsAreWalledOff(w *world) {
 	w.equal("in no tenant", w.accountNamed(storage.DefaultTenant, "alice") == nil, true)
 }
 
-// What docs/operations.md says to run leaves nothing of a person.
+// erasedAccountsAreGone runs the statements of docs/operations.md that erase an account:
+// no personal data is left.
 func erasedAccountsAreGone(w *world) {
 	a := w.register("alice")
 	id := a.User.UserID

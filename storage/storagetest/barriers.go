@@ -8,14 +8,14 @@ import (
 	"ovation/storage/mirror"
 )
 
-// barrier is a message that is one.
+// barrier returns a message that is a barrier.
 func (w *world) barrier(number int64, partition, partitions int) storage.Message {
 	m := w.message()
 	m.Barrier = storage.Barrier{Number: number, Partition: partition, Partitions: partitions}
 	return m
 }
 
-// wantBarrier compares what the store knows of the barrier.
+// wantBarrier compares what the store reports about the barrier.
 func (w *world) wantBarrier(what string, number int64, drained bool) {
 	w.Helper()
 	e, err := w.database().Epoch(w.Context())
@@ -76,7 +76,7 @@ func barrierIsPassedByEveryPartition(w *world) {
 	_, err = db.CloseEpoch(ctx, 3)
 	w.must(err)
 	w.wantBarrier("closed", e.Barrier, true)
-	w.s = w.open() // another process
+	w.s = w.open() // as another process would
 	w.wantBarrier("another process", e.Barrier, true)
 	later, err := next(w.database())(ctx, 3)
 	w.must(err)
@@ -85,8 +85,8 @@ func barrierIsPassedByEveryPartition(w *world) {
 	}
 }
 
-// A barrier that was queued before a backup was restored may have any number that
-// the database has given since.
+// A barrier that was queued before a backup was restored may have any number that the
+// database has assigned since the backup.
 func restoredDatabaseUsesNoBarrierTwice(w *world) {
 	db, ctx := w.database(), w.Context()
 	before, err := db.RaiseBarrier(ctx)
@@ -99,7 +99,7 @@ func restoredDatabaseUsesNoBarrierTwice(w *world) {
 	}
 	w.persistMessages(w.barrier(before.Barrier, 0, 1))
 	w.wantBarrier("the lost barrier is passed", after.Barrier, false)
-	// The server before had a clock that was ahead.
+	// The clock of the server before the restore was ahead.
 	w.persistMessages(w.barrier(after.Barrier+mirror.EpochGrace.Microseconds(), 0, 1))
 	w.wantBarrier("a lost barrier of a higher number is passed", after.Barrier, false)
 	w.persistMessages(w.barrier(after.Barrier, 0, 1))

@@ -8,8 +8,8 @@ import (
 	"ovation/storage"
 )
 
-// clearsAreConditional persists a clear of a like or a dislike on top of each state,
-// and also ahead of the action that it is meant to clear.
+// clearsAreConditional persists a clear of a like or a dislike after each state, and also
+// before the action that it is meant to clear.
 func clearsAreConditional(w *world) {
 	const none = storage.NoReaction
 	alice := user("alice")
@@ -19,9 +19,9 @@ func clearsAreConditional(w *world) {
 	unlike := func(v int64) storage.Action { return clearIf(alice, video("1"), storage.Like, v) }
 	undislike := func(v int64) storage.Action { return clearIf(alice, video("1"), storage.Dislike, v) }
 	for n, c := range []struct {
-		said    []storage.Action // as it arrives
+		said    []storage.Action // in the order of arrival
 		want    storage.Reaction
-		since   int64 // of what is left
+		since   int64 // version of the reaction that is left
 		version int64
 	}{
 		{[]storage.Action{unlike(5)}, none, 0, 5},
@@ -32,7 +32,8 @@ func clearsAreConditional(w *world) {
 		{[]storage.Action{cleared(1), unlike(5)}, none, 0, 5},
 		{[]storage.Action{liked(6), unlike(5)}, storage.Like, 6, 6},
 		{[]storage.Action{liked(5), unlike(5)}, storage.Like, 5, 5},
-		// What it is meant for arrives late, and what it is not meant for.
+		// The action that the clear is meant for arrives late, and so does one that it is
+		// not meant for.
 		{[]storage.Action{unlike(5), liked(4)}, none, 0, 5},
 		{[]storage.Action{unlike(5), disliked(4)}, storage.Dislike, 4, 5},
 		{[]storage.Action{unlike(5), liked(6)}, storage.Like, 6, 6},
@@ -79,8 +80,8 @@ func clearsAreConditional(w *world) {
 	w.verified()
 }
 
-// reactionsMergeInAnyOrder has one user react to few subjects. The actions
-// arrive in any order and in any batches, some of them again.
+// reactionsMergeInAnyOrder has one user react to a few subjects. The actions arrive in
+// any order and in any batches, some of them repeatedly.
 func reactionsMergeInAnyOrder(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
@@ -101,7 +102,7 @@ func reactionsMergeInAnyOrder(w *world) {
 	w.verified()
 }
 
-// reaction draws what an action of KindReaction says.
+// reaction draws the fields of an action of KindReaction.
 func (m *modelled) reaction(a *storage.Action) {
 	switch rapid.IntRange(0, 4).Draw(m.T, "reaction") {
 	case 0:

@@ -10,8 +10,8 @@ import (
 	"ovation/storage"
 )
 
-// concurrentCommentersAgree lets users add, edit, delete and like comments at
-// once, through two stores, while somebody follows the changes.
+// concurrentCommentersAgree has users add, edit, delete and like comments concurrently,
+// through two stores, while readers follow the changes.
 func concurrentCommentersAgree(w *world) {
 	const writers, rounds = 8, 15
 	stores := []storage.Store{w.s, w.open()}
@@ -50,7 +50,7 @@ func concurrentCommentersAgree(w *world) {
 				alive++
 			}
 			last := followed[i][c.Number]
-			last.LikeCount, last.ReplyCount = c.LikeCount, c.ReplyCount // which are no changes of it
+			last.LikeCount, last.ReplyCount = c.LikeCount, c.ReplyCount // changes of these do not change the version
 			w.equal("what was followed of "+c.CommentID(), last, c)
 		}
 		w.equal("comments", w.commentCount(s).Comments, alive)
@@ -84,7 +84,7 @@ func (w *world) follow(s storage.Store, of storage.Subject, done <-chan struct{}
 	}
 }
 
-// talk does one thing with comments.
+// talk does one random thing with comments.
 func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjects []storage.Subject, text string) error {
 	subject := subjects[random.IntN(len(subjects))]
 	lists, err := s.ListComments(w.Context(), []storage.CommentsQuery{
@@ -115,7 +115,7 @@ func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjec
 	case 1:
 		_, err = s.EditComment(w.Context(), change, "edited "+text)
 	case 2:
-		if random.IntN(2) == 0 { // the replies go first, now and then
+		if random.IntN(2) == 0 { // the replies are sometimes deleted first
 			lists, err = s.ListComments(w.Context(), []storage.CommentsQuery{
 				{Subject: subject, Parent: one.Number, Order: storage.Oldest, Page: storage.Page{First: 1}},
 			})
@@ -134,7 +134,7 @@ func (w *world) talk(s storage.Store, random *rand.Rand, me storage.User, subjec
 			react(me, one.Key().Subject(), storage.Reaction(random.IntN(3)), int64(1+random.IntN(1000))),
 		}}}, nil)
 	}
-	if errors.Is(err, storage.ErrNotFound) { // another one may have deleted it
+	if errors.Is(err, storage.ErrNotFound) { // another user may have deleted the comment
 		return nil
 	}
 	return err

@@ -57,7 +57,7 @@ func (w *world) commentCount(s storage.Subject) storage.CommentCount {
 	return got[0]
 }
 
-// texts are those of a list, read in pages.
+// texts returns the texts of a list, read in pages.
 func (w *world) texts(q storage.CommentsQuery) (out []string) {
 	w.Helper()
 	for q.First = max(q.First, 3); ; {
@@ -109,7 +109,7 @@ func commentsAreListed(w *world) {
 			w.Errorf("comment %d, then %d", made[i-1].Number, made[i].Number)
 		}
 	}
-	// Two like the fourth, one the first and the last.
+	// Two users like the fourth comment, one user the first and the last.
 	w.persist(like(alice, made[3].Key().Subject(), 1), like(bob, made[3].Key().Subject(), 1),
 		like(bob, made[0].Key().Subject(), 1), like(bob, made[6].Key().Subject(), 1),
 		like(bob, storage.Subject{Tenant: s.Tenant, Biz: storage.BizComment, BizID: "no comment"}, 1))
@@ -248,16 +248,16 @@ func repeatedRequestAddsOnce(w *world) {
 	w.equal("of one call", []any{both[0].Repeated, both[1].Repeated, both[1].Comment.Number == both[0].Comment.Number}, []any{false, true, true})
 	w.wantError(both[2].Err, storage.ErrInvalid)
 	w.equal("without a request id", both[3].Comment.Number != both[4].Comment.Number, true)
-	// An edit does not make it another comment; nor does its deletion.
+	// A repeated request finds its comment even if that was edited or deleted.
 	_, err = w.s.EditComment(w.Context(), storage.CommentChange{Key: first.Comment.Key(), By: alice}, "changed")
 	w.must(err)
 	w.equal("after an edit", w.added(c).Comment.Text, "changed")
 	w.deleteComment(alice, first.Comment)
 	w.equal("after its deletion", w.added(c).Comment.Deleted(), true)
-	// A refused one is not remembered.
+	// A rejected request is not remembered.
 	w.refusedComment(storage.NewComment{Subject: s, User: alice, Text: "x", ParentID: 7, RequestID: "r 3"}, storage.ErrNotFound)
 	w.equal("after a refusal", w.added(storage.NewComment{Subject: s, User: alice, Text: "x", RequestID: "r 3"}).Repeated, false)
-	// A day later it is another one.
+	// After a day, the same id is another request.
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE request SET at = at - %d WHERE request_id = 'r 1'`, storage.RequestAge.Microseconds()+1))
 	w.equal("a day later", w.added(c).Repeated, false)
 	w.equal("and then", w.added(c).Repeated, true)
@@ -323,7 +323,7 @@ func commentChangesMissNothing(w *world) {
 	w.equal("of what has none", len(w.changes(video("none"), 0)), 0)
 }
 
-// A cursor from before a restore is older than every change after it.
+// A cursor from before a restore is lower than the version of every change after it.
 func versionsAreNotUsedAgain(w *world) {
 	alice, s := user("alice"), video("1")
 	a, b := w.comment(alice, s, "a", nil), w.comment(alice, s, "b", nil)

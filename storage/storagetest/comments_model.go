@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// talked is a store and beside it, in a map, the comments that it must hold. Each
+// talked is a store together with a map of the comments that the store must hold. Each
 // run has a tenant of its own, so that all runs share one database.
 type talked struct {
 	*rapid.T
@@ -30,7 +30,7 @@ type talked struct {
 	acts     int64
 }
 
-// commentsModel drives store and map with the same random changes.
+// commentsModel applies the same random changes to the store and to the map.
 func commentsModel(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
@@ -61,12 +61,13 @@ func (m *talked) subjects() []storage.Subject {
 	return []storage.Subject{{Tenant: m.tenant, Biz: "video", BizID: "1"}, {Tenant: m.tenant, Biz: "article", BizID: "1"}}
 }
 
-// any draws one of the comments there ever were, or one that never was.
+// any draws an id of a comment that was ever added, or one that never existed.
 func (m *talked) any() int64 {
 	return rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.comments)), 12345)).Draw(m.T, "comment")
 }
 
-// next returns the version of a change, which must be above those before it.
+// next checks the version of a change, which must be above those before it, and returns
+// it.
 func (m *talked) next(of storage.Subject, version int64) int64 {
 	if version <= m.versions[of] {
 		m.Fatalf("version %d comes after %d", version, m.versions[of])
@@ -132,7 +133,7 @@ func (m *talked) past() {
 	}
 }
 
-// took checks what became of one comment, and notes it.
+// took checks the result for one comment, and records it.
 func (m *talked) took(c storage.NewComment, got storage.AddedComment) {
 	request := c.User.UserID + c.RequestID
 	before, used := m.requests[request]
@@ -178,7 +179,8 @@ func (m *talked) equal(what string, got, want any) {
 	}
 }
 
-// change draws a change, and returns the comment that it is of if that may be made.
+// change draws a change, and returns the comment to change, or nil if the change is not
+// allowed.
 func (m *talked) change() (storage.CommentChange, *storage.Comment) {
 	c := storage.CommentChange{
 		Key: storage.CommentKey{Tenant: m.tenant, CommentID: m.any()}, By: m.user(), Moderates: rapid.Bool().Draw(m.T, "moderates"),
@@ -270,13 +272,14 @@ func (m *talked) compare() {
 	}
 }
 
-// compareAge compares the times in milliseconds, within which ids are in any order.
+// compareAge orders comments by their times in milliseconds and then by id: within a
+// millisecond, ids need not follow the time.
 func compareAge(a, b storage.Comment) int {
 	return cmp.Or(cmp.Compare(a.Created/1000, b.Created/1000), cmp.Compare(a.Number, b.Number))
 }
 
 func (m *talked) compareLists(s storage.Subject, all []storage.Comment) {
-	parents := make([]int64, 1+len(all)) // and 0, of those that are no replies
+	parents := make([]int64, 1+len(all)) // 0 is the parent of the comments that are not replies
 	for i := range all {
 		parents[1+i] = all[i].Number
 	}

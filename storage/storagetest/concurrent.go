@@ -11,13 +11,13 @@ import (
 	"ovation/storage"
 )
 
-// concurrentWritersAgree lets writers, and keepers of folders, work on the
-// same few users and subjects through two stores.
+// concurrentWritersAgree has writers, and users who change folders, work on the same few
+// users and subjects through two stores.
 func concurrentWritersAgree(w *world) {
 	const writers, rounds = 8, 12
 	stores := []storage.Store{w.s, w.open()}
 	var version atomic.Int64
-	var folders sync.Map // folder ids by number, for all to use
+	var folders sync.Map // folder ids by number, shared by all
 	var group sync.WaitGroup
 	for n := range writers {
 		group.Go(func() {
@@ -73,7 +73,7 @@ func randomAction(random *rand.Rand, version *atomic.Int64, folders *sync.Map) s
 	}
 }
 
-// keepFolders makes a folder, and empties and deletes another.
+// keepFolders creates a folder, and empties and deletes another one.
 func keepFolders(
 	w *world, s storage.Store, random *rand.Rand, version *atomic.Int64, folders *sync.Map, name string,
 ) error {
@@ -93,7 +93,7 @@ func keepFolders(
 		if _, _, err = s.EmptyFolder(w.Context(), victim, storage.DefaultFolderID, storage.Time(version.Add(1)), 2, nil); err == nil {
 			err = s.DeleteFolder(w.Context(), victim, storage.DefaultFolderID, storage.Time(version.Add(1)))
 		}
-		// Another keeper may have been faster, and it may still hold items.
+		// Another goroutine may have been faster, or the folder may still hold items.
 		if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrFolderNotEmpty) {
 			err = nil
 		}

@@ -33,15 +33,14 @@ func (w *world) wantEpoch(what string, got mirror.Epoch, err error, number int64
 	}
 }
 
-// outlastGrace lets all that has to do with epochs have been
-// mirror.EpochGrace earlier.
+// outlastGrace moves all times of the epoch into the past by mirror.EpochGrace.
 func (w *world) outlastGrace() {
 	w.Helper()
 	grace := strconv.FormatInt(mirror.EpochGrace.Microseconds(), 10)
 	w.db.Edit(w.T, `UPDATE mirror SET changed_at = changed_at - `+grace+`, free_at = free_at - `+grace)
 }
 
-// next begins the epoch of the next number.
+// next returns a function that begins the epoch after the given one.
 func next(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
 	return func(ctx context.Context, number int64) (mirror.Epoch, error) {
 		return db.NextEpoch(ctx, number, mirror.NewEpoch{Number: number + 1, Holder: "a mirror"})
@@ -82,8 +81,8 @@ func epochsAreHeld(w *world) {
 	}
 }
 
-// outlastHold lets it have been said mirror.EpochGrace earlier that the mirror
-// is used.
+// outlastHold moves the time when the mirror was last known to be in use into the past by
+// mirror.EpochGrace.
 func (w *world) outlastHold() {
 	w.Helper()
 	w.db.Edit(w.T, `UPDATE mirror SET held_at = held_at - `+strconv.FormatInt(mirror.EpochGrace.Microseconds(), 10))
@@ -128,7 +127,7 @@ func epochsRise(w *world) {
 		w.Errorf("a new epoch is %v old, and nothing is committed for %v", e.Age, e.Wait)
 	}
 
-	w.s = w.open() // another process
+	w.s = w.open() // as another process would
 	e, err = w.database().Epoch(ctx)
 	w.wantEpoch("another process's", e, err, 4, true)
 	w.equal("of its transaction", w.persist(like(user("alice"), video("2"), 1)).Epoch, int64(4))
@@ -162,7 +161,7 @@ func outcomesTellWhenTheyWereCommitted(w *world) {
 	}
 }
 
-// While the epoch that ended may still be believed nothing commits.
+// Nothing commits while a process may still rely on the epoch that has ended.
 func endedEpochRefusesThenGoesOn(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
@@ -207,7 +206,7 @@ func endedEpochRefusesThenGoesOn(w *world) {
 	w.verified()
 }
 
-// refuses wants the store to change no counts for the moment.
+// refuses checks that the store changes no counts for the moment.
 func (w *world) refuses(m storage.Message) {
 	w.Helper()
 	before := w.counts(video("1"))
@@ -224,7 +223,8 @@ func (w *world) refuses(m storage.Message) {
 	w.must(err)
 }
 
-// Whoever changes the epoch finds committed what began before.
+// A process that changes the epoch sees the commits of all transactions that began
+// before.
 func epochChangeWaitsForTransactions(w *world) {
 	alice, s := user("alice"), video("1")
 	other, _ := w.open().(mirror.Database)
@@ -243,7 +243,7 @@ func epochChangeWaitsForTransactions(w *world) {
 		w.equal("the epoch of the transaction", o.Epoch, number)
 		found = make(chan storage.Counts, 1)
 		go change()
-		for range 20 { // one that does not wait is done by then
+		for range 20 { // a change that does not wait ends within this time
 			if _, err := other.Interactives(ctx, alice, []storage.Subject{s}, 0); err != nil {
 				return err
 			}
@@ -260,8 +260,8 @@ func epochChangeWaitsForTransactions(w *world) {
 	w.equal("collections when the next one is over", (<-found).CollectCount, int64(0))
 }
 
-// Writers and keepers of folders work while epochs begin. None is still in its
-// transaction when the next epoch has begun.
+// Writers and users who change folders work while epochs begin. No transaction is still
+// in progress when the next epoch has begun.
 func noTransactionStraddlesEpochs(w *world) {
 	const writers, rounds = 8, 8
 	stores := []storage.Store{w.s, w.open()}
@@ -279,7 +279,7 @@ func noTransactionStraddlesEpochs(w *world) {
 			outcome, err := do(stores[n%len(stores)])
 			if errors.Is(err, storage.ErrUnavailable) {
 				grace.Lock()
-				grace.Unlock() //nolint:staticcheck // it is over
+				grace.Unlock() //nolint:staticcheck // the grace period is over
 				continue
 			}
 			if err != nil {
@@ -309,7 +309,7 @@ func noTransactionStraddlesEpochs(w *world) {
 				}
 				select {
 				case committed <- struct{}{}:
-				default: // an epoch begins already
+				default: // an epoch is already being started
 				}
 			}
 		})
@@ -322,7 +322,7 @@ func noTransactionStraddlesEpochs(w *world) {
 		grace.Lock()
 		number := begun.Load()
 		e, err := next(w.database())(w.Context(), number)
-		for errors.Is(err, storage.ErrUnavailable) { // a writer on a busy machine takes longer than it waits
+		for errors.Is(err, storage.ErrUnavailable) { // on a busy machine, a writer may take longer than this call waits
 			e, err = next(w.database())(w.Context(), number)
 		}
 		w.wantEpoch("begun", e, err, number+1, true)

@@ -13,7 +13,7 @@ func createFolder(w *world) {
 	alice := user("alice")
 	want := storage.Folder{Owner: alice, Name: "Films", Description: "to\nsee", Public: true, Created: 7, Updated: 7}
 	asked := want
-	asked.FolderID, asked.ItemCount, asked.Updated = "chosen", 5, 3 // not the caller's to choose
+	asked.FolderID, asked.ItemCount, asked.Updated = "chosen", 5, 3 // these are ignored
 	got, err := w.s.CreateFolder(w.Context(), asked)
 	w.must(err)
 	if got.FolderID == "chosen" || got.FolderID == "" || len(got.FolderID) > storage.MaxFolderIDBytes {
@@ -41,7 +41,7 @@ func folderNamesAreUnique(w *world) {
 	alice := user("alice")
 	films := w.newFolder(alice, "Films")
 	books := w.newFolder(alice, "Straße")
-	w.newFolder(user("bob"), "Films") // names are a user's own
+	w.newFolder(user("bob"), "Films") // names are unique per user
 	for _, taken := range []string{"Films", "films", "FILMS", "STRASSE", "straße", storage.DefaultFolderName, "DEFAULT"} {
 		if taken == "STRASSE" && storage.FolderNameKey(taken) != storage.FolderNameKey("Straße") {
 			continue // the key decides what is the same
@@ -54,13 +54,13 @@ func folderNamesAreUnique(w *world) {
 		return err
 	}
 	w.wantError(rename(books, "fILMS"), storage.ErrNameTaken)
-	w.must(rename(films, "fILMS")) // its own name in other letters
+	w.must(rename(films, "fILMS")) // the same name in other letters
 	w.must(rename(films, "Movies"))
 	w.must(rename(books, "Films"))
 	w.must(w.s.DeleteFolder(w.Context(), books.Key(), "", storage.Time(1)))
-	w.newFolder(alice, "films") // free again
+	w.newFolder(alice, "films") // the name is free again
 
-	// A refused first folder leaves nothing behind.
+	// A rejected first folder leaves nothing behind.
 	carol := user("carol")
 	_, err := w.s.CreateFolder(w.Context(), storage.Folder{Owner: carol, Name: "default", Created: 1})
 	w.wantError(err, storage.ErrNameTaken)
@@ -71,7 +71,7 @@ func folderNamesAreUnique(w *world) {
 
 func foldersAreBounded(w *world) {
 	alice := user("alice")
-	w.newFolder(alice, "First") // and the default one
+	w.newFolder(alice, "First") // also creates the default folder
 	w.db.Edit(w.T, `INSERT INTO folder
 		(tenant, user_id, folder_id, name, name_key, description, public, item_count, created, updated)
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < `+strconv.Itoa(storage.MaxFolders-3)+`)
@@ -135,7 +135,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	w.equal("items", w.folder(defaultOf(alice)).ItemCount, int64(1))
 	w.equal("folders listed then", listed(alice), 1)
 
-	// It can be renamed, even before it is made, which frees its name.
+	// The default folder can be renamed even before it is created, which frees its name.
 	name := "Favourites"
 	_, err := w.s.UpdateFolder(w.Context(), defaultOf(bob), storage.FolderChange{Name: &name}, storage.Time(20))
 	w.must(err)
@@ -180,7 +180,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.wantError(w.s.DeleteFolder(w.Context(), first.Key(), first.FolderID, at(100)), storage.ErrInvalid)
 	w.must(w.s.DeleteFolder(w.Context(), first.Key(), second.FolderID, at(100)))
 	w.must(w.s.DeleteFolder(w.Context(), dropped.Key(), "", at(100)))
-	again := w.newFolder(alice, "First") // of the same name, and yet another
+	again := w.newFolder(alice, "First") // the same name, but another folder
 
 	w.persist(collect(alice, video("there"), dropped.FolderID, 200))
 	where := func(name, bizID, folder string, version int64) {
@@ -207,11 +207,12 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	}, []string{"", storage.DefaultFolderID, second.FolderID, storage.DefaultFolderID})
 	w.equal("items", []int64{w.folder(second.Key()).ItemCount, w.folder(again.Key()).ItemCount, w.folder(defaultOf(alice)).ItemCount}, []int64{1, 0, 2})
 
-	// A word that came after the collection wins, in whatever order they land.
+	// A later action wins over the collection, in whatever order the two arrive.
 	w.persist(collect(alice, video("moved"), "", 51))
 	where("uncollected before the deletion", "moved", "", 51)
 
-	// Folders that go one after another, until the last is gone unseen.
+	// Several folders are deleted one after another, until the record of the last one is
+	// missing.
 	w.must(w.s.DeleteFolder(w.Context(), second.Key(), third.FolderID, at(110)))
 	w.persist(collect(alice, video("chain"), first.FolderID, 70))
 	where("collected two deletions before", "chain", third.FolderID, 70)
@@ -224,7 +225,7 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.persist(collect(alice, video("lost"), first.FolderID, 72))
 	where("where the trace is lost", "lost", storage.DefaultFolderID, 72)
 
-	// Nobody else's folder of that id, and nothing that is pruned.
+	// The id means nothing for another user, and a record that was pruned has no effect.
 	w.persist(collect(user("bob"), video("bob's"), first.FolderID, 50))
 	w.equal("bob's", w.states(user("bob"), video("bob's")).Collected.FolderID, storage.DefaultFolderID)
 	w.db.Edit(w.T, fmt.Sprintf(`UPDATE deleted_folder SET version = %d WHERE folder_id = '%s'`,
@@ -237,8 +238,8 @@ func collectionsFollowTheItemsOfDeletedFolders(w *world) {
 	w.verified()
 }
 
-// newFolderNamedLikeTheDefault renames the default folder to make the name
-// free for another.
+// newFolderNamedLikeTheDefault renames the default folder, and creates another one with
+// the name that has become free.
 func (w *world) newFolderNamedLikeTheDefault(owner storage.User) {
 	w.Helper()
 	name := "Renamed"
@@ -309,7 +310,7 @@ func emptyFolderMovesItems(w *world) {
 		storage.Collected{User: alice, Subject: s, FolderID: to.FolderID, Version: 11})
 	w.equal("items", []int64{w.folder(from.Key()).ItemCount, w.folder(to.Key()).ItemCount}, []int64{0, 1})
 
-	// To the default folder too, and out of it.
+	// Into the default folder, too, and out of it.
 	n, _, err = w.s.EmptyFolder(w.Context(), to.Key(), storage.DefaultFolderID, storage.Time(30), 5, nil)
 	w.must(err)
 	w.equal("items taken to the default folder", n, 1)
@@ -319,8 +320,8 @@ func emptyFolderMovesItems(w *world) {
 	w.verified()
 }
 
-// What its owner did with an item before the folder was emptied, and was still
-// on its way, is done all the same.
+// An action that the owner has sent before the folder was emptied, and that is persisted
+// afterwards, still takes effect.
 func emptyFolderOvertakesNothing(w *world) {
 	alice, moved, dropped := user("alice"), video("1"), video("2")
 	from, to, other := w.newFolder(alice, "From"), w.newFolder(alice, "To"), w.newFolder(alice, "Other")
@@ -333,8 +334,8 @@ func emptyFolderOvertakesNothing(w *world) {
 	w.verified()
 }
 
-// Two folders that are deleted each in favour of the other, at once, send
-// nobody in circles.
+// A folder cannot be the target of a deletion once it is deleted itself, so that two
+// deleted folders never refer to each other.
 func deleteFoldersCrosswise(w *world) {
 	alice := user("alice")
 	one, two := w.newFolder(alice, "One"), w.newFolder(alice, "Two")

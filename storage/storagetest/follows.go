@@ -35,14 +35,14 @@ func followersAreCounted(w *world) {
 		Followed: &storage.Followed{User: alice, Subject: s, Version: 6}, FollowVersion: 6,
 	})
 
-	// A like, a collection and a read of the same subject are states of their own.
+	// A like, a collection and a read of the same subject are separate states.
 	w.persist(like(alice, s, 1), collect(alice, s, storage.DefaultFolderID, 1), read(alice, s, 1, 1, 1))
 	w.persist(unfollow(alice, s, 7))
 	got := w.states(alice, s)
 	w.equal("what is left", []bool{got.Liked != nil, got.Collected != nil, got.Read != nil, got.Followed != nil}, []bool{true, true, true, false})
 	w.equal("counts", w.counts(s), storage.Counts{ReadCount: 1, LikeCount: 1, CollectCount: 1, FollowerCount: 1, Version: 6})
 
-	// Whatever the subject is, and whatever order the actions of a message are in.
+	// This holds for any subject, and for any order of the actions in a message.
 	outcome := w.persist(unfollow(alice, video("1"), 9), follow(bob, video("1"), 5), follow(alice, video("1"), 8))
 	w.equal("applied", outcome.Applied, []storage.StateChange{
 		{User: alice, Subject: video("1"), Kind: storage.KindFollow, Version: 9},
@@ -68,8 +68,7 @@ func nobodyFollowsThemselves(w *world) {
 	w.equal("followers of a video with the user's id", w.counts(video("alice")).FollowerCount, int64(1))
 }
 
-// friends returns all friends of a user, read in pages, the last of which is
-// short.
+// friends returns all friends of a user. It reads pages until one is short.
 func (w *world) friends(of storage.User, first int) (out []storage.Friend) {
 	w.Helper()
 	page := storage.Page{First: first}
@@ -107,7 +106,7 @@ func friendsFollowEachOther(w *world) {
 		follow(alice, bob.Subject(), 1), follow(bob, alice.Subject(), 9), // friends
 		follow(alice, carol.Subject(), 2), follow(carol, alice.Subject(), 3), // friends
 		follow(alice, dave.Subject(), 4),                                            // one way
-		follow(user("erin"), alice.Subject(), 5),                                    // the other way
+		follow(user("erin"), alice.Subject(), 5),                                    // only the other way
 		follow(alice, video("frank"), 6), follow(user("frank"), alice.Subject(), 7), // follows a video of that id
 		follow(other, storage.User{Tenant: "other", UserID: "alice"}.Subject(), 1), like(alice, video("1"), 1), // another tenant
 	)
@@ -135,9 +134,9 @@ func friendsFollowEachOther(w *world) {
 	w.equal("in the order asked", lengths(both), []int{0, 2, 0, 1, 0})
 }
 
-// A user who follows many and is followed by few has a page of all friends, and so
-// has one who is followed by many and follows few. Each is newest first by the list
-// that is searched.
+// For a user who follows many and is followed by few, the first page has all friends, and
+// also for one who follows few and is followed by many. The order is newest first in the
+// list that is searched.
 func friendsAreSearchedInTheShorterList(w *world) {
 	const many = storage.MaxListScan + 20
 	star, fan := user("star"), user("fan")
@@ -159,7 +158,8 @@ func friendsAreSearchedInTheShorterList(w *world) {
 		w.equal("in pages of 1", w.friends(of, 1), got[0].Entries)
 	}
 
-	// The list that a page is of is kept to, though it is the longer one by now.
+	// A later page continues in the list of the first one, even if that is the longer one
+	// by now.
 	first, err := w.s.Friends(w.Context(), []storage.FriendsQuery{{User: star, Page: storage.Page{First: 1}}})
 	w.must(err)
 	for i := range 2 * many {
@@ -171,8 +171,8 @@ func friendsAreSearchedInTheShorterList(w *world) {
 	w.equal("the rest", namesOf(rest[0].Entries), []string{"second", "first"})
 }
 
-// A page passes over a bounded number of rows, also of follows of something else,
-// and resumes behind them.
+// A page examines a bounded number of rows, including follows of other kinds of content,
+// and the next one resumes after them.
 func pagesOfFriendsExamineBoundedRows(w *world) {
 	alice := user("alice")
 	var actions []storage.Action
@@ -187,7 +187,7 @@ func pagesOfFriendsExamineBoundedRows(w *world) {
 		default:
 			actions = append(actions, follow(alice, video(id), v))
 		}
-		// As many follow alice in another order, so that it is this list that is searched.
+		// As many users follow alice, in another order, so that this list is searched.
 		actions = append(actions, follow(user("fan"+id), alice.Subject(), v))
 	}
 	w.persist(actions...)

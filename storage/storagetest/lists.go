@@ -11,22 +11,22 @@ import (
 
 // entry is one line of any list.
 type entry struct {
-	key string // what the case knows it by
+	key string // how the case identifies it
 	at  storage.Position
 }
 
-// listing is one list of a world, written and paged the same way as any other.
+// listing is one list of a world. All listings are written and paged in the same way.
 type listing struct {
 	name string
-	// put makes the entry of that key, or renews it at another version.
+	// put adds the entry with that key, or renews it with another version.
 	put func(key string, version int64)
-	// drop removes the entry; nil if there is no such thing.
+	// drop removes the entry. It is nil if entries cannot be removed.
 	drop func(key string, version int64)
 	page func(storage.Page) []entry
 }
 
-// listings are all lists, each of alice or of one subject, with other entries
-// around that belong to others.
+// listings returns all lists, each of alice or of one subject. The database also holds
+// entries that belong to others.
 func listings(w *world) []listing {
 	alice, bob := user("alice"), user("bob")
 	subject := func(key string) storage.Subject {
@@ -139,10 +139,10 @@ func listings(w *world) []listing {
 	}
 }
 
-// folderListing lists the folders of an owner but for the two oldest.
+// folderListing lists the folders of an owner except for the two oldest.
 func folderListing(w *world, name string, owner storage.User, publicOnly bool) listing {
 	made := make(map[string]storage.FolderKey)
-	const oldest = "First" // and the default one, made together
+	const oldest = "First" // created together with the default folder
 	w.newFolder(owner, oldest)
 	remove := func(key string, _ int64) {
 		w.must(w.s.DeleteFolder(w.Context(), made[key], "", storage.Time(1)))
@@ -187,7 +187,8 @@ func listsAreNewestFirst(w *world) {
 	for _, l := range listings(w) {
 		want := make(map[string]bool)
 		for i := range 23 {
-			// Several of each version, so that the order needs the rest.
+			// Several entries have the same version, so that the other columns decide the
+			// order.
 			key := fmt.Sprint("k", i*7%23)
 			l.put(key, int64(10+i/4))
 			want[key] = true
@@ -202,7 +203,7 @@ func listsAreNewestFirst(w *world) {
 	}
 }
 
-// unchangedEntriesAppearOnce pages while the list is written, as others do.
+// unchangedEntriesAppearOnce reads pages while the list is written.
 func unchangedEntriesAppearOnce(w *world) {
 	for _, l := range listings(w) {
 		all := make([]string, 0, 30)
@@ -317,7 +318,7 @@ func listsHoldWhatTheyName(w *world) {
 	w.must(err)
 	w.equal("following of another biz", len(following[0].Entries), 0)
 
-	// What is no like is in no list of likes; what is nowhere is no item.
+	// A dislike is in no list of likes; a subject in no folder is no item.
 	w.persist(react(alice, s, storage.Dislike, 20), collect(alice, s, "", 20))
 	likers, err = w.s.Likers(w.Context(), []storage.LikersQuery{{Subject: s, Page: page}})
 	w.must(err)

@@ -16,9 +16,10 @@ const (
 	feedAuthors = 1000
 )
 
-// TimeLongFeed fails where the 1,000th page of a feed of a million videos, or the last one,
-// takes more than twice as long as the first, by the medians of pages that are read in
-// turns. So with the videos of one user. The database is empty.
+// TimeLongFeed fails if the 1,000th page of a feed of a million videos, or the last one,
+// takes more than twice as long as the first. It compares the medians of pages that are
+// read in turns. The same is checked for the videos of one user. The database must be
+// empty.
 func TimeLongFeed(t *testing.T, db Database) {
 	t.Helper()
 	db.Edit(t, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)

@@ -10,17 +10,17 @@ import (
 	"ovation/storage"
 )
 
-// The lists of FillLongLists. LongEntries is a multiple of the distance in the table
-// from one entry of the short list to the next.
+// Sizes of the lists of FillLongLists. LongEntries is a multiple of the distance in the
+// table between two entries of the short list.
 const (
 	LongEntries = 100_000
 	longPage    = 20
 	longFar     = 500 // the page far down the long list
 )
 
-// FillLongLists fills an empty database with a list of LongEntries entries of each
-// kind that comments and follows have, and a list of one page whose rows lie as far
-// apart as those of a user among many are. run runs a statement of SQL.
+// FillLongLists fills an empty database. For each kind of list of comments and of follows
+// it creates one of LongEntries entries, and one of a single page whose rows are as far
+// apart as those of one user among many. run runs an SQL statement.
 func FillLongLists(run func(sql string)) {
 	const rows = LongEntries + longPage
 	each := fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) `, rows)
@@ -46,12 +46,12 @@ func FillLongLists(run func(sql string)) {
 // LongList is a list of a database that FillLongLists has filled.
 type LongList struct {
 	Name string
-	long string // whose the long one is
+	long string // the owner of the long list
 
 	page func(ctx context.Context, s storage.Store, of string, p storage.Page) ([]storage.Position, error)
 }
 
-// LongLists returns all of them.
+// LongLists returns all lists of FillLongLists.
 func LongLists() []LongList {
 	others := []LongList{
 		{"changes of comments", "long", func(ctx context.Context, s storage.Store, of string, p storage.Page) ([]storage.Position, error) {
@@ -104,8 +104,9 @@ func positions[E any](entries []E, of func(E) storage.Position) []storage.Positi
 	return out
 }
 
-// Pages returns functions that read a page: the only one of the short list, the first
-// one of the long list and, unless that has a single page too, one far down.
+// Pages returns functions that read one page each: the only page of the short list, the
+// first one of the long list and, unless the long list has only one page too, one far
+// down.
 func (l LongList) Pages(t *testing.T, s storage.Store) map[string]func() {
 	t.Helper()
 	read := func(of string, p storage.Page) []storage.Position {
@@ -127,9 +128,9 @@ func (l LongList) Pages(t *testing.T, s storage.Store) map[string]func() {
 	return pages
 }
 
-// TimeLongLists fails where a page of a long list takes more than twice as long as
-// one of a short list, by the medians of pages that are read in turns, so that
-// whatever else the machine does is the same for all. The database is empty.
+// TimeLongLists fails if a page of a long list takes more than twice as long as one of a
+// short list. It compares the medians of pages that are read in turns, so that all are
+// equally affected by other load on the machine. The database must be empty.
 func TimeLongLists(t *testing.T, db Database) {
 	t.Helper()
 	FillLongLists(func(sql string) { db.Edit(t, sql) })

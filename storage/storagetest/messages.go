@@ -36,7 +36,7 @@ func (w *world) refusedMessage(m storage.NewMessage, want error) {
 	w.equal("the message refused", out[0].Message == nil, true)
 }
 
-// conversation is as it is read, nil if there is none.
+// conversation returns a conversation, nil if there is none.
 func (w *world) conversation(key storage.ConversationKey) *storage.Conversation {
 	w.Helper()
 	got, err := w.s.ConversationsOf(w.Context(), []storage.ConversationKey{key})
@@ -44,8 +44,8 @@ func (w *world) conversation(key storage.ConversationKey) *storage.Conversation 
 	return got[0]
 }
 
-// conversationsOf are those of a user, read in pages: with whom, the latest text
-// and how many are unread.
+// conversationsOf returns the conversations of a user, read in pages: the other user, the
+// latest text and the number of unread messages.
 func (w *world) conversationsOf(of storage.User) (out []string) {
 	w.Helper()
 	for q := (storage.ConversationsQuery{Owner: of, Page: storage.Page{First: 2}}); ; {
@@ -71,7 +71,7 @@ func (w *world) latest(of storage.User) int64 {
 	return got[0]
 }
 
-// said are the texts of a conversation, newest first, read in pages.
+// said returns the texts of a conversation, newest first, read in pages.
 func (w *world) said(key storage.ConversationKey) (out []string) {
 	w.Helper()
 	for q := (storage.MessagesQuery{Conversation: key, Page: storage.Page{First: 2}}); ; {
@@ -88,7 +88,7 @@ func (w *world) said(key storage.ConversationKey) (out []string) {
 	}
 }
 
-// mailbox is what a user has sent and received after a number.
+// mailbox returns what a user has sent and received after a number.
 func (w *world) mailbox(s storage.Store, of storage.User, after int64) (out []storage.DirectMessage) {
 	w.Helper()
 	for {
@@ -215,7 +215,7 @@ func unreadMessagesAreCounted(w *world) {
 	}
 	w.equal("unread at first", w.conversation(bob).Unread, int64(5))
 	read(sent[1].Number, 3, sent[1].Number)
-	read(sent[0].Number, 3, sent[1].Number) // what is read stays read
+	read(sent[0].Number, 3, sent[1].Number) // read messages stay read
 	read(0, 3, sent[1].Number)
 	read(-1, 3, sent[1].Number)
 	read(sent[3].Number-1, 2, sent[3].Number-1) // no message has this number
@@ -268,8 +268,8 @@ func repeatedRequestSendsOnce(w *world) {
 	w.verified()
 }
 
-// A backup that is restored lacks the latest messages. Clients have seen their numbers,
-// and go on from them: what is sent afterwards comes to all of them, once.
+// A restored backup lacks the latest messages. Clients have seen their numbers and
+// continue from them: each client receives whatever is sent afterwards, once.
 func messageNumbersAreNotUsedAgain(w *world) {
 	w.send("alice", "bob", "kept")
 	stored := w.latest(user("bob"))
@@ -290,7 +290,7 @@ func messageNumbersAreNotUsedAgain(w *world) {
 	}
 
 	again := w.sent(storage.NewMessage{From: user("alice"), To: user("bob"), Text: "lost as well", RequestID: "r"})
-	w.equal("repeated", again.Repeated, false) // it was lost
+	w.equal("repeated", again.Repeated, false) // the first message is lost
 	w.send("bob", "alice", "new")
 	for _, one := range append(lost, &storage.DirectMessage{Number: stored}) {
 		for _, of := range []string{"alice", "bob"} {
@@ -306,7 +306,7 @@ func messageNumbersAreNotUsedAgain(w *world) {
 	for i := range found {
 		w.equal("the id of a lost message names another one", found[i] == nil, true)
 	}
-	read, err = w.s.MarkRead(w.Context(), between("bob", "alice"), lost[19].Number) // the last that bob's client shows
+	read, err = w.s.MarkRead(w.Context(), between("bob", "alice"), lost[19].Number) // the last one that bob's client shows
 	w.must(err)
 	w.equal("unread", read.Unread, int64(1))
 	w.verified()
@@ -330,8 +330,8 @@ func messagesAreWalledOff(w *world) {
 	w.equal("there", textsOf(w.mailbox(w.s, theirs.To, 0)), []string{"theirs"})
 }
 
-// concurrentSendersAgree lets users write to each other at once, through two
-// stores, and mark what they see as read, while others follow their mailboxes.
+// concurrentSendersAgree has users write to each other concurrently, through two stores,
+// and mark what they see as read, while readers follow their mailboxes.
 func concurrentSendersAgree(w *world) {
 	const users, rounds = 5, 20
 	stores := []storage.Store{w.s, w.open()}
@@ -410,7 +410,8 @@ func (w *world) followMailbox(s storage.Store, of storage.User, done <-chan stru
 	}
 }
 
-// The statements of docs/operations.md that erase the messages of a user.
+// erasedMessagesAreGone runs the statements of docs/operations.md that erase the messages
+// of a user.
 func erasedMessagesAreGone(w *world) {
 	w.send("123", "bob", "one")
 	last := w.send("bob", "123", "two")

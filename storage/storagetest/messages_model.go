@@ -13,7 +13,7 @@ import (
 	"ovation/storage"
 )
 
-// mailed is a store and beside it, in memory, the messages that it must hold. Each
+// mailed is a store together with a list of the messages that the store must hold. Each
 // run has a tenant of its own, so that all runs share one database.
 type mailed struct {
 	*rapid.T
@@ -26,7 +26,7 @@ type mailed struct {
 	sent     map[string]storage.DirectMessage // by request
 }
 
-// messagesModel drives store and model with the same random changes.
+// messagesModel applies the same random changes to the store and to the model.
 func messagesModel(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
@@ -78,7 +78,7 @@ func (m *mailed) send() {
 	}
 }
 
-// took checks the result of one message, and notes it.
+// took checks the result for one message, and records it.
 func (m *mailed) took(one storage.NewMessage, got storage.AddedMessage) {
 	request := one.From.UserID + one.RequestID
 	before, used := m.requests[request]
@@ -106,8 +106,8 @@ func (m *mailed) took(one storage.NewMessage, got storage.AddedMessage) {
 	}
 }
 
-// of returns the messages between a user and another, or between the user and anybody,
-// in order.
+// of returns the messages between a user and another one or, without another one, all
+// messages of the user, in order.
 func (m *mailed) of(user storage.User, with ...storage.User) (out []storage.DirectMessage) {
 	for _, one := range m.messages {
 		if one.Key().Between(user) && (len(with) == 0 || one.Key().Between(with[0])) {
@@ -117,7 +117,7 @@ func (m *mailed) of(user storage.User, with ...storage.User) (out []storage.Dire
 	return out
 }
 
-// read marks messages of two users as read, up to one of them, or a number beside one.
+// read marks messages of two users as read, up to one of them or to a number next to it.
 func (m *mailed) read() {
 	key := storage.ConversationKey{Owner: m.user("owner"), With: m.user("with")}
 	if key.Owner == key.With {
@@ -140,7 +140,7 @@ func (m *mailed) read() {
 	}
 }
 
-// conversation is as it must be, nil if there is none.
+// conversation returns the conversation as it must be, nil if there is none.
 func (m *mailed) conversation(key storage.ConversationKey) *storage.Conversation {
 	all := m.of(key.Owner, key.With)
 	if len(all) == 0 {
@@ -155,7 +155,7 @@ func (m *mailed) conversation(key storage.ConversationKey) *storage.Conversation
 	return c
 }
 
-// compare reads everything.
+// compare reads everything and compares it with the model.
 func (m *mailed) compare() {
 	for _, owner := range m.users() {
 		var want []storage.Conversation

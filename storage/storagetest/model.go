@@ -14,8 +14,8 @@ import (
 
 var _ = seed.ForRapidOverServers()
 
-// modelled is a store and beside it, in maps, what it must remember. Each run
-// has tenants of its own, so that all runs share one database.
+// modelled is a store together with maps of what the store must hold. Each run has
+// tenants of its own, so that all runs share one database.
 type modelled struct {
 	*rapid.T
 
@@ -24,9 +24,9 @@ type modelled struct {
 	tenants  []string
 	inbox    map[string]storage.Message // what was persisted
 	states   map[storage.StateKey]*storage.States
-	said     map[storage.StateKey][]storage.Action // of KindReaction, as it arrived
+	said     map[storage.StateKey][]storage.Action // of KindReaction, in the order of arrival
 	authors  map[storage.Subject]storage.Action    // the declarations in force
-	folders  map[storage.FolderKey]*storage.Folder // the default ones from the start, without item counts
+	folders  map[storage.FolderKey]*storage.Folder // including the default folders from the start; without item counts
 	gone     []storage.FolderKey
 	deleted  map[storage.FolderKey]tombstone
 	versions map[storage.Subject]int64 // of the counts
@@ -38,8 +38,8 @@ type tombstone struct {
 	version int64
 }
 
-// model drives store and maps with the same random actions, duplicated,
-// reordered and rebatched, and changes folders in between.
+// model applies the same random actions to the store and to the maps, duplicated,
+// reordered and in other batches, and changes folders in between.
 func model(w *world) {
 	run := 0
 	rapid.Check(w.T, func(t *rapid.T) {
@@ -100,7 +100,7 @@ func (m *modelled) persist() {
 	m.wantError(err, nil)
 
 	skipped, recalled := 0, make(map[storage.Subject]bool)
-	meant := make(map[string]storage.States) // the states that actions are on, as they were
+	meant := make(map[string]storage.States) // the states that the actions are on, as they were before
 	for _, message := range messages {
 		if _, seen := m.inbox[message.ID]; seen {
 			skipped++
@@ -151,12 +151,12 @@ func (m *modelled) anyAction() storage.Action {
 		a.Times, a.First = rapid.Int64Range(1, 3).Draw(m.T, "times"), rapid.Int64Range(1, a.Version).Draw(m.T, "first")
 	case storage.KindFollow:
 		a.Following = a.Subject != a.User.Subject() && rapid.Bool().Draw(m.T, "following")
-	case storage.KindAuthor: // drawn above
+	case storage.KindAuthor: // its author was drawn above
 	}
 	return a
 }
 
-// apply is the whole meaning of an action.
+// apply applies an action to the model.
 func (m *modelled) apply(a storage.Action) {
 	if a.Kind == storage.KindAuthor {
 		if a.Version >= m.authors[a.Subject].Version {
@@ -212,10 +212,10 @@ func (m *modelled) react(a storage.Action, s *storage.States) {
 			}
 		}
 	}
-	s.Reaction = storage.Register{Value: reactionOf(s), Set: max(set, said[len(said)-1].Version)} // of which the version counts
+	s.Reaction = storage.Register{Value: reactionOf(s), Set: max(set, said[len(said)-1].Version)} // only its version is compared
 }
 
-// home is where a collection goes.
+// home returns the folder that a collection goes to.
 func (m *modelled) home(a storage.Action) string {
 	key := storage.FolderKey{Owner: a.User, FolderID: a.FolderID}
 	for key.FolderID != "" && m.folders[key] == nil {
@@ -253,7 +253,7 @@ func (m *modelled) updateFolder() {
 	default:
 		m.wantError(err, nil)
 		m.equal("the folder returned", []any{got.Name, got.Public}, []any{name, public})
-		got.ItemCount = 0 // is counted here
+		got.ItemCount = 0 // the model counts the items itself
 		m.folders[key] = got
 	}
 }
@@ -272,7 +272,7 @@ func (m *modelled) emptyFolder() {
 	}
 	m.wantError(err, nil)
 	m.equal("items taken", []int{n, len(outcome.Applied)}, []int{min(limit, m.items(key)), n})
-	for _, change := range outcome.Applied { // the store chooses which
+	for _, change := range outcome.Applied { // the store chooses which items
 		s := m.state(storage.StateKey{User: key.Owner, Subject: change.Subject})
 		m.equal("where it was", []string{folderOf(s), change.OldFolderID}, []string{key.FolderID, key.FolderID})
 		m.apply(storage.Action{
@@ -288,7 +288,7 @@ func (m *modelled) deleteFolder() {
 	moveTo := rapid.SampledFrom(append(m.folderIDs(), "")).Draw(m.T, "moveTo")
 	for id := moveTo; id != ""; id = m.deleted[storage.FolderKey{Owner: key.Owner, FolderID: id}].movedTo {
 		if id == key.FolderID {
-			moveTo = "" // no folder lives on in itself
+			moveTo = "" // a folder cannot be its own target
 		}
 	}
 	err := m.w.s.DeleteFolder(m.w.Context(), key, moveTo, storage.Time(at))
@@ -308,7 +308,7 @@ func (m *modelled) deleteFolder() {
 	}
 }
 
-// What the actions draw from: few of each, so that they meet.
+// The values that actions are drawn from. There are few of each, so that actions meet.
 
 func (m *modelled) users(tenants ...string) (out []storage.User) {
 	for _, tenant := range tenants {
@@ -333,12 +333,12 @@ func (m *modelled) name() string {
 	return rapid.SampledFrom([]string{"Films", "FILMS", "Books", "Ö", "ö", storage.DefaultFolderName}).Draw(m.T, "name")
 }
 
-// folderKey draws a folder, which may be gone.
+// folderKey draws the key of a folder, which may have been deleted.
 func (m *modelled) folderKey() storage.FolderKey {
 	return rapid.SampledFrom(append(m.folderKeys(), m.gone...)).Draw(m.T, "key")
 }
 
-// folderIDs are the ids of all folders of all users, those that are gone too.
+// folderIDs returns the ids of all folders of all users, including deleted ones.
 func (m *modelled) folderIDs() []string {
 	keys := append(m.folderKeys(), m.gone...)
 	ids := make([]string, 0, len(keys))

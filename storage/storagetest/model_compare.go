@@ -10,7 +10,7 @@ import (
 	"ovation/storage"
 )
 
-// state is what the model knows of a user and a subject, to be changed.
+// state returns the model's state of a user and a subject, which the caller may change.
 func (m *modelled) state(key storage.StateKey) *storage.States {
 	if m.states[key] == nil {
 		m.states[key] = new(storage.States)
@@ -71,7 +71,7 @@ func one(is bool) int64 {
 	return 0
 }
 
-// items is how many items lie in a folder.
+// items returns the number of items in a folder.
 func (m *modelled) items(folder storage.FolderKey) (n int) {
 	for key, s := range m.states {
 		if key.User == folder.Owner && folderOf(s) == folder.FolderID {
@@ -96,8 +96,8 @@ func (m *modelled) folderKeys() []storage.FolderKey {
 	})
 }
 
-// told compares what an outcome says with the model. Of recalled subjects the
-// counts are told even where they have not changed.
+// told compares an outcome with the model. The outcome must have the counts of recalled
+// subjects, those of skipped messages, even if they have not changed.
 func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bool) {
 	for _, change := range outcome.Applied {
 		got := m.state(storage.StateKey{User: change.User, Subject: change.Subject})
@@ -121,7 +121,7 @@ func (m *modelled) told(outcome storage.Outcome, recalled map[storage.Subject]bo
 	}
 }
 
-// compare compares everything that can be asked.
+// compare compares everything that a store can be asked for.
 func (m *modelled) compare() {
 	ctx, s := m.w.Context(), m.w.s
 	for _, tenant := range m.tenants {
@@ -265,8 +265,8 @@ func (m *modelled) compareReads(of storage.User, biz string) {
 	m.equal("reads", nonNil(got[0].Entries), want)
 }
 
-// compareFolder compares a folder and what lies in it. The times of a default folder
-// are up to the store and are not compared.
+// compareFolder compares a folder and the items in it. The times of a default folder are
+// up to the store and are not compared.
 func (m *modelled) compareFolder(key storage.FolderKey) {
 	want := *m.folders[key]
 	want.ItemCount = int64(m.items(key))
@@ -290,7 +290,8 @@ func (m *modelled) compareFolder(key storage.FolderKey) {
 	m.equal("items", nonNil(items[0].Entries), inside)
 }
 
-// compareFolderLists leaves the default folder out: it is listed once made.
+// compareFolderLists leaves out the default folder, which is listed only once it has been
+// created.
 func (m *modelled) compareFolderLists(of storage.User, publicOnly bool) {
 	want := []storage.Folder{}
 	for key, f := range m.folders {
@@ -326,7 +327,8 @@ func (m *modelled) wantError(err, want error) {
 
 func nonNil[E any](list []E) []E { return append([]E{}, list...) }
 
-// ofKind is the state of a kind: reaction, folder and whether it is followed.
+// ofKind returns the state of a kind: reaction, folder and whether the subject is
+// followed. The other values are empty.
 func ofKind(s *storage.States, kind storage.Kind) []any {
 	out := []any{storage.NoReaction, "", false}
 	switch kind {

@@ -14,7 +14,7 @@ func past(u storage.User, s storage.Subject, text string, at time.Time) storage.
 	return storage.PastComment{Subject: s, User: u, Text: text, At: storage.Micros(at)}
 }
 
-// addPast adds comments as one new message, with whatever it is to do besides.
+// addPast adds comments in one new message, together with actions.
 func (w *world) addPast(comments []storage.PastComment, actions ...storage.Action) storage.Message {
 	w.Helper()
 	m := w.message(actions...)
@@ -58,7 +58,7 @@ func pastCommentsTakeTheirPlace(w *world) {
 		}
 	}
 
-	// From here on it is like any other.
+	// From here on, it is like any other comment.
 	reply := w.comment(bob, s, "re 2016", &c)
 	w.persist(like(bob, c.Key().Subject(), 5))
 	w.equal("the top", w.texts(storage.CommentsQuery{Subject: s, Order: storage.Top})[:2], []string{"2016", "now"})
@@ -70,8 +70,8 @@ func pastCommentsTakeTheirPlace(w *world) {
 	w.verified()
 }
 
-// Many comments have the same time, as those of a file with days for times, and more
-// come in later.
+// Many comments have the same time, as in a file whose times are days, and more are added
+// later.
 func pastCommentsOfOneTimeAreKeptApart(w *world) {
 	const many = 5_000
 	alice, at := user("alice"), time.Date(2016, 4, 11, 0, 0, 0, 0, time.UTC)

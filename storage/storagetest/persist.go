@@ -39,7 +39,7 @@ func countsMatchStates(w *world) {
 	}
 	w.verified()
 
-	// All of it in one message, in any order, has the same end.
+	// All of these actions in one message, in any order, have the same result.
 	t := video("2")
 	w.persist(
 		collect(alice, t, "", 13), react(alice, t, storage.NoReaction, 5), like(alice, t, 1), collect(alice, t, f.FolderID, 11),
@@ -126,11 +126,11 @@ func outcomeIsTheLatestWord(w *world) {
 
 	got := w.persist(
 		react(alice, s, storage.Dislike, 20),        // changes
-		like(bob, s, 30),                            // newer, yet the same
-		react(bob, t, storage.NoReaction, 5),        // the first word, and none
+		like(bob, s, 30),                            // newer, but the same reaction
+		react(bob, t, storage.NoReaction, 5),        // the first action on this state, and no reaction
 		collect(alice, s, "", 5),                    // older than what is stored
-		collect(bob, t, "gone", 40),                 // lands in the default folder
-		read(alice, t, 3, 1, 2),                     // has no latest word
+		collect(bob, t, "gone", 40),                 // goes to the default folder
+		read(alice, t, 3, 1, 2),                     // reads are not in Applied
 		react(alice, s, storage.NoReaction, 15),     // older than another of the batch
 		collect(bob, t, storage.DefaultFolderID, 2), // older than another of the batch
 	)
@@ -280,7 +280,7 @@ func markIsInsideTheTransaction(w *world) {
 	w.equal("counts after the refusal", w.counts(s), before)
 	w.equal("the state after the refusal", w.states(alice, s).Liked.Reaction, storage.Like)
 
-	// The message is new again, and mark is told what Persist returns.
+	// The message counts as new again, and mark gets what Persist returns.
 	calls := 0
 	outcome, err := w.s.Persist(w.Context(), []storage.Message{m}, func(_ context.Context, o storage.Outcome) error {
 		calls++
@@ -292,7 +292,7 @@ func markIsInsideTheTransaction(w *world) {
 	w.equal("calls of mark", calls, 1)
 	w.wantCounts(s, 0, 0, 1, 1)
 
-	// EmptyFolder marks in the same way.
+	// EmptyFolder calls mark in the same way.
 	key := storage.FolderKey{Owner: alice, FolderID: storage.DefaultFolderID}
 	_, _, err = w.s.EmptyFolder(w.Context(), key, "", storage.Time(9), 10, func(context.Context, storage.Outcome) error { return refused })
 	w.wantError(err, refused)
@@ -307,7 +307,7 @@ func markIsInsideTheTransaction(w *world) {
 	w.verified()
 }
 
-// untimed is the outcome without the time, which only a mirror.Database sets.
+// untimed returns the outcome without its time, which only a mirror.Database sets.
 func untimed(o storage.Outcome) storage.Outcome {
 	o.At = time.Time{}
 	return o
@@ -320,10 +320,10 @@ func persistedSurvivesReopen(w *world) {
 	w.persistMessages(m)
 	counts, states, folder := w.counts(s), w.states(alice, s), w.folder(f.Key())
 
-	// A store that was never closed, as that of a process that was killed, ...
+	// A store that was never closed, like that of a process that was killed, ...
 	w.s = w.open()
 	w.equal("counts beside the other", w.counts(s), counts)
-	// ... and one that was.
+	// ... and one that was closed.
 	w.must(w.s.Close())
 	w.s = w.open()
 	w.equal("counts", w.counts(s), counts)

@@ -75,7 +75,7 @@ func unknownKeysAreEmpty(w *world) {
 	w.equal("unknown states", w.states(nobody, nothing), storage.States{})
 	w.equal("an unknown folder", w.folder(storage.FolderKey{Owner: nobody, FolderID: "none"}), nil)
 
-	// No keys, no answers.
+	// Without keys, there are no results.
 	interactives, err := w.s.Interactives(w.Context(), nobody, nil, storage.AllKinds)
 	w.must(err)
 	states, err := w.s.States(w.Context(), nil, storage.AllKinds)
@@ -145,7 +145,7 @@ func onlyTheKindsAskedAreAnswered(w *world) {
 }
 
 func tenantsAreWalledOff(w *world) {
-	// The same names in two tenants.
+	// The same names exist in two tenants.
 	alice, other := user("alice"), storage.User{Tenant: "other", UserID: "alice"}
 	s, t := video("1"), storage.Subject{Tenant: "other", Biz: "video", BizID: "1"}
 	f := w.newFolder(alice, "Films")
@@ -173,7 +173,7 @@ func tenantsAreWalledOff(w *world) {
 	w.equal("the other's lists", slices.Concat(lengths(likers), lengths(likes), lengths(items), lengths(folders), lengths(reads),
 		lengths(followers), lengths(following)), make([]int, 10))
 
-	// What the other does changes nothing here.
+	// Nothing changes here through what the user of the other tenant does.
 	stolen := storage.FolderKey{Owner: other, FolderID: f.FolderID}
 	name := "Mine"
 	_, err = w.s.UpdateFolder(w.Context(), stolen, storage.FolderChange{Name: &name}, storage.Time(20))

@@ -45,9 +45,9 @@ func RunOnce(t *testing.T, newDatabase func(t *testing.T) Database) {
 	runParallel(t, newDatabase, slices.Concat(states, rest))
 }
 
-// RunStates runs the cases about states and counts, and about what changes them: those
-// that may fail with a decorator that caches states and counts and passes on all other
-// calls.
+// RunStates runs the cases about states and counts, and about the calls that change them.
+// A decorator that caches states and counts and passes on all other calls can fail no
+// other cases.
 func RunStates(t *testing.T, newDatabase func(t *testing.T) Database) {
 	t.Helper()
 	runParallel(t, newDatabase, states)
@@ -102,7 +102,7 @@ var states = []testCase{
 	{"Model", model},
 }
 
-// rest are the cases of storage.Store that states and models lack.
+// rest are the cases of storage.Store that are neither in states nor in models.
 var rest = []testCase{
 	{"ListsAreNewestFirst", listsAreNewestFirst},
 	{"UnchangedEntriesAppearOnce", unchangedEntriesAppearOnce},
@@ -171,7 +171,7 @@ var rest = []testCase{
 	{"SecretsStayTheSame", secretsStayTheSame},
 }
 
-// models are random cases of what has nothing to do with states.
+// models are the random cases that do not concern states.
 var models = []testCase{
 	{"CommentsModel", commentsModel},
 	{"MessagesModel", messagesModel},
@@ -226,7 +226,7 @@ type world struct {
 	messages int // persisted so far
 }
 
-// open opens another store on the same database, and closes it in the end.
+// open opens another store on the same database, which is closed at the end of the case.
 func (w *world) open() storage.Store {
 	w.Helper()
 	s := w.db.Open(w.T)
@@ -241,7 +241,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// message makes a message with an id of its own.
+// message returns a message with an id of its own.
 func (w *world) message(actions ...storage.Action) storage.Message {
 	w.messages++
 	return storage.Message{ID: "message-" + strconv.Itoa(w.messages), Actions: actions}
@@ -295,11 +295,11 @@ func (w *world) states(user storage.User, subject storage.Subject) storage.State
 	if len(got) != 1 {
 		w.Fatalf("%d answers to one question", len(got))
 	}
-	got[0].CountsVersion = 0 // not of every store
+	got[0].CountsVersion = 0 // set only by some stores
 	return got[0]
 }
 
-// folder returns the folder, nil if there is none.
+// folder returns a folder, nil if there is none.
 func (w *world) folder(key storage.FolderKey) *storage.Folder {
 	w.Helper()
 	got, err := w.s.FoldersOf(w.Context(), []storage.FolderKey{key})

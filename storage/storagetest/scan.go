@@ -8,19 +8,20 @@ import (
 	"ovation/storage"
 )
 
-// scattered is the length of a history of rows of one biz among which a few are of
+// scattered is the length of a history in which most rows are of one biz, and a few of
 // another. Version 1 is the oldest.
 const scattered = 3*storage.MaxListScan + 50
 
-// wanted are the versions of the few, newest first: the first row, the last that
-// is examined for the first page, the next one, some together, and the oldest.
+// wanted are the versions of those few rows, newest first: the newest row, the last one
+// that is examined for the first page, the one after it, some adjacent ones, and the
+// oldest.
 var wanted = []int64{
 	scattered, scattered - storage.MaxListScan + 1, scattered - storage.MaxListScan, 700, 699, 698, 697, 696, 1,
 }
 
-// listsOfOneBizExamineBoundedRows pages through lists of one biz in a history
-// that is mostly of another. Pages may be short; nothing is lost or repeated, and
-// no page passes over more than MaxListScan rows.
+// listsOfOneBizExamineBoundedRows pages through lists of one biz in a history that is
+// mostly of another. Pages may be short; nothing is lost or repeated, and no page
+// examines more than MaxListScan rows.
 func listsOfOneBizExamineBoundedRows(w *world) {
 	alice := user("alice")
 	var actions []storage.Action

@@ -8,9 +8,9 @@ import (
 	"ovation/storage"
 )
 
-// CountsAndStatesAreOfOneMoment checks that counts and states of one reply are from one
-// snapshot, while another goroutine changes both. It is not a case of Run: a mirror reads
-// them one after the other.
+// CountsAndStatesAreOfOneMoment checks that counts and states in one reply are from one
+// snapshot, while another goroutine changes both. It is not a case of Run, because a
+// mirror reads counts and states one after the other.
 func CountsAndStatesAreOfOneMoment(t *testing.T, s storage.Store) {
 	t.Helper()
 	alice := storage.User{Tenant: "default", UserID: "alice"}

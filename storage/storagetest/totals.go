@@ -59,9 +59,9 @@ func latestDeclarationIsInForce(w *world) {
 	}{
 		{"alice", 5, "alice", 1},
 		{"alice", 5, "alice", 1}, // repeated
-		{"bob", 4, "alice", 1},   // from before
-		{"bob", 5, "bob", 2},     // corrected
-		{"bob", 7, "bob", 3},     // since later
+		{"bob", 4, "alice", 1},   // an earlier time
+		{"bob", 5, "bob", 2},     // the same time, corrected
+		{"bob", 7, "bob", 3},     // a later time
 		{"", 8, "", 4},
 		{"carol", 7, "", 4},
 		{"carol", 9, "carol", 5},
@@ -75,7 +75,7 @@ func latestDeclarationIsInForce(w *world) {
 		}
 		w.verified()
 	}
-	// Within a call the order of messages and actions counts where the times do not.
+	// Within a call, the order of messages and actions decides if the times are equal.
 	outcome := w.persistMessages(w.message(declare(s, "dave", 20), declare(s, "erin", 30)), w.message(declare(s, "frank", 30), declare(s, "grace", 10)))
 	w.equal("the author told", outcome.Counts[0].AuthorID, "frank")
 	w.equal("its version", outcome.Counts[0].Version, int64(6))
@@ -104,7 +104,7 @@ func declarationsAreChecked(w *world) {
 	w.equal("what was declared with them", w.counts(video("2")), storage.Counts{})
 }
 
-// Likes come before an author is known, in the same transaction and after.
+// Likes are added before the author is known, in the same transaction, and after it.
 func authorsReceiveLikes(w *world) {
 	alice, bob, s := user("alice"), user("bob"), video("1")
 	w.persist(like(alice, s, 1), like(user("carol"), s, 1), react(user("dave"), s, storage.Dislike, 1))
@@ -173,7 +173,7 @@ func worksAreNewestFirst(w *world) {
 	w.equal("works then", w.works(alice, "", 2), []string{"1", "p", "4"})
 	w.equal("of nobody", w.works(user(""), "", 2), []string(nil))
 
-	// A page of one biz passes over a bounded number of others.
+	// A page of one biz examines a bounded number of works of another.
 	actions := make([]storage.Action, 0, storage.MaxListScan+6)
 	for i := range storage.MaxListScan + 5 {
 		actions = append(actions, declare(video(fmt.Sprint("old", i)), "carol", int64(10+i)))
@@ -199,7 +199,7 @@ func verifyRecountsTotals(w *world) {
 	w.db.Edit(w.T, `UPDATE user_comments SET comments = 9 WHERE user_id = 'alice'`)
 	w.db.Edit(w.T, `DELETE FROM user_totals WHERE user_id = 'bob'`)
 	w.db.Edit(w.T, `INSERT INTO user_totals VALUES ('default', 'zoe', 0, 0, 0, 1, 2)`)
-	w.db.Edit(w.T, `UPDATE interactive SET like_count = 9 WHERE biz_id = '2'`) // of which the author receives nothing
+	w.db.Edit(w.T, `UPDATE interactive SET like_count = 9 WHERE biz_id = '2'`) // the author does not receive these likes
 	bob, zoe := user("bob"), user("zoe")
 	want := []storage.Difference{
 		{Subject: video("2"), Count: "likeCount", Stored: 9, Counted: 1},
@@ -227,9 +227,9 @@ func verifyRecountsTotals(w *world) {
 	w.verified()
 }
 
-// concurrentAuthorsAgree lets writers like, collect, comment, empty folders and
-// declare authors, of the same few users and subjects, through two stores: none of
-// them is in another's way for good, and all totals are right in the end.
+// concurrentAuthorsAgree has writers like, collect, comment, empty folders and declare
+// authors of the same few users and subjects, through two stores: none of them blocks
+// another one permanently, and all totals are right at the end.
 func concurrentAuthorsAgree(w *world) {
 	const writers, rounds = 8, 12
 	stores := []storage.Store{w.s, w.open()}

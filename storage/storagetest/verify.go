@@ -8,7 +8,7 @@ import (
 	"ovation/storage"
 )
 
-// compared verifies and returns how many counts were compared.
+// compared runs Verify and returns how many counts it compared.
 func (w *world) compared() int64 {
 	w.Helper()
 	n, err := w.s.Verify(w.Context(), false, func(storage.Difference) error { return nil })
@@ -82,12 +82,12 @@ func verifyFindsAndRepairs(w *world) {
 	w.equal("its version", w.states(alice, s[1]).Collected.Version, housed+1)
 	w.equal("items of the default folder", w.folder(defaultOf(alice)).ItemCount, int64(2))
 
-	// What was repaired goes on as ever.
+	// After the repair, everything works as before.
 	w.persist(like(bob, s[0], 9), collect(alice, s[1], "", 9))
 	w.verified()
 }
 
-// Two folders of one owner are gone: their items come together in one.
+// Two folders of one owner are missing: their items are moved to the same default folder.
 func verifyRehousesTheItemsOfSeveralFolders(w *world) {
 	alice := user("alice")
 	first, second := w.newFolder(alice, "First"), w.newFolder(alice, "Second")

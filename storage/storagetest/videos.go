@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-// newVideo is a video of the default tenant with a file of its own.
+// newVideo returns a video of the default tenant with a file of its own.
 func newVideo(author storage.User, title string) storage.NewVideo {
 	file := fmt.Sprintf("file%x%x", title, author.UserID)
 	return storage.NewVideo{
@@ -149,7 +149,7 @@ func feedsAreNewestFirst(w *world) {
 		[][]string{{"film 23", "film 21"}, nil, {"film 24", "film 22"}, nil})
 	w.equal("no entries", w.userVideos(0, user("bob")), [][]string{nil})
 
-	// What is published or deleted meanwhile moves no other entry.
+	// Videos that are published or deleted between two pages do not move other entries.
 	page, err := w.s.Feed(w.Context(), []storage.FeedQuery{{Tenant: storage.DefaultTenant, Page: storage.Page{First: 10}}})
 	w.must(err)
 	w.publish(newVideo(user("carol"), "the latest"))
@@ -191,7 +191,7 @@ func repeatedPublicationsPublishOnce(w *world) {
 	_, _, err = w.s.PublishVideo(w.Context(), again, nil)
 	w.wantError(err, storage.ErrInvalid)
 
-	// Requests of the same id at once.
+	// Concurrent requests with the same id.
 	other1, racing := w.open(), newVideo(user("carol"), "race")
 	racing.RequestID = "upload-2"
 	var wait sync.WaitGroup
@@ -279,8 +279,8 @@ func videosAreWalledOff(w *world) {
 	w.equal("of both", w.userVideos(10, alice, twin), [][]string{{"film"}, {"theirs"}})
 }
 
-// The number of a video that a restored backup lacks is that of no other: its likes may
-// still be queued, and clients have it cached.
+// The number of a video that a restored backup lacks is not assigned to another one:
+// likes of the lost video may still be queued, and clients have it cached.
 func videoNumbersAreNotUsedAgain(w *world) {
 	lost := w.publish(newVideo(user("alice"), "lost"))
 	w.db.Edit(w.T, `DELETE FROM video`)
