@@ -13,10 +13,9 @@ func (a Action) Supersedes(b Action) bool {
 
 // Coalesce returns at most one action per state (user, subject, kind), apart from
 // conditional clears: the action with the highest version. Of several with that version
-// it keeps the first, of declarations the last. Actions that add up are
-// summed. Of the conditional
-// clears of a reaction it keeps the latest of each reaction, behind the other action, if
-// its version is higher.
+// it keeps the first, of declarations the last. Actions that add up are summed. Of the
+// conditional clears of a reaction it keeps the latest of each reaction, behind the other
+// action, if its version is higher.
 //
 // The result is in the order of (kind, tenant, user, biz, bizId). Within one kind that is
 // the order in which a store locks the rows of its table; the order of the tables is the
