@@ -449,7 +449,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	}
 
 	// The file's name is ignored, and a file that is also of another type is treated as a
-// video.
+	// video.
 	for _, name := range []string{`../../../etc/cron.d/x`, `..\..\x`, "a\x00b.mp4", "/etc/passwd", "x.html", `"><script>`} {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)

@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// talk is a subject with so many comments. It counts the subjects that are read.
+// talk is a store with a number of comments on one subject. It counts reads of subjects.
 type talk struct {
 	table
 
