@@ -24,7 +24,7 @@ type callKey struct{}
 
 // call is a request.
 type call struct {
-	endpoint *endpoint // nil if there is none of the name
+	endpoint *endpoint // nil if there is no endpoint of this name
 	name     string    // of the endpoint
 	values   map[string]string
 	refused  error // why the parameters are invalid; nil if they are valid
@@ -209,7 +209,8 @@ func (c *call) action(most int64) (int64, error) {
 	return n, nil
 }
 
-// maxSeconds tells times in seconds, which are below it, from times in milliseconds.
+// maxSeconds distinguishes times in seconds, which are below it, from times in
+// milliseconds.
 const maxSeconds = 100_000_000_000
 
 // time returns a parameter that is a time, in seconds or milliseconds since 1970, as a

@@ -280,7 +280,7 @@ func dig(t *testing.T, data any, path ...any) any {
 	return data
 }
 
-// same compares decoded JSON with what is wanted, written as JSON.
+// same compares decoded JSON with the wanted JSON.
 func same(t *testing.T, got any, want string) {
 	t.Helper()
 	var wanted any

@@ -151,7 +151,7 @@ func TestMessagesAMinuteAreLimited(t *testing.T) {
 	for i := range most {
 		s.sends(t, "alice", "bob", fmt.Sprint(i))
 	}
-	s.refused(t, "BAD_USER_INPUT", "alice", send, "to", "bob", "t", "") // what is invalid does not count
+	s.refused(t, "BAD_USER_INPUT", "alice", send, "to", "bob", "t", "") // invalid messages do not count
 	got := s.ask(t, "alice", send, "to", "bob")
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != float64(60/most) {
 		t.Errorf("one too many: %+v", got)

@@ -124,7 +124,8 @@ type sentState struct {
 	// counted are the counts without the viewer's pending actions.
 	counted storage.Counts
 	rewinds int // the rewinds of the latest event
-	// rewound is true if what was sent may have been lost since, so that versions cannot be compared.
+	// rewound is true if what was sent may have been lost since, so that versions cannot
+	// be compared.
 	rewound bool
 }
 

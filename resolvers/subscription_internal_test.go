@@ -130,7 +130,7 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
 		}
@@ -174,7 +174,7 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
 		}
@@ -199,8 +199,8 @@ func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects 
 	return out, err
 }
 
-// A failover loses commits. A viewer who has seen them receives what is left, also if
-// nobody else has seen them.
+// A failover may lose commits. A viewer who was sent them then receives the remaining counts,
+// even if nobody else was sent the lost ones.
 func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{}
@@ -218,7 +218,7 @@ func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
 		}
 		store.version.Store(3)
 		time.AfterFunc(time.Minute, hub.Rewound)
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Version != 3 {
 			t.Errorf("after the rewind it is %+v", got)
 		}

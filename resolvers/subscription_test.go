@@ -331,13 +331,13 @@ func TestEventsKeepNoDocument(t *testing.T) {
 		operation = weak.Make(graphql.GetOperationContext(one.ctx).Operation)
 		one.end()
 	}()
-	for i := range 2000 { // none of them is asked: they take its place among the documents that are known
+	for i := range 2000 { // not executed: they evict the document from the cache
 		text := fmt.Sprintf(`query Q%d { __typename }`, i)
 		if _, errs := s.engine.CreateOperationContext(graphql.StartOperationTrace(t.Context()), &graphql.RawParams{Query: text}); errs != nil {
 			t.Fatal(errs)
 		}
 	}
-	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // before the other one ends by itself
+	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // while the first subscription still runs
 		if time.Now().After(deadline) {
 			t.Fatal("its document is there still")
 		}

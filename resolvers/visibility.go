@@ -27,10 +27,10 @@ import (
 //   - Profiles are public. Their users change them.
 //   - A message is visible to its sender and receiver, a conversation to its owner.
 //
-// An anonymous viewer gets UNAUTHENTICATED where a signed-in one would see something:
-// what every signed-in viewer sees, the viewer's own lists, and ids of all but subjects,
-// videos and comments. A list of a user that is private to that user is NOT_FOUND for
-// everybody else, anonymous viewers included.
+// An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
+// every signed-in viewer sees, the viewer's own lists, and objects by id, except
+// subjects, videos and comments. A private list of a user is NOT_FOUND for everybody
+// else, anonymous viewers included.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {

@@ -164,7 +164,7 @@ func TestAnEventStreamThatIsNotReadIsCutOff(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: 200 * time.Millisecond}})
 	res := s.open(t, http.MethodPost, "/graphql", query(flood))
 	s.is(t, "ovation_subscriptions", 1)
-	s.is(t, "ovation_subscriptions", 0) // nobody has read anything
+	s.is(t, "ovation_subscriptions", 0) // although the client has read nothing
 	must(t, res.Body.Close())
 }
 

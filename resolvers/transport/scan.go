@@ -22,7 +22,7 @@ type scanner struct {
 	depth   int
 	values  int
 	amiss   bool
-	refused *refusal // what is amiss; nil if it is the syntax
+	refused *refusal // what is wrong if amiss is true; nil if it is the syntax
 }
 
 func newScanner(what string, text []byte) *scanner {

@@ -21,7 +21,7 @@ type WebSocket struct {
 
 var _ graphql.Transport = WebSocket{}
 
-// Supports reports whether a request asks for a WebSocket.
+// Supports reports whether a request is an upgrade to a WebSocket.
 func (WebSocket) Supports(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header.Values("Upgrade"), func(value string) bool {
 		return strings.Contains(strings.ToLower(value), "websocket")

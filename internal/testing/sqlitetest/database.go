@@ -18,7 +18,7 @@ import (
 )
 
 // Database is a SQLite store that implements mirror.Database, so that tests of the
-// mirror need no Postgres. In production no mirror stands in front of SQLite. Epochs and
+// mirror need no Postgres. In production, SQLite is used without a mirror. Epochs and
 // barriers are in tables of their own in the same file. They change only while no
 // transaction of the store holds SQLite's write lock. Every mark is called under that
 // lock, so no transaction spans a change.
