@@ -21,7 +21,7 @@ import (
 var (
 	// ErrWrongCredentials: there is no such account, or the password is wrong.
 	ErrWrongCredentials = errors.New("the name or the password is wrong")
-	// ErrWrongPassword: the given current password is wrong.
+	// ErrWrongPassword: the current password, given to confirm a change, is wrong.
 	ErrWrongPassword = errors.New("the current password is wrong")
 	// ErrNoAccount: the viewer has no account on this site.
 	ErrNoAccount = errors.New("the viewer has no account")
@@ -55,8 +55,8 @@ type Config struct {
 	Signer *viewer.Signer
 	// Sessions receives revocations; pass the authenticator's.
 	Sessions *viewer.Sessions
-	// AttemptsPerAddress is how many registrations and failed log ins one address
-	// may make at once, and then one every 10 s. 0: any number.
+	// AttemptsPerAddress is how many registrations and failed logins one address may
+	// make at once; after that, one every 10 s. 0: any number.
 	AttemptsPerAddress int
 	// Params is the cost of new hashes; DefaultParams if zero.
 	Params Params
@@ -205,7 +205,8 @@ func (s *Service) LogIn(ctx context.Context, c Credentials) (Session, error) {
 	return s.begin(a)
 }
 
-// takeAttempt counts an attempt to log in. giveBack undoes that.
+// takeAttempt counts an attempt to log in against the address, the name, and the two
+// together. giveBack undoes that.
 func (s *Service) takeAttempt(tenant, key string, from netip.Addr) (giveBack func(), err error) {
 	name, address := tenant+"\x00"+key, from.String()
 	buckets := []struct {

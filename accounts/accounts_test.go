@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick are parameters that cost tests nothing.
+// quick are parameters whose hashes cost almost nothing.
 var quick = Params{Memory: 64, Time: 1, Threads: 1}
 
 var home = netip.MustParseAddr("192.0.2.1")
@@ -34,7 +34,7 @@ type site struct {
 	*Service
 
 	auth *viewer.Authenticator
-	log  *bytes.Buffer // read it after the site is idle
+	log  *bytes.Buffer // read it only while the site is idle
 }
 
 func start(t *testing.T, store storage.Accounts, change ...func(*Config)) *site {
@@ -79,7 +79,7 @@ func (s *site) register(t *testing.T, name string) Session {
 	return session
 }
 
-// accepts returns what is wrong with a token.
+// accepts returns the error for a token, or nil if it is accepted.
 func (s *site) accepts(token string) error {
 	r, _ := http.NewRequest(http.MethodPost, "/", http.NoBody)
 	r.Header.Set("Authorization", "Bearer "+token)
@@ -199,7 +199,7 @@ func TestLogInRaisesParameters(t *testing.T) {
 	alice := before.register(t, "alice").User
 	raised := Params{Memory: 128, Time: 2, Threads: 1}
 	after := start(t, store, func(c *Config) { c.Params = raised })
-	for _, s := range []*site{after, after, before} { // the last one has lower ones, and leaves them
+	for _, s := range []*site{after, after, before} { // the last one has lower parameters and leaves the hash as it is
 		if _, err := s.LogIn(t.Context(), credentials("alice", "not her password")); !errors.Is(err, ErrWrongCredentials) {
 			t.Fatal(err)
 		}
@@ -213,8 +213,7 @@ func TestLogInRaisesParameters(t *testing.T) {
 	}
 }
 
-// A name that is not known costs one hash with the parameters of today, as a wrong
-// password does.
+// An unknown name costs one hash with the current parameters, as a wrong password does.
 func TestUnknownNamesCostWhatWrongPasswordsDo(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	s.register(t, "alice")
@@ -230,7 +229,7 @@ func TestUnknownNamesCostWhatWrongPasswordsDo(t *testing.T) {
 	if s.decoy.Params != stored.Params || len(s.decoy.salt) != len(stored.salt) || len(s.decoy.hash) != len(stored.hash) {
 		t.Error("the decoy is another kind of hash")
 	}
-	s.hashing.slots <- struct{}{} // none is free: both wait for one
+	s.hashing.slots <- struct{}{} // no slot is free: both calls wait for one
 	for range cap(s.hashing.slots) - 1 {
 		s.hashing.slots <- struct{}{}
 	}
@@ -370,7 +369,7 @@ func TestChangingThePasswordRevokesTokens(t *testing.T) {
 	}
 }
 
-// Of many changes at once by the same password one succeeds.
+// If many requests change the same password at once, one succeeds.
 func TestPasswordsChangeOnce(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	alice := s.register(t, "alice").User
@@ -400,12 +399,12 @@ func TestNodesLearnOfRevocations(t *testing.T) {
 	if a.accepts(alice.Token) == nil {
 		t.Error("the node itself accepts the token")
 	}
-	<-ended // the other one has learnt of it
+	<-ended // the other site has read the revocation
 	if b.accepts(alice.Token) == nil {
 		t.Error("the other node accepts the token")
 	}
 	must(t, b.accepts(bob.Token))
-	later := start(t, store) // it reads what happened before
+	later := start(t, store) // it reads the earlier revocations
 	if later.accepts(alice.Token) == nil {
 		t.Error("a node that starts later accepts the token")
 	}

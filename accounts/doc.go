@@ -4,15 +4,15 @@
 // # Invariants
 //
 //   - A password is stored as an argon2id hash with its parameters, which are
-//     raised at log in if they are lower than today's:
+//     raised at login if they are lower than the current ones:
 //     TestHashesHoldTheirParameters, TestLogInRaisesParameters.
 //   - A wrong password and an unknown name get the same error and the same work:
 //     TestUnknownNamesCostWhatWrongPasswordsDo.
-//   - Attempts are limited by name and by address; success is not:
+//   - Failed attempts are limited by name and by address; successful logins are not:
 //     TestWrongPasswordsAreLimited, TestAttemptsOfAnAddressAreLimited,
 //     TestLoggingInIsNotLimited.
 //   - At most Config.MaxHashes hashes are computed at a time, and the number of
-//     those that wait is bounded: TestHashesAreBounded.
+//     waiting callers is bounded: TestHashesAreBounded.
 //   - Names are unique regardless of case, width and compatibility forms:
 //     TestNamesAreFolded.
 //   - Revoked tokens are refused on every node that reads the database, within a

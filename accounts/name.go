@@ -12,10 +12,10 @@ import (
 // maxNameBytes bounds the input of folding: UTF-8 uses at most 4 bytes per character.
 const maxNameBytes = 4 * storage.MaxAccountNameRunes
 
-// foldName returns a name for display and the key under which it is unique: by the
-// profile Nickname of PRECIS (RFC 8266), which normalizes by NFKC, maps all spaces to
-// ASCII spaces and, for the key, upper case to lower case. Similar letters of different
-// scripts remain different.
+// foldName returns a name for display and the key under which it is unique. It applies
+// the profile Nickname of PRECIS (RFC 8266), which normalizes by NFKC, maps all spaces
+// to ASCII spaces and, for the key, upper case to lower case. Similar letters of
+// different scripts remain different.
 func foldName(name string) (shown, key string, err error) {
 	if len(name) > maxNameBytes || !utf8.ValidString(name) {
 		return "", "", errName

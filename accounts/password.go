@@ -70,7 +70,7 @@ func (p Params) sum(password string, salt []byte) []byte {
 	return argon2.IDKey([]byte(password), salt, p.Time, p.Memory, p.Threads, hashBytes)
 }
 
-// hash hashes a password with a random salt. It allocates Memory.
+// hash hashes a password with a random salt. It allocates p.Memory.
 func (p Params) hash(password string) passwordHash {
 	salt := random(saltBytes)
 	return passwordHash{p, salt, p.sum(password, salt)}
@@ -85,7 +85,7 @@ func random(n int) []byte {
 	return out
 }
 
-// matches reports whether the hash is of the password. It takes Memory.
+// matches reports whether the hash is of the password. It allocates h.Memory.
 func (h passwordHash) matches(password string) bool {
 	return subtle.ConstantTimeCompare(h.sum(password, h.salt), h.hash) == 1
 }
@@ -97,7 +97,7 @@ func (h passwordHash) encode() string {
 		b64.EncodeToString(h.salt), b64.EncodeToString(h.hash))
 }
 
-// errHash says nothing about the text: it is a secret.
+// errHash does not quote the stored text, which is a secret.
 var errHash = errors.New("the stored password hash cannot be read")
 
 // parseHash reads what encode has written.

@@ -11,17 +11,17 @@ const (
 	pollTimeout   = 5 * time.Second
 	pollPage      = 1000 // revocations read at once
 	pruneInterval = time.Minute
-	// margin is how much longer than its tokens last a revocation is remembered:
-	// clocks may differ.
+	// margin is how much longer a revocation is remembered than the revoked tokens are
+	// valid, because clocks may differ.
 	margin = time.Hour
 )
 
-// pruneBefore is the time before which revocations are of expired tokens, in
-// microseconds since 1970.
+// pruneBefore returns a time, in microseconds since 1970. All tokens that were revoked
+// before it have expired.
 func (s *Service) pruneBefore() int64 { return storage.Micros(s.Now().Add(-s.Signer.TTL - margin)) }
 
-// poll follows revocations until ctx ends. While the store is unavailable, those
-// known stay in effect and later ones do not reach this node.
+// poll reads new revocations periodically until ctx ends. While the store is
+// unavailable, known revocations stay in effect and new ones do not reach this node.
 func (s *Service) poll(ctx context.Context) {
 	ticker := time.NewTicker(s.PollEvery)
 	defer ticker.Stop()
@@ -45,8 +45,8 @@ func (s *Service) poll(ctx context.Context) {
 	}
 }
 
-// follow reads the revocations since the latest one known, and the overlap before
-// it, in which others may have become visible since.
+// follow reads the revocations since the latest known one. It re-reads a period before
+// that, in which others may have become visible since.
 func (s *Service) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()

@@ -46,7 +46,7 @@ func (s *Service) ChangePassword(ctx context.Context, me storage.User, current, 
 		return Session{}, err
 	}
 	changed, err := s.Store.ReplacePassword(ctx, me, storage.PasswordChange{From: a.Password, To: encoded, Revoke: true})
-	if errors.Is(err, storage.ErrNotFound) { // it was changed meanwhile
+	if errors.Is(err, storage.ErrNotFound) { // the password was changed meanwhile
 		return Session{}, ErrWrongPassword
 	}
 	if err != nil {
@@ -68,13 +68,13 @@ func (s *Service) LogOutEverywhere(ctx context.Context, me storage.User) error {
 	return err
 }
 
-// revoked refuses the tokens of earlier generations on this node at once.
+// revoked makes this node reject the tokens of earlier generations at once.
 func (s *Service) revoked(a *storage.Account) {
 	s.Sessions.Revoke(storage.Revocation{User: a.User, Generation: a.Generation, At: storage.Micros(s.Now())})
 }
 
-// Refresh returns a new token of a session. Errors: ErrNoAccount for a token that
-// is no account's; ErrSessionOver if the session was revoked, or began longer ago
+// Refresh returns a new token of a session. Errors: ErrNoAccount if the token does not
+// belong to an account; ErrSessionOver if the session was revoked, or began longer ago
 // than MaxSession.
 func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Session) (Session, error) {
 	if of.Generation == 0 {
@@ -93,8 +93,8 @@ func (s *Service) Refresh(ctx context.Context, me storage.User, of viewer.Sessio
 	return s.session(a, of.LoggedIn)
 }
 
-// ProfileChange is what to change of a profile; nil stays as it is. An empty URL
-// removes the picture.
+// ProfileChange is a change of a profile. Fields that are nil stay as they are. An empty
+// URL removes the picture.
 type ProfileChange struct {
 	Name, AvatarURL, BackgroundURL, Signature *string
 }
@@ -117,7 +117,7 @@ func (s *Service) UpdateProfile(ctx context.Context, me storage.User, c ProfileC
 	return err
 }
 
-// account is the account of a user. Errors: ErrNoAccount.
+// account returns the account of a user. Errors: ErrNoAccount.
 func (s *Service) account(ctx context.Context, of storage.User) (*storage.Account, error) {
 	a, err := s.Store.AccountOf(ctx, of)
 	if err == nil && a == nil {

@@ -71,8 +71,8 @@ func (a *api) favorite(ctx context.Context, c *call, _ *status) error {
 // undo is the action_type that undoes an action.
 const undo = 2
 
-// outlasts returns the errors of a look-up that must stop an action. Unavailability
-// does not: likes and follows work without the database.
+// outlasts returns the error of a look-up if it must stop the action, and nil if it need
+// not: likes and follows continue while the database is unavailable.
 func outlasts(err error) error {
 	if errors.Is(err, storage.ErrUnavailable) {
 		return nil
@@ -224,11 +224,12 @@ type upload struct {
 	*api
 	*call
 
-	ctx context.Context //nolint:containedctx // of the request, and of its viewer once there is one
+	ctx context.Context //nolint:containedctx // of the request, with the viewer once that is known
 	end func()          // releases the place
 }
 
-// reserve reserves a place for the viewer or, while there is none, for the address.
+// reserve reserves a place for the viewer or, if the viewer is not known yet, for the
+// client's address.
 func (u *upload) reserve() (err error) {
 	u.end, err = u.Videos.Reserve(media.Uploader{User: viewer.FromContext(u.ctx), Address: rate.FromContext(u.ctx).Address()})
 	return err

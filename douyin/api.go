@@ -51,7 +51,7 @@ type Config struct {
 	// Videos receives uploads. Nil: the site has no videos of its own.
 	Videos *media.Service
 	// PublicURL is the scheme and host of the site as clients see it, for URLs of
-	// files. Empty: those of each request.
+	// files. Empty: the scheme and host of each request.
 	PublicURL string
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -69,8 +69,8 @@ type api struct {
 
 var _ transport.API = (*api)(nil)
 
-// New returns the handler of all paths below Path. around configures the middleware;
-// its Auth authenticates tokens.
+// New returns the handler of all paths below Path. around configures the middleware,
+// whose Auth authenticates tokens.
 func New(cfg Config, around transport.Config) http.Handler {
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -24,10 +24,10 @@ type callKey struct{}
 
 // call is a request.
 type call struct {
-	endpoint *endpoint // nil if it does not exist
+	endpoint *endpoint // nil if there is no endpoint of this name
 	name     string    // of the endpoint
 	values   map[string]string
-	refused  error // the error of the parameters
+	refused  error // why the parameters are invalid; nil if they are valid
 
 	writer  http.ResponseWriter
 	request *http.Request
@@ -195,7 +195,8 @@ func (c *call) user(name string, me storage.User) (storage.User, error) {
 	return storage.AccountUser(me.Tenant, n), nil
 }
 
-// action returns action_type: 1 does something, and 2, if supported, undoes it.
+// action returns the parameter action_type, from 1 to most: 1 does something, and 2, if
+// supported, undoes it.
 func (c *call) action(most int64) (int64, error) {
 	n, ok := number(c.values["action_type"])
 	if !ok || n < 1 || n > most {
@@ -208,7 +209,8 @@ func (c *call) action(most int64) (int64, error) {
 	return n, nil
 }
 
-// maxSeconds is above every time in seconds, and below every one in milliseconds.
+// maxSeconds distinguishes times in seconds, which are below it, from times in
+// milliseconds.
 const maxSeconds = 100_000_000_000
 
 // time returns a parameter that is a time, in seconds or milliseconds since 1970, as a

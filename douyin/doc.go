@@ -1,12 +1,12 @@
 // Package douyin is a second API of a site that publishes videos: the HTTP API of the
-// public "mini Douyin" clients, below /douyin/. docs/douyin.md has its endpoints and the
-// GraphQL operation beside each.
+// public "mini Douyin" clients, below /douyin/. docs/douyin.md lists its endpoints, each
+// with the corresponding GraphQL operation.
 //
-// It has no logic of its own. Every endpoint calls what the resolvers call: package accounts,
-// package media, the recorder, comments and messages of package worker, and for all that is
-// read a set of package loaders. What goes around GraphQL goes around it as well
-// (resolvers/transport): the log, metrics, rate limits, other origins. Only the form of
-// requests and replies is its own:
+// It has no logic of its own. Every endpoint calls what the resolvers call: package
+// accounts, package media, the recorder, comments and messages of package worker and, for
+// all reads, the loaders of package loaders. It is wrapped in the same middleware as
+// GraphQL (resolvers/transport): the log, metrics, rate limits, cross-origin requests.
+// Only the format of requests and replies is its own:
 //
 //	api.Authenticate → call → endpoint → (loaders | worker | accounts | media) → reply
 //
@@ -17,10 +17,11 @@
 //   - Every reply is 200 and JSON, with status_code, status_msg and the fields of its
 //     endpoint: TestErrorsAreReplies, TestAPanicIsAReply. An error stores nothing:
 //     TestHostileParametersAreRefused, TestHostileUploadsAreRefused.
-//   - Walls: what others sent each other, and whatever the token does not allow, is refused
-//     as by GraphQL: TestWalls, TestTokensOfOthersAreIgnored.
-//   - Bounded: a page costs a constant number of calls, TestConstantNumberOfCalls; parameters,
-//     uploads and rates are limited, TestHostileParametersAreRefused, TestRatesAreLimited, TestLongSlowUploadIsCutOff.
+//   - Walls: messages between other users, and whatever the token does not permit, are
+//     refused as GraphQL refuses them: TestWalls, TestTokensOfOthersAreIgnored.
+//   - Bounded: a page costs a constant number of calls: TestConstantNumberOfCalls.
+//     Parameters, uploads and rates are limited: TestHostileParametersAreRefused,
+//     TestRatesAreLimited, TestLongSlowUploadIsCutOff.
 //   - A feed that is paged by its next_time shows every video once: TestFeedIsPagedByTime.
 //   - Neither tokens nor passwords are logged: TestSecretsAreNotLogged.
 //

@@ -7,8 +7,8 @@ import (
 	"ovation/resolvers/rate"
 )
 
-// The price of requests besides rate.PerRequest: about that of the corresponding
-// GraphQL operations.
+// The prices of requests, without rate.PerRequest. They are about those of the
+// corresponding GraphQL operations.
 const (
 	costAction   = rate.PerAction
 	costLookUp   = 10
@@ -24,7 +24,7 @@ type endpoint struct {
 	serve  func(ctx context.Context, f *api, c *call) (reply, error)
 }
 
-// on returns an endpoint that fills its reply with a function.
+// on returns an endpoint whose replies are filled by a function.
 func on[T any, P interface {
 	*T
 	reply

@@ -36,8 +36,8 @@ var (
 	messageFields = []string{"id", "to_user_id", "from_user_id", "content", "create_time"}
 )
 
-// Every endpoint does what its name says for an ordinary client, whichever way it sends its
-// parameters.
+// Every endpoint does what its name says for an ordinary client, in whichever way the
+// client sends its parameters.
 func TestEveryEndpoint(t *testing.T) {
 	for name, by := range map[string]way{"URL": inURL, "form": inForm, "multipart": inParts, "both": inBoth} {
 		for _, slash := range []string{"/", ""} {
@@ -176,7 +176,7 @@ func everyEndpoint(t *testing.T, s *service, send func(method, path string, pair
 }
 
 // A feed that is paged by its next_time shows every video once, also those of one
-// millisecond, and then begins anew.
+// millisecond, and then starts again.
 func TestFeedIsPagedByTime(t *testing.T) {
 	s := start(t)
 	author := storage.AccountUser(storage.DefaultTenant, s.register(t, "Ann").id)
@@ -226,7 +226,7 @@ func TestFeedIsPagedByTime(t *testing.T) {
 	}
 }
 
-// counting counts the calls of what replies are read with.
+// counting counts the calls with which replies are read.
 type counting struct {
 	loaders.Source
 
@@ -240,7 +240,7 @@ func (c *counting) count(method string) {
 	c.calls[method]++
 }
 
-// taken are the calls since the last time.
+// taken returns the calls since the last time it was called.
 func (c *counting) taken() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "a secret of at least thirty-two bytes"
 
-// service is the face with all that is behind it in the embedded way.
+// service is the API with everything behind it, as in embedded operation.
 type service struct {
 	url    string
 	store  storage.Store
@@ -45,7 +45,7 @@ type service struct {
 	log    *lockedBuffer
 }
 
-// settings change what a service is made of.
+// settings change the parts of a service.
 type settings struct {
 	face  func(*douyin.Config)
 	rates rate.Config
@@ -108,7 +108,7 @@ func start(t *testing.T, options ...func(*settings)) *service {
 	return s
 }
 
-// over puts a source of the test's own before the store.
+// over wraps the store in a source of the test.
 func over(wrap func(loaders.Source) loaders.Source) func(*settings) {
 	return func(s *settings) {
 		s.face = func(c *douyin.Config) { c.Source = wrap(c.Source) }
@@ -158,7 +158,7 @@ func inParts(r *http.Request, parameters url.Values) {
 	w := multipart.NewWriter(&body)
 	for name, values := range parameters {
 		for _, value := range values {
-			_ = w.WriteField(name, value) // it is a buffer
+			_ = w.WriteField(name, value) // a buffer does not fail
 		}
 	}
 	_ = w.Close()
@@ -171,7 +171,7 @@ func inBoth(r *http.Request, parameters url.Values) {
 	inForm(r, parameters)
 }
 
-// values are in turn names and values, of any type.
+// values returns the parameters in pairs: names and values, of any type, in turn.
 func values(pairs ...any) url.Values {
 	out := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -223,7 +223,7 @@ func (s *service) post(t *testing.T, path string, pairs ...any) object {
 	return s.send(t, http.MethodPost, path, inForm, values(pairs...))
 }
 
-// ok is a reply that must be good.
+// ok returns a reply, which must not be an error.
 func ok(t *testing.T, reply object) object {
 	t.Helper()
 	if reply["status_code"] != 0.0 || reply["status_msg"] != "OK" {
@@ -232,7 +232,7 @@ func ok(t *testing.T, reply object) object {
 	return reply
 }
 
-// refused is the message of a reply that must not be good.
+// refused returns the message of a reply, which must be an error and contain the parts.
 func refused(t *testing.T, reply object, parts ...string) string {
 	t.Helper()
 	message, _ := reply["status_msg"].(string)
@@ -247,7 +247,7 @@ func refused(t *testing.T, reply object, parts ...string) string {
 	return message
 }
 
-// user is one with an account.
+// user is a user with an account.
 type user struct {
 	id    int64
 	token string
@@ -259,7 +259,7 @@ func (s *service) register(t *testing.T, name string) user {
 	return user{int64(reply["user_id"].(float64)), reply["token"].(string)}
 }
 
-// mp4 is a file that begins as MP4 does.
+// mp4 returns a file that begins like an MP4 file.
 func mp4(more string) []byte {
 	return []byte("\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2" + more)
 }
@@ -270,7 +270,7 @@ type part struct {
 	file        []byte
 }
 
-// upload is a request that uploads the parts in this order.
+// upload returns a request that uploads the parts in this order.
 func (s *service) upload(t *testing.T, query url.Values, parts ...part) *http.Request {
 	t.Helper()
 	var body bytes.Buffer
@@ -298,7 +298,7 @@ func (s *service) publish(t *testing.T, by user, title string) (videoID int64) {
 	return int64(entries(t, s.get(t, "publish/list/", "token", by.token), "video_list")[0]["id"].(float64))
 }
 
-// entries are those of a list in a good reply.
+// entries returns the entries of a list in a reply, which must not be an error.
 func entries(t *testing.T, reply object, name string) (out []object) {
 	t.Helper()
 	list, is := ok(t, reply)[name].([]any)
@@ -311,7 +311,7 @@ func entries(t *testing.T, reply object, name string) (out []object) {
 	return out
 }
 
-// files are what lies in the folder, but for its marker.
+// files returns the names of the files in the folder, except its marker.
 func (s *service) files(t *testing.T) (names []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {
@@ -323,7 +323,7 @@ func (s *service) files(t *testing.T) (names []string) {
 	return names
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	deadline, again := time.After(30*time.Second), time.NewTicker(5*time.Millisecond)

@@ -23,7 +23,7 @@ import (
 	"ovation/worker"
 )
 
-// gets and posts are all endpoints.
+// gets and posts are the endpoints by method, all of them together.
 var (
 	gets = []string{
 		"feed/", "user/", "publish/list/", "favorite/list/", "comment/list/", "relation/follow/list/", "relation/follower/list/",
@@ -36,7 +36,7 @@ var (
 	public = map[string]bool{"feed/": true, "comment/list/": true, "user/register/": true, "user/login/": true}
 )
 
-// lists are the fields that a client finds in a reply, whatever it says.
+// lists are the fields that are in every reply, even if it is an error.
 var lists = map[string]string{
 	"feed/": "video_list", "publish/list/": "video_list", "favorite/list/": "video_list", "comment/list/": "comment_list",
 	"relation/follow/list/": "user_list", "relation/follower/list/": "user_list", "relation/friend/list/": "user_list", "message/chat/": "message_list",
@@ -101,7 +101,7 @@ func TestAPanicIsAReply(t *testing.T) {
 	}
 }
 
-// stored is what the tables hold that requests can add to.
+// stored describes the rows that requests could have added.
 func (s *service) stored(t *testing.T, users ...user) (out string) {
 	t.Helper()
 	page := storage.Page{First: 100}
@@ -125,8 +125,9 @@ func (s *service) stored(t *testing.T, users ...user) (out string) {
 	return fmt.Sprint(out, s.files(t))
 }
 
-// Numbers that are none, too large or of nothing, parameters that are missing, too many or
-// disagree, and bodies that are no forms are refused by name, and nothing is stored.
+// Numbers that are invalid, too large or identify nothing, parameters that are missing, too
+// many or contradictory, and bodies that are not forms are refused with an error that names
+// them, and nothing is stored.
 func TestHostileParametersAreRefused(t *testing.T) {
 	s := start(t)
 	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")
@@ -235,15 +236,15 @@ func setBody(r *http.Request, text string) {
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 }
 
-// hostileTexts would be run by a database, a browser, a template or a shell that took
-// them for its own.
+// hostileTexts would be executed by a database, a browser, a template or a shell that
+// mistook them for code.
 var hostileTexts = []string{
 	`'; DROP TABLE message; --`, `" OR "1"="1`, `1); DELETE FROM account; --`, `<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`,
 	`"><svg onload=alert(1)>`, `{{7*7}} ${7*7} %s %n`, `$(reboot) | ;reboot`, `\u0000 \x00 \' %00`, `../../../etc/passwd`, `%27%20OR%201%3D1`,
 }
 
-// Every text comes back as it is, and does nothing else. (Every reply is checked to hold no
-// "<" where it is received.)
+// Every text is returned unchanged and has no other effect. (send checks that no reply
+// contains "<".)
 func TestHostileTextsAreTexts(t *testing.T) {
 	s := start(t)
 	ann := s.register(t, "Ann")
@@ -275,7 +276,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	}
 }
 
-// What belongs to others can neither be seen nor changed by any id.
+// No id gives access to what belongs to others, neither to see nor to change it.
 func TestWalls(t *testing.T) {
 	s := start(t)
 	ann, bob, eve := s.register(t, "Ann"), s.register(t, "Bob"), s.register(t, "Eve")
@@ -339,8 +340,8 @@ func TestWalls(t *testing.T) {
 	ok(t, s.post(t, "comment/action/", "token", ann.token, "video_id", video, "action_type", 2, "comment_id", remark))
 }
 
-// A token of another user in a second place is refused; ids of users beside the token, and
-// headers, say nothing.
+// A second token, of another user, is refused. Ids of users beside the token, and headers,
+// are ignored.
 func TestTokensOfOthersAreIgnored(t *testing.T) {
 	s := start(t)
 	ann, bob, eve := s.register(t, "Ann"), s.register(t, "Bob"), s.register(t, "Eve")
@@ -374,8 +375,8 @@ func TestTokensOfOthersAreIgnored(t *testing.T) {
 	}
 }
 
-// Files that are no videos, forms that are too large or end early, and uploads of nobody
-// leave nothing.
+// Files that are not videos, forms that are too large or end early, and uploads without a
+// user leave nothing behind.
 func TestHostileUploadsAreRefused(t *testing.T) {
 	s := start(t)
 	ann := s.register(t, "Ann")
@@ -436,7 +437,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	claimed := s.upload(t, nil, token)
 	claimed.Body, claimed.ContentLength = io.NopCloser(io.MultiReader(bytes.NewReader(body[:1000]), new(endless))), 10<<30
 	claimed.Header.Set("Content-Type", whole.Header.Get("Content-Type"))
-	if response, err := http.DefaultClient.Do(claimed); err == nil { // or the connection is closed while it is sent
+	if response, err := http.DefaultClient.Do(claimed); err == nil { // otherwise the connection was closed during the request
 		text, _ := io.ReadAll(response.Body)
 		must(t, response.Body.Close())
 		if !bytes.Contains(text, []byte("too large")) {
@@ -447,7 +448,8 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		t.Errorf("left %v %v", files, films)
 	}
 
-	// A name says nothing, and a file that is something else too is the video that it is.
+	// The file's name is ignored, and a file that is also of another type is treated as a
+	// video.
 	for _, name := range []string{`../../../etc/cron.d/x`, `..\..\x`, "a\x00b.mp4", "/etc/passwd", "x.html", `"><script>`} {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)
@@ -497,7 +499,7 @@ func TestRatesAreLimited(t *testing.T) {
 		t.Errorf("%d messages", len(got))
 	}
 
-	s = start(t, func(set *settings) { set.rates = rate.Config{PerUser: 11} }) // a list takes 110, all there is
+	s = start(t, func(set *settings) { set.rates = rate.Config{PerUser: 11} }) // a list costs 110, a full bucket
 	ann = s.register(t, "Ann")
 	ok(t, s.get(t, "relation/follow/list/", "token", ann.token))
 	refused(t, s.get(t, "relation/follow/list/", "token", ann.token), "rate limit")
@@ -612,7 +614,8 @@ func (without) Feed(context.Context, []storage.FeedQuery) ([]storage.ListPage[st
 	return nil, storage.ErrUnavailable
 }
 
-// Without the database likes and follows go on, and all else says so.
+// Without the database, likes and follows still work, and everything else is refused as
+// unavailable.
 func TestLikesGoOnWithoutTheDatabase(t *testing.T) {
 	s := start(t, over(func(source loaders.Source) loaders.Source { return without{source} }))
 	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A byte a second is cut off, with a reply, and leaves nothing.
+// An upload of one byte per second is cut off with a reply, and leaves nothing behind.
 func TestLongSlowUploadIsCutOff(t *testing.T) {
 	s := start(t)
 	ann := s.register(t, "Ann")

@@ -25,7 +25,7 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 	s := a.newReplyBuilder(ctx, c)
 	query := storage.FeedQuery{Tenant: s.me.Tenant, Page: storage.Page{First: feedPage + 1}}
 	if begin > 0 {
-		if end-begin == 1 { // what next_time has named was shown
+		if end-begin == 1 { // a next_time: the videos of this millisecond were on the last page
 			end = begin
 		}
 		query.After.Version = storage.FirstID(end)
@@ -46,8 +46,9 @@ func (a *api) feed(ctx context.Context, c *call, out *feedReply) error {
 	return err
 }
 
-// whole is a page of the feed that parts no two videos of one millisecond, unless all are of
-// one: the next page begins below its last millisecond.
+// whole cuts videos of the feed to a page that does not end between two videos of one
+// millisecond, because the next page begins below the last millisecond of this one. If
+// that would leave no video, it cuts at feedPage.
 func whole(videos []storage.Video) []storage.Video {
 	if len(videos) <= feedPage {
 		return videos
@@ -70,7 +71,8 @@ func pointers[T any](of []T) []*T {
 	return out
 }
 
-// of starts a reply about the user of user_id, or the viewer if it is absent.
+// of starts a reply about the user of the parameter user_id, or about the viewer if it
+// is absent.
 func (a *api) of(ctx context.Context, c *call) (*replyBuilder, storage.User, error) {
 	user, err := me(ctx)
 	if err == nil {
@@ -163,7 +165,7 @@ func (a *api) favorites(ctx context.Context, c *call, out *videosReply) error {
 		if err != nil {
 			return err
 		}
-		if v != nil { // it may be deleted
+		if v != nil { // nil if it was deleted
 			videos = append(videos, v)
 		}
 	}
@@ -188,7 +190,7 @@ func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
 	if err != nil {
 		return err
 	}
-	entries := slices.DeleteFunc(pointers(page.Entries), (*storage.Comment).Deleted) // with replies
+	entries := slices.DeleteFunc(pointers(page.Entries), (*storage.Comment).Deleted) // the list has deleted ones with replies
 	users := make([]storage.User, len(entries))
 	for i, one := range entries {
 		users[i] = one.User
@@ -200,7 +202,7 @@ func (a *api) comments(ctx context.Context, c *call, out *commentsReply) error {
 	return err
 }
 
-// videoKey returns the key of video_id.
+// videoKey returns the key of the video of the parameter video_id.
 func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
 	if a.Videos == nil {
 		return storage.VideoKey{}, errVideosOff
@@ -209,7 +211,8 @@ func (a *api) videoKey(c *call, me storage.User) (storage.VideoKey, error) {
 	return storage.VideoKey{Tenant: me.Tenant, Number: number}, err
 }
 
-// orNotFound returns err or, if it is nil, that a parameter's object was not found.
+// orNotFound returns err or, if err is nil, an error that the object of a parameter was
+// not found.
 func orNotFound(err error, parameter string) error {
 	if err == nil {
 		err = notFound(parameter)
@@ -259,8 +262,7 @@ func (a *api) followers(ctx context.Context, c *call, out *usersReply) error {
 	return err
 }
 
-// friends lists a user's friends. Only the viewer's own friends have the latest
-// message.
+// friends lists a user's friends, for the viewer's own friends with the latest message.
 func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 	s, user, err := a.of(ctx, c)
 	if err != nil {
@@ -288,7 +290,8 @@ func (a *api) friends(ctx context.Context, c *call, out *friendsReply) error {
 	return err
 }
 
-// friend shows a user that was loaded, with the latest message if the friend is the viewer's.
+// friend shows a loaded user as a friend, with the latest message if it is the viewer's
+// friend.
 func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (out friendJSON, err error) {
 	if out.userJSON, err = b.person(ctx, of); err != nil || !mine {
 		return out, err
@@ -304,8 +307,8 @@ func (b *replyBuilder) friend(ctx context.Context, of storage.User, mine bool) (
 	return out, err
 }
 
-// chat is the newest part of a conversation of the viewer, or what came after pre_msg_time, in
-// the order in which it was sent.
+// chat lists the newest messages of a conversation of the viewer, or those after
+// pre_msg_time, in the order in which they were sent.
 func (a *api) chat(ctx context.Context, c *call, out *messagesReply) error {
 	key, err := conversation(ctx, c)
 	if err != nil {

@@ -89,7 +89,7 @@ type userJSON struct {
 	FavoriteCount   int64  `json:"favorite_count"`
 }
 
-// friendJSON is a user with the latest message of the two.
+// friendJSON is a user with the latest message between that user and the viewer.
 type friendJSON struct {
 	userJSON
 
@@ -97,7 +97,7 @@ type friendJSON struct {
 	MsgType int    `json:"msgType"` //nolint:tagliatelle // the API has it so
 }
 
-// What a friend's message is to the viewer.
+// The values of msgType: the viewer received the message, or sent it.
 const (
 	received = 0
 	sent     = 1
@@ -123,7 +123,7 @@ type commentJSON struct {
 	CreateDate string   `json:"create_date"` // MM-DD, UTC
 }
 
-// messageJSON is one of a conversation.
+// messageJSON is a message of a conversation.
 type messageJSON struct {
 	ID         int64  `json:"id"`
 	ToUserID   int64  `json:"to_user_id"`

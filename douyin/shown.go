@@ -15,7 +15,7 @@ type replyBuilder struct {
 
 	api  *api
 	me   storage.User
-	base string // prefix of URLs of this site
+	base string // prefix that makes paths of this site URLs
 }
 
 // newReplyBuilder starts a reply.
@@ -64,7 +64,7 @@ func (b *replyBuilder) load(ctx context.Context, wants loaders.Keys, videos []*s
 	return b.Fetch(ctx, wants)
 }
 
-// person shows a user that was loaded.
+// person shows a loaded user.
 func (b *replyBuilder) person(ctx context.Context, of storage.User) (out userJSON, err error) {
 	out.ID, _ = of.AccountID()
 	out.Name = of.UserID
@@ -125,13 +125,13 @@ func (b *replyBuilder) film(ctx context.Context, v *storage.Video) (out videoJSO
 	return out, err
 }
 
-// remark shows a comment whose user was loaded.
+// remark shows a comment whose user is loaded.
 func (b *replyBuilder) remark(ctx context.Context, of *storage.Comment) (commentJSON, error) {
 	user, err := b.person(ctx, of.User)
 	return commentJSON{ID: of.Number, User: user, Content: of.Text, CreateDate: of.At().Format("01-02")}, err
 }
 
-// each shows one thing after another.
+// each applies show to all elements of a list.
 func each[T, V any](of []T, show func(T) (V, error)) (list[V], error) {
 	out := make(list[V], len(of))
 	for i, one := range of {

@@ -18,7 +18,7 @@
 //
 //   - Generated code is an output: `make lint` regenerates it and fails on any
 //     difference (verify-generated).
-//   - The plugin's code writes, byte for byte, what the executor writes:
+//   - The generated code writes, byte for byte, what the executor writes:
 //     TestPlainAnswersAreThoseOfTheExecutor and
 //     TestPlainEventsAreThoseOfTheExecutor of package resolvers.
 //

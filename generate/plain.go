@@ -16,8 +16,8 @@ const plainFile = "graph/plain.go"
 //go:embed plain.gotpl
 var plainTemplate string
 
-// plainWriter is a plugin of gqlgen. It writes code that writes the fields of
-// objects straight out (see package plain). Fields that have arguments or
+// plainWriter is a plugin of gqlgen. It generates code that writes the fields of
+// objects directly as JSON (see package plain). Fields that have arguments or
 // directives, or methods that can fail, are left to the executor.
 type plainWriter struct{}
 
@@ -56,10 +56,10 @@ type plainField struct {
 	*codegen.Field
 
 	Number  int
-	Holds   string // the name of its object type, if it is of one
-	Method  string // of the writer, for others
-	Value   string // as an expression of Go
-	Pointer bool   // the value, or what the list holds, is one
+	Holds   string // the object type that the field or its list holds; "" if none
+	Method  string // for fields without an object type: the method of the writer
+	Value   string // the Go expression of the value
+	Pointer bool   // the value, or each entry of its list, is a pointer
 }
 
 func fieldsOf(object *codegen.Object) []*plainField {
@@ -107,7 +107,7 @@ func (f *plainField) fill() bool {
 	return f.Method != ""
 }
 
-// methodOf is the method that writes a scalar or an enum, if there is one.
+// methodOf returns the method of the writer for a scalar or an enum, "" if there is none.
 func methodOf(of *config.TypeReference) string {
 	if of.Marshaler == nil || of.IsContext || of.CastType != nil {
 		return ""

@@ -21,7 +21,8 @@ const (
 	inputCapacity = 128
 )
 
-// errNotLoaded is returned by [Loaders.CachedOnly] for what is not cached.
+// errNotLoaded is returned by loaders of [Loaders.CachedOnly] for keys that are not
+// cached.
 var errNotLoaded = errors.New("not loaded")
 
 // batch loads one kind of look-up, many keys by one call of storage. Its
@@ -36,8 +37,8 @@ type batch[K comparable, V any] struct {
 	loader *dataloader.Loader[K, V]
 }
 
-// entry returns the entry of a key. A key that is not cached joins dataloader's batch,
-// or is an error if cachedOnly is true.
+// entry returns the entry of a key. If the key is not cached, it joins dataloader's
+// batch; if cachedOnly is true, entry returns errNotLoaded instead.
 func (b *batch[K, V]) entry(ctx context.Context, key K, cachedOnly bool) (entry[V], error) {
 	found, ok := b.find(key)
 	switch {
@@ -95,14 +96,14 @@ func (b *batch[K, V]) prefetch(ctx context.Context, keys []K) error {
 	b.mu.Lock()
 	for i, key := range keys {
 		if _, ok := b.entries[key]; ok {
-			missing = slices.Clip(missing) // leaves keys as they are
+			missing = slices.Clip(missing) // so that append does not overwrite keys
 			continue
 		}
 		b.put(key, entry[V]{result, len(missing)}, len(keys))
 		if len(missing) < i {
 			missing = append(missing, key)
 		} else {
-			missing = keys[:i+1] // a copy is only needed if some are cached
+			missing = keys[:i+1] // no copy while no key is cached
 		}
 	}
 	b.mu.Unlock()
@@ -120,8 +121,8 @@ func (b *batch[K, V]) prime(key K, value V) {
 	b.put(key, entry[V]{func() ([]V, error) { return []V{value}, nil }, 0}, 1)
 }
 
-// results is call in the shape that dataloader requires. It runs under the
-// context of the batch's first caller; all callers belong to one response.
+// results calls call and returns its values in the form that dataloader requires. It
+// runs under the context of the batch's first caller; all callers belong to one response.
 func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Result[V] {
 	values, err := b.call(ctx, keys)
 	out := make([]*dataloader.Result[V], len(keys))
@@ -134,9 +135,9 @@ func (b *batch[K, V]) results(ctx context.Context, keys []K) []*dataloader.Resul
 	return out
 }
 
-// call calls storage, unless an earlier call has failed: then it fails with the
-// same error. It may run in a goroutine that would end the process on a panic,
-// so it returns a panic as an error.
+// call calls storage. If an earlier call has failed, it returns that error instead. It
+// returns a panic as an error, because in some of its goroutines the panic would end the
+// process.
 func (b *batch[K, V]) call(ctx context.Context, keys []K) (values []V, err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -21,9 +21,9 @@ func (w *warm) Interactives(context.Context, storage.User, []storage.Subject, st
 	return slices.Clone(w.found), nil
 }
 
-// BenchmarkPage measures what the loaders add to a page of 20 subjects that is
-// fetched and read back: as a list, and subject by subject. Storage costs one
-// copy, which "storage" measures alone.
+// BenchmarkPage measures the cost of the loaders for a page of 20 subjects, which are
+// fetched and then read as a list or one by one. The result includes the cost of storage,
+// one copy, which "storage" measures alone.
 func BenchmarkPage(b *testing.B) {
 	source := &warm{}
 	for i := range 20 {
@@ -72,7 +72,7 @@ func BenchmarkPage(b *testing.B) {
 	})
 }
 
-// cpuTime is the CPU time this process has used, in nanoseconds.
+// cpuTime returns the CPU time that this process has used, in nanoseconds.
 func cpuTime(tb testing.TB) int64 {
 	tb.Helper()
 	var usage syscall.Rusage

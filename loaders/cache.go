@@ -43,7 +43,8 @@ func (e entry[V]) value() (value V, err error) {
 	return value, err
 }
 
-// find returns the entry of a key, if it is cached or cannot be loaded.
+// find returns the entry of a key that is cached. After a failed call it returns an
+// entry with the error for all other keys, and otherwise false.
 func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +55,7 @@ func (c *cache[K, V]) find(key K) (entry[V], bool) {
 	return found, ok
 }
 
-// put caches an entry. The mutex is held.
+// put caches an entry; a new cache has room for so many. The mutex is held.
 func (c *cache[K, V]) put(key K, e entry[V], room int) {
 	if c.entries == nil {
 		c.entries = make(map[K]entry[V], room)
@@ -103,8 +104,9 @@ func (c *cache[K, V]) Delete(_ context.Context, key K) bool {
 	return ok
 }
 
-// Clear implements [dataloader.Cache]. It keeps [storage.ErrUnavailable]: a
-// response waits for an outage once.
+// Clear implements [dataloader.Cache]. If a call has failed with
+// [storage.ErrUnavailable], the keys still fail, so that a response waits for an outage
+// only once.
 func (c *cache[K, V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,8 +29,8 @@ func (c *counting) Interactives(
 	return c.Store.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// Look-ups of one response are batched: Fetch loads in one call what is foreseen, and
-// later look-ups of the same keys call the store no more.
+// Look-ups of one response are batched: Fetch loads the given keys in one call, and later
+// look-ups of these keys do not call the store again.
 func Example() {
 	ctx := context.Background()
 	folder, err := os.MkdirTemp("", "ovation")

@@ -27,7 +27,7 @@ type Source interface {
 type Loaders struct {
 	*batches
 
-	memory bool // look-ups never load
+	memory bool // look-ups use the cache only
 }
 
 type batches struct {
@@ -104,8 +104,8 @@ func New(source Source, viewer storage.User, kinds storage.Kinds) *Loaders {
 	return &Loaders{batches: l}
 }
 
-// CachedOnly returns loaders with the same cache that load nothing: a look-up that
-// is not cached is an error. A look-up waits only if its key is being loaded.
+// CachedOnly returns loaders with the same cache that load nothing: looking up a key
+// that is not cached is an error. A look-up waits only if its key is being loaded.
 func (l *Loaders) CachedOnly() *Loaders { return &Loaders{l.batches, true} }
 
 // Keys are keys of every kind.

@@ -85,7 +85,7 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 	if s.calls != 1 || s.keys != 100 {
 		t.Errorf("%d calls with %d keys, want 1 with 100", s.calls, s.keys)
 	}
-	// All of it is in memory now, for whoever asks and in whatever way.
+	// All of it is cached now, whichever method looks it up.
 	if err := l.Fetch(t.Context(), wants); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ var kinds = map[string]lookUp{
 	"UserVideos":        kind((*loaders.Loaders).UserVideos, storage.UserVideosQuery{}),
 }
 
-// What Fetch has loaded is in memory until ClearAll, whatever its kind.
+// What Fetch has loaded is cached until ClearAll, whatever its kind.
 func TestClearAllClearsEveryKind(t *testing.T) {
 	s := sqlitetest.Open(t)
 	for field := range reflect.TypeFor[loaders.Keys]().Fields() {
@@ -231,8 +231,8 @@ func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
 	}
 }
 
-// What was loaded ahead is found by key and as a whole, whatever was loaded
-// before and after it.
+// Prefetched keys are found one by one and all together, whatever was loaded before and
+// after them.
 func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)
@@ -274,12 +274,12 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 	}
 }
 
-// A store that fails is asked once, in whatever way and however often a response
-// needs it, and again after a mutation only if it was available.
+// After a failed call, a response does not call the store for the same kind again, however
+// it looks keys up; after a mutation it does, unless the store was unavailable.
 func TestAFailedKindIsAskedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail  error
-		calls int // with those after ClearAll
+		calls int // including those after ClearAll
 	}{
 		"unavailable": {storage.ErrUnavailable, 1},
 		"broken":      {errors.New("a bug"), 2},

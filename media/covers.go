@@ -19,8 +19,8 @@ import (
 const (
 	// maxConcurrentCovers is the number of covers that are made at the same time.
 	maxConcurrentCovers = 2
-	// retryTime is the delay before a failed cover is tried again if the video is not
-	// the cause; withoutTool applies if ffmpeg is not installed.
+	// retryTime is the delay before a failed cover is tried again, if the video is not
+	// the cause; withoutTool is the delay if ffmpeg is not installed.
 	retryTime, withoutTool = 5 * time.Minute, time.Hour
 	// retryPause is the wait while the database is unavailable.
 	retryPause = 2 * time.Second
@@ -51,9 +51,9 @@ func NewCoverMaker(o CoverOptions) *CoverMaker {
 	return &CoverMaker{CoverOptions: o, results: newCovers(o.Registry)}
 }
 
-// Run processes jobs from the queue until the context ends. If the queue is lost it
-// consumes again. Jobs in progress are then cancelled; the queue redelivers what is not
-// settled.
+// Run processes jobs from the queue until the context ends. If the connection to the
+// queue is lost, it starts to consume again. When the context ends, jobs in progress are
+// cancelled; the queue redelivers those that are not settled.
 func (m *CoverMaker) Run(ctx context.Context, from worker.Consumer) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -127,7 +127,7 @@ func (m *CoverMaker) settle(ctx context.Context, d worker.Delivery) {
 	}
 }
 
-// failure returns what is recorded of an error.
+// failure returns the record of an error: its reason, and when to try again.
 func (m *CoverMaker) failure(err error) storage.CoverFailure {
 	after := retryTime
 	var fault *toolError

@@ -24,7 +24,7 @@ func deletionOf(v *storage.Video) storage.VideoDeletion {
 	return storage.VideoDeletion{Key: v.Key(), By: v.Author}
 }
 
-// script is a program in the place of ffmpeg.
+// script returns an FFmpeg that runs a shell script instead of ffmpeg.
 func script(t *testing.T, text string) FFmpeg {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ffmpeg")
@@ -32,7 +32,7 @@ func script(t *testing.T, text string) FFmpeg {
 	return FFmpeg{Program: path, Timeout: 10 * time.Second}
 }
 
-// picturing is a program that makes the same picture of everything.
+// picturing returns a program that makes the same picture of every file.
 func picturing(t *testing.T) (tool FFmpeg, picture []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,7 +42,7 @@ func picturing(t *testing.T) (tool FFmpeg, picture []byte) {
 	return script(t, "exec /bin/cat "+path), out.Bytes()
 }
 
-// covering is a site with a queue and a maker of covers.
+// covering returns a site with a queue and a CoverMaker.
 func covering(t *testing.T, tool FFmpeg) *site {
 	t.Helper()
 	queue := local.NewQueue(local.Options{})
@@ -64,8 +64,8 @@ func (s *site) work(t *testing.T, queue *local.Queue, store storage.Videos, tool
 	})
 }
 
-// wait waits until the cover of a video is there or given up, and returns the video and
-// the reason.
+// wait waits until a video satisfies a condition, for example until its cover is made or
+// given up, and returns the video and the reason of the last failure.
 func (s *site) wait(t *testing.T, v *storage.Video, until func(now *storage.Video, reason string, aside bool) bool) (*storage.Video, string) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); pause(t.Context(), 5*time.Millisecond) {
@@ -102,7 +102,7 @@ func TestCoverThatFailsIsSetAside(t *testing.T) {
 		"no picture":      {"exit 0", "ffmpeg made no picture"},
 		"another picture": {"echo GIF89a", "ffmpeg made no picture"},
 		"flood":           {"exec /bin/cat /dev/zero", "ffmpeg"},
-		"file":            {crash, "ffmpeg failed"}, // it may write none
+		"file":            {crash, "ffmpeg failed"}, // ffmpeg may not write files
 	} {
 		t.Run(name, func(t *testing.T) {
 			tool := script(t, c.text)
@@ -127,7 +127,7 @@ func TestCoverThatFailsIsSetAside(t *testing.T) {
 	}
 }
 
-// What hangs is killed with what it has started, three times.
+// If ffmpeg hangs, it is killed with all processes that it has started, three times.
 func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	tool := script(t, "/bin/sleep 1000 & echo child $! >&2; wait")
 	tool.Timeout = 200 * time.Millisecond
@@ -141,7 +141,7 @@ func TestFFmpegThatHangsIsKilled(t *testing.T) {
 	must(t, err)
 	for late := time.Now().Add(20 * time.Second); syscall.Kill(pid, 0) == nil; pause(t.Context(), 10*time.Millisecond) {
 		if status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); strings.Contains(string(status), ") Z ") {
-			break // whoever has to wait for it does not
+			break // an orphan that its new parent has not reaped
 		}
 		if time.Now().After(late) {
 			t.Fatalf("process %d lives on", pid)
@@ -160,7 +160,7 @@ func TestWithoutFFmpegVideosHaveGeneratedCovers(t *testing.T) {
 	}
 }
 
-// A job is lost where nobody takes it, or its worker is killed: the cover is due again.
+// A job is lost if nobody consumes it or its worker is killed: the cover is due again.
 func TestDueCoversAreAskedForAgain(t *testing.T) {
 	s := newSite(t, nil)
 	v := s.publish(t, "film", mp4(1000))
@@ -171,7 +171,7 @@ func TestDueCoversAreAskedForAgain(t *testing.T) {
 	must(t, j.RequestDueCovers(t.Context()))
 	s.wait(t, v, isCovered)
 
-	// The job of a video that was deleted is done.
+	// The job of a deleted video is acknowledged.
 	gone := s.publish(t, "gone", mp4(1000))
 	_, err := s.service.Delete(t.Context(), deletionOf(gone))
 	must(t, err)
@@ -182,7 +182,7 @@ func TestDueCoversAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// due says that a cover is due.
+// due is a store in which the cover of one video is due.
 type due struct {
 	storage.Videos
 
@@ -193,7 +193,7 @@ func (d due) DueCovers(context.Context, int) ([]storage.VideoKey, error) {
 	return []storage.VideoKey{d.key}, nil
 }
 
-// gate holds up whoever makes a cover.
+// gate is a store whose VideosOf, which makers of covers call first, waits for open.
 type gate struct {
 	storage.Videos
 
@@ -230,7 +230,7 @@ func TestTwoCoversAtOnce(t *testing.T) {
 	}
 }
 
-// A worker that stops gives back what it has in hand: the next one makes the cover.
+// A worker that stops returns its unfinished job: the next worker makes the cover.
 func TestCoverInHandIsMadeByTheNextWorker(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)

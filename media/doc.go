@@ -1,5 +1,5 @@
-// Package media is where files go in and out: videos that users upload, and the covers
-// that are made of them.
+// Package media receives, stores and serves files: videos that users upload, and the
+// covers that are made from them.
 //
 //	POST /media/videos → Service → Blobs, then storage.Videos → queue → CoverMaker → ffmpeg
 //	GET  /media/…      → Files  → Blobs
@@ -7,24 +7,24 @@
 // A Service receives an upload as a stream, recognises it by its bytes, writes it to the
 // blob store (gocloud.dev/blob: a folder or an S3 bucket) and then publishes it in the
 // database. A CoverMaker takes jobs from a queue (the contract of package worker) and runs
-// ffmpeg. A Janitor asks again for covers that are due and removes files that no video
-// names.
+// ffmpeg. A Janitor requests covers that are due and removes files that belong to no
+// video.
 //
 // # Invariants
 //
 //   - Whole or not at all: a video that is in the database has all its bytes in the blob
-//     store, and an upload that ends early, is too large, too slow or no video leaves
-//     nothing: TestUploadIsStoredWholeOrNotAtAll, TestSlowUploadIsCutOff,
-//     TestHostileUploadsAreRefused. What a process that was killed leaves is swept:
+//     store, and an upload that ends early, is too large or too slow, or is not a video
+//     leaves nothing: TestUploadIsStoredWholeOrNotAtAll, TestSlowUploadIsCutOff,
+//     TestHostileUploadsAreRefused. Files left by a killed process are swept:
 //     TestSweepRemovesWhatNoVideoNames, TestKilledUploadLeavesNothing. A file of a video
 //     is never swept: TestSweepKeepsWhatVideosName.
-//   - Nothing that is served runs as a script, whatever is in the file:
-//     TestFilesAreServedAsWhatTheyAre. Nothing else of the blob store can be read:
+//   - No served file runs as a script, whatever it contains:
+//     TestFilesAreServedAsWhatTheyAre. Other blobs of the store cannot be read:
 //     TestOnlyFilesAreServed.
-//   - A cover is tried three times and set aside with its reason:
-//     TestCoverThatFailsIsSetAside. ffmpeg that hangs is killed with all it has
-//     started: TestFFmpegThatHangsIsKilled. At most two run at once:
-//     TestTwoCoversAtOnce. A job that is lost is asked for again:
+//   - A cover is tried three times and then set aside with the reason:
+//     TestCoverThatFailsIsSetAside. If ffmpeg hangs, it is killed with all processes
+//     that it has started: TestFFmpegThatHangsIsKilled. At most two run at once:
+//     TestTwoCoversAtOnce. A lost job is requested again:
 //     TestDueCoversAreAskedForAgain.
 //   - A blob store belongs to one database: TestBlobsOfAnotherSiteAreRefused.
 //

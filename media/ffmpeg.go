@@ -16,9 +16,9 @@ import (
 	"ovation/storage"
 )
 
-// FFmpeg runs ffmpeg to make covers. The zero value uses the one in PATH.
+// FFmpeg runs ffmpeg to make covers. The zero value runs the ffmpeg in PATH.
 type FFmpeg struct {
-	// Program is its name or path; "ffmpeg" if empty.
+	// Program is the name or path of the program; "ffmpeg" if empty.
 	Program string
 	// Timeout is how long it may run; 30 s if 0.
 	Timeout time.Duration
@@ -55,8 +55,9 @@ func (f FFmpeg) path() (string, error) {
 	return path, nil
 }
 
-// arguments returns the arguments of ffmpeg. Only the format depends on the upload; it
-// forces the demuxer, so that no file is read as a playlist of other files.
+// arguments returns the arguments of ffmpeg. Besides the path, only the format depends
+// on the upload. It determines the demuxer, so that no file is read as a playlist of
+// other files.
 func arguments(path string, format storage.VideoFormat) []string {
 	demuxer := "mov" // also for MP4
 	if format == storage.WebM {

@@ -14,7 +14,7 @@ import (
 	"ovation/storage"
 )
 
-// installed is ffmpeg, where it is installed.
+// installed returns the path of ffmpeg. If there is none, the test is skipped.
 func installed(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("ffmpeg")
@@ -27,7 +27,7 @@ func installed(t *testing.T) string {
 	return path
 }
 
-// clip makes a short video of a format.
+// clip returns a short video in a format.
 func clip(t *testing.T, ending string, arguments ...string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clip."+ending)
@@ -62,7 +62,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 		}
 	}
 
-	// What is no whole video, or leads to another file, makes no picture.
+	// A file that is not a whole video, or that refers to another file, gives no picture.
 	secret := filepath.Join(t.TempDir(), "secret.mp4")
 	must(t, os.WriteFile(secret, mp4Clip, 0o600))
 	for name, file := range map[string][]byte{
@@ -81,7 +81,7 @@ func TestCoversOfRealVideos(t *testing.T) {
 	}
 }
 
-// The arguments are fixed: nothing of a video reaches them but where it is.
+// The arguments depend on nothing of a video except its path and its format.
 func TestArgumentsAreFixed(t *testing.T) {
 	got := arguments("/data/x", storage.WebM)
 	i := slices.Index(got, "-protocol_whitelist")

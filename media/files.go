@@ -24,8 +24,8 @@ var types = map[string]map[string]string{
 // policy restricts a browser that navigates to a file to showing it.
 const policy = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox"
 
-// Files serves files below storage.MediaPath: GET and HEAD, whole or a range. The file
-// of a name never changes. Other paths are not found; there are no listings.
+// Files serves files below storage.MediaPath: GET and HEAD, whole or a range. The
+// content of a path never changes. Other paths are not found; there are no listings.
 func Files(blobs *Blobs, logger *slog.Logger) http.Handler {
 	f := &files{blobs, outage.New(logger, "files of videos cannot be served", "files of videos are served again")}
 	return WithMinRate(f)

@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-// get asks for a path with headers in turn names and values.
+// get requests a path with headers, which are names and values in turn.
 func get(t *testing.T, h http.Handler, method, path string, headers ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "/", nil)

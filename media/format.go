@@ -33,8 +33,8 @@ var (
 	sound = []string{"M4A ", "M4B ", "M4P ", "F4A ", "F4B "}
 )
 
-// detectISOBMFF parses the box at the start of such a file: its size, "ftyp", the major
-// brand, a version and compatible brands.
+// detectISOBMFF parses the box at the start of a file in the ISO base media file format:
+// its size, "ftyp", the major brand, a version and compatible brands.
 func detectISOBMFF(head []byte) storage.VideoFormat {
 	const fixed, brand = 16, 4
 	if len(head) < fixed || string(head[4:8]) != "ftyp" {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	dueInterval   = time.Minute      // between two searches for covers that are due
+	dueInterval   = time.Minute      // between two searches for due covers
 	dueBatch      = 100              // covers requested per search
 	firstSweep    = 10 * time.Minute // after the start
 	sweepInterval = 6 * time.Hour    // between two sweeps
@@ -99,7 +99,7 @@ func (j *Janitor) RequestDueCovers(ctx context.Context) error {
 		return err
 	}
 	errs := make([]error, len(keys))
-	var asking sync.WaitGroup // a local queue returns when the job is done
+	var asking sync.WaitGroup // with a local queue, Publish returns when the job is done
 	for i, key := range keys {
 		asking.Go(func() { errs[i] = publishCoverRequest(ctx, j.Covers, key) })
 	}
@@ -135,7 +135,7 @@ func (j *Janitor) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// removeUnnamed deletes the files that belong to no video.
+// removeUnnamed deletes those of the files that belong to no video.
 func (j *Janitor) removeUnnamed(ctx context.Context, folder string, keys []string) (int, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {

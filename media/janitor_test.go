@@ -20,8 +20,8 @@ func newJanitor(s *site, age time.Duration) *Janitor {
 	return NewJanitor(JanitorOptions{Store: s.store, Blobs: s.blobs, Age: age, Logger: quietly})
 }
 
-// Files that an upload has left whose row was never written, those of deleted videos and
-// those that were not finished are removed once they are old.
+// Files of uploads whose row was never written, of deleted videos and of unfinished uploads
+// are removed once they are old.
 func TestSweepRemovesWhatNoVideoNames(t *testing.T) {
 	s := newSite(t, nil)
 	for i := range sweepBatch + 20 {
@@ -65,11 +65,11 @@ func TestSweepKeepsWhatVideosName(t *testing.T) {
 	}
 }
 
-// folderOfUpload is the variable with the folder of a process that is killed while it
-// stores a file.
+// folderOfUpload is the environment variable that makes the test binary a process that
+// stores a file in this folder until it is killed.
 const folderOfUpload = "OVATION_TEST_UPLOAD"
 
-// beUploaded stores a file that never ends.
+// beUploaded stores a file that never ends in a folder.
 func beUploaded(folder string) {
 	at, err := FolderURL(folder)
 	if err != nil {

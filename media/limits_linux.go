@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate runs a command in its own process group, which is killed as a whole, also
-// when this process dies.
+// isolate runs a command in its own process group, which is killed as a whole. The
+// command is also killed when this process dies.
 func isolate(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return kill(command) }

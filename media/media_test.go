@@ -78,7 +78,7 @@ func openFolder(t *testing.T, folder string, store storage.Store) *Blobs {
 	return blobs
 }
 
-// files are the names of what lies in the blob store, but for its marker.
+// files returns the keys in the blob store, except its marker.
 func (s *site) files(t *testing.T) (names []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.folder, func(path string, d fs.DirEntry, err error) error {
@@ -99,7 +99,7 @@ func (s *site) videos(t *testing.T) []storage.Video {
 	return got[0].Entries
 }
 
-// wantNothing fails the test where an upload has left something.
+// wantNothing fails the test if an upload has left something behind.
 func (s *site) wantNothing(t *testing.T, after string) {
 	t.Helper()
 	if files, videos := s.files(t), s.videos(t); len(files)+len(videos) > 0 {
@@ -107,10 +107,10 @@ func (s *site) wantNothing(t *testing.T, after string) {
 	}
 }
 
-// mp4 is a file that begins as MP4 does, of so many bytes.
+// mp4 returns a file of so many bytes that begins like an MP4 file.
 func mp4(size int) []byte { return boxed("isom", size) }
 
-// boxed begins with the box of a brand.
+// boxed returns a file of so many bytes that begins with the box of a brand.
 func boxed(brand string, size int) []byte {
 	out := make([]byte, max(size, 24))
 	binary.BigEndian.PutUint32(out, 24)
@@ -121,13 +121,14 @@ func boxed(brand string, size int) []byte {
 	return out[:size]
 }
 
-// webm is a file that begins as WebM does.
+// webm returns a file that begins like a WebM file, with a document type.
 func webm(docType string) []byte {
 	body := append([]byte{0x42, 0x86, 0x81, 1, 0x42, 0x82, 0x80 | byte(len(docType))}, docType...)
 	return append([]byte{0x1a, 0x45, 0xdf, 0xa3, 0x80 | byte(len(body))}, append(body, "the rest"...)...)
 }
 
-// form makes a multipart body: fields in turn names and values, then the file.
+// form returns a multipart body: the fields, which are names and values in turn, then the
+// file.
 func form(t *testing.T, file []byte, fields ...string) (body []byte, contentType string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -145,14 +146,14 @@ func form(t *testing.T, file []byte, fields ...string) (body []byte, contentType
 	return out.Bytes(), w.FormDataContentType()
 }
 
-// as is a handler whose viewer is the user.
+// as returns a handler whose requests have the user as viewer.
 func as(user storage.User, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(viewer.Identity{User: user}.NewContext(r.Context())))
 	})
 }
 
-// upload sends a body as alice and returns the status and the answer.
+// upload sends a body as alice and returns the status and the response.
 func (s *site) upload(t *testing.T, body []byte, contentType string) (int, uploaded) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", bytes.NewReader(body))
@@ -187,7 +188,7 @@ func (s *site) publish(t *testing.T, title string, file []byte) *storage.Video {
 func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 	s := newSite(t, nil)
 	for _, size := range []int{24, 5000, 1 << 20} {
-		for _, last := range []bool{false, true} { // the title after the file
+		for _, last := range []bool{false, true} { // true: the title after the file
 			fields := []string{"title", fmt.Sprint("film ", size)}
 			file := mp4(size)
 			body, contentType := form(t, file, fields...)
@@ -218,7 +219,8 @@ func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A body that ends anywhere before its end leaves nothing, nor does a client that hangs up.
+// A body that is truncated anywhere leaves nothing behind, nor does a client that
+// disconnects.
 func TestUploadThatEndsEarlyLeavesNothing(t *testing.T) {
 	s := newSite(t, nil)
 	body, contentType := form(t, mp4(100_000), "title", "film")
@@ -290,7 +292,7 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 		t.Errorf("JSON: %d %+v", status, got)
 	}
 
-	// What a client claims is refused before a byte of it is read.
+	// A body that is too large by its Content-Length is refused before a byte is read.
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", readerFunc(func([]byte) (int, error) {
 		t.Error("10 GiB are being read")
 		return 0, io.EOF
@@ -311,8 +313,8 @@ func TestHostileUploadsAreRefused(t *testing.T) {
 	s.wantNothing(t, "all of these")
 }
 
-// Names of files are the client's, and never used; a file that is something else too is
-// stored as the video that it is.
+// The names of files, which clients choose, are never used. A file that is also of another
+// type is stored as a video.
 func TestNamesOfFilesAreNotUsed(t *testing.T) {
 	s := newSite(t, nil)
 	polyglot := append(mp4(1000), "<script>alert(1)</script>%PDF-1.7 PK\x03\x04"...)
@@ -398,7 +400,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	}
 }
 
-// Uploads whose user is not known yet are counted by address, and leave room for the others.
+// Uploads whose user is not known yet are counted by address, and leave places for others.
 func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	s := newSite(t, nil)
 	from := func(i int) Uploader {
@@ -429,7 +431,8 @@ func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
 	}
 }
 
-// A byte a second is cut off by the rate; a steady upload outlives the server's time-outs.
+// An upload of one byte per second is cut off; a steady upload may exceed the server's
+// timeouts.
 func TestSlowUploadIsCutOff(t *testing.T) {
 	s := newSite(t, nil)
 	for _, c := range []struct {
@@ -467,7 +470,7 @@ func TestSlowUploadIsCutOff(t *testing.T) {
 				t.Errorf("%s: %d", c.name, response.StatusCode)
 			}
 			must(t, response.Body.Close())
-		case c.status == http.StatusCreated: // a client that still sends may miss the answer
+		case c.status == http.StatusCreated: // a client that is still sending may miss the response
 			t.Errorf("%s: %v", c.name, err)
 		}
 		server.Close()

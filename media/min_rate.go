@@ -50,7 +50,7 @@ type minRateBody struct {
 
 func (b *minRateBody) Read(p []byte) (int, error) {
 	enough := time.Duration(b.taken) * time.Second / time.Duration(b.slowest)
-	_ = b.control.SetReadDeadline(b.begin.Add(b.patience + enough)) // see Read
+	_ = b.control.SetReadDeadline(b.begin.Add(b.patience + enough)) // fails on connections without deadlines
 	n, err := b.ReadCloser.Read(p)
 	b.taken += int64(n)
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {

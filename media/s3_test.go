@@ -15,7 +15,7 @@ import (
 	"ovation/internal/testing/sqlitetest"
 )
 
-// The same with an S3 server, which is in this process.
+// Videos are published, served and deleted with an S3 server, which runs in this process.
 func TestVideosInS3(t *testing.T) {
 	backend := s3mem.New()
 	must(t, backend.CreateBucket("films"))

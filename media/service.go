@@ -85,8 +85,8 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Close cancels cover jobs that are being published: they are due later. It may be
-// called twice.
+// Close cancels the publishing of cover jobs; the Janitor requests those covers later.
+// It may be called twice.
 func (s *Service) Close() {
 	s.stop()
 	s.requesting.Wait()
@@ -122,7 +122,7 @@ func (s *Service) StoreFile(ctx context.Context, from io.Reader) (*File, error) 
 		return nil, errNoVideo
 	}
 	m := &measured{Reader: bytes.NewReader(head[:n]), most: s.MaxBytes, hash: sha256.New()}
-	if err == nil { // to find out whether there is more
+	if err == nil { // the head is complete: more may follow
 		m.Reader = io.MultiReader(m.Reader, from)
 	}
 	if err := s.Blobs.write(ctx, f.key(), types["videos"][f.format.Extension()], m); err != nil {
@@ -198,8 +198,8 @@ func (s *Service) Delete(ctx context.Context, deletion storage.VideoDeletion) (*
 	return v, nil
 }
 
-// requestCover publishes a cover job in the background. A job that cannot be published
-// is due later.
+// requestCover publishes a cover job in the background. If that fails, the Janitor
+// requests the cover later.
 func (s *Service) requestCover(key storage.VideoKey) {
 	if s.Covers == nil || s.running.Err() != nil {
 		return
@@ -264,6 +264,6 @@ func (s *Service) countUploads(by Uploader, n int) {
 	}
 }
 
-// Count counts the result of an upload received by another handler than Uploads:
-// "published", or the code of the error.
+// Count counts the result of an upload that another handler than that of Uploads
+// received: "published", or the code of the error.
 func (s *Service) Count(result string) { s.uploads.WithLabelValues(result).Inc() }

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxFields     = 10                   // of a form, besides the file
-	maxFieldBytes = viewer.MaxTokenBytes // of a field
+	maxFieldBytes = viewer.MaxTokenBytes // of a field, which may be a token
 	maxFormBytes  = 1 << 20              // of a form, besides the bytes of the file
 )
 
@@ -176,7 +176,7 @@ func (s *Service) answerError(w http.ResponseWriter, r *http.Request, err error)
 		status, code, message = http.StatusTooManyRequests, "RATE_LIMITED", "too many uploads are received at the moment; try again"
 		w.Header().Set("Retry-After", "10")
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		status, code, message = http.StatusBadRequest, "BAD_USER_INPUT", errBroken.Error() // nobody reads it
+		status, code, message = http.StatusBadRequest, "BAD_USER_INPUT", errBroken.Error() // the client has disconnected
 	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		status, code, message = http.StatusServiceUnavailable, "UNAVAILABLE", "the service is temporarily unavailable, and the video may or may not have been published; try again with the same requestId"
 	}

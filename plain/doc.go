@@ -1,6 +1,6 @@
-// Package plain writes objects directly as JSON: one pass appends each selected
-// field to one text, where a GraphQL executor creates a context, a closure and a
-// value for each. Package resolvers/plan selects the fields; generated code
+// Package plain writes objects directly as JSON: one pass appends all selected fields
+// to one text, whereas a GraphQL executor creates a context, a closure and a value for
+// each field. Package resolvers/plan selects the fields; generated code
 // (graph/plain.go), which knows the types, writes them.
 //
 // Only fields that can neither fail nor block are written this way. On any exception
@@ -10,7 +10,7 @@
 //
 // # Invariant
 //
-//   - What is written is, byte for byte, what the executor writes:
+//   - The text is, byte for byte, what the executor would write:
 //     TestPlainAnswersAreThoseOfTheExecutor and TestPlainEventsAreThoseOfTheExecutor
 //     of package resolvers.
 //

@@ -4,6 +4,6 @@ package plain
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// The long tier draws new seeds and checks more cases than every run does.
 
 func TestLongScalarsAreThoseOfTheExecutor(t *testing.T) { TestScalarsAreThoseOfTheExecutor(t) }

@@ -12,13 +12,14 @@ type Writer struct {
 	failed bool
 }
 
-// Grow makes room for so many bytes.
+// Grow makes room for n more bytes.
 func (w *Writer) Grow(n int) { w.text = slices.Grow(w.text, n) }
 
-// Text is what was written. It returns false where that is not an answer.
+// Text returns what was written, and false if it must be discarded and the executor
+// must respond.
 func (w *Writer) Text() (text []byte, ok bool) { return w.text, !w.failed }
 
-// Fail says that the executor has to answer.
+// Fail marks the text as invalid, so that the executor responds instead.
 func (w *Writer) Fail() { w.failed = true }
 
 // Open begins an object.
@@ -33,7 +34,8 @@ func (w *Writer) OpenList() { w.text = append(w.text, '[') }
 // CloseList ends a list.
 func (w *Writer) CloseList() { w.text = append(w.text, ']') }
 
-// Entry goes before the i-th entry of a list or an object.
+// Entry writes what separates the i-th entry of a list or an object, counted from 0,
+// from the previous one. Call it before the entry is written.
 func (w *Writer) Entry(i int) {
 	if i > 0 {
 		w.text = append(w.text, ',')
@@ -50,7 +52,7 @@ func (w *Writer) Name(name string) {
 	w.text = append(w.text, '"', ':')
 }
 
-// Null writes null, unless there must be none.
+// Null writes null. If nonNull is true, no null is allowed, and Null does what Fail does.
 func (w *Writer) Null(nonNull bool) {
 	w.text = append(w.text, "null"...)
 	w.failed = w.failed || nonNull
@@ -62,8 +64,7 @@ func (w *Writer) Int(n int64) { w.text = strconv.AppendInt(w.text, n, 10) }
 // Bool writes true or false.
 func (w *Writer) Bool(b bool) { w.text = strconv.AppendBool(w.text, b) }
 
-// Time writes a time by RFC 3339. The zero time is none, which the executor
-// tells.
+// Time writes a time by RFC 3339. The zero time is null, which is left to the executor.
 func (w *Writer) Time(t time.Time) {
 	w.failed = w.failed || t.IsZero()
 	w.text = append(w.text, '"')
@@ -71,7 +72,7 @@ func (w *Writer) Time(t time.Time) {
 	w.text = append(w.text, '"')
 }
 
-// String writes a text. What has to be escaped is escaped as the executor does.
+// String writes a text, escaped as the executor escapes it.
 func (w *Writer) String(s string) {
 	w.text = append(w.text, '"')
 	start := 0

@@ -13,7 +13,7 @@ import (
 
 var _ = seed.ForRapid()
 
-// Scalars are written as the executor writes them.
+// The writer encodes scalars as the executor does.
 func TestScalarsAreThoseOfTheExecutor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")

@@ -20,8 +20,8 @@ var errAccountsDisabled = &problem{
 	"this site has no accounts of its own: --accounts (OVATION_ACCOUNTS) turns them on",
 }
 
-// credentials returns the name and password of a request with the address of its
-// sender, by which attempts are limited. The viewer, if there is one, does not matter.
+// credentials returns the name and password of a request with the address of its sender,
+// by which attempts are limited. The tenant is that of the request's viewer.
 func (r mutationResolver) credentials(ctx context.Context, name, password string) accounts.Credentials {
 	return accounts.Credentials{
 		Tenant: viewer.FromContext(ctx).Tenant, Name: name, Password: password, From: rate.FromContext(ctx).Address(),

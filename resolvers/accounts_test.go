@@ -125,7 +125,7 @@ func TestLoggingOutEverywhere(t *testing.T) {
 	}
 	for _, mutation := range []string{`refreshToken { token }`, `logOutEverywhere { user { userId } }`, `updateProfile(input: {}) { user { userId } }`} {
 		s.refused(t, "UNAUTHENTICATED", "", "mutation { "+mutation+" }")
-		s.refused(t, "NOT_FOUND", "carol", "mutation { "+mutation+" }") // who has no account
+		s.refused(t, "NOT_FOUND", "carol", "mutation { "+mutation+" }") // carol has no account
 	}
 }
 
@@ -201,7 +201,7 @@ func TestSitesWithoutAccountsSaySo(t *testing.T) {
 	}
 }
 
-// What other services verify the tokens of accounts with.
+// Other services verify the tokens of accounts with the key set.
 func TestTheKeySetVerifiesTokens(t *testing.T) {
 	s := start(t, withAccounts)
 	token, id := s.session(t, "alice")
@@ -221,13 +221,13 @@ func TestTheKeySetVerifiesTokens(t *testing.T) {
 	}
 }
 
-// Without the database nobody registers or logs in, which is no failed attempt of
-// theirs, and tokens are accepted as before.
+// Without the database, registration and login are unavailable and do not count as failed
+// attempts; tokens are accepted as before.
 func TestAccountsAreUnavailableWithoutTheDatabase(t *testing.T) {
 	s := start(t, withAccounts)
 	token, id := s.session(t, "alice")
 	must(t, s.store.Close())
-	for range 50 { // more than there are attempts
+	for range 50 { // more than the limit of attempts
 		s.refused(t, "UNAVAILABLE", "", logIn, "name", "alice", "password", "password of alice")
 	}
 	s.refused(t, "UNAVAILABLE", "", register, "name", "bob", "password", "password of bob")

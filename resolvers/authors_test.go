@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// declareAs declares as a user whose token has a scope.
+// declareAs declares the authors of subjects as a user whose token has a scope.
 func (s *service) declareAs(t *testing.T, userID, scope string, subjects ...any) answer {
 	t.Helper()
 	ctx := viewer.Identity{User: storage.User{Tenant: storage.DefaultTenant, UserID: userID}, Scope: scope}.NewContext(t.Context())
@@ -76,7 +76,7 @@ func TestAuthorsAreDeclared(t *testing.T) {
 	same(t, dig(t, next, "user", "works"), `{"edges": [{"node": {"bizId": "1", "likeCount": 1, "liked": {"reaction": "LIKE"}}}],
 		"pageInfo": {"hasNextPage": false, "hasPreviousPage": true}}`)
 
-	// Anonymous viewers see whose a subject is and no more.
+	// Anonymous viewers see who the author of a subject is, and nothing else of the author.
 	const who = `{ interactive(biz: "video", bizId: "1") { author { userId %s } } }`
 	same(t, s.ok(t, "", fmt.Sprintf(who, "")), `{"interactive": {"author": {"userId": "alice"}}}`)
 	s.refused(t, "UNAUTHENTICATED", "", fmt.Sprintf(who, "totals { works }"))
@@ -124,8 +124,7 @@ func TestBadDeclarationsAreRefused(t *testing.T) {
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { author { userId } } }`), `{"interactive": {"author": null}}`)
 }
 
-// The author of a subject changes the comments on it, as long as the subject is
-// theirs.
+// The author of a subject may change the comments on it, until it has another author.
 func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
 	s := start(t)
 	first, second := s.says(t, "alice", "first", nil), s.says(t, "alice", "second", nil)
@@ -142,7 +141,8 @@ func TestAuthorsOfSubjectsChangeCommentsOfOthers(t *testing.T) {
 	s.ok(t, "carol", remove, "id", second)
 }
 
-// blind knows no counts while it is told so, as a mirror without slots for reads.
+// blind is a store whose counts can be made unavailable, as those of a mirror without
+// slots for reads.
 type blind struct {
 	storage.Store
 
@@ -160,7 +160,7 @@ func (b *blind) Interactives(ctx context.Context, viewer storage.User, subjects 
 	return out, nil
 }
 
-// Whether somebody is the author cannot be told while counts are unavailable.
+// While counts are unavailable, it is unknown who the author of a subject is.
 func TestAuthorsOfSubjectsAreNotRefusedForWhatIsUnavailable(t *testing.T) {
 	b := &blind{}
 	s := start(t, over(func(next storage.Store) storage.Store {
@@ -177,7 +177,7 @@ func TestAuthorsOfSubjectsAreNotRefusedForWhatIsUnavailable(t *testing.T) {
 	s.ok(t, "bob", remove, "id", first)
 }
 
-// A payload tells the author that was declared, also where counts are unavailable.
+// A payload has the author that was declared even if counts are unavailable.
 func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
 	b := &blind{}
 	s := start(t, over(func(next storage.Store) storage.Store {
@@ -191,8 +191,8 @@ func TestDeclaredAuthorsAreKnownWhileCountsAreUnavailable(t *testing.T) {
 	same(t, data, `{"interactive": {"author": null, "freshness": "UNAVAILABLE"}}`)
 }
 
-// A page with authors costs no call more, whatever its length; totals and works of
-// many users cost one each.
+// Authors add no call to a page, whatever its length; totals and works of many users add
+// one call each.
 func TestAuthorsCostNoCall(t *testing.T) {
 	s := start(t)
 	var declared []any
@@ -222,8 +222,9 @@ func TestAuthorsCostNoCall(t *testing.T) {
 	}
 }
 
-// Authors that are cached are loaded with their subjects. One that has changed since is
-// loaded after them: what is cached decides on the number of calls alone.
+// Cached authors are loaded with their subjects. If the author of a subject has changed
+// since, the new one is loaded after the subjects: the cache affects only the number of
+// calls.
 func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 	var cached map[string]string
 	s := start(t, func(set *settings) {
@@ -260,7 +261,7 @@ func TestCachedAuthorsAreLoadedWithTheirSubjects(t *testing.T) {
 	}
 }
 
-// Works are read as subjects only where these are selected.
+// The subjects of works are read only if they are selected.
 func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 	s := start(t)
 	s.declare(t, of("1", "alice"), of("2", "alice"))

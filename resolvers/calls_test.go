@@ -15,7 +15,7 @@ import (
 	"ovation/worker"
 )
 
-// sentState is a recorder that tells what the viewer sees after an action.
+// sentState is a recorder that returns what the viewer sees after an action.
 type sentState struct{}
 
 func (sentState) Record(_ context.Context, a storage.Action, seen *storage.Interactive) (worker.Recorded, error) {
@@ -28,8 +28,8 @@ func (sentState) Record(_ context.Context, a storage.Action, seen *storage.Inter
 	return worker.Recorded{Known: true, Changed: true, Durability: storage.Queued}, nil
 }
 
-// A subject that the recorder tells is not read again, except for what the viewer has
-// read, which the recorder does not know.
+// A subject that the recorder returns is not read again, except for the viewer's reads,
+// which the recorder does not know.
 func TestPayloadReadsNothingThatTheRecorderTells(t *testing.T) {
 	store := &counting{Store: sqlitetest.Open(t), n: map[string]int{}}
 	t.Cleanup(func() { must(t, store.Close()) })
@@ -203,8 +203,8 @@ func TestConstantNumberOfStorageCalls(t *testing.T) {
 	}
 }
 
-// What a page of subjects shows besides counts and the viewer's states costs two calls
-// more at most, however many subjects it has.
+// What a page of subjects shows besides counts and the viewer's states adds at most two
+// calls, however many subjects it has.
 func TestAFullPageCostsTwoCallsMore(t *testing.T) {
 	s := start(t)
 	var declared []any

@@ -15,7 +15,7 @@ import (
 	"ovation/storage"
 )
 
-// talk is a subject with so many comments. It counts the subjects that are read.
+// talk is a store with a number of comments on one subject. It counts reads of subjects.
 type talk struct {
 	table
 
@@ -37,7 +37,7 @@ func (t *talk) Interactives(ctx context.Context, viewer storage.User, subjects [
 	return t.table.Interactives(ctx, viewer, subjects, kinds)
 }
 
-// A subscription keeps few comments at a time, and loads what is selected of each
+// A subscription buffers few comments at a time. It loads what is selected of each comment
 // once for a fast client, and at most twice for a slow one.
 func TestCommentStreamsLoadWhatTheyAreChargedFor(t *testing.T) {
 	const comments = 3 * maxChanges

@@ -16,7 +16,7 @@ import (
 	"ovation/storage"
 )
 
-// says adds a comment of a user to video 1, or a reply, and returns its id.
+// says adds a comment or a reply of a user to video 1, and returns its id.
 func (s *service) says(t *testing.T, user, text string, replyTo any) string {
 	t.Helper()
 	data := s.ok(t, user, `mutation($t: String!, $r: ID) { addComment(input: {biz: "video", bizId: "1", text: $t, replyTo: $r}) { comment { id } } }`, "t", text, "r", replyTo)
@@ -139,8 +139,7 @@ func TestBadCommentsAreRefused(t *testing.T) {
 	same(t, s.ok(t, "", `{ interactive(biz: "video", bizId: "1") { commentCount } }`), `{"interactive":{"commentCount":3}}`)
 }
 
-// Who has the scope changes the comments of others; the author of a comment says
-// nothing more to somebody who is not signed in.
+// Users whose token has the scope viewer.Moderate may change the comments of others.
 func TestModeratorsChangeCommentsOfOthers(t *testing.T) {
 	s := start(t)
 	top := s.says(t, "alice", "top", nil)
@@ -192,7 +191,8 @@ func (s *stream) news(t *testing.T) map[string]any {
 	return data["commentsChanged"]
 }
 
-// changesCursor is that of the comments of a video, by the engine that streams.
+// changesCursor returns the changesCursor of the comments of a video, from the engine that
+// executes subscriptions.
 func (s *service) changesCursor(t *testing.T, bizID string) any {
 	t.Helper()
 	var data struct{ Data map[string]any }
@@ -201,8 +201,8 @@ func (s *service) changesCursor(t *testing.T, bizID string) any {
 	return dig(t, data.Data, "interactive", "comments", "changesCursor")
 }
 
-// watching asks for an event, so that the stream has begun, and returns a function
-// that waits for it.
+// watching requests the next event, so that the stream begins, and returns a function that
+// waits for the event.
 func (s *stream) watching() func() *graphql.Response {
 	got := make(chan *graphql.Response, 1)
 	go func() { got <- s.next() }()
@@ -234,11 +234,11 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	if got := later(); !strings.Contains(string(got.Data), `"kind":"DELETED","cursor"`) || !strings.Contains(string(got.Data), `"author":null`) {
 		t.Errorf("the deletion is told as %s", got.Data)
 	}
-	// A stream that broke goes on where it was.
+	// A stream that was interrupted continues at its cursor.
 	alice.end()
 	again := s.subscribe(t, "alice", watchComments, map[string]any{"a": last})
 	same(t, again.news(t)["kind"], `"DELETED"`)
-	// From now on: nothing of before.
+	// A stream without a cursor begins now, without earlier changes.
 	fresh := s.subscribe(t, "alice", watchComments, nil)
 	s.says(t, "bob", "new", nil)
 	same(t, dig(t, fresh.news(t), "comment", "text"), `"new"`)
@@ -254,7 +254,7 @@ func TestCommentsChangedMissesNothing(t *testing.T) {
 	}
 }
 
-// A stream that is far behind is told everything, page by page.
+// A stream that is far behind receives everything, page by page.
 func TestCommentsChangedCatchesUp(t *testing.T) {
 	s := start(t)
 	cursor := s.changesCursor(t, "1")
@@ -274,7 +274,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 	}
 }
 
-// A subscription costs what it loads at once, which is more than one comment.
+// The cost of a subscription is that of all comments that it loads at once.
 func TestCommentsChangedCostsWhatItLoadsAtOnce(t *testing.T) {
 	s := start(t)
 	const each = 1 + 1 + (1 + 100) + 1 + 100*2 // comment, interactive, likers, edges
@@ -286,7 +286,7 @@ func TestCommentsChangedCostsWhatItLoadsAtOnce(t *testing.T) {
 	}
 }
 
-// holding holds the next read of changes back once it has read.
+// holding is a store that delays the result of the next read of changes.
 type holding struct {
 	storage.Store
 
@@ -303,7 +303,7 @@ func (h *holding) CommentChanges(ctx context.Context, query storage.CommentChang
 	return found, err
 }
 
-// Streams at the same place share a read only if it began late enough for both.
+// Streams at the same position share a read only if it began late enough for both.
 func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	h := &holding{held: make(chan struct{}), release: make(chan struct{})}
 	s := start(t, over(func(next storage.Store) storage.Store {
@@ -326,7 +326,7 @@ func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 		defer close(texts)
 		for range cap(texts) {
 			if got := late.next(); got != nil {
-				texts <- string(got.Data) // the next one is written into the same memory
+				texts <- string(got.Data) // a copy: the next response reuses the memory
 			}
 		}
 	}()
@@ -347,11 +347,11 @@ func TestCommentsChangedWaitsForNoReadThatBeganTooEarly(t *testing.T) {
 	same(t, dig(t, early.news(t), "comment", "text"), `"second"`)
 }
 
-// forgetful fails some reads of comments by key.
+// forgetful is a store that fails some reads of comments by key.
 type forgetful struct {
 	storage.Store
 
-	fail atomic.Int32 // how many more
+	fail atomic.Int32 // number of reads that will fail
 }
 
 func (f *forgetful) CommentsOf(ctx context.Context, keys []storage.CommentKey) ([]*storage.Comment, error) {
@@ -361,8 +361,8 @@ func (f *forgetful) CommentsOf(ctx context.Context, keys []storage.CommentKey) (
 	return f.Store.CommentsOf(ctx, keys)
 }
 
-// An event is sent when what is selected of it can be loaded: one with an error has
-// no cursor, and the next cursor would skip it.
+// An event is not sent before what is selected of it can be loaded: an event with an error
+// would have no cursor, and the cursor of the next event would skip it.
 func TestCommentsChangedSkipsNoEventThatCannotBeLoaded(t *testing.T) {
 	f := &forgetful{}
 	s := start(t, over(func(next storage.Store) storage.Store {

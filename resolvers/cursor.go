@@ -74,7 +74,7 @@ func (c *cursors) sign(dst []byte, list string, payload []byte) []byte {
 	mac, _ := c.macs.Get().(hash.Hash)
 	defer c.macs.Put(mac)
 	mac.Reset()
-	// The length separates list and payload.
+	// The length prefix separates list and payload.
 	mac.Write(binary.AppendUvarint(nil, uint64(len(list))))
 	mac.Write([]byte(list))
 	mac.Write(payload)

@@ -153,7 +153,7 @@ func presenter(log *slog.Logger, unavailable *outage.Log) graphql.ErrorPresenter
 		case codeUnavailable:
 			unavailable.Failed("path", presented.Path.String(), "error", cause)
 		}
-		// A new map: the error may be shared by the fields of a batch.
+		// Assign a new map, because the fields of a batch may share the error's map.
 		presented.Extensions = map[string]any{"code": code}
 		if code == codeRateLimited {
 			wait := time.Second

@@ -80,15 +80,15 @@ func TestUnavailableIsLoggedAsAnOutageAndEachInternalErrorByItself(t *testing.T)
 	})
 }
 
-// FuzzCursor: whatever comes in as a cursor is either one that encode wrote or
-// refused, and reading one gives back what was written.
+// FuzzCursor checks that decode accepts only cursors that encode has returned, and that it
+// returns their positions.
 func FuzzCursor(f *testing.F) {
 	c := newCursors([]byte("0123456789abcdef0123456789abcdef"))
 	f.Add("likes", "video", "42", int64(1_700_000_000_000_000), "x")
 	f.Add("", "", "", int64(-1), "AAAA")
 	f.Fuzz(func(t *testing.T, list, biz, id string, version int64, forged string) {
 		if strings.Contains(biz, "\x00") || len(biz)+len(id) > 300 {
-			return // no position of a list
+			return // not a position in a list
 		}
 		at := storage.Position{Version: version, Biz: biz, ID: id}
 		cursor := c.encode(list, at)

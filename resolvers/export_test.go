@@ -10,14 +10,14 @@ import (
 	"ovation/resolvers/transport"
 )
 
-// NewExecutor is what NewHandler puts behind HTTP, without HTTP. It is for
-// subscriptions, of which there are none by a plain request.
+// NewExecutor returns the executor that NewHandler serves over HTTP. Tests use it for
+// subscriptions, which a plain HTTP request cannot start.
 func NewExecutor(cfg Config) *gqlgen.Executor {
 	return newExecutor(newRoot(cfg, newCursors(make([]byte, 32))), cfg)
 }
 
-// NewOrdinaryExecutor writes nothing plainly: it is what others are compared
-// with.
+// NewOrdinaryExecutor returns an executor without the direct writer. The responses of
+// others are compared with its responses.
 func NewOrdinaryExecutor(cfg Config) *gqlgen.Executor {
 	root := newRoot(cfg, newCursors(make([]byte, 32)))
 	root.plain = nil
@@ -30,8 +30,8 @@ func newExecutor(root *Root, cfg Config) *gqlgen.Executor {
 	return e
 }
 
-// NewOrdinaryHandler is NewHandler's /graphql, of which the executor answers
-// everything itself.
+// NewOrdinaryHandler returns the handler of /graphql without the direct writer: gqlgen's
+// executor writes all responses.
 func NewOrdinaryHandler(ctx context.Context, cfg Config) (http.Handler, error) {
 	key, err := cfg.Store.Secret(ctx, "cursor")
 	if err != nil {

@@ -30,11 +30,11 @@ import (
 	"ovation/worker"
 )
 
-// operations is how many are compared.
+// operations is the number of operations that are compared.
 var operations = flag.Int("operations", 2000, "how many operations are compared")
 
-// What can be written plainly is written as the executor would have written it:
-// the same operations, on the same data, with and without.
+// The direct writer writes what the executor would write: the same operations are executed
+// on the same data with and without it.
 func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed.Of(t), 0))
 	store := &odd{Store: oddStore(t)}
@@ -50,7 +50,7 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 		trouble := store.trouble.Load()
 		didOrdinarily.start(trouble)
 		want := answered(t, ordinary, user, body)
-		for range 2 { // the second time the document is known
+		for range 2 { // the second time, the document is cached
 			didPlainly.start(trouble)
 			if got := answered(t, plainly, user, body); !alike(t, got, want) {
 				t.Fatalf("as %q, trouble %d:\n%s\nplainly:  %s\nexecutor: %s", user, trouble, body, got, want)
@@ -68,8 +68,8 @@ func TestPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	}
 }
 
-// The plan of a known document follows the values of its conditions, by whomever
-// and in whatever order it is asked.
+// The plan of a cached document follows the values of its conditions, in whatever order
+// and by whichever viewers it is requested.
 func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 	plainly, ordinary := compared(t, oddStore(t), &unchanging{}, &unchanging{})
 	const page = `query($a: Boolean!, $b: Boolean = true) { interactive(biz: "video", bizId: "1") {
@@ -98,15 +98,15 @@ func TestKnownDocumentsFollowTheirConditions(t *testing.T) {
 	all.Wait()
 }
 
-// undeleted deletes no video.
+// undeleted finds no video to delete.
 type undeleted struct{}
 
 func (undeleted) Delete(context.Context, storage.VideoDeletion) (*storage.Video, error) {
 	return nil, storage.ErrNotFound
 }
 
-// A mutation that is one action is answered without the executor; another one is
-// not, whose actions follow one another.
+// A mutation of one action is answered without the executor. A mutation of several actions,
+// which run one after another, is not.
 func TestOneActionNeedsNoExecutor(t *testing.T) {
 	s := start(t)
 	fields := 0
@@ -140,8 +140,7 @@ func TestOneActionNeedsNoExecutor(t *testing.T) {
 	}
 }
 
-// An action that is given up, since its time is over, is told of as the executor
-// tells of it.
+// An action that exceeds the timeout is reported as the executor reports it.
 func TestAnActionThatTakesTooLong(t *testing.T) {
 	plainly, ordinary := compared(t, oddStore(t), waiting{}, waiting{})
 	body := []byte(`{"query":"mutation { a: like(input: {biz: \"video\", bizId: \"1\"}) { changed } }"}`)
@@ -155,7 +154,7 @@ func TestAnActionThatTakesTooLong(t *testing.T) {
 	}
 }
 
-// waiting never comes to an end by itself.
+// waiting is a recorder that waits until its context ends.
 type waiting struct{ resolvers.Recorder }
 
 func (waiting) Record(ctx context.Context, _ storage.Action, _ *storage.Interactive) (worker.Recorded, error) {
@@ -163,7 +162,7 @@ func (waiting) Record(ctx context.Context, _ storage.Action, _ *storage.Interact
 	return worker.Recorded{}, ctx.Err()
 }
 
-// What a subscription tells plainly is what the executor would have told.
+// For events, too, the direct writer writes what the executor would write.
 func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } collect(input: {biz: "video", bizId: "1"}) { changed } }`)
@@ -186,7 +185,7 @@ func TestPlainEventsAreThoseOfTheExecutor(t *testing.T) {
 	}
 }
 
-// firstEvent is the first response of a subscription, or why there is none.
+// firstEvent returns the first response of a subscription, or the errors if there is none.
 func firstEvent(t *testing.T, s *service, user string, one operation) []byte {
 	t.Helper()
 	ctx, end := context.WithCancel(viewer.NewContext(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: user}))
@@ -205,7 +204,7 @@ func firstEvent(t *testing.T, s *service, user string, one operation) []byte {
 	return text
 }
 
-// numbers are variables as a transport hands them over.
+// numbers returns variables as a transport decodes them.
 func numbers(t *testing.T, variables map[string]any) (out map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(variables)
@@ -216,7 +215,7 @@ func numbers(t *testing.T, variables map[string]any) (out map[string]any) {
 	return out
 }
 
-// compared are the handlers that are compared.
+// compared returns the two handlers whose responses are compared.
 func compared(t *testing.T, store storage.Store, didPlainly, didOrdinarily resolvers.Recorder) (plainly, ordinary http.Handler) {
 	t.Helper()
 	auth, err := viewer.New(t.Context(), viewer.Config{DevHeaders: viewer.LocalDevHeaders})
@@ -232,7 +231,7 @@ func compared(t *testing.T, store storage.Store, didPlainly, didOrdinarily resol
 	return plainly, ordinary
 }
 
-// guessed are authors of subjects, right or wrong.
+// guessed returns authors of subjects, some of them wrong.
 func guessed(subjects []storage.Subject) []string {
 	ids := make([]string, len(subjects))
 	for i, of := range subjects {
@@ -263,8 +262,8 @@ func answeredWithin(t *testing.T, ctx context.Context, handler http.Handler, use
 
 var errorID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
-// alike reports whether answers are the same: byte for byte, but for the order of
-// errors that happened at the same time, and their ids.
+// alike reports whether two responses are the same, byte for byte, except for the order of
+// simultaneous errors and for their ids.
 func alike(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	if bytes.Equal(a, b) {
@@ -281,8 +280,8 @@ func alike(t *testing.T, a, b []byte) bool {
 	return bytes.Equal(all[0].Data, all[1].Data) && slices.EqualFunc(all[0].Errors, all[1].Errors, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
-// unchanging records nothing, and counts what it was to record. Actions of one
-// operation follow one another.
+// unchanging is a recorder that only counts actions. It relies on the actions of an
+// operation running one after another.
 type unchanging struct {
 	trouble int64
 	times   int
@@ -308,7 +307,7 @@ func (u *unchanging) Record(_ context.Context, a storage.Action, _ *storage.Inte
 // oddIDs are bizIds, some of which need an escape.
 var oddIDs = []string{"1", "2", "3", `a"b`, `back\slash`, "é", "nobody's"}
 
-// oddStore is a database in which alice and bob have done things.
+// oddStore returns a database with actions of alice and bob.
 func oddStore(t *testing.T) *sqlite.Store {
 	t.Helper()
 	db := sqlitetest.Open(t)
@@ -362,11 +361,11 @@ func oddStore(t *testing.T) *sqlite.Store {
 	return db
 }
 
-// odd is a store that does what none should.
+// odd is a store that misbehaves.
 type odd struct {
 	storage.Store
 
-	trouble atomic.Int64 // 0 to 7; most of them are none
+	trouble atomic.Int64 // 0 to 7; most values cause none
 }
 
 // noTime is the version whose time is the zero time.

@@ -22,7 +22,7 @@ type fieldSpec struct {
 // of Query.
 type prefetchFunc func(a *prefetch, field *plan.Field, object any)
 
-// fieldTable holds the fields that are more than a plain value.
+// fieldTable holds the fields that need more than a plain value.
 var fieldTable = map[string]fieldSpec{
 	"Query.interactive":  {prefetch: (*prefetch).interactive},
 	"Query.interactives": {prefetch: (*prefetch).interactives},
@@ -66,7 +66,7 @@ var fieldTable = map[string]fieldSpec{
 	"Comment.subject":          byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Subject }),
 	"Comment.interactive":      byKey(subjects, func(c *storage.Comment) storage.Subject { return c.Key().Subject() }),
 	"Comment.author":           inline(func(c *storage.Comment) any { return c.Author() }),
-	"Comment.text":             {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 8,000 bytes, of characters that few texts are made of
+	"Comment.text":             {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 8,000 bytes, but few texts consist of 4-byte characters
 	"Comment.parent":           {FieldInfo: plan.FieldInfo{Loads: true}, prefetch: (*prefetch).parent},
 	"Comment.replies":          replies.field(),
 	"CommentEvent.comment":     inline(func(e *graph.CommentEvent) any { return &e.Comment }),
@@ -86,7 +86,7 @@ var fieldTable = map[string]fieldSpec{
 	"Friend.user":          inline(func(f *storage.Friend) any { return &f.User }),
 
 	"Folder.name":        {FieldInfo: plan.FieldInfo{Weight: 1}},  // up to 400 bytes
-	"Folder.description": {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 4,000; with it an answer of the highest cost stays below some 5 MB
+	"Folder.description": {FieldInfo: plan.FieldInfo{Weight: 19}}, // up to 4,000 bytes; keeps responses of the maximum cost below about 5 MB
 	"Folder.owner":       inline(func(f *storage.Folder) any { return &f.Owner }),
 	"Folder.items":       items.field(),
 
@@ -102,7 +102,7 @@ var fieldTable = map[string]fieldSpec{
 
 	"DeclareSubjectsPayload.interactives": {FieldInfo: plan.FieldInfo{Entries: maxSubjects}},
 
-	"User.profile": {FieldInfo: plan.FieldInfo{Loads: true, Weight: 4}, prefetch: (*prefetch).profile}, // with all its texts some 1,200 bytes
+	"User.profile": {FieldInfo: plan.FieldInfo{Loads: true, Weight: 4}, prefetch: (*prefetch).profile}, // about 1,200 bytes with all its texts
 
 	"Mutation.register":       {FieldInfo: plan.FieldInfo{Weight: passwordWeight}},
 	"Mutation.logIn":          {FieldInfo: plan.FieldInfo{Weight: passwordWeight}},
@@ -139,7 +139,7 @@ func inline[P any](get func(*P) any) fieldSpec {
 	}}
 }
 
-// viewerState is a field with the viewer's own state.
+// viewerState is a field with the viewer's own state of a kind.
 func viewerState[P any](kind storage.Kind, get func(*P) any) fieldSpec {
 	l := inline(get)
 	l.Kinds = storage.KindsOf(kind)

@@ -71,7 +71,7 @@ func TestFolderNamesAreBoundedAndUnique(t *testing.T) {
 	s.newFolder(t, "alice", "Trips", false)
 	other := s.newFolder(t, "alice", strings.Repeat("ñ", 100), false)
 	s.newFolder(t, "bob", "Trips", false)            // another user's name is free
-	s.newFolder(t, "alice", "À\u00a0voir 👩‍👧", true) // a space that does not break, an emoji of three
+	s.newFolder(t, "alice", "À\u00a0voir 👩‍👧", true) // a no-break space, an emoji of three
 	tests := []struct{ name, message string }{
 		{"trips", `You already have a folder named "trips"`},
 		{"TRIPS", `You already have a folder named "TRIPS"`},

@@ -61,8 +61,8 @@ func TestFollowsRefuseBadInput(t *testing.T) {
 	}
 }
 
-// follows has alice follow so many users, the first of whom follow her back, and
-// some videos.
+// follows makes alice follow some users, of whom the first ones follow her back, and some
+// videos.
 func follows(t *testing.T, s *service, users, back, videos int) {
 	t.Helper()
 	alice := storage.User{UserID: "alice"}
@@ -145,8 +145,8 @@ func TestListsOfFollowsAreNewestFirstAndComplete(t *testing.T) {
 	}
 }
 
-// A cursor of the followers below a user is one of those below the subject: it is
-// the same list. It is none of any other.
+// A cursor of a user's followers is also valid for the followers of that user's subject,
+// which are the same list, but for no other list.
 func TestCursorsOfFollows(t *testing.T) {
 	s := start(t)
 	follows(t, s, 5, 5, 0)

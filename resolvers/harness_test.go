@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// service is the whole embedded way to run, behind HTTP.
+// service is all of an embedded service, behind HTTP.
 type service struct {
 	url   string
 	store storage.Store
@@ -40,13 +40,13 @@ type service struct {
 	log   *lockedBuffer
 	// engine executes operations without HTTP.
 	engine *executor.Executor
-	// ordinary writes nothing plainly.
+	// ordinary is an executor without the direct writer.
 	ordinary *executor.Executor
 	hub      *live.Hub
 	registry *prometheus.Registry
 }
 
-// logged is what the service has logged so far.
+// logged returns what the service has logged so far.
 func (s *service) logged() string {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -66,19 +66,19 @@ type settings struct {
 	cachedAuthors func([]storage.Subject) []string
 }
 
-// withAccounts has the site register users. Hashing passwords costs little.
+// withAccounts enables accounts, with cheap hashes of passwords.
 func withAccounts(s *settings) { s.accounts = true }
 
-// withVideos has the site publish videos.
+// withVideos enables videos.
 func withVideos(s *settings) { s.videos = true }
 
-// limited limits how much clients may ask.
+// limited sets rate limits.
 func limited(rates rate.Config) option { return func(s *settings) { s.rates = rates } }
 
 // closed hides the schema.
 func closed(s *settings) { s.introspection = false }
 
-// over puts a store of the test's own around the real one.
+// over wraps the real store in a store of the test.
 func over(wrap func(storage.Store) storage.Store) option {
 	return func(s *settings) { s.wrap = wrap }
 }
@@ -190,7 +190,7 @@ type answer struct {
 	header http.Header
 }
 
-// ask sends an operation as the user of the default tenant, "" being nobody.
+// ask sends an operation as a user of the default tenant; "" is the anonymous user.
 func (s *service) ask(t *testing.T, user, query string, variables ...any) answer {
 	t.Helper()
 	return s.askAs(t, storage.User{UserID: user}, query, variables...)
@@ -208,7 +208,7 @@ func (s *service) askBy(t *testing.T, token, query string, variables ...any) ans
 	return s.send(t, map[string]string{"Authorization": "Bearer " + token}, query, variables...)
 }
 
-// send sends an operation with the headers that are not empty.
+// send sends an operation with those of the headers that are not empty.
 func (s *service) send(t *testing.T, headers map[string]string, query string, variables ...any) answer {
 	t.Helper()
 	values := map[string]any{}
@@ -280,7 +280,7 @@ func dig(t *testing.T, data any, path ...any) any {
 	return data
 }
 
-// same compares decoded JSON with what is wanted, written as JSON.
+// same compares decoded JSON with the wanted JSON.
 func same(t *testing.T, got any, want string) {
 	t.Helper()
 	var wanted any
@@ -312,7 +312,7 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// counting counts the calls of what resolvers read with.
+// counting counts the calls with which resolvers read.
 type counting struct {
 	storage.Store
 
@@ -326,7 +326,7 @@ func (c *counting) count(method string) {
 	c.n[method]++
 }
 
-// taken returns the calls since the last time and starts anew.
+// taken returns the calls since it was last called.
 func (c *counting) taken() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -440,8 +440,8 @@ func (c *counting) TotalsOf(ctx context.Context, users []storage.User) ([]storag
 	return c.Store.TotalsOf(ctx, users)
 }
 
-// act persists actions straight away, with versions counting up from the given
-// time, and so prepares many states quickly.
+// act persists actions directly, with versions that count up from the given time. It
+// prepares many states quickly.
 func (s *service) act(t *testing.T, from time.Time, actions ...storage.Action) {
 	t.Helper()
 	for i := range actions {

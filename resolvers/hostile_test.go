@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// sendRaw sends a request without development headers, and returns the answer.
+// sendRaw sends a request without development headers, and returns the response.
 func (s *service) sendRaw(t *testing.T, method, query, body, token string) (status int, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.url+"/graphql"+query, bytes.NewBufferString(body))
@@ -28,8 +28,8 @@ func (s *service) sendRaw(t *testing.T, method, query, body, token string) (stat
 	return response.StatusCode, string(text)
 }
 
-// A token counts in the Authorization header alone: elsewhere in a request, that of
-// another user does not change on whose behalf the request is made.
+// A token is accepted only in the Authorization header. Elsewhere in a request, the token
+// of another user does not change the viewer.
 func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	s := start(t, withAccounts)
 	alice, id := s.session(t, "alice")
@@ -57,7 +57,7 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	socket.say(`{"type":"subscribe","id":"1","payload":` + smuggle(who) + `}`)
 	socket.hears(`{"type":"next","id":"1","payload":{"data":{"viewer":{"userId":"carol"}}}}`)
 
-	// Nothing is stored, and nothing is told of bob.
+	// Nothing is stored, and the response contains nothing of bob.
 	for _, mutation := range []string{
 		`like(input: {biz: "video", bizId: "1"}) { changed }`, `sendMessage(input: {to: "carol", text: "x"}) { message { id } }`,
 		`updateProfile(input: {name: "mallory"}) { user { userId } }`, `logOutEverywhere { user { userId } }`, `refreshToken { token }`,
@@ -79,14 +79,14 @@ func TestTokensElsewhereInARequestAreIgnored(t *testing.T) {
 	}
 }
 
-// hostileTexts would be run by a database, a browser, a template or a shell that took
-// them for its own.
+// hostileTexts would be executed by a database, a browser, a template or a shell that
+// mistook them for code.
 var hostileTexts = []string{
 	`'; DROP TABLE message; --`, `" OR "1"="1`, `1); DELETE FROM account; --`, `<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`,
 	`"><svg onload=alert(1)>`, `{{7*7}} ${7*7} %s %n`, `$(reboot) | ;reboot`, `\u0000 \x00 \' %00`, `../../../etc/passwd`, `%27%20OR%201%3D1`,
 }
 
-// Every text that a client sends comes back as it is, and does nothing else.
+// Every text that a client sends is returned unchanged and has no other effect.
 func TestHostileTextsAreTexts(t *testing.T) {
 	s := start(t, withAccounts)
 	alice, id := s.session(t, "alice")

@@ -9,8 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// pages walks through a connection that hangs below path and returns what
-// `key` digs out of each node. The query takes $first and $after.
+// pages reads all pages of the connection at path and returns what is at key in each node.
+// The query takes $first and $after.
 func (s *service) pages(t *testing.T, user, query string, first int, path []any, key ...any) []string {
 	t.Helper()
 	var out []string
@@ -129,7 +129,7 @@ func TestListsAreNewestFirstAndComplete(t *testing.T) {
 	for _, list := range lists {
 		for _, first := range []int{1, 5, n, 100} {
 			if list.name == "folder items" && first < n {
-				continue // a cursor of one folder is none of the others
+				continue // cursors of one folder are invalid for the others
 			}
 			t.Run(fmt.Sprintf("%s by %d", list.name, first), func(t *testing.T) {
 				user := "alice"

@@ -4,7 +4,7 @@ package resolvers_test
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// The long tier draws new seeds and checks more cases than every run does.
 
 func TestLongPlainAnswersAreThoseOfTheExecutor(t *testing.T) {
 	TestPlainAnswersAreThoseOfTheExecutor(t)

@@ -13,7 +13,7 @@ import (
 
 const send = `mutation($to: ID!, $t: String = "text", $q: String) { sendMessage(input: {to: $to, text: $t, requestId: $q}) { message { id text from { userId } to { userId } at } } }`
 
-// sends returns the id of a message that it sends.
+// sends lets a user send a message to another, and returns its id.
 func (s *service) sends(t *testing.T, from, to, text string) string {
 	t.Helper()
 	return dig(t, s.ok(t, from, send, "to", to, "t", text), "sendMessage", "message", "id").(string)
@@ -126,7 +126,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	same(t, dig(t, s.ok(t, "bob", `{ conversation(with: "alice") { unread } }`), "conversation", "unread"), `2`)
 }
 
-// Friends show the latest message of the two to these two alone.
+// The latest message of two friends is visible only to these two.
 func TestFriendsShowTheLatestMessage(t *testing.T) {
 	s := start(t)
 	for _, pair := range [][2]string{{"alice", "bob"}, {"bob", "alice"}, {"alice", "carol"}, {"carol", "alice"}} {
@@ -151,7 +151,7 @@ func TestMessagesAMinuteAreLimited(t *testing.T) {
 	for i := range most {
 		s.sends(t, "alice", "bob", fmt.Sprint(i))
 	}
-	s.refused(t, "BAD_USER_INPUT", "alice", send, "to", "bob", "t", "") // what is invalid does not count
+	s.refused(t, "BAD_USER_INPUT", "alice", send, "to", "bob", "t", "") // invalid messages do not count
 	got := s.ask(t, "alice", send, "to", "bob")
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" || got.Errors[0].Extensions["retryAfter"] != float64(60/most) {
 		t.Errorf("one too many: %+v", got)
@@ -176,7 +176,8 @@ func (s *stream) message(t *testing.T) map[string]any {
 	return data["messages"]
 }
 
-// messagesCursor is that of a user's conversations, by the engine that streams.
+// messagesCursor returns the cursor of a user's messages, from the engine that executes
+// subscriptions.
 func (s *service) messagesCursor(t *testing.T, user string) any {
 	t.Helper()
 	var data struct{ Data map[string]any }
@@ -222,7 +223,7 @@ func TestMessagesMissNothing(t *testing.T) {
 	}
 }
 
-// A stream that is far behind gets everything, page by page.
+// A stream that is far behind receives everything, page by page.
 func TestMessagesCatchUp(t *testing.T) {
 	s := start(t)
 	cursor := s.messagesCursor(t, "bob")

@@ -110,8 +110,8 @@ func (r mutationResolver) record(ctx context.Context, biz, bizID string, action 
 	return out, err
 }
 
-// after returns the subject of an action. The action has succeeded even if the subject
-// cannot be read.
+// after returns the subject of an action as it is after the action. While the store is
+// unavailable, the subject has freshness UNAVAILABLE, because the action has succeeded.
 func (r mutationResolver) after(ctx context.Context, subject storage.Subject, asked []*plan.Field) (storage.Interactive, error) {
 	found, err := r.afterAll(ctx, []storage.Subject{subject}, asked)
 	if err != nil {

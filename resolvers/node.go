@@ -105,7 +105,7 @@ func visibleComment(ctx context.Context, me storage.User, key storage.CommentKey
 	return comment, nil
 }
 
-// orNull keeps a nil pointer from becoming an interface that is not nil.
+// orNull returns an object as a storage.Node, and a nil pointer as a nil interface.
 func orNull[T any, P interface {
 	*T
 	storage.Node

@@ -27,9 +27,8 @@ type generator struct {
 	named     map[string][]string
 }
 
-// generate writes an operation with aliases, fields that are selected twice,
-// fragments of both kinds, directives with and without variables and arguments
-// that are amiss now and then.
+// generate writes an operation with aliases, fields that are selected twice, fragments of
+// both kinds, directives with and without variables, and some invalid arguments.
 func generate(random *rand.Rand) operation {
 	g := newGenerator(random)
 	kind, name := "query", "Query"
@@ -49,7 +48,8 @@ func newGenerator(random *rand.Rand) *generator {
 	return &generator{Rand: random, schema: graph.NewExecutableSchema(graph.Config{}).Schema(), named: map[string][]string{}}
 }
 
-// operation is one that selects a set. It declares the variables that are used.
+// operation returns the text of an operation with a selection set. It declares the
+// variables that are used.
 func (g *generator) operation(kind, set string) operation {
 	text := "{" + set + "}" + strings.Join(g.fragments, "")
 	declared := ""
@@ -79,7 +79,7 @@ func (g *generator) one(of int) bool { return g.IntN(of) == 0 }
 
 func (g *generator) pick(of []string) string { return of[g.IntN(len(of))] }
 
-// set is what is selected of a type.
+// set returns a selection set for a type.
 func (g *generator) set(of *ast.Definition, depth, most int) string {
 	var out strings.Builder
 	for range 1 + g.IntN(most) {
@@ -123,8 +123,8 @@ func (g *generator) fragment(of *ast.Definition, depth int) string {
 	return name
 }
 
-// inline is an inline fragment on the type itself, its interface or, of an
-// interface, one of its types.
+// inline returns an inline fragment on the type itself, on its interface or, for an
+// interface, on one of its types.
 func (g *generator) inline(of *ast.Definition, depth int) string {
 	on, name := of, " on "+of.Name
 	switch {
@@ -218,7 +218,7 @@ func (g *generator) value(argument string) string {
 	return ""
 }
 
-// subjects are the value of a variable.
+// subjects returns the value of a variable for subjects.
 func (g *generator) subjects() any {
 	var out []any
 	for range g.IntN(5) {

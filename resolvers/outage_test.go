@@ -11,8 +11,8 @@ import (
 	"ovation/storage"
 )
 
-// A response that meets an outage asks the store once for each kind of thing it
-// needs, however many fields need it.
+// During an outage, a response calls the store once for each kind of object that it needs,
+// however many fields need it.
 func TestOutageCostsOneCallAKind(t *testing.T) {
 	s := start(t)
 	alice := storage.User{UserID: "alice"}
@@ -67,8 +67,8 @@ func (writeOnly) FoldersOf(context.Context, []storage.FolderKey) ([]*storage.Fol
 	return nil, storage.ErrUnavailable
 }
 
-// The fields of a mutation run one after another. They wait together, not each,
-// for reads that fail, and what they did is told.
+// The fields of a mutation run one after another, but wait only once for reads that fail.
+// The response contains what they did.
 func TestOutageCostsAMutationOneCallAKind(t *testing.T) {
 	s := start(t, over(func(s storage.Store) storage.Store { return writeOnly{s} }))
 	folder := storage.Folder{Owner: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, FolderID: storage.DefaultFolderID}

@@ -25,8 +25,8 @@ type pageArgs struct {
 }
 
 // buildQuery returns the query for a page of the list below an object, the page, and
-// the name with which cursors of the list are signed. It asks storage for one entry
-// more than the client did, which tells whether there is a next page.
+// the name with which cursors of the list are signed. The query requests one entry more
+// than the client, to find out whether there is a next page.
 func (l *listSpec[P, Q, T]) buildQuery(r *Root, me storage.User, of *P, part pageArgs) (query Q, page storage.Page, name string, err error) {
 	biz, first := "", defaultPage
 	if l.sees != nil {

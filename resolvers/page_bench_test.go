@@ -34,9 +34,8 @@ const (
 		`biz bizId readCount likeCount dislikeCount collectCount liked { reaction at } collected @include(if: $more) { at } } }`
 )
 
-// BenchmarkPage asks for 20 subjects by the whole handler but without a
-// connection: of memory, where looking up costs nothing, and of Redis, where all
-// is warm.
+// BenchmarkPage requests 20 subjects through the whole handler, but without a connection:
+// from memory, where look-ups cost nothing, and from Redis, where everything is cached.
 func BenchmarkPage(b *testing.B) {
 	for name, query := range map[string]string{"counts": pageOfCounts, "folders": pageWithFolders, "variables": pageWithVariables} {
 		b.Run("memory/"+name, func(b *testing.B) { askForPages(b, resolvers.Config{Store: &warm{Store: actedOn(b)}}, query) })
@@ -59,7 +58,7 @@ func askRedisForPages(b *testing.B, query string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = store.Close() })
-	b.SetParallelism(16) // readers share pipelines, as those of many connections do
+	b.SetParallelism(16) // so that requests share pipelines, as with many connections
 	askForPages(b, resolvers.Config{Store: store, CachedAuthors: store.CachedAuthors}, query)
 }
 
@@ -67,8 +66,8 @@ const pageSize = 20
 
 var pager = storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 
-// actedOn is a database in which somebody likes every fourth of some subjects
-// and has every tenth in a folder. Each has an author, and the viewer follows every fifth.
+// actedOn returns a database of subjects in which the viewer likes every fourth and has
+// every tenth in a folder. Each has an author, and the viewer follows every fifth.
 func actedOn(tb testing.TB) *sqlitetest.Database {
 	tb.Helper()
 	db := sqlitetest.OpenDatabase(tb)
@@ -98,7 +97,7 @@ func actedOn(tb testing.TB) *sqlitetest.Database {
 	return db
 }
 
-// warm answers with what it was asked once.
+// warm is a store that returns its first results again.
 type warm struct {
 	storage.Store
 
@@ -120,7 +119,7 @@ func (w *warm) FoldersOf(ctx context.Context, keys []storage.FolderKey) (_ []*st
 	return w.folders, err
 }
 
-// sink is a response that nobody reads.
+// sink is a ResponseWriter that discards the response.
 type sink struct {
 	header http.Header
 	body   bytes.Buffer
@@ -144,7 +143,7 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 		b.Fatal(err)
 	}
 	cfg.Auth, cfg.Logger = auth, slog.New(slog.DiscardHandler)
-	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // one user asks for all
+	cfg.Limiter = rate.New(rate.Config{PerUser: 10_000_000, PerAddress: 10_000_000, PerSocket: 10_000_000}) // all requests are of one user
 	handler, err := resolvers.NewHandler(b.Context(), cfg)
 	if err != nil {
 		b.Fatal(err)
@@ -187,10 +186,10 @@ func askForPages(b *testing.B, cfg resolvers.Config, query string) {
 			ask(to)
 		}
 	})
-	b.ReportMetric(float64((usedNow(b)-used).Nanoseconds())/float64(b.N), "cpu-ns/op") // what others on the machine do not touch
+	b.ReportMetric(float64((usedNow(b)-used).Nanoseconds())/float64(b.N), "cpu-ns/op") // unaffected by other processes
 }
 
-// usedNow is the CPU time that the process has taken.
+// usedNow returns the CPU time that the process has used.
 func usedNow(tb testing.TB) time.Duration {
 	tb.Helper()
 	var usage syscall.Rusage

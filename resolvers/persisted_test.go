@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// byHash is the extension that names a document.
+// byHash returns the extension that identifies a document by its hash.
 func byHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return fmt.Sprintf(`{"persistedQuery":{"version":1,"sha256Hash":%q}}`, hex.EncodeToString(sum[:]))
@@ -39,8 +39,8 @@ func (s *service) exchange(t *testing.T, method, query, body string, header ...s
 
 const notFound = `{"errors":[{"message":"PersistedQueryNotFound","extensions":{"code":"PERSISTED_QUERY_NOT_FOUND"}}]}`
 
-// Clients such as Apollo's first send the hash alone, and where it is not known
-// hash and text.
+// Clients such as Apollo's first send only the hash and, if it is unknown, the hash and the
+// text.
 func TestAutomaticPersistedQueries(t *testing.T) {
 	const (
 		named = `query Who { viewer { userId } }`

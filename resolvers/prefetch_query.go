@@ -54,9 +54,10 @@ func (p *prefetch) subjectFrom(biz, bizID any) (storage.Subject, bool) {
 	return subject, err == nil && subject.Validate() == nil
 }
 
-// subjects enqueues the subjects of a field of Query. The authors that they had lately
-// are visited at once, so that what is selected of them is loaded with the subjects; one
-// that has changed is visited after that, as if nothing had been known.
+// subjects enqueues the subjects of a field of Query. Their authors, if cached, are
+// visited at once, so that what is selected of the authors is loaded together with the
+// subjects. If the author of a subject turns out to be another, that author is visited
+// after the subjects are loaded.
 func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	root := len(p.roots)
 	p.roots = append(p.roots, rootSubjects{subjects: subjects, single: field.Name == "interactive"})
@@ -87,8 +88,8 @@ func (p *prefetch) subjects(field *plan.Field, subjects []storage.Subject) {
 	})
 }
 
-// likelyAuthors visits the authors that subjects had lately, and returns their ids, nil
-// if nothing is needed of authors.
+// likelyAuthors visits the cached authors of subjects. It returns their ids, "" for
+// unknown ones, or nil if nothing has to be loaded for authors.
 func (p *prefetch) likelyAuthors(selected *plan.Selection, subjects []storage.Subject) (ids []string) {
 	for k := range selected.Fields {
 		field := &selected.Fields[k]

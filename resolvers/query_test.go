@@ -120,8 +120,7 @@ func TestViewerAndUser(t *testing.T) {
 	s.refused(t, "BAD_USER_INPUT", "alice", fmt.Sprintf(`{ user(userId: %q) { userId } }`, strings.Repeat("u", 129)))
 }
 
-// Long texts count by their length, so that an answer of the highest cost has a
-// bound in bytes, too.
+// Long texts cost more, so that the maximum cost also bounds the bytes of a response.
 func TestLongTextsCountByTheirLength(t *testing.T) {
 	s := start(t)
 	folders := func(selected string) string {

@@ -32,9 +32,9 @@ func TestDocumentsOfSubscriptionsAreBounded(t *testing.T) {
 	}
 	take(a, true)
 	take(b, false)
-	take(a, true) // is there already
+	take(a, true) // the document is already counted
 	take(c, true)
-	take(c, false) // its variables are its own
+	take(c, false) // the document is shared, but its variables are not
 	take(a, true)
 	for range 3 {
 		r.release(a, 1)

@@ -14,7 +14,7 @@ import (
 	"ovation/worker"
 )
 
-// isRateLimited checks an answer that says to wait.
+// isRateLimited checks that a response says to wait.
 func isRateLimited(t *testing.T, got answer) {
 	t.Helper()
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "RATE_LIMITED" {
@@ -26,8 +26,8 @@ func isRateLimited(t *testing.T, got answer) {
 	}
 }
 
-// floods does something until it is refused, and checks that it was not done more
-// often than a bucket allows that fills at perSecond.
+// floods calls do until it is refused, and checks that it did not succeed more often than a
+// bucket that gains perSecond units per second allows.
 func floods(t *testing.T, perSecond, price int, do func() (refused bool)) {
 	t.Helper()
 	begin := time.Now()
@@ -38,7 +38,7 @@ func floods(t *testing.T, perSecond, price int, do func() (refused bool)) {
 	}
 }
 
-// count is the value of a counter of one label.
+// count returns the value of a counter with one label.
 func (s *service) count(t *testing.T, name, label string) float64 {
 	t.Helper()
 	families, err := s.registry.Gather()
@@ -60,8 +60,8 @@ const (
 	priceOfRead   = rate.PerRequest + rate.PerAction + 2
 )
 
-// TestOperationsAreLimitedByCost has one client of each kind flood the service,
-// and others who are not disturbed.
+// TestOperationsAreLimitedByCost lets one client of each kind flood the service, and checks
+// that others are not affected.
 func TestOperationsAreLimitedByCost(t *testing.T) {
 	const perSecond = 40
 	s := start(t, limited(rate.Config{PerUser: perSecond, PerAddress: perSecond}))
@@ -88,8 +88,8 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	}
 }
 
-// TestWhatIsInVainIsPaidFor floods the service with requests of which nothing is
-// executed.
+// TestWhatIsInVainIsPaidFor floods the service with requests that are rejected before
+// execution.
 func TestWhatIsInVainIsPaidFor(t *testing.T) {
 	const perSecond = 1000
 	padding := strings.Repeat("#", 1000)
@@ -137,7 +137,7 @@ func TestWhatIsInVainIsPaidFor(t *testing.T) {
 	})
 }
 
-// aliased is a mutation of so many reads.
+// aliased returns a mutation of so many reads.
 func aliased(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -146,8 +146,8 @@ func aliased(n int) string {
 	return "mutation { " + text.String() + "}"
 }
 
-// TestOneSocketIsNoFlood sends 100 operations of 100 aliased reads over one
-// WebSocket, and then as many as are allowed of as many as are allowed.
+// TestOneSocketIsNoFlood sends 100 operations of 100 aliased reads over one WebSocket, and
+// then the maximum number of operations with the maximum number of root fields.
 func TestOneSocketIsNoFlood(t *testing.T) {
 	const perSecond = 100
 	price := rate.PerRequest + 10*(rate.PerAction+2)
@@ -186,13 +186,13 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 		}
 		return true
 	})
-	c.say(`{"type":"ping"}`) // it stays open
+	c.say(`{"type":"ping"}`) // the socket stays open
 	c.hears(`{"type":"pong"}`)
 	s.connect(t, "bob").asks("1", aliased(10), nil)
-	s.ok(t, "alice", aliased(10)) // by another way
+	s.ok(t, "alice", aliased(10)) // not over the socket
 }
 
-// TestAStreamThatIsNotPaidForDoesNotBegin asks for event streams.
+// TestAStreamThatIsNotPaidForDoesNotBegin requests event streams.
 func TestAStreamThatIsNotPaidForDoesNotBegin(t *testing.T) {
 	const perSecond, query = 40, `{"query":"subscription { interactiveChanged(subjects: [{biz: \"video\", bizId: \"1\"}]) { likeCount } }"}`
 	s := start(t, limited(rate.Config{PerUser: perSecond}))
@@ -215,7 +215,7 @@ func TestAStreamThatIsNotPaidForDoesNotBegin(t *testing.T) {
 	})
 }
 
-// stalled is a store that persists nothing before its gate is open.
+// stalled is a store that persists nothing until its gate is open.
 type stalled struct {
 	storage.Store
 
@@ -231,8 +231,8 @@ func (s *stalled) Persist(ctx context.Context, messages []storage.Message, mark 
 	return s.Store.Persist(ctx, messages, mark)
 }
 
-// TestAnonymousReadsAreRefusedWhileManyWait has more readers than there is room
-// for, of whom nothing is persisted for a while, and one who likes.
+// TestAnonymousReadsAreRefusedWhileManyWait sends more reads than may wait while nothing is
+// persisted, and one like.
 func TestAnonymousReadsAreRefusedWhileManyWait(t *testing.T) {
 	const room, readers = 10, 50
 	gate := make(chan struct{})

@@ -63,7 +63,7 @@ type Root struct {
 	plain      plain.Schema         // fields that can be encoded directly
 	fieldTable map[string]fieldSpec // by "Type.field"
 	limits     *limits.Limits
-	worked     func() // called for each request that was answered without an outage
+	worked     func() // called after each request that succeeded without an outage
 
 	quota quota // of subscriptions
 

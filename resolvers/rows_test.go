@@ -12,8 +12,8 @@ import (
 	"ovation/storage"
 )
 
-// Subjects that the transport reads as rows are answered, and refused, as those
-// that it reads one by one, as it does where there is an escape.
+// Subjects that the transport reads as rows get the same responses and errors as subjects
+// that it reads one by one because a text has an escape.
 func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 	s := start(t)
 	alice := storage.User{UserID: "alice"}
@@ -42,7 +42,7 @@ func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 		"a text for an object": {`query Q($s: String) { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } viewer { likes(after: $s) { edges { cursor } } } }`, `{"biz":"video"}`, `must be of type String, not a list`},
 		"not asked for":        {`query Q { interactives(subjects: [{biz: "video", bizId: "1"}]) { bizId } }`, `{"biz":"video"}`, `"bizId":"1"`},
 	} {
-		for i := range 2 { // the second time the document is known
+		for i := range 2 { // the second time, the document is cached
 			alike := s.raw(t, c.query, c.subjects)
 			oneByOne := s.raw(t, c.query, strings.Replace(c.subjects, `"biz":"`, `"b\u0069z":"`, 1))
 			if alike != oneByOne || !strings.Contains(alike, c.answer) {
@@ -52,7 +52,7 @@ func TestRowsAreAnsweredAsAnyList(t *testing.T) {
 	}
 }
 
-// raw asks as alice, and returns the response as it is.
+// raw sends a query as alice, and returns the response as it is.
 func (s *service) raw(t *testing.T, query, subjects string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"query":%q,"variables":{"s":[%s]}}`, query, subjects)

@@ -9,8 +9,8 @@ import (
 	"ovation/storage"
 )
 
-// A list of one biz in a long history of another has pages that are empty. A
-// client goes on from each by its endCursor, and reaches every entry once.
+// A list that is restricted to one biz, in a long history of another biz, has empty pages. A
+// client continues from each by its endCursor, and receives every entry once.
 func TestShortPagesHaveACursor(t *testing.T) {
 	s := start(t)
 	var actions []storage.Action
@@ -53,8 +53,8 @@ func TestShortPagesHaveACursor(t *testing.T) {
 	}
 }
 
-// What a list of one biz may examine is part of its cost: few of them fit into
-// one request, and those are answered.
+// The rows that a list restricted to one biz may examine are part of its cost: only a few
+// such lists are allowed in a request, and those are answered.
 func TestListsOfOneBizCostWhatTheyExamine(t *testing.T) {
 	s := start(t)
 	aliased := func(n int) string {

@@ -6,14 +6,14 @@ import (
 	"ovation/graph"
 )
 
-// SDL returns the schema in GraphQL's schema definition language, as
-// schema.graphqls has it.
+// SDL returns the schema in GraphQL's schema definition language: the text of
+// schema.graphqls.
 func SDL() string {
 	return graph.NewExecutableSchema(graph.Config{}).Schema().Query.Position.Src.Input
 }
 
-// serveSDL answers with the schema, for code generators. Where introspection is
-// off it is not told this way either.
+// serveSDL serves the schema, for code generators. If introspection is off, the schema is
+// not served either.
 func serveSDL(introspection bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // browsers would save application/graphql
@@ -23,6 +23,6 @@ func serveSDL(introspection bool) http.HandlerFunc {
 			http.Error(w, "this server does not show its schema (--introspection); ovation schema prints it", http.StatusNotFound)
 			return
 		}
-		_, _ = w.Write([]byte(SDL())) // the client may be gone
+		_, _ = w.Write([]byte(SDL())) // the client may have disconnected
 	}
 }

@@ -43,9 +43,9 @@ type Config struct {
 	Authors  Authors
 	Messages Messages
 	Auth     *viewer.Authenticator
-	// CachedAuthors returns the ids of the authors that subjects had lately, "" where
-	// unknown, without waiting: they are loaded together with the subjects. Nil: none is
-	// known.
+	// CachedAuthors returns, without waiting, the ids of the authors that subjects had
+	// recently, "" for unknown ones. Authors are then loaded together with the subjects.
+	// Nil: no author is cached.
 	CachedAuthors func(subjects []storage.Subject) []string
 	// Accounts registers users and logs them in. Nil: the site has no accounts of its
 	// own.
@@ -77,8 +77,8 @@ type Config struct {
 	// Pages serves / and all paths that are not part of the API. Nil: there are no
 	// pages.
 	Pages http.Handler
-	// Ready returns an error to take the node out of a load balancer's rotation; it
-	// continues to serve. Nil: the node is ready if the store is.
+	// Ready returns an error to take the node, which continues to serve, out of a load
+	// balancer's rotation. Nil: the node is ready if the store is.
 	Ready func(context.Context) error
 	// Introspection allows clients to query the schema.
 	Introspection bool

@@ -14,7 +14,7 @@ import (
 	"ovation/storage"
 )
 
-// broken is a store whose look-ups fail as told.
+// broken is a store whose look-ups can be made to fail.
 type broken struct {
 	storage.Store
 
@@ -42,7 +42,7 @@ func TestUnavailableStoreIsUnavailable(t *testing.T) {
 	if status, _ := s.get(t, "/healthz"); status != http.StatusOK {
 		t.Errorf("healthz answers %d", status)
 	}
-	// What was done is done; that it cannot be shown is said.
+	// The action has succeeded; the response says that its subject is unavailable.
 	data := s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed durability interactive { bizId likeCount freshness } } }`)
 	same(t, data["like"], `{"changed":true,"durability":"PERSISTED","interactive":{"bizId":"1","likeCount":0,"freshness":"UNAVAILABLE"}}`)
 }
@@ -110,7 +110,7 @@ func TestSchemaIsHiddenWithoutIntrospection(t *testing.T) {
 	s.ok(t, "", page)
 }
 
-// Code generators and readers find out by its specification what a scalar is.
+// Each custom scalar has a URL of its specification, for code generators and readers.
 func TestEveryScalarOfItsOwnIsSpecified(t *testing.T) {
 	s := start(t)
 	builtIn := []string{"Boolean", "Float", "ID", "Int", "String"}
@@ -130,7 +130,8 @@ func TestEveryScalarOfItsOwnIsSpecified(t *testing.T) {
 	}
 }
 
-// TestEveryPartOfTheSchemaIsDescribed by asking for it, as GraphiQL does.
+// TestEveryPartOfTheSchemaIsDescribed checks the descriptions by introspection, as GraphiQL
+// reads them.
 func TestEveryPartOfTheSchemaIsDescribed(t *testing.T) {
 	s := start(t)
 	data := s.ok(t, "", `{ __schema { types { name description
@@ -160,8 +161,8 @@ func TestEveryPartOfTheSchemaIsDescribed(t *testing.T) {
 	}
 }
 
-// TestGraphQLOverHTTPAudit runs the audits of npm's graphql-http against a
-// server. It needs Node.js; `make test` installs what else it needs.
+// TestGraphQLOverHTTPAudit runs the audits of the npm package graphql-http against a server.
+// It needs Node.js; `make test` installs everything else.
 func TestGraphQLOverHTTPAudit(t *testing.T) {
 	const modules = "../web/node_modules/graphql-http"
 	_, errNode := exec.LookPath("node")

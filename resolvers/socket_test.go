@@ -40,7 +40,7 @@ func (c *socket) say(text string) {
 	must(c.t, c.Write(ctx, websocket.MessageText, []byte(text)))
 }
 
-// asks begins an operation.
+// asks starts an operation.
 func (c *socket) asks(id, query string, variables any) {
 	c.t.Helper()
 	text, err := json.Marshal(map[string]any{"type": "subscribe", "id": id, "payload": map[string]any{"query": query, "variables": variables}})
@@ -70,8 +70,8 @@ const (
 	heardLikes = `{"type":"next","id":%q,"payload":{"data":{"interactiveChanged":{"likeCount":%d}}}}`
 )
 
-// TestSubscriptionsOfASocket begins, ends and begins again what has no goroutine
-// while there is nothing to tell.
+// TestSubscriptionsOfASocket starts, ends and restarts subscriptions, which have no
+// goroutine while they are idle.
 func TestSubscriptionsOfASocket(t *testing.T) {
 	s := start(t)
 	alice, nobody := s.connect(t, "alice"), s.connect(t, "")
@@ -87,11 +87,11 @@ func TestSubscriptionsOfASocket(t *testing.T) {
 			c.say(`{"type":"complete","id":"1"}`)
 		}
 	}
-	// What a socket that goes away leaves is nothing, which goleak sees.
+	// A socket that disconnects leaves nothing behind: goleak checks that.
 	alice.asks("1", watchLikes, nil)
 	alice.hears(fmt.Sprintf(heardLikes, "1", 20))
 	must(t, alice.CloseNow())
-	// A hub that ends completes what watches it.
+	// A hub that is closed completes its subscriptions.
 	nobody.asks("2", watchLikes, nil)
 	nobody.hears(fmt.Sprintf(heardLikes, "2", 20))
 	s.hub.Close()
@@ -105,7 +105,7 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 	alice.hears(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"1","likeCount":0,"freshness":"LIVE","liked":null}}}}`)
 	alice.asks("2", likeOne, nil)
 	var heard []string
-	for range 3 { // the event may come before the answer or after it
+	for range 3 { // the event may come before or after the response
 		heard = append(heard, alice.next())
 	}
 	for _, want := range []string{
@@ -119,8 +119,7 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 	}
 }
 
-// TestWhatASocketMayNotWatch sends each of what is wrong over one socket, which
-// goes on.
+// TestWhatASocketMayNotWatch sends invalid subscriptions over one socket, which stays open.
 func TestWhatASocketMayNotWatch(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "")

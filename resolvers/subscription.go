@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// snapshotTTL is how long a viewer's snapshot is sent. What a slow connection has
-	// not received by then is re-read.
+	// snapshotTTL is how long the subjects of a snapshot may be sent after they were
+	// read. Those that a slow connection has not received by then are re-read.
 	snapshotTTL = 100 * time.Millisecond
 	// minRetry and maxRetry bound the wait after a failed read.
 	minRetry = 100 * time.Millisecond
 	maxRetry = 5 * time.Second
-	// freshnessInterval is how often a subject is re-read whose state was less fresh
-	// for the viewer than for others.
+	// freshnessInterval is how often a subject is re-read if the viewer was sent a less
+	// fresh state of it than others were.
 	freshnessInterval = 10 * time.Second
-	// pendingInterval is how often a subject is re-read that was sent with a pending
-	// action of the viewer. If a later action reverts it before either is persisted,
-	// its counts never change.
+	// pendingInterval is how often a subject is re-read if it was sent with a pending
+	// action of the viewer. Without that, an action that is reverted before it is
+	// persisted would never be followed by an event, because the counts do not change.
 	pendingInterval = time.Second
 )
 
@@ -123,8 +123,9 @@ type sentState struct {
 	fresh bool // others receive the subject as LIVE
 	// counted are the counts without the viewer's pending actions.
 	counted storage.Counts
-	rewinds int // of the latest event
-	// rewound is true if what was sent may have been lost since, so that versions cannot be compared.
+	rewinds int // the rewinds of the latest event
+	// rewound is true if what was sent may have been lost since, so that versions cannot
+	// be compared.
 	rewound bool
 }
 
@@ -436,9 +437,8 @@ func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject)
 	return nil
 }
 
-// isNew reports whether one must be sent, given what was sent last. It is not if it is
-// equal, or older unless what was sent may have been lost. Unknown counts are replaced
-// by those sent last.
+// isNew reports whether one must be sent: if what was sent last may have been lost, or if
+// one differs from it and is not older. Unknown counts are replaced by those sent last.
 func (s *subscription) isNew(one *storage.Interactive) bool {
 	last := s.stateOf(one.Subject)
 	if !last.sent {

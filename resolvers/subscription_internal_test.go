@@ -54,7 +54,7 @@ func TestWhatAViewerIsToldIsNewer(t *testing.T) {
 	}
 }
 
-// A connection that takes long to write gets what is true when it goes on.
+// A slow connection receives the state at the time when it can write again.
 func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	store := sqlitetest.Open(t)
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
@@ -85,7 +85,7 @@ func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
 	}
 }
 
-// doubting says that it does not know whether all that a viewer did is counted.
+// doubting is a store whose answers are stale: actions of the viewer may not be counted.
 type doubting struct {
 	storage.Store
 
@@ -102,7 +102,7 @@ func (d *doubting) Interactives(ctx context.Context, viewer storage.User, subjec
 	return out, err
 }
 
-// table answers for any store, without goroutines of its own.
+// table is a store of any subject, without goroutines of its own.
 type table struct{ storage.Store }
 
 func (table) Interactives(_ context.Context, _ storage.User, subjects []storage.Subject, _ storage.Kinds) ([]storage.Interactive, error) {
@@ -130,14 +130,15 @@ func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.doubts.Store(false) })
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Freshness != storage.Live || time.Since(began) > time.Minute+freshnessInterval {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
 		}
 	})
 }
 
-// undone answers a viewer with a like that is not counted yet, until it is undone.
+// undone is a store that shows the viewer a like that is not counted yet, until the like is
+// undone.
 type undone struct {
 	table
 
@@ -155,8 +156,8 @@ func (u *undone) Interactives(ctx context.Context, viewer storage.User, subjects
 	return out, err
 }
 
-// A like and an unlike that are persisted together change no count, so nobody is
-// notified. The viewer who was sent the like learns that it is gone.
+// A like and an unlike that are persisted together change no count, so there is no
+// notification. A viewer who was sent the like nevertheless receives the subject without it.
 func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &undone{}
@@ -173,14 +174,14 @@ func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
 		}
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { store.gone.Store(true) })
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Liked != nil || got.LikeCount != 0 || time.Since(began) > time.Minute+pendingInterval {
 			t.Errorf("after %v it is %+v", time.Since(began), got)
 		}
 	})
 }
 
-// lossy answers viewers with counts that nobody else has been told of yet.
+// lossy is a store that shows viewers counts that nobody else has been sent yet.
 type lossy struct {
 	table
 
@@ -198,8 +199,8 @@ func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects 
 	return out, err
 }
 
-// A failover loses commits. A viewer who has seen them receives what is left, also if
-// nobody else has seen them.
+// A failover may lose commits. A viewer who was sent them then receives the remaining counts,
+// even if nobody else was sent the lost ones.
 func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{}
@@ -217,7 +218,7 @@ func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
 		}
 		store.version.Store(3)
 		time.AfterFunc(time.Minute, hub.Rewound)
-		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // the stream ends, where nothing is sent
+		defer time.AfterFunc(time.Hour, s.watcher.Close).Stop() // ends the stream if nothing is sent
 		if got, _ := s.nextOfViewer(ctx); got == nil || got.Version != 3 {
 			t.Errorf("after the rewind it is %+v", got)
 		}
@@ -228,14 +229,13 @@ func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
 	})
 }
 
-// withOperation is the context of an operation that asks for nothing.
+// withOperation returns the context of an operation that selects nothing.
 func withOperation(t *testing.T) context.Context {
 	t.Helper()
 	return graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{}})
 }
 
-// planned is the plan of an operation that selects nothing and shows these of the
-// viewer's states.
+// planned returns the plan of an operation that selects only these of the viewer's states.
 func planned(kinds storage.Kinds) *plan.Plan {
 	p := plan.NewPlanner(graph.NewExecutableSchema(graph.Config{}).Schema(), nil, nil).Plan(&ast.OperationDefinition{})
 	p.Kinds = kinds

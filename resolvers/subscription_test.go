@@ -26,7 +26,7 @@ type stream struct {
 	responses graphql.ResponseHandler
 }
 
-// subscribe begins a subscription as the user of the default tenant.
+// subscribe starts a subscription as a user of the default tenant.
 func (s *service) subscribe(t *testing.T, user, query string, variables map[string]any) *stream {
 	t.Helper()
 	ctx, end := context.WithTimeout(viewer.NewContext(context.Background(), storage.User{Tenant: storage.DefaultTenant, UserID: user}), 2*time.Minute)
@@ -88,7 +88,7 @@ func videos(n int) map[string]any {
 	return map[string]any{"s": subjects}
 }
 
-// reads are a read of each of so many videos by alice, and of each a collection.
+// reads returns a read and a collection by alice of each of so many videos.
 func reads(n int) []storage.Action {
 	var actions []storage.Action
 	for i := range n {
@@ -115,7 +115,7 @@ func TestSubscriptionReadsWhatChangedTogetherByOneCall(t *testing.T) {
 		}
 	}
 	calls := s.calls.taken()
-	// One each, and again what a busy machine took too long to tell.
+	// One call for each, and more if a busy machine was too slow to send everything.
 	if n := calls["Interactives"]; n < 1 || n > 5 || calls["FoldersOf"] > n || len(calls) != 2 {
 		t.Errorf("100 subjects that changed together cost %v", calls)
 	}
@@ -175,7 +175,7 @@ func TestSubscriptionTellsErrorsOfFieldsAndGoesOn(t *testing.T) {
 	}
 }
 
-// refusing fails the reads of a viewer while it is told to.
+// refusing is a store whose reads for a viewer can be made to fail.
 type refusing struct {
 	storage.Store
 
@@ -235,7 +235,7 @@ func TestSubscriptionThatEndsLeavesNothing(t *testing.T) {
 	})
 }
 
-// metric is the value of a gauge.
+// metric returns the value of a gauge.
 func (s *service) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	families, err := s.registry.Gather()
@@ -291,8 +291,8 @@ func TestSubscriptionRefusesWhatCannotBeWatched(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsKeepFewDocuments begins ever other subscriptions, each with
-// as long a text as may be.
+// TestSubscriptionsKeepFewDocuments starts many different subscriptions, each with a document
+// of the maximum length.
 func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 	s := start(t)
 	ask := func(i int, id string) *stream {
@@ -312,15 +312,15 @@ func TestSubscriptionsKeepFewDocuments(t *testing.T) {
 	if n := len(open); n != 8<<20*3/4/65_000 || refused.Errors[0].Extensions["code"] != "UNAVAILABLE" || !strings.Contains(refused.Errors[0].Message, "different documents") {
 		t.Fatalf("after %d there is %+v", n, refused)
 	}
-	s.subscribe(t, "", watchOne, nil).data(t) // a short one
-	ask(len(open)-1, "1").data(t)             // one that is there
+	s.subscribe(t, "", watchOne, nil).data(t) // a short document
+	ask(len(open)-1, "1").data(t)             // a document in use
 	open[0].end()
 	eventually(t, "there is room again", func() bool { return len(ask(1000, "1").next().Errors) == 0 })
 	s.subscribe(t, "alice", strings.Replace(watchOne, "likeCount", "n: likeCount", 1)+strings.Repeat("#", 64_000), nil).data(t) // the rest is for users
 }
 
-// TestEventsKeepNoDocument watches one subject for long, and tells of it by a
-// document that comes and goes.
+// TestEventsKeepNoDocument watches one subject for a long time, and once also by a document
+// that is not used afterwards.
 func TestEventsKeepNoDocument(t *testing.T) {
 	s := start(t)
 	s.subscribe(t, "", watchOne, nil).data(t)
@@ -331,13 +331,13 @@ func TestEventsKeepNoDocument(t *testing.T) {
 		operation = weak.Make(graphql.GetOperationContext(one.ctx).Operation)
 		one.end()
 	}()
-	for i := range 2000 { // none of them is asked: they take its place among the documents that are known
+	for i := range 2000 { // not executed: they evict the document from the cache
 		text := fmt.Sprintf(`query Q%d { __typename }`, i)
 		if _, errs := s.engine.CreateOperationContext(graphql.StartOperationTrace(t.Context()), &graphql.RawParams{Query: text}); errs != nil {
 			t.Fatal(errs)
 		}
 	}
-	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // before the other one ends by itself
+	for deadline := time.Now().Add(5 * time.Second); operation.Value() != nil; runtime.GC() { // while the first subscription still runs
 		if time.Now().After(deadline) {
 			t.Fatal("its document is there still")
 		}

@@ -80,7 +80,8 @@ func (r mutationResolver) DeleteVideo(ctx context.Context, in graph.DeleteVideoI
 	return &graph.DeleteVideoPayload{DeletedID: deleted.ID(), Interactive: subject}, err
 }
 
-// videoKey returns the key of a video of the viewer's tenant, which may not exist.
+// videoKey returns the key of a video of the viewer's tenant, whether or not the video
+// exists. It returns false if the id is invalid.
 func videoKey(me storage.User, videoID string) (storage.VideoKey, bool) {
 	number, ok := storage.ParseCommentID(videoID)
 	return storage.VideoKey{Tenant: me.Tenant, Number: number}, ok

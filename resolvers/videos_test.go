@@ -151,7 +151,7 @@ func TestVideosAreOff(t *testing.T) {
 		t.Errorf("an upload: %d %s", status, body)
 	}
 
-	// Videos from before they were turned off are not served by id either.
+	// Videos that were published before videos were turned off are not found by id either.
 	out, _, err := s.store.PublishVideo(t.Context(), storage.NewVideo{
 		Author: storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}, Title: "film", File: "0123456789abcdef", Format: storage.MP4, Bytes: 1, Digest: "1",
 	}, nil)
@@ -170,7 +170,8 @@ func TestVideosAreOff(t *testing.T) {
 	same(t, other.Data, `{"node":null}`)
 }
 
-// A page of videos with all there is costs the same calls, however many there are.
+// A page of videos with all their fields takes the same number of calls, however many videos
+// it has.
 func TestFeedCostsAConstantNumberOfCalls(t *testing.T) {
 	s := start(t, withVideos, withAccounts)
 	for i := range 25 {

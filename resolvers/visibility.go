@@ -9,26 +9,28 @@ import (
 	"ovation/storage"
 )
 
-// This file decides who may see what, for resolvers and for what loads ahead of
-// them; everything else asks it.
+// This file decides who may see what, for the resolvers and for the prefetch; no other
+// code decides that.
 //
-//   - Anonymous viewers see subjects, their counts and their comments with the
-//     names of the authors of both, and may record reads. All else needs a viewer.
+//   - Anonymous viewers see subjects, their counts and their comments, with the
+//     profiles of the authors of both, and videos. They may record reads. Everything
+//     else requires a signed-in viewer.
 //   - Nothing of another tenant is visible.
 //   - Likes and follows are public; dislikes and reads are visible to their user only.
-//   - A folder is visible to its owner and, where it is public, to others. An
-//     item is as visible as its folder.
+//   - A folder is visible to its owner and, if it is public, to others. An item is
+//     visible to those who see its folder.
 //   - Comments are public. Their author, the author of their subject and moderators
 //     change them.
-//   - Authors, works and totals are public. Who has the scope for it declares authors.
+//   - Authors, works and totals are public. Users whose token has the scope
+//     viewer.WriteSubjects declare authors.
 //   - Videos are public. Their authors and moderators delete them.
-//   - Profiles are public, as names below comments are. Their user changes them.
+//   - Profiles are public. Their users change them.
 //   - A message is visible to its sender and receiver, a conversation to its owner.
 //
-// An anonymous viewer gets UNAUTHENTICATED where a signed-in one would see something:
-// what every signed-in viewer sees, the viewer's own lists, and ids of all but subjects,
-// videos and comments. A list of a user that is private to that user is NOT_FOUND for
-// everybody else, anonymous viewers included.
+// An anonymous viewer gets UNAUTHENTICATED for what a signed-in viewer could see: what
+// every signed-in viewer sees, the viewer's own lists, and objects by id, except
+// subjects, videos and comments. A private list of a user is NOT_FOUND for everybody
+// else, anonymous viewers included.
 
 // authenticated returns the viewer, or errUnauthenticated if the viewer is anonymous.
 func authenticated(ctx context.Context) (storage.User, error) {
@@ -43,8 +45,8 @@ func signedIn(me storage.User) error {
 	return nil
 }
 
-// mayDo reports whether a viewer may record actions of a kind: anonymous viewers only
-// reads.
+// mayDo returns an error unless the viewer may record actions of a kind. Anonymous
+// viewers may record only reads.
 func mayDo(me storage.User, kind storage.Kind) error {
 	if kind == storage.KindRead {
 		return nil
@@ -206,7 +208,8 @@ func mayDeclare(ctx context.Context) error {
 	return err
 }
 
-// commentKey returns the key of a comment of the viewer's tenant, which may not exist.
+// commentKey returns the key of a comment of the viewer's tenant, whether or not the
+// comment exists.
 func commentKey(ctx context.Context, argument, id string) (storage.CommentKey, error) {
 	me, err := authenticated(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// ids has an id of each type, all of alice: her private folder with one item,
+// ids returns an id of each type, all of alice's objects: her private folder with one item,
 // her public folder with another, a like, a dislike and a read.
 func ids(t *testing.T, s *service) map[string]string {
 	t.Helper()
@@ -85,7 +85,7 @@ func TestNodesAndTheirWalls(t *testing.T) {
 			} else {
 				s.refused(t, "UNAUTHENTICATED", "", `query($id: ID!) { node(id: $id) { id } }`, "id", id)
 			}
-			// The same user's name in another tenant is somebody else.
+			// A user of the same name in another tenant is another user.
 			for _, user := range []string{"alice", "bob"} {
 				got := s.askAs(t, storage.User{Tenant: "other", UserID: user}, anyNode, "id", id)
 				if len(got.Errors) > 0 {

@@ -11,7 +11,7 @@ import (
 	"ovation/worker"
 )
 
-// What clients are told says what is wrong and what to do about it, in these words.
+// Messages for clients say what is wrong and what to do about it, in these words.
 func TestMessagesForClients(t *testing.T) {
 	for _, c := range []struct {
 		err  error

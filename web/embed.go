@@ -8,8 +8,7 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Files returns the pages as they were built, or the placeholder alone where
-// they were not.
+// Files returns the pages as they were built, or only the placeholder if they were not.
 func Files() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -18,7 +17,7 @@ func Files() fs.FS {
 	return files
 }
 
-// Built reports whether files holds GraphiQL, and not the placeholder alone.
+// Built reports whether files contains GraphiQL, not only the placeholder.
 func Built(files fs.FS) bool {
 	_, err := fs.Stat(files, pages["/"])
 	return err == nil

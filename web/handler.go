@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// pages says which file stands behind which path. A page whose file was not
-// built is replaced by the placeholder.
+// pages maps paths to files. A page whose file was not built is replaced by the
+// placeholder.
 var pages = map[string]string{
 	"/":         "graphiql/index.html",
 	demoPage:    "demo/index.html",
 	"/licenses": "licenses.md", // of what is bundled with the pages
 }
 
-// demoPage is the path of the page that asks as a named user where the server believes
-// names: Handler marks the page, whose root element then has the attribute.
+// demoPage is the path of the page that sends requests as a named user if the server
+// accepts names without proof. Handler then adds namesAttribute to its root element.
 const (
 	demoPage       = "/demo"
 	namesAttribute = "data-believes-names"
 )
 
-// dataPage is the path of the page for development alone, and its file.
+// dataPage is the path of the page that exists only in development; dataFile is its file.
 const (
 	dataPage = "/data"
 	dataFile = "data/index.html"
@@ -40,12 +40,12 @@ const (
 
 const (
 	placeholder = "placeholder.html"
-	assetsDir   = "assets/" // what lies here has a hash of its content in its name
+	assetsDir   = "assets/" // files in it have a hash of their content in their names
 	gzipSuffix  = ".gz"
 )
 
-// policy lets pages load from and talk to their own origin only, and holds no
-// inline scripts or styles.
+// policy is the Content-Security-Policy of the pages. It lets them load from and talk to
+// their own origin only, without inline scripts or styles.
 var policy = strings.Join([]string{
 	"default-src 'none'",
 	"script-src 'self'",
@@ -59,14 +59,14 @@ var policy = strings.Join([]string{
 	"frame-ancestors 'none'",
 }, "; ")
 
-// looser is the policy of GraphiQL: its dialogs insert style elements, and its
-// stylesheet holds icons as data: images.
+// looser is the policy of GraphiQL, whose dialogs insert style elements and whose
+// stylesheet contains icons as data: images.
 var looser = strings.NewReplacer(
 	"style-src 'self'", "style-src 'self' 'unsafe-inline'",
 	"img-src 'self'", "img-src 'self' data:",
 ).Replace(policy)
 
-// policyAt is the policy of what is asked for at a path.
+// policyAt returns the policy of the response at a path.
 func policyAt(path string) string {
 	if path == "/" {
 		return looser
@@ -77,27 +77,27 @@ func policyAt(path string) string {
 // handler answers from memory: the whole of dist is small.
 type handler map[string]*file
 
-// file is one thing that can be asked for.
+// file is a page or an asset, with the headers of its response.
 type file struct {
 	content  []byte
-	gzipped  []byte // nil where there is no smaller form
+	gzipped  []byte // nil if there is no compressed file
 	kind     string // Content-Type
 	etag     string // of content; quoted
 	lifetime string // Cache-Control
 }
 
-// Options say what the server of the pages does for developers.
+// Options select features for development.
 type Options struct {
-	Data  bool // it has the data page
-	Names bool // it believes the names of users, without proof
+	Data  bool // serve the data page
+	Names bool // the server accepts the names of users without proof
 }
 
-// Handler serves the pages and their assets from files, which Files returns. It fails
-// where files lacks the placeholder or cannot be read.
+// Handler serves the pages and their assets from files, usually those of Files. It
+// returns an error if a page and the placeholder are missing, or if files cannot be read.
 //
-// Only GET and HEAD are answered. Assets may be cached forever; pages are
-// revalidated each time. A file is sent compressed where a file of the same
-// name with the suffix .gz lies next to it and the client accepts it.
+// Only GET and HEAD are answered. Assets may be cached forever; pages are revalidated
+// each time. A file is sent compressed if a file of the same name with the suffix .gz is
+// next to it and the client accepts gzip.
 func Handler(files fs.FS, o Options) (http.Handler, error) {
 	h, pages := handler{}, maps.Clone(pages)
 	if o.Data {
@@ -160,8 +160,8 @@ func etagOf(content []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// marked returns a page whose root element has the attribute. It is small, and not sent
-// compressed.
+// marked returns the page with an attribute on its root element. The page is small, so
+// it is not compressed again.
 func (f *file) marked(attribute string) *file {
 	m := *f
 	m.content, m.gzipped = bytes.Replace(f.content, []byte("<html"), []byte("<html "+attribute), 1), nil
@@ -169,8 +169,8 @@ func (f *file) marked(attribute string) *file {
 	return &m
 }
 
-// kinds are those of the files that the build makes. The machine is not asked for
-// them: its tables may say otherwise.
+// kinds are the content types of the files that the build produces. They take precedence
+// over the tables of the machine, which may differ.
 var kinds = map[string]string{
 	".html":  "text/html; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
@@ -228,13 +228,13 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	header.Set("ETag", etag)
-	// ServeContent sees to HEAD, conditions and ranges. Without a time it goes
-	// by the ETag alone.
+	// ServeContent handles HEAD, conditional requests and ranges. Without a modification
+	// time it compares only the ETag.
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// acceptsGzip reports whether a list such as "br;q=1.0, gzip;q=0.8" allows
-// gzip. A quality of 0 refuses it; a wildcard does not suffice.
+// acceptsGzip reports whether a list such as "br;q=1.0, gzip;q=0.8" allows gzip. A
+// quality of 0 forbids gzip; a wildcard does not allow it.
 func acceptsGzip(accept []string) bool {
 	for _, line := range accept {
 		for coding := range strings.SplitSeq(line, ",") {

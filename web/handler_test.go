@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 )
 
-// built is what npm makes, in small.
+// built returns a small version of the files that npm builds.
 func built() fs.FS {
 	return filesOf(map[string]string{
 		"placeholder.html":        "<p>not built</p>",
@@ -58,7 +58,7 @@ type answer struct {
 	body   string
 }
 
-// ask sends one request; header holds names and values in turn.
+// ask sends a request; header are names and values in turn.
 func ask(h http.Handler, method, target string, header ...string) answer {
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(header); i += 2 {
@@ -201,7 +201,7 @@ func TestAnUnchangedPageIsNotSentTwice(t *testing.T) {
 	}
 }
 
-// The demo page asks as a named user where the server believes names, and nowhere else.
+// The demo page is marked if the server accepts names without proof, and only then.
 func TestDemoPageIsToldWhetherNamesAreBelieved(t *testing.T) {
 	files := filesOf(map[string]string{
 		"placeholder.html": "<p>not built</p>", "demo/index.html": `<!doctype html><html lang="en">`, "demo/index.html.gz": "pretend gzip",
@@ -230,7 +230,7 @@ func TestFilesWithoutPlaceholderAreRefused(t *testing.T) {
 	}
 }
 
-// The files of this very build: the pages themselves, or the placeholder.
+// The files of this build are served: the pages themselves, or the placeholder.
 func TestServesTheBuiltFiles(t *testing.T) {
 	h := newHandler(t, Files())
 	got := ask(h, "GET", "/")

@@ -15,8 +15,8 @@ var codeOfAPage = regexp.MustCompile("(?m)^(.*)\n\n?```(?:js|jsx|ts|tsx|javascri
 
 var linkToExample = regexp.MustCompile(`\]\((examples/[^)]+)\)`)
 
-// What the README shows of a page's code is in a file of the examples, which are
-// type-checked, built and looked at in a browser.
+// Code of pages in the README is quoted from a file of the examples, which are
+// type-checked, built and tested in a browser.
 func TestTheREADMEQuotesTheExamples(t *testing.T) {
 	root := ".."
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -49,7 +49,7 @@ func TestTheREADMEQuotesTheExamples(t *testing.T) {
 	}
 }
 
-// The README shows one of two files that it calls the same.
+// Where the README shows one of two files and says that they are the same, they are.
 func TestTheExamplesShareFiles(t *testing.T) {
 	for _, name := range []string{"codegen.ts", "vite.config.ts", "src/status.tsx", "src/operations.graphql", "src/page.css"} {
 		apollo, err := os.ReadFile(filepath.Join("../examples/apollo", name))
@@ -66,8 +66,7 @@ func TestTheExamplesShareFiles(t *testing.T) {
 	}
 }
 
-// unindented is code without the space before its lines, so that a part of a
-// function can be quoted.
+// unindented returns code without indentation, so that a part of a function can be quoted.
 func unindented(code string) string {
 	lines := slices.Collect(strings.Lines(code))
 	for i, line := range lines {

@@ -1,6 +1,6 @@
 // Command sbom prints the software bill of materials of a Go binary: the modules
 // that are linked into it, as the linker has recorded them, in the format
-// CycloneDX 1.6 (JSON). The same binary gives the same bytes.
+// CycloneDX 1.6 (JSON). The output for a binary is always the same.
 //
 //	go run ./internal/sbom NAME VERSION BINARY
 //
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// bill is the document. See https://cyclonedx.org/docs/1.6/json.
+// bill is a CycloneDX document. See https://cyclonedx.org/docs/1.6/json.
 type bill struct {
 	Format       string       `json:"bomFormat"`
 	Spec         string       `json:"specVersion"`
@@ -92,7 +92,7 @@ func run(args []string, to io.Writer) error {
 	return out.Encode(billOf(name, version, info, sum.Sum(nil)))
 }
 
-// billOf is the bill of a binary with this SHA-256.
+// billOf returns the bill of a binary; sum is the binary's SHA-256.
 func billOf(name, version string, info *debug.BuildInfo, sum []byte) bill {
 	program := component{
 		Type: "application", Name: name, Version: version, PURL: purl(info.Main.Path, version),
@@ -121,8 +121,8 @@ func billOf(name, version string, info *debug.BuildInfo, sum []byte) bill {
 	}
 }
 
-// library is a module. Its hash is that of go.sum, of the names and hashes of its
-// files.
+// library returns the component of a module. Its hash is the one in go.sum, which covers
+// the names and hashes of the module's files.
 func library(module *debug.Module) component {
 	c := component{Type: "library", Name: module.Path, Version: module.Version, PURL: purl(module.Path, module.Version)}
 	c.Ref = c.PURL
@@ -132,12 +132,12 @@ func library(module *debug.Module) component {
 	return c
 }
 
-// purl is the package URL of a module.
+// purl returns the package URL of a module.
 func purl(path, version string) string {
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// serial makes a UUID (version 8) of a sum.
+// serial returns a UUID (version 8) made from a sum.
 func serial(sum []byte) string {
 	id := [16]byte(sum)
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80

@@ -11,10 +11,10 @@ import (
 	"ovation/resolvers/plan"
 )
 
-// The bounds of the cache of documents. A document takes up to 110 bytes of
-// memory for each byte of its text (lists of short values do), and its plan up to
-// 140 for each field, so a client that sends ever new documents makes the cache
-// take 150 MB at most.
+// The bounds of the cache of documents. A document takes up to 110 bytes of memory for
+// each byte of its text (as with lists of short values), and its plan up to 140 bytes for
+// each field. The cache therefore takes at most 150 MB, even if a client keeps sending
+// new documents.
 const (
 	maxCacheEntries = 1_000
 	maxCacheBytes   = 1 << 20 // of text; a field of a plan counts as one, too
@@ -34,8 +34,8 @@ type cache struct {
 type cached struct {
 	size     int // bytes of text, and fields of plans
 	document *ast.QueryDocument
-	// executed is how the executor began to execute an operation of the
-	// document; nil: it has not yet.
+	// executed holds those fields of the operation context of the document's first
+	// execution that do not depend on the request; nil before that.
 	executed *graphql.OperationContext
 	plans    map[*ast.OperationDefinition]*plan.Plan
 }
@@ -44,7 +44,7 @@ var _ graphql.Cache[*ast.QueryDocument] = (*cache)(nil)
 
 func newCache(entries, size int) *cache {
 	c := &cache{size: size, of: map[*ast.QueryDocument]*cached{}}
-	c.known, _ = simplelru.NewLRU(entries, func(_ string, dropped *cached) { // it fails for a size below 1 alone
+	c.known, _ = simplelru.NewLRU(entries, func(_ string, dropped *cached) { // fails only for a size below 1
 		delete(c.of, dropped.document)
 		c.held -= dropped.size
 	})
@@ -57,8 +57,8 @@ func (c *cache) Get(_ context.Context, text string) (*ast.QueryDocument, bool) {
 	return document, known
 }
 
-// get is like Get, but also returns the operation context of an earlier execution, or
-// nil.
+// get is like Get, but also returns what is kept of the operation context of an earlier
+// execution, or nil.
 func (c *cache) get(text string) (document *ast.QueryDocument, executed *graphql.OperationContext, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,15 +95,15 @@ func (c *cache) execute(operation *graphql.OperationContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if entry := c.of[operation.Doc]; entry != nil && entry.executed == nil {
-		entry.executed = &graphql.OperationContext{ // without anything of the request
+		entry.executed = &graphql.OperationContext{ // nothing that depends on the request
 			RecoverFunc: operation.RecoverFunc, ResolverMiddleware: operation.ResolverMiddleware,
 			RootResolverMiddleware: operation.RootResolverMiddleware,
 		}
 	}
 }
 
-// plan returns the plan of an operation. It is made once and kept with the document;
-// concurrent requests may make it twice.
+// plan returns the plan of an operation. The plan is made once and kept with the
+// document; concurrent requests may make it twice.
 func (c *cache) plan(operation *graphql.OperationContext, makePlan func(*ast.OperationDefinition) *plan.Plan) *plan.Plan {
 	known := func() (*cached, *plan.Plan) {
 		entry := c.of[operation.Doc]

@@ -90,7 +90,7 @@ func TestWhatIsRefusedIsNotCached(t *testing.T) {
 	if n := s.limits.cache.known.Len(); n != 0 {
 		t.Errorf("%d documents", n)
 	}
-	for range 2 { // the cost is that of the variables, so it is looked at each time
+	for range 2 { // the cost depends on the variables, so it is checked each time
 		if _, errs := s.ask(t, "{viewer{id userId}}", ""); errs == nil {
 			t.Error("it passes")
 		}

@@ -21,7 +21,7 @@ func TestHostileDocumentsAreAnsweredSoon(t *testing.T) {
 	types := "{__schema{types{" + strings.Repeat("ofType{", 22) + "name" + strings.Repeat("}", 25)
 	tests := map[string]struct {
 		query  string
-		passes bool // the limits; whether it is valid is another matter
+		passes bool // it is within the limits, though perhaps invalid
 	}{
 		"2 MB nested":              {nested(600_000), false},
 		"64 KB nested":             {nested(20_000), false},
@@ -87,7 +87,7 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// plan asks for an operation and, if it is not refused, makes all of its plan.
+// plan sends an operation and, if it is not refused, computes all of its plan.
 func (s *service) plan(tb testing.TB, query, variables string) gqlerror.List {
 	tb.Helper()
 	operation, errs := s.ask(tb, query, variables)
@@ -97,8 +97,8 @@ func (s *service) plan(tb testing.TB, query, variables string) gqlerror.List {
 	return errs
 }
 
-// processorTime is how long a call keeps this process on a processor, however
-// long it waits for one: the collector's part of it is included.
+// processorTime returns the CPU time that this process uses during a call, including that
+// of the garbage collector.
 func processorTime(tb testing.TB, call func()) time.Duration {
 	tb.Helper()
 	used := func() time.Duration {

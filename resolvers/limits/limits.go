@@ -21,32 +21,32 @@ import (
 const (
 	MaxQueryBytes         = 64 << 10 // the text
 	MaxTokens             = 10_000   // words, numbers, strings, signs, comments
-	MaxNesting            = 40       // brackets within brackets, of all kinds
+	MaxNesting            = 40       // levels of brackets of all kinds
 	MaxDefinitions        = 100      // operations and fragments
-	MaxDepth              = 15       // fields within fields
-	MaxIntrospectionDepth = 25       // the same, from __schema or __type on
-	MaxFields             = 1_000    // fields and fragments, in the text and with its fragments filled in
-	MaxAliases            = 100      // of one operation, fragments filled in
+	MaxDepth              = 15       // levels of fields
+	MaxIntrospectionDepth = 25       // levels of fields from __schema or __type on
+	MaxFields             = 1_000    // fields and fragments, in the text and with fragments expanded
+	MaxAliases            = 100      // of one operation with fragments expanded
 	MaxDirectives         = 10       // at one place
 	maxNameBytes          = 256      // the name of the operation to execute
 )
 
 // The bounds of the cost.
 const (
-	// DefaultMaxCost lets a page of 100 subjects name 20 likers of each (about
-	// 8,000), and stops 100 folders from listing 100 items each (over 30,000).
+	// DefaultMaxCost allows a page of 100 subjects with 20 likers each (about 8,000),
+	// but not 100 folders with 100 items each (over 30,000).
 	DefaultMaxCost = 20_000
-	// maxSubscriptionCost is for a subscription, whose answers come up to 20
-	// times a second. 100 subjects with all that a page shows of them cost about
+	// maxSubscriptionCost is the maximum cost of a subscription, which may respond up
+	// to 20 times a second. 100 subjects with all that a page shows of them cost about
 	// half of it.
 	maxSubscriptionCost = 5_000
-	// maxIntrospectionCost is for what lies below __schema and __type. The
-	// usual introspection query costs less than half of it.
+	// maxIntrospectionCost is the maximum cost of the fields below __schema and __type.
+	// The usual introspection query costs less than half of it.
 	maxIntrospectionCost = 150_000
 )
 
-// DefaultMaxMutationFields is enough for a client that sends what a user did
-// while it was offline, and keeps one request from being a flood of actions.
+// DefaultMaxMutationFields suffices for a client that sends what its user did while
+// offline, but keeps a single request from performing very many actions.
 const DefaultMaxMutationFields = 10
 
 const (
@@ -60,8 +60,8 @@ type Config struct {
 	Introspection bool
 	// MaxCost is the maximum cost of an operation; DefaultMaxCost if 0.
 	MaxCost int
-	// MaxMutationFields is how many root fields a mutation may have, fragments
-	// filled in. 0: DefaultMaxMutationFields.
+	// MaxMutationFields is the maximum number of root fields of a mutation with
+	// fragments expanded; DefaultMaxMutationFields if 0.
 	MaxMutationFields int
 	// Table and Fast are passed to plan.NewPlanner.
 	Table plan.Table
@@ -148,7 +148,7 @@ func (l *Limits) MutateOperationParameters(ctx context.Context, request *graphql
 }
 
 // MutateOperationContext rejects operations that cost too much, and charges the client
-// for others.
+// for all others.
 func (l *Limits) MutateOperationContext(ctx context.Context, operation *graphql.OperationContext) *gqlerror.Error {
 	price, err := l.check(operation)
 	if err != nil {
@@ -165,11 +165,11 @@ func pay(ctx context.Context, price int) *gqlerror.Error {
 	return nil
 }
 
-// introspectionDiscount is how much less than its cost introspection is charged:
-// nothing of it is looked up.
+// introspectionDiscount divides the cost of introspection to give its price, because
+// introspection looks nothing up.
 const introspectionDiscount = 10
 
-// check rejects operations that cost too much, and returns the price of others.
+// check rejects operations that cost too much, and returns the price of all others.
 func (l *Limits) check(operation *graphql.OperationContext) (price int, _ *gqlerror.Error) {
 	operation.DisableIntrospection = !l.cfg.Introspection
 	planned, most, actions := l.Plan(operation), l.cfg.MaxCost, 0

@@ -32,7 +32,7 @@ func newService(tb testing.TB, cfg Config) *service {
 	return s
 }
 
-// ask brings an operation to where it would be executed. Variables are JSON.
+// ask processes an operation up to its execution. Variables are JSON.
 func (s *service) ask(tb testing.TB, query, variables string) (*graphql.OperationContext, gqlerror.List) {
 	tb.Helper()
 	return s.askFor(tb, "", query, variables)
@@ -65,12 +65,12 @@ func numbered(n int, format string) string {
 	return text.String()
 }
 
-// nested is a query of so many levels.
+// nested returns a query of so many levels.
 func nested(levels int) string {
 	return "{" + strings.Repeat("a{", levels-1) + "a" + strings.Repeat("}", levels-1) + "}"
 }
 
-// doubling is a query whose fragments hold the next one twice.
+// doubling returns a query with so many fragments, each of which has the next one twice.
 func doubling(levels int) string {
 	var text strings.Builder
 	text.WriteString("{viewer{...F0}}")

@@ -13,21 +13,21 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// Executor wraps an executor, so that a document that has been executed before, with
-// valid variables, is ready for execution without being processed again.
+// Executor wraps an executor. A document that was executed before is not processed
+// again: with valid variables it is ready for execution at once.
 func (l *Limits) Executor(exec graphql.GraphExecutor) graphql.GraphExecutor {
 	return preparing{exec, l}
 }
 
-// preparing is an executor that passes everything new or invalid to another.
+// preparing is an executor that passes everything new or invalid to the executor it wraps.
 type preparing struct {
 	graphql.GraphExecutor
 
 	limits *Limits
 }
 
-// CreateOperationContext implements graphql.GraphExecutor. Among the variables
-// of what it returns may be *rows.Rows, where such were among the parameters.
+// CreateOperationContext implements graphql.GraphExecutor. The variables of the returned
+// context contain *rows.Rows if those of the parameters do.
 func (e preparing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
 	if operation, price := e.limits.prepare(ctx, params); operation != nil {
 		if refused := pay(ctx, price); refused != nil {
@@ -74,9 +74,10 @@ func (l *Limits) prepare(ctx context.Context, params *graphql.RawParams) (*graph
 	return out, price
 }
 
-// coerce returns the variables as the executor would make them, but for rows. It
-// returns false where it has to do that itself: they are not of their types, or
-// of types that are not known here. It changes nothing of values.
+// coerce returns the variables as the executor would coerce them, except that rows stay
+// rows. It returns false if the executor has to coerce them, because a value is not of
+// its type or the type needs a coercion that is not implemented here. It does not modify
+// values.
 func (l *Limits) coerce(operation *ast.OperationDefinition, values map[string]any) (map[string]any, bool) {
 	if len(operation.VariableDefinitions) == 0 {
 		return map[string]any{}, true
@@ -120,9 +121,8 @@ func (l *Limits) needsNoCoercion(typ *ast.Type, value any) bool {
 	return isList && typ.Elem.Elem == nil && l.same[typ.Elem.NamedType]
 }
 
-// typesWithoutCoercion are the types of which a value from JSON is not changed by
-// coercion: those where neither a number is converted nor a list put around a
-// single value.
+// typesWithoutCoercion returns the types whose values from JSON are not changed by
+// coercion: no number in them is converted, and no single value becomes a list.
 func typesWithoutCoercion(schema *ast.Schema) map[string]bool {
 	same := map[string]bool{"String": true, "ID": true, "Boolean": true}
 	for name, definition := range schema.Types {
@@ -146,8 +146,7 @@ func typesWithoutCoercion(schema *ast.Schema) map[string]bool {
 	return same
 }
 
-// Plan returns the plan of an operation, which is made once for as long as its
-// document is cached.
+// Plan returns the plan of an operation. The plan is cached with the document.
 func (l *Limits) Plan(operation *graphql.OperationContext) *plan.Plan {
 	return l.cache.plan(operation, l.planner.Plan)
 }

@@ -20,8 +20,8 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// flatTypes has, beside everything, what is coerced here: input objects that
-// hold neither lists nor each other.
+// flatTypes is a schema that adds to everything the types that coerce supports: input
+// objects without lists and without nested input objects.
 var flatTypes = gqlparser.MustLoadSchema(&ast.Source{Input: `
 	scalar Own
 	enum Colour { RED GREEN }
@@ -34,8 +34,8 @@ type flatSchema struct{ graphql.ExecutableSchema }
 
 func (flatSchema) Schema() *ast.Schema { return flatTypes }
 
-// Variables that are coerced here become what the executor makes of them. What
-// it refuses is left to it.
+// Limits coerces variables as the executor does. Variables that the executor rejects are
+// left to it.
 func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
 	l := newService(t, Config{}).limits
 	if err := l.Validate(flatSchema{}); err != nil {
@@ -89,8 +89,8 @@ func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
 	}
 }
 
-// fold makes rows of lists that the transport would read as rows. It returns
-// whether there are some.
+// fold replaces lists that the transport would read as rows by rows. It reports whether
+// there are any.
 func fold(variables map[string]any) (folded bool) {
 	for name, value := range variables {
 		list, _ := value.([]any)
@@ -147,7 +147,7 @@ func someDefault(random *rand.Rand, typ string) string {
 	}[typ]
 }
 
-// someValue is JSON, right for some type or for none.
+// someValue returns random JSON, which need not be valid for any type.
 func someValue(random *rand.Rand, depth int) string {
 	scalars := []string{"1", "-7", "2147483648", "1.5", "1e3", `"1"`, `"RED"`, `"red"`, `""`, "true", "false", "null", "12345678901234567890"}
 	if depth == 0 || random.IntN(3) > 0 {
@@ -169,7 +169,7 @@ func someValue(random *rand.Rand, depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// rightValue is JSON that is most likely of the type.
+// rightValue returns random JSON that is most likely valid for the type.
 func rightValue(random *rand.Rand, typ string) string {
 	typ = strings.TrimSuffix(typ, "!")
 	if inner, is := strings.CutPrefix(typ, "["); is {
@@ -199,8 +199,8 @@ func rightValue(random *rand.Rand, typ string) string {
 	return pick(`"a"`, `"b"`)
 }
 
-// A document that has been executed before is ready as the executor would make
-// it ready, and what is amiss is refused in the same words.
+// The operation context of a document that was executed before is the one that the
+// executor would create, and invalid requests are rejected with the same errors.
 func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
 	s := newService(t, Config{})
 	fast := s.limits.Executor(s.Executor)

@@ -2,5 +2,5 @@
 
 package limits
 
-// slower is how much longer things take with the race detector.
+// slower is the factor for time limits with the race detector.
 const slower = 10

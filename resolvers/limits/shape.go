@@ -8,8 +8,8 @@ import (
 	"ovation/resolvers/plan"
 )
 
-// checkTokens bounds the words and the nesting of a text, so that parsing it
-// is cheap. A text that is not GraphQL passes: parsing it ends early.
+// checkTokens bounds the tokens and the nesting of a text, so that parsing it is cheap.
+// A text that is not GraphQL passes, because the parser stops at the error.
 func checkTokens(text string) *gqlerror.Error {
 	scanner := lexer.New(&ast.Source{Input: text})
 	tokens, nesting := 0, 0
@@ -42,8 +42,8 @@ func checkTokens(text string) *gqlerror.Error {
 type shape struct {
 	fields  int // and fragments
 	aliases int
-	// Three depths: without what lies below __schema and __type, of what lies
-	// there, and of all.
+	// Three depths: without the fields below __schema and __type, of the fields from
+	// there on, and of all fields.
 	depth, introspection, total int
 }
 
@@ -60,18 +60,18 @@ func (s *shape) add(o shape) {
 }
 
 // shaper measures a document. Each fragment is measured once, so that the time is
-// proportional to the text, whatever it expands to.
+// proportional to the length of the text, however much it expands to.
 type shaper struct {
-	introspects bool // allowed to
+	introspects bool // introspection is allowed
 	fragments   map[string]*ast.FragmentDefinition
 	measured    map[string]shape
 	under       map[string]bool // fragments that are being measured
-	inText      int             // fields and fragments as they stand there
-	err         *gqlerror.Error // the first
+	inText      int             // fields and fragments in the text, not expanded
+	err         *gqlerror.Error // the first error
 }
 
-// checkShape bounds a document that is parsed and not yet validated: it may
-// hold anything.
+// checkShape bounds a document that is parsed but not yet validated, so that it may be
+// invalid in any way.
 func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	if n := len(document.Operations) + len(document.Fragments); n > MaxDefinitions {
 		return exceeded("the document has %d operations and fragments; at most %d are allowed", n, MaxDefinitions)
@@ -84,8 +84,8 @@ func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	}
 	for _, fragment := range document.Fragments {
 		if m.fragments[fragment.Name] != nil {
-			// Validation would find it, but all of the measures here look at
-			// one fragment of a name.
+			// Validation would report this, but before that only one fragment of the
+			// name would be measured.
 			return badInput("there is more than one fragment %.40q", fragment.Name)
 		}
 		m.fragments[fragment.Name] = fragment
@@ -93,7 +93,7 @@ func (l *Limits) checkShape(document *ast.QueryDocument) *gqlerror.Error {
 	// Fragments that no operation uses are validated too.
 	for _, fragment := range document.Fragments {
 		s := m.fragment(fragment.Name)
-		s.depth, s.introspection = 0, 0 // they lie wherever the fragment is used
+		s.depth, s.introspection = 0, 0 // depend on where the fragment is used
 		if err := m.check(s); err != nil {
 			return err
 		}
@@ -162,7 +162,8 @@ func (m *shaper) selections(set ast.SelectionSet) shape {
 	return sum
 }
 
-// field is a field without itself in the number of fields.
+// field returns the shape of a field. Its number of fields does not include the field
+// itself.
 func (m *shaper) field(field *ast.Field) shape {
 	s := m.selections(field.SelectionSet)
 	s.depth++
@@ -204,7 +205,7 @@ func (m *shaper) directives(directives ast.DirectiveList) {
 		m.fail(exceeded("there are %d directives at one place; at most %d are allowed", n, MaxDirectives))
 	}
 	if directives.ForName("defer") != nil {
-		// The executor would compute it for an answer that no transport sends.
+		// The executor would compute a deferred response, which no transport sends.
 		m.fail(badInput("@defer is not supported; leave it out"))
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// valueError is the error of a variable, and its path. The path is put together on the
-// way out, so that valid values cost nothing.
+// valueError is an error about a value within a variable, with the value's path. The path
+// is assembled only when the error is returned, so that valid values cost nothing.
 type valueError struct {
 	place string // for example [3].biz
 	what  string
@@ -25,9 +25,9 @@ func (w *valueError) in(place string) *valueError {
 	return w
 }
 
-// checkVariables checks that variables are of their types, as the GraphQL
-// specification says. The executor checks less, and words it in terms of Go.
-// Types that are not in the schema are left to validation.
+// checkVariables checks that variables are of their types, as the GraphQL specification
+// says. The executor checks less, and its errors name Go types. Types that are not in
+// the schema are left to validation.
 func (l *Limits) checkVariables(operation *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
 	for _, variable := range operation.VariableDefinitions {
 		value, given := values[variable.Variable]
@@ -119,9 +119,9 @@ func (l *Limits) checkObject(definition *ast.Definition, value any) *valueError 
 	return &valueError{what: fmt.Sprintf("has a member %.40q, which %s does not have", slices.Min(unknown), definition.Name)}
 }
 
-// checkRows passes rows where no object of them needs to be looked at: each is
-// of an input type whose members are texts. It passes no others, whatever they
-// are.
+// checkRows accepts rows if their names alone show that all objects are valid: the type
+// is a list of an input type, and the given members are texts. It returns an error for
+// all other rows, even if their objects are valid.
 func (l *Limits) checkRows(typ *ast.Type, value *rows.Rows) *valueError {
 	if typ.Elem == nil || l.schema.Types[typ.Elem.NamedType] == nil {
 		return mismatch("of type "+typ.String(), value)

@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// everything has an argument of every kind of type.
+// everything is a schema with an argument of every kind of type.
 var everything = gqlparser.MustLoadSchema(&ast.Source{Input: `
 	scalar Own
 	enum Colour { RED GREEN }

@@ -5,15 +5,15 @@
 //
 // # Invariants
 //
-//   - A hash stands for the text that it is the hash of, whatever a client sends or a
-//     Store contains: TestAHashStandsForItsText.
+//   - A hash identifies only the text of which it is the hash, whatever a client sends or
+//     a Store contains: TestAHashStandsForItsText.
 //   - Only documents that the executor accepts are kept: TestOnlyValidDocumentsAreKept.
 //   - Documents are bounded in number and bytes, in memory and in the Store:
 //     TestDocumentsAreBounded, and TestPersistedQueriesAreBounded in storage/redis.
 //   - A failing Store costs a client one more request and fails no query:
 //     TestAFailingStoreFailsNoQuery.
-//   - Tenants share nothing. Otherwise a tenant could find out by its hash whether
-//     another one sends a certain document, which may contain ids, and evict the
+//   - Tenants share no documents. Otherwise a tenant could find out by a hash whether
+//     another tenant sends a certain document, which may contain ids, and could evict the
 //     documents of all others: TestTenantsShareNoDocuments.
 //
 // This package imports resolvers/viewer.

@@ -19,11 +19,12 @@ import (
 // hash.
 const Extension = "persistedQuery"
 
-// CodeNotFound is the code of the error for a hash that is not known. Clients
-// answer it with the text.
+// CodeNotFound is the code of the error for an unknown hash. Clients then send the
+// request again with the text.
 const CodeNotFound = "PERSISTED_QUERY_NOT_FOUND"
 
-// messageNotFound is what some clients go by instead of the code.
+// messageNotFound is the message of the error for an unknown hash. Some clients check it
+// instead of the code.
 const messageNotFound = "PersistedQueryNotFound"
 
 const codeBadUserInput = "BAD_USER_INPUT"
@@ -31,23 +32,22 @@ const codeBadUserInput = "BAD_USER_INPUT"
 // Store shares documents between nodes. Implementations are safe for concurrent
 // use and bound what they keep.
 type Store interface {
-	// Document returns the text that a tenant's clients registered under a hash
-	// in hexadecimal digits, "" if there is none.
+	// Document returns the text that a tenant's clients registered under a hash in
+	// hexadecimal digits, or "" if there is none.
 	Document(ctx context.Context, tenant, hash string) (text string, err error)
-	// KeepDocument registers it.
+	// KeepDocument registers a text under its hash for a tenant's clients.
 	KeepDocument(ctx context.Context, tenant, hash, text string) error
 }
 
-// Options are those of an executor. Every zero is a good choice.
+// Options configure an executor. The zero value is a good choice.
 type Options struct {
-	// Store shares documents with other nodes. Nil: this process has its own.
+	// Store shares documents with other nodes. Nil: they are not shared.
 	Store Store
-	// Registry takes the metrics. Nil: there are none.
+	// Registry registers the metrics. Nil: there are none.
 	Registry prometheus.Registerer
 }
 
-// Executor wraps an executor, so that requests may name their document by its
-// hash.
+// Executor wraps an executor, so that requests may identify their document by its hash.
 func Executor(exec graphql.GraphExecutor, options Options) graphql.GraphExecutor {
 	return &executing{
 		GraphExecutor: exec, memory: newMemory(maxDocuments, maxBytes), store: options.Store,
@@ -66,8 +66,8 @@ type executing struct {
 	requests *prometheus.CounterVec
 }
 
-// CreateOperationContext implements graphql.GraphExecutor. It puts the text into
-// params where they name a known document by its hash.
+// CreateOperationContext implements graphql.GraphExecutor. If params identify a known
+// document by its hash, it sets their text.
 func (e *executing) CreateOperationContext(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, gqlerror.List) {
 	named, has := params.Extensions[Extension]
 	if !has {
@@ -94,7 +94,7 @@ func (e *executing) CreateOperationContext(ctx context.Context, params *graphql.
 	return operation, errs
 }
 
-// find returns the text of a hash, "" if it is not known.
+// find returns the text of a hash, or "" if the hash is unknown.
 func (e *executing) find(ctx context.Context, of key) string {
 	text, found := e.memory.get(of)
 	if !found && e.store != nil {
@@ -103,7 +103,7 @@ func (e *executing) find(ctx context.Context, of key) string {
 			e.requests.WithLabelValues("failed").Inc()
 			return "" // the client sends the text
 		}
-		// Whatever has written there, the hash proves the text.
+		// The store may hold anything, so the hash is computed from the text.
 		if found = text != "" && sha256.Sum256([]byte(text)) == of.hash; found {
 			e.memory.put(of, text)
 		}
@@ -116,8 +116,8 @@ func (e *executing) find(ctx context.Context, of key) string {
 	return text
 }
 
-// keep registers a valid document. That the store fails keeps nobody from being
-// answered; the next client that asks another node sends the text once more.
+// keep registers a valid document. If the store fails, the request is executed
+// nevertheless; a client of another node then has to send the text once more.
 func (e *executing) keep(ctx context.Context, of key, text string) {
 	if _, known := e.memory.get(of); known {
 		return

@@ -13,24 +13,24 @@ const (
 	maxBytes     = 2 << 20 // of text; a document has 64 KiB at most
 )
 
-// key names a document.
+// key identifies a document: by its tenant and its hash.
 type key struct {
 	tenant string
 	hash   [sha256.Size]byte
 }
 
-// memory keeps the documents that were used last.
+// memory keeps the most recently used documents.
 type memory struct {
-	bytes int // of text, at most
+	bytes int // maximum of held
 
 	mu    sync.Mutex
 	texts *simplelru.LRU[key, string]
-	held  int // bytes
+	held  int // bytes of text
 }
 
 func newMemory(documents, bytes int) *memory {
 	m := &memory{bytes: bytes}
-	m.texts, _ = simplelru.NewLRU(documents, func(_ key, text string) { m.held -= len(text) }) // it fails for a size below 1 alone
+	m.texts, _ = simplelru.NewLRU(documents, func(_ key, text string) { m.held -= len(text) }) // fails only for a size below 1
 	return m
 }
 

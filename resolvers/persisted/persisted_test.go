@@ -21,7 +21,7 @@ import (
 	"ovation/storage"
 )
 
-// asker asks an executor that validates against the real schema.
+// asker sends requests to an executor that validates against the real schema.
 type asker struct {
 	exec     graphql.GraphExecutor
 	registry *prometheus.Registry
@@ -53,7 +53,7 @@ func code(errs gqlerror.List) string {
 	return code
 }
 
-// named is the extension of a text.
+// named returns the extension that identifies a text by its hash.
 func named(text string) map[string]any {
 	sum := sha256.Sum256([]byte(text))
 	return map[string]any{"version": json.Number("1"), "sha256Hash": hex.EncodeToString(sum[:])}
@@ -158,7 +158,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 			if documents, bytes := held(m); documents > test.documents || bytes > test.bytes {
 				t.Fatalf("%s: %d documents of %d bytes", name, documents, bytes)
 			}
-			if _, found := m.get(of(0)); !found { // it is asked for all the time
+			if _, found := m.get(of(0)); !found { // it is looked up all the time
 				t.Fatalf("%s: with %d more the first is dropped", name, i)
 			}
 			if _, found := m.get(of(i)); !found {
@@ -171,7 +171,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	}
 }
 
-// broken is a store while its server does not answer.
+// broken is a Store whose server does not respond.
 type broken struct{ calls int }
 
 var errBroken = errors.New("it does not answer")
@@ -190,7 +190,7 @@ func TestAFailingStoreFailsNoQuery(t *testing.T) {
 	store := new(broken)
 	a := newAsker(store)
 	for _, step := range []struct{ text, want string }{
-		{"", CodeNotFound}, {viewerQuery, viewerQuery}, {"", viewerQuery}, {viewerQuery, viewerQuery}, // from memory by then
+		{"", CodeNotFound}, {viewerQuery, viewerQuery}, {"", viewerQuery}, {viewerQuery, viewerQuery}, // the last two from memory
 	} {
 		if got := a.ask(t, "default", step.text, named(viewerQuery)); got != step.want {
 			t.Errorf("%q: %s, want %s", step.text, got, step.want)
@@ -201,7 +201,7 @@ func TestAFailingStoreFailsNoQuery(t *testing.T) {
 	}
 }
 
-// lying is a store that somebody else has written to.
+// lying is a Store that returns another text than was registered.
 type lying struct{ Store }
 
 func (lying) Document(context.Context, string, string) (string, error) { return likeQuery, nil }

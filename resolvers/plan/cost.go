@@ -22,18 +22,20 @@ const (
 	tooMany = 1 << 30
 )
 
-// Cost is how many fields an answer can hold: those of data and those of
-// introspection, which count apart.
+// Cost returns the maximum number of fields in a response: those of data and, separately,
+// those of introspection.
 //
-// Every field counts 1 and the weight of its line, @skip and @include
-// notwithstanding. What lies below a list counts once for each entry: as many as
-// the argument `first` says for a list of edges, as many as there are in
-// `subjects` or `ids` for the list that they ask for, or to watch. What lies below
-// commentsChanged or messages counts once for each of the events that are loaded
-// together. `first` itself
-// counts as well, for those rows are read from the database whatever is asked of
-// them. Of a list of one biz, and of one that scans, all rows count that the database may
-// examine for it, storage.MaxListScan.
+// Every field counts 1 plus its FieldInfo.Weight, even if @skip or @include leaves it
+// out. The selection below a list counts once for each entry:
+//   - A list of edges has as many entries as the argument `first` says.
+//   - The list that a field returns for `subjects` or `ids`, or watches, has as many
+//     entries as that argument.
+//   - commentsChanged and messages have as many as events are loaded together.
+//
+// The value of `first` itself counts as well, because so many rows are read from the
+// database, whatever is selected of them. If a list is restricted to one biz, or if
+// FieldInfo.Scans is true, all rows that the database may examine for the page count
+// instead: storage.Page.MaxScan.
 //
 //	interactives(subjects: [100 of them]) {     1
 //	  likeCount                                 100 × 1
@@ -42,9 +44,10 @@ const (
 //	      node { user { userId } }              100 × 20 × 3
 //	    }
 //	  }
-//	}                                           in all 8,301
+//	}                                           total: 8,301
 //
-// The lists of introspection are as long as those of the schema on average.
+// Each list of introspection is assumed to have the average length of such lists in the
+// schema.
 func (p *Plan) Cost(variables map[string]any) (data, introspection int) {
 	return p.cost.of(variables, 0), p.introspection
 }
@@ -69,7 +72,7 @@ type list struct {
 type length int
 
 const (
-	fixed      length = iota // on nothing
+	fixed      length = iota // independent of the variables
 	byFirst                  // by the argument `first`; the selection below counts once
 	byPage                   // by the `first` of the enclosing field
 	byArgument               // by the longest list among the arguments
@@ -237,9 +240,9 @@ func longest(field *ast.Field, variables map[string]any) (most int) {
 	return min(most, maxList)
 }
 
-// argument is the value of an argument as the executor coerces it: its default where
-// it is omitted, or is a variable without a value. It is nil where there is none. Of
-// a list that stands in the document the length is all that counts.
+// argument returns the value of an argument as the executor coerces it: its default if
+// it is omitted or is a variable without a value, and nil if there is no default. For a
+// list in the document it returns a list of the same length without the values.
 func argument(field *ast.Field, name string, variables map[string]any) any {
 	argument := field.Arguments.ForName(name)
 	switch {
@@ -268,8 +271,8 @@ func defaultOf(field *ast.Field, name string) any {
 	return value
 }
 
-// introspectionSizes are how long the lists of introspection are on average,
-// rounded up.
+// introspectionSizes returns the average length of each list of introspection, rounded
+// up, by the name of its field.
 func introspectionSizes(schema *ast.Schema) map[string]int {
 	sums, lists := map[string]int{}, map[string]int{}
 	add := func(name string, n int) { sums[name], lists[name] = sums[name]+n, lists[name]+1 }

@@ -19,9 +19,9 @@ type FieldInfo struct {
 	Weight int
 	// Loads is true if the field is looked up by a key or a query of its own.
 	Loads bool
-	// Entries is the maximum length of a list without arguments, unknownList if 0, and
-	// the number of events that a subscription without such arguments loads at once, 1
-	// if 0.
+	// Entries is, for a list without arguments, its maximum length, or unknownList if 0;
+	// for a subscription without arguments that are lists, the number of events that it
+	// loads at once, or 1 if 0.
 	Entries int
 	// Scans is true if up to storage.MaxListScan rows are examined for a page of the
 	// list, even if few are requested.
@@ -36,7 +36,7 @@ type Planner struct {
 	schema *ast.Schema
 	table  Table
 	fast   plain.Schema
-	sizes  map[string]int // of the lists of introspection
+	sizes  map[string]int // average lengths of the lists of introspection
 }
 
 // NewPlanner returns a planner. Fields that are not in fast are never encoded directly.

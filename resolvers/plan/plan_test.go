@@ -13,7 +13,7 @@ import (
 	"ovation/storage"
 )
 
-// planned is the plan of the only operation of a document.
+// planned returns the plan of the only operation of a document.
 func planned(t *testing.T, text string, variables map[string]any) (*plan.Plan, *graphql.OperationContext) {
 	t.Helper()
 	schema := graph.NewExecutableSchema(graph.Config{}).Schema()
@@ -29,7 +29,8 @@ func planned(t *testing.T, text string, variables map[string]any) (*plan.Plan, *
 	return planner.Plan(document.Operations[0]), &graphql.OperationContext{Doc: document, Operation: document.Operations[0], Variables: variables}
 }
 
-// describe writes a tree down: (deeper) fields, and whether all below is writable.
+// describe returns a tree as text: the fields, which of them are Deeper, and whether the
+// selection is Writable.
 func describe(s *plan.Selection) string {
 	var out []string
 	for i := range s.Fields {
@@ -97,7 +98,7 @@ func TestPlansAreTheSameWhateverTheVariablesAre(t *testing.T) {
 	}
 }
 
-// A tree is made again only where a condition has changed.
+// A tree is computed again only if a condition has changed.
 func TestTreesAreKeptWhileConditionsHold(t *testing.T) {
 	p, op := planned(t, "query($a: Boolean!, $n: Int) {viewer{id @include(if: $a) likes(first: $n){edges{cursor}}}}", nil)
 	roots := func(a bool, n int) *plan.Selection {
@@ -115,7 +116,7 @@ func TestTreesAreKeptWhileConditionsHold(t *testing.T) {
 	}
 }
 
-// What the executor resolves is found in the plan by its path.
+// Selection.At finds the fields that the executor resolves, by their paths.
 func TestFieldsAreFoundByTheirPath(t *testing.T) {
 	p, op := planned(t, `{nodes(ids: ["1"]) {...on User{a: likes{edges{node{id}}}} ...on Liked{a: user{userId}}}}`, nil)
 	root := &graphql.FieldContext{Object: "Query"}

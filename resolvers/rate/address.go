@@ -13,18 +13,18 @@ const (
 	forwardedHeader    = "Forwarded" // RFC 7239
 )
 
-// ClientOf returns where a request comes from.
+// ClientOf returns the origin of a request.
 //
-// The headers of proxies that are not trusted are passed over. Of what trusted
-// ones say the last address counts that is no trusted proxy: each adds the one
-// it was asked by, and what stands before that may be anything. Where both
-// headers are there and disagree, one of them may be the client's own, and the
-// address is that of the proxy.
+// Headers from untrusted proxies are ignored. In the header of a trusted proxy, the last
+// address that is not a trusted proxy counts: each proxy appends the address that sent
+// it the request, and everything before that may be forged. If both headers are present
+// and disagree, one of them may come from the client, and the address is that of the
+// proxy.
 func (l *Limiter) ClientOf(r *http.Request) Client {
 	if l == nil {
 		return Client{}
 	}
-	var peer netip.Addr // where it is not known, all such requests have one
+	var peer netip.Addr // all requests of unknown peers share the zero value
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		peer = at.Addr().Unmap().WithZone("")
 	}
@@ -48,8 +48,8 @@ func (l *Limiter) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(l.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// lastOf returns the last address in a list that is no trusted proxy. An invalid entry
-// was not written by a trusted proxy, so the hop after it counts.
+// lastOf returns the last address in lists that is not a trusted proxy. An invalid entry
+// was not written by a trusted proxy, so the address after it counts.
 func (l *Limiter) lastOf(peer netip.Addr, lists []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	last := peer
 	for _, list := range slices.Backward(lists) {
@@ -98,7 +98,8 @@ func parseElement(text string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// networkBits is how much of an IPv6 address names a customer of a provider.
+// networkBits is the number of leading bits of an IPv6 address that identify a customer
+// of a provider.
 const networkBits = 64
 
 // network returns the unit to which limits apply: an IPv4 address, or the network of an

@@ -11,12 +11,12 @@ const burstTime = 10 * time.Second
 // messageTime is the time in which a user's empty bucket of messages fills.
 const messageTime = time.Minute
 
-// pace is how fast buckets fill. Times are in nanoseconds. A bucket is the time
-// at which it is full again: a full one needs no memory, and none has to be
-// filled as time goes by. (This is the generic cell rate algorithm.)
+// pace is how fast buckets fill. Times are in nanoseconds. A bucket is represented by
+// the time at which it will be full again: a full bucket needs no memory, and no bucket
+// has to be refilled periodically. (This is the generic cell rate algorithm.)
 type pace struct {
-	unit  int64 // until one unit is back
-	burst int64 // until all are
+	unit  int64 // until one unit is refilled
+	burst int64 // until an empty bucket is full
 }
 
 // take takes units from a bucket. If there are too few it takes none and returns the
@@ -37,7 +37,7 @@ func (p pace) charge(full, now int64, units int) (after int64) {
 	return min(full+int64(units)*p.unit, max(full, now+2*p.burst))
 }
 
-// The size of buckets: 65,536 in 1.1 MB. Only those that are not full need one.
+// The number of slots: 65,536, in 1.1 MB. Only clients whose bucket is not full need one.
 const (
 	setCount = 1 << 13
 	setSize  = 8
@@ -60,11 +60,11 @@ type set struct {
 
 type slot struct {
 	client uint64
-	full   int64 // when the bucket is
+	full   int64 // when the bucket is full
 }
 
-// newBuckets returns buckets that fill with so many units in a period, nil for 0,
-// and are full after a burst.
+// newBuckets returns buckets that gain so many units per period. An empty bucket is full
+// after burst. It returns nil, for no limit, if units is 0.
 func newBuckets(units int, period, burst time.Duration) *buckets {
 	if units <= 0 {
 		return nil
@@ -72,7 +72,7 @@ func newBuckets(units int, period, burst time.Duration) *buckets {
 	return &buckets{pace: pace{unit: max(int64(period)/int64(units), 1), burst: int64(burst)}}
 }
 
-// of returns the slot of a client and its locked set.
+// of returns the slot of a client, and its set, whose mutex it has locked.
 func (b *buckets) of(client uint64) (*slot, *set) {
 	s := &b.sets[client%setCount]
 	s.mu.Lock()

@@ -92,7 +92,7 @@ type Client struct {
 type Account struct {
 	buckets *buckets
 	client  uint64
-	by      string // whose buckets they are
+	by      string // the kind of client, for the metrics
 }
 
 // NewSocket returns the account of a new WebSocket.
@@ -110,7 +110,7 @@ type Payer struct {
 	from     Client
 }
 
-// Address is that of Client.
+// Address returns the Address of the request's Client.
 func (p *Payer) Address() netip.Addr {
 	if p == nil {
 		return netip.Addr{}
@@ -118,8 +118,9 @@ func (p *Payer) Address() netip.Addr {
 	return p.from.Address
 }
 
-// Payer returns the payer of a user's requests, besides their socket: the user or, for
-// anonymous users, the address.
+// Payer returns the payer of a user's requests. They are charged to the user or, for
+// anonymous users, to the address. They are also charged to the account on: that of their
+// WebSocket, or the zero value.
 func (l *Limiter) Payer(user storage.User, from Client, on Account) Payer {
 	switch {
 	case l == nil:
@@ -195,12 +196,12 @@ func Error(wait time.Duration) *gqlerror.Error {
 	}
 }
 
-// Extensions returns the extensions of that error.
+// Extensions returns the extensions of the error that Error returns.
 func Extensions(wait time.Duration) map[string]any {
 	return map[string]any{"code": "RATE_LIMITED", "retryAfter": max(int(math.Ceil(wait.Seconds())), 1)}
 }
 
-// RetryAfter is how many seconds an error says to wait, 0 where it does not.
+// RetryAfter returns how many seconds an error says to wait, or 0 if it does not say.
 func RetryAfter(err *gqlerror.Error) int {
 	seconds, _ := err.Extensions["retryAfter"].(int)
 	return seconds

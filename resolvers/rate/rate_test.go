@@ -23,8 +23,8 @@ func user(id string) storage.User {
 
 func at(address string) Client { return Client{Address: netip.MustParseAddr(address)} }
 
-// payers are those who pay in a test, each from a bucket of 1,000 units that has
-// 100 back in a second.
+// payers returns a payer of each kind, with a bucket of 1,000 units that gains 100 units per
+// second.
 func payers(l *Limiter) map[string]func() Payer {
 	socket := l.NewSocket()
 	return map[string]func() Payer{
@@ -34,7 +34,7 @@ func payers(l *Limiter) map[string]func() Payer {
 	}
 }
 
-// TestABucketGivesItsBurstAndThenItsRate asks for random amounts at random times.
+// TestABucketGivesItsBurstAndThenItsRate takes random amounts at random times.
 func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
 	for by := range payers(nil) {
 		t.Run(by, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
 				if most := 1000 + 100*seconds; float64(taken) > most || float64(taken) < most-1000-50 || refused == 0 {
 					t.Errorf("%d were taken in %.0f s, at most %.0f may be; %d refusals", taken, seconds, most, refused)
 				}
-				time.Sleep(burstTime) // at rest it fills, and no more than that
+				time.Sleep(burstTime) // an unused bucket fills, but does not overflow
 				p := payer()
 				if p.Take(1000) > 0 || p.Take(1) == 0 {
 					t.Error("a bucket at rest does not hold 1,000")
@@ -66,7 +66,7 @@ func TestABucketGivesItsBurstAndThenItsRate(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsEnough waits as long as it is told.
+// TestRetryAfterIsEnough waits as long as the error says.
 func TestRetryAfterIsEnough(t *testing.T) {
 	for by := range payers(nil) {
 		t.Run(by, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 				registry := prometheus.NewRegistry()
 				l := New(Config{PerUser: 100, PerAddress: 100, PerSocket: 100, Registry: registry})
 				p := payers(l)[by]()
-				if wait := p.Take(20_000); wait > 0 { // more than it holds: once it is full
+				if wait := p.Take(20_000); wait > 0 { // more than the bucket holds: allowed once it is full
 					t.Fatal(wait)
 				}
 				for _, units := range []int{1, 50, 999, 20_000} {
@@ -146,8 +146,8 @@ func TestEachClientHasABucketOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestBucketsAreBounded has 200,000 addresses ask once each. They take no
-// memory, and the debt of one that asked for much is not forgotten for them.
+// TestBucketsAreBounded sends one request from each of 200,000 addresses. They take no
+// additional memory, and do not evict the bucket of an address that is in debt.
 func TestBucketsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{PerAddress: 100})
@@ -229,7 +229,7 @@ func TestTheAddressOfAClient(t *testing.T) {
 	}
 }
 
-// TestAProxyThatIsNotTrustedIsLoggedOnce limits what a proxy forwards.
+// TestAProxyThatIsNotTrustedIsLoggedOnce limits requests that an untrusted proxy forwards.
 func TestAProxyThatIsNotTrustedIsLoggedOnce(t *testing.T) {
 	var log strings.Builder
 	l := New(Config{PerAddress: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})

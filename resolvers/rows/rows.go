@@ -1,17 +1,17 @@
-// Package rows keeps a list of JSON objects that are made alike, as a page of
-// subjects is, as one list of texts: where a decoder makes a map of each object
-// and a value of each text, this makes four things of all.
+// Package rows represents a list of JSON objects with the same members, such as a page of
+// subjects, as one list of texts. A decoder allocates a map for each object and a value
+// for each text; rows take four allocations in total.
 //
-// The transport reads such lists as rows, resolvers/limits checks them against
-// their type, and who knows them reads them. For everybody else Unfold makes
-// them what a decoder makes.
+// The transport reads such lists as rows, resolvers/limits checks them against their
+// type, and code that knows Rows reads them directly. For all other code, Unfold
+// converts them to what a decoder returns.
 //
 // # Invariant
 //
-//   - Unfolded rows are what a decoder makes of the same text:
+//   - Unfolded rows are what a decoder returns for the same text:
 //     TestScanReadsAnyValues and FuzzScan of package resolvers/transport.
 //
-// It imports nothing of this module.
+// This package imports no other package of this module.
 package rows
 
 import (
@@ -19,24 +19,24 @@ import (
 	"strings"
 )
 
-// Rows are objects with the same members, one or more, each of them a text. It
-// is read only.
+// Rows is a list of one or more objects that have the same members, all of them texts.
+// It must not be modified.
 type Rows struct {
-	Names  []string // of the members, no two the same
+	Names  []string // of the members, without duplicates
 	Values []string // of the first object in the order of Names, then of the next
 }
 
-// Len is how many objects there are.
+// Len returns the number of objects.
 func (r *Rows) Len() int { return len(r.Values) / len(r.Names) }
 
-// Column is where a member stands in Names; -1 where it does not.
+// Column returns the index of a member in Names, or -1 if there is no such member.
 func (r *Rows) Column(name string) int { return slices.Index(r.Names, name) }
 
-// Value is a member of the i-th object.
+// Value returns the value of a member of the i-th object, by the member's index in Names.
 func (r *Rows) Value(i, column int) string { return r.Values[i*len(r.Names)+column] }
 
-// Objects are the rows as a decoder of JSON makes them. They hold no part of
-// the rows in memory.
+// Objects returns the objects as a JSON decoder returns them. They share no memory with
+// the rows.
 func (r *Rows) Objects() []any {
 	out := make([]any, r.Len())
 	for i := range out {
@@ -49,7 +49,7 @@ func (r *Rows) Objects() []any {
 	return out
 }
 
-// Unfold puts objects in the place of rows.
+// Unfold replaces all rows among the variables by their objects.
 func Unfold(variables map[string]any) {
 	for name, value := range variables {
 		if r, is := value.(*Rows); is {

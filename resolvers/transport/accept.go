@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The media types of GraphQL responses. The first is the one with status codes
-// that tell; the second is what clients take that name none; the third is a
+// The media types of GraphQL responses: the first has meaningful status codes, the
+// second is the default for clients that request no media type, and the third is a
 // stream of responses.
 const (
 	mediaGraphQL = "application/graphql-response+json"
@@ -17,9 +17,9 @@ const (
 	mediaEvents  = "text/event-stream"
 )
 
-// negotiate is the media type to answer with, by the Accept header. With no
-// header, and where wildcards alone fit, it is mediaJSON. It reports false
-// where neither is accepted.
+// negotiate returns the media type of the response to a request with this Accept header.
+// Without the header, or if only wildcards match, it is mediaJSON. negotiate returns
+// false if neither mediaGraphQL nor mediaJSON is accepted.
 func negotiate(header http.Header) (media string, ok bool) {
 	accept := strings.Join(header.Values("Accept"), ",")
 	switch strings.TrimSpace(accept) {
@@ -37,14 +37,14 @@ func negotiate(header http.Header) (media string, ok bool) {
 	return mediaJSON, true
 }
 
-// namesEvents reports whether an Accept header takes event streams by name.
-// Wildcards do not count: who knows what to do with a stream asks for it.
+// namesEvents reports whether an Accept header explicitly accepts event streams.
+// Wildcards do not count: clients that can process a stream name its media type.
 func namesEvents(header http.Header) bool {
 	_, _, events := preferences(strings.Join(header.Values("Accept"), ","))
 	return events.quality > 0
 }
 
-// preferences are what an Accept header says of each kind of response.
+// preferences returns the preference of an Accept header for each kind of response.
 func preferences(accept string) (graphQL, plain, events preference) {
 	for part := range strings.SplitSeq(accept, ",") {
 		media, parameters, err := mime.ParseMediaType(part)
@@ -73,7 +73,7 @@ func preferences(accept string) (graphQL, plain, events preference) {
 	return graphQL, plain, events
 }
 
-// How closely a media range names a type. The closest one counts.
+// How specific a media range is. The most specific one that matches counts.
 const (
 	anything = iota + 1
 	anySubtype

@@ -12,7 +12,7 @@ import (
 	"ovation/resolvers/transport"
 )
 
-// from is the header of a proxy for a client at an address.
+// from returns the header that a proxy adds for the i-th client.
 func from(i int) []string {
 	return []string{"X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", i/250, i%250)}
 }
@@ -26,9 +26,9 @@ func (s *site) asAlice(t *testing.T) *client {
 	return c
 }
 
-// TestAnonymousSocketsLeaveRoomForUsers has anonymous clients of many addresses
-// take all that they can, first of the subscriptions, then of the streams, while
-// others open sockets and say nothing. Users are not kept out.
+// TestAnonymousSocketsLeaveRoomForUsers lets anonymous clients of many addresses take all the
+// subscriptions and then all the streams that they can, while others open sockets and send
+// nothing. Users can still connect.
 func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 	const most, share = 80, 60
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{
@@ -63,7 +63,7 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 		c.isClosed(websocket.StatusTryAgainLater, "this server holds as many connections of anonymous visitors as it can")
 	}
 	var idle []net.Conn
-	for range most / 2 { // twice as many as there is room for
+	for range most / 2 { // twice the limit
 		idle = append(idle, s.raw(t))
 	}
 	for i := range 10 {
@@ -78,8 +78,8 @@ func TestAnonymousSocketsLeaveRoomForUsers(t *testing.T) {
 	}
 }
 
-// TestOneAddressTakesNoShare has the clients of one address take all that they
-// can, and give it back.
+// TestOneAddressTakesNoShare lets the clients of one address take all that they can, and
+// release it.
 func TestOneAddressTakesNoShare(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxStreamsPerAddress: 3, MaxSubscriptionsPerAddress: 2}})
 	var open []*client
@@ -93,7 +93,7 @@ func TestOneAddressTakesNoShare(t *testing.T) {
 		t.Errorf("an event stream is answered %d %s", got.status, got.body)
 	}
 	s.ready(t, from(2)...)
-	s.ready(t, append(from(1), "Authorization", "Bearer "+token(t, time.Hour))...) // who signs in does not count
+	s.ready(t, append(from(1), "Authorization", "Bearer "+token(t, time.Hour))...) // signed-in users do not count
 
 	for i, c := range open {
 		c.say(subscribe("1", watching("wait", "1")))

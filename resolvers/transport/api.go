@@ -24,9 +24,9 @@ func SetOperation(ctx context.Context, operation, kind string) {
 	rec.operation, rec.kind = operation, kind
 }
 
-// Identify sets the viewer of a request of an API whose credentials came later than its
-// headers, and charges for the request. If the bucket lacks the amount, it returns the
-// time after which it will have it.
+// Identify sets the viewer of a request of an API whose credentials are not in its
+// headers, and charges for the request. If the bucket holds too little, Identify returns
+// the time until it holds enough.
 func Identify(ctx context.Context, is viewer.Identity) (_ context.Context, wait time.Duration) {
 	rec := recordOf(ctx)
 	rec.Identity = is

@@ -14,7 +14,7 @@ import (
 
 const stream = "text/event-stream"
 
-// events asks for an event stream, and reads all of it.
+// events requests an event stream, and reads all of it.
 func (s *site) events(t *testing.T, body string, header ...string) answer {
 	t.Helper()
 	res := s.open(t, http.MethodPost, "/graphql", body, header...)
@@ -32,7 +32,7 @@ func (s *site) events(t *testing.T, body string, header ...string) answer {
 	return got
 }
 
-// open sends a request that takes an event stream, unless header says otherwise.
+// open sends a request that accepts an event stream, unless header says otherwise.
 func (s *site) open(t *testing.T, method, path, body string, header ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -164,7 +164,7 @@ func TestAnEventStreamThatIsNotReadIsCutOff(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: 200 * time.Millisecond}})
 	res := s.open(t, http.MethodPost, "/graphql", query(flood))
 	s.is(t, "ovation_subscriptions", 1)
-	s.is(t, "ovation_subscriptions", 0) // nobody has read anything
+	s.is(t, "ovation_subscriptions", 0) // although the client has read nothing
 	must(t, res.Body.Close())
 }
 

@@ -76,7 +76,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var is viewer.Identity
 		if is, denied = h.authenticate(r); denied == nil {
 			q.record.Identity = is
-			q.Context = is.NewContext(q.Context) // nobody has asked it for anything yet
+			q.Context = is.NewContext(q.Context) // the context is not in use yet
 		}
 	}
 	q.record.payer = h.Limiter.Payer(q.record.User, q.record.client, rate.Account{})

@@ -130,7 +130,7 @@ func TestOperationNamesAreBounded(t *testing.T) {
 		s.post(t, query(fmt.Sprintf("query Nonsense%d{nonsense}", i)))
 	}
 	s.post(t, query("query Broken{"))
-	s.post(t, query(`query Q7($biz:String!){interactive(biz:$biz,bizId:"1"){biz}}`)) // its variables are not
+	s.post(t, query(`query Q7($biz:String!){interactive(biz:$biz,bizId:"1"){biz}}`)) // the variables are invalid
 	for i := range 300 {
 		s.post(t, query(fmt.Sprintf("query Q%d{__typename}", i)))
 	}

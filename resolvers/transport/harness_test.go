@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// root answers from its arguments.
+// root is a resolver that returns its arguments.
 type root struct{ graph.ResolverRoot }
 
 type (
@@ -61,9 +61,9 @@ func (queries) Interactive(ctx context.Context, biz, bizID string) (*storage.Int
 	}, nil
 }
 
-// InteractiveChanged tells of the first subject: nothing, ever ("wait"), without
-// an end ("flood"), the bizId, a number, of events ("count"), or one when
-// asked for by the channel of that name ("told").
+// InteractiveChanged sends events of the first subject, by its biz: none ("wait"), endlessly
+// many ("flood"), as many as the bizId says ("count"), or one for each value received from
+// the channel of the bizId in tellings ("told").
 func (subscriptions) InteractiveChanged(ctx context.Context, subjects []*graph.SubjectInput) (<-chan *storage.Interactive, error) {
 	if len(subjects) != 1 {
 		return nil, &gqlerror.Error{Message: "one subject, please", Extensions: map[string]any{"code": "BAD_USER_INPUT"}}
@@ -119,13 +119,13 @@ func (mutations) Read(_ context.Context, in graph.ReadInput) (*graph.ReadPayload
 	}}, nil
 }
 
-// server is HTTP around root, with what it logs and measures.
+// server serves root over HTTP, with its log and its metrics.
 type server struct {
 	http.Handler
 
 	log      *lines
 	registry *prometheus.Registry
-	graphql  http.Handler // what the Handler goes around
+	graphql  http.Handler // the handler that Handler wraps
 	auth     *viewer.Authenticator
 }
 
@@ -166,7 +166,7 @@ type lines struct {
 
 func (l *lines) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(l, nil)) }
 
-// String is all of it.
+// String returns the whole log.
 func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +179,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// last is the last line.
+// last returns the last line.
 func (l *lines) last(t *testing.T) map[string]any {
 	t.Helper()
 	l.mu.Lock()
@@ -245,7 +245,7 @@ func (s *server) post(t *testing.T, body string, header ...string) answer {
 	return s.send(t, http.MethodPost, "/graphql", body, append([]string{"Content-Type", "application/json"}, header...)...)
 }
 
-// query is the body that asks a query.
+// query returns the body of a request for a query.
 func query(text string) string {
 	body, err := json.Marshal(map[string]any{"query": text})
 	if err != nil {
@@ -254,7 +254,7 @@ func query(text string) string {
 	return string(body)
 }
 
-// at is the URL that asks by GET; members are names and values in turn.
+// at returns the URL of a GET request; members are names and values in turn.
 func at(members ...string) string {
 	values := url.Values{}
 	for i := 0; i < len(members); i += 2 {

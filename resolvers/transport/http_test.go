@@ -64,7 +64,7 @@ func TestTheMediaTypeIsNegotiated(t *testing.T) {
 	s := newServer(t, transport.Config{})
 	tests := map[string]struct {
 		want   string
-		status int // of a document that is not valid
+		status int // of the response to an invalid document
 	}{
 		"":                     {"application/json", 200},
 		"*/*":                  {"application/json", 200},
@@ -200,7 +200,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// executor is one whose schema has a subscription, or that fails as told.
+// executor is an executor whose schema has a subscription, or that fails as configured.
 type executor struct {
 	graphql.GraphExecutor
 

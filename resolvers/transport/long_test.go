@@ -4,6 +4,6 @@ package transport
 
 import "testing"
 
-// Fresh seeds and more cases of what every run checks.
+// The long tier draws new seeds and checks more cases than every run does.
 
 func TestLongScanReadsAnyValues(t *testing.T) { TestScanReadsAnyValues(t) }

@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// FuzzMessages: whatever a client says is a message or has an ending that a
-// close frame has room for, and what is said back is JSON on one line.
+// FuzzMessages checks that every text from a client is either a message or has a close reason
+// that fits into a close frame, and that responses are JSON on one line.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"connection_init","payload":{"Authorization":"Bearer x"}}`,

@@ -11,22 +11,22 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxOperations is how many operation names the metrics tell apart. Clients
-// choose the names, so they must not decide how many series there are.
+// maxOperations is the maximum number of operation names in the metrics. Clients choose
+// the names, so that without it they would determine the number of series.
 const maxOperations = 200
 
-// forgetAfter is how long a name that nobody uses keeps its place from others.
+// forgetAfter is how long a name must be unused before another name may replace it.
 const forgetAfter = time.Hour
 
-// The labels of operations without a name of their own in the metrics. Only a
-// valid document gets its name in: otherwise any text would take a place.
+// The labels of operations whose names are not in the metrics. Only names from valid
+// documents are added, so that arbitrary texts do not take the places.
 const (
 	unnamed = "unnamed"
 	invalid = "invalid" // the document was rejected, whatever name it has
-	other   = "other"   // all that came when there were maxOperations
+	other   = "other"   // maxOperations other names are in use
 )
 
-// unmeasured takes what nobody reads.
+// unmeasured is used without metrics; it is not registered.
 var unmeasured = NewMetrics(nil)
 
 // Metrics measures requests.
@@ -36,10 +36,10 @@ type Metrics struct {
 	inFlight prometheus.Gauge // a subscription that has begun is not counted
 
 	mu    sync.Mutex
-	names *simplelru.LRU[string, time.Time] // when each was used last
+	names *simplelru.LRU[string, time.Time] // when each name was last used
 }
 
-// NewMetrics registers the collectors of requests. It panics if they are
+// NewMetrics returns Metrics whose collectors it has registered. It panics if they are
 // already registered.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	factory := promauto.With(reg)
@@ -58,28 +58,28 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Requests being answered.",
 		}),
 	}
-	m.names, _ = simplelru.NewLRU[string, time.Time](maxOperations, nil) // it fails for a size below 1 alone
+	m.names, _ = simplelru.NewLRU[string, time.Time](maxOperations, nil) // fails only for a size below 1
 	return m
 }
 
 func (m *Metrics) end(rec *record, took time.Duration) {
 	m.inFlight.Dec()
 	if rec.kind == kindWebSocket {
-		return // what is asked on it is measured
+		return // each operation on it is measured
 	}
 	label := invalid
 	if !rec.invalid {
 		label = m.label(rec.operation)
 	}
 	m.requests.WithLabelValues(label, rec.code).Inc()
-	if rec.kind != string(ast.Subscription) { // how long somebody watched is no response time
+	if rec.kind != string(ast.Subscription) { // its duration is not a response time
 		m.seconds.WithLabelValues(label).Observe(took.Seconds())
 	}
 }
 
-// label is the label of an operation: its name while there is room for it. It makes
-// room by dropping the name that was used least recently, with its series, if that
-// was long ago.
+// label returns the label of an operation: its name, or other if there is no place for
+// it. The least recently used name makes place for a new one, and its series are
+// deleted, if it has been unused for forgetAfter.
 func (m *Metrics) label(operation string) string {
 	if operation == "" {
 		return unnamed
@@ -87,7 +87,7 @@ func (m *Metrics) label(operation string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	operation = strings.Clone(operation) // it is a part of a document
+	operation = strings.Clone(operation) // do not keep the document in memory
 	if !m.names.Contains(operation) {
 		if oldest, used, _ := m.names.GetOldest(); m.names.Len() == maxOperations {
 			if now.Sub(used) < forgetAfter {
@@ -97,6 +97,6 @@ func (m *Metrics) label(operation string) string {
 			m.seconds.DeletePartialMatch(prometheus.Labels{"operation": oldest})
 		}
 	}
-	m.names.Add(operation, now) // and drops the oldest where there are too many
+	m.names.Add(operation, now) // evicts the oldest name if there are too many
 	return operation
 }

@@ -30,7 +30,7 @@ type operation struct {
 
 	// Guarded by socket.mu.
 	subscription bool
-	settled      bool // the client has completed it, or is about to learn that it is over
+	settled      bool // the client has completed it, or is about to be told that it is complete
 }
 
 // begin starts an operation.
@@ -183,15 +183,15 @@ func (o *operation) deliver(response *graphql.Response) bool {
 		return false
 	}
 	o.sent++
-	if o.subscription { // known by now
+	if o.subscription { // set before the first response
 		o.s.streams.metrics.responses.Inc()
 	}
 	return o.s.send(typeNext, o.id, response)
 }
 
-// settle records that the client is about to learn that the operation is over, after
-// which it may reuse the id. It returns false if the client has completed the operation
-// itself.
+// settle records that the client is about to be told that the operation is complete,
+// after which it may reuse the id. It returns false if the client has completed the
+// operation itself.
 func (o *operation) settle() bool {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
@@ -200,8 +200,8 @@ func (o *operation) settle() bool {
 	return !settled
 }
 
-// finish tells the client that the operation is complete, unless it knows, and frees
-// its resources.
+// finish tells the client that the operation is complete, unless it was told before, and
+// frees the operation's resources.
 func (o *operation) finish() {
 	s := o.s
 	defer s.running.Done()

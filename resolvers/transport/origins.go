@@ -13,25 +13,26 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// OriginOptions say which other web sites' pages may call the API.
+// OriginOptions determine which pages of other web sites may call the API.
 type OriginOptions struct {
-	// Allowed are origins as browsers name them ("https://app.example.com"), or
-	// "*" for all. Each passes CheckOrigin.
+	// Allowed are origins as browsers send them ("https://app.example.com"), or "*" for
+	// all. CheckOrigin must accept each of them.
 	Allowed []string
-	// Development admits pages of this machine too: of localhost and of loopback
-	// addresses, on any port. Pages of other origins get an answer that says how
-	// to admit them, over a WebSocket as well, where they would otherwise see a
-	// failure without a reason.
+	// Development also admits pages of this machine: of localhost and of loopback
+	// addresses, on any port. Pages of other origins receive a response that says how to
+	// admit them, also over a WebSocket, where browsers would otherwise report a failure
+	// without a reason.
 	Development bool
-	// Logger takes a warning for each origin whose pages are refused.
-	// Nil: slog.Default().
+	// Logger logs a warning for each origin whose pages are refused; slog.Default() if
+	// nil.
 	Logger *slog.Logger
 }
 
-// Origins decides which pages may call the API. A nil *Origins admits only
-// those of the server's own origin, and logs no warnings.
+// Origins decides which pages may call the API. A nil *Origins admits only pages of the
+// server's own origin, and logs no warnings.
 //
-// No credentials are ever allowed: viewers are known by tokens, not by cookies.
+// Browsers are never allowed to send cookies with requests from other origins: viewers
+// are identified by tokens.
 type Origins struct {
 	OriginOptions
 
@@ -48,14 +49,14 @@ func NewOrigins(options OriginOptions) *Origins {
 }
 
 const (
-	// maxWarnedOrigins is how many origins are named in the log, so that clients
-	// that invent them do not fill it.
+	// maxWarnedOrigins is the maximum number of origins named in the log, so that
+	// clients cannot fill it with invented ones.
 	maxWarnedOrigins = 100
 	maxOriginBytes   = 256 // of an origin in the log
 )
 
-// CheckOrigin returns an error that says what is wrong with an entry of
-// OriginOptions.Allowed, or nil.
+// CheckOrigin returns an error that says why an entry of OriginOptions.Allowed is
+// invalid, or nil if it is valid.
 func CheckOrigin(origin string) error {
 	if origin == "*" {
 		return nil
@@ -80,16 +81,17 @@ type admission int
 const (
 	// pageRefused: the page may not call the API.
 	pageRefused admission = iota
-	// pageUnnamed: it may, as all pages of this machine, or all pages, may. Its
-	// development headers are rejected.
+	// pageUnnamed: the page may call the API, because all pages of this machine, or all
+	// pages, may. Its development headers are rejected.
 	pageUnnamed
-	// pageNamed: it is a page of this server, or of an origin allowed by name.
-	// Clients other than browsers send no origin and are treated alike.
+	// pageNamed: the page is one of this server, or of an origin that is allowed by
+	// name. Clients other than browsers, which send no origin, are treated in the same
+	// way.
 	pageNamed
 )
 
-// The header in which browsers state how the origin of a page relates to that of
-// the requested URL, which scripts cannot set, and one of its values.
+// The header in which browsers state how the origin of a page relates to that of the
+// requested URL, and one of its values. Scripts cannot set this header.
 const (
 	fetchSite  = "Sec-Fetch-Site"
 	sameOrigin = "same-origin"
@@ -121,8 +123,8 @@ func ofThisMachine(origin *url.URL) bool {
 	return (origin.Scheme == "http" || origin.Scheme == "https") && (name == "localhost" || err == nil && ip.IsLoopback())
 }
 
-// distrust returns why the development headers of a request, or of the WebSocket
-// it opens, are rejected; nil if they are not.
+// distrust returns why the development headers of a request, or of the WebSocket that it
+// opens, are rejected, or nil if they are accepted.
 func (o *Origins) distrust(auth *viewer.Authenticator, r *http.Request) *viewer.Error {
 	if auth == nil {
 		return nil
@@ -133,16 +135,17 @@ func (o *Origins) distrust(auth *viewer.Authenticator, r *http.Request) *viewer.
 	return viewer.ForeignPage(flag(r.Header.Get("Origin")))
 }
 
-// flag is what admits pages of an origin by name. Empty where no flag does.
+// flag returns the command-line flag that admits pages of an origin by name, or "" if
+// there is none.
 func flag(origin string) string {
-	if len(origin) > maxOriginBytes || CheckOrigin(origin) != nil { // for example "null", of a page that is a file
+	if len(origin) > maxOriginBytes || CheckOrigin(origin) != nil { // for example "null", which pages opened from a file send
 		return ""
 	}
 	return "--allowed-origins " + origin
 }
 
-// explain says why pages of an origin are refused, in few enough words for a
-// close frame.
+// explain returns the reason why pages of an origin are refused, short enough for a close
+// frame.
 func (o *Origins) explain(origin string) string {
 	switch by := flag(origin); {
 	case o == nil || !o.Development:
@@ -160,7 +163,7 @@ func (o *Origins) warn(origin string) {
 		return
 	}
 	admits := flag(origin)
-	if admits != "" && len(o.Allowed) > 0 { // the flag replaces what was set
+	if admits != "" && len(o.Allowed) > 0 { // the flag replaces the current value
 		admits = "--allowed-origins " + strings.Join(o.Allowed, ",") + "," + origin
 	}
 	origin = origin[:min(len(origin), maxOriginBytes)]
@@ -176,14 +179,14 @@ func (o *Origins) warn(origin string) {
 	}
 }
 
-// crossOrigin answers browsers that ask on behalf of pages of other origins.
+// crossOrigin handles requests from pages of other origins, and their preflights.
 type crossOrigin struct {
 	*Origins
 
 	next http.Handler
 }
 
-// varyOrigin is a header that responses share. Nobody changes it.
+// varyOrigin is a header value shared by all responses. It is never modified.
 var varyOrigin = []string{"Origin"}
 
 func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +195,7 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header["Vary"] = varyOrigin
 	}
 	origin := r.Header.Get("Origin")
-	if origin == "" || (WebSocket{}).Supports(r) { // which decides for itself
+	if origin == "" || (WebSocket{}).Supports(r) { // WebSocket.Do checks the origin itself
 		c.next.ServeHTTP(w, r)
 		return
 	}
@@ -209,7 +212,7 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case preflight && len(c.Allowed) > 0:
 		WriteError(w, r, http.StatusForbidden, codeBadUserInput, c.explain(origin))
 		return
-	default: // the browser keeps the answer from the page
+	default: // the browser does not show the response to the page
 		c.next.ServeHTTP(w, r)
 		return
 	}
@@ -217,17 +220,17 @@ func (c *crossOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case preflight:
 		c.allow(header, admitted)
 		w.WriteHeader(http.StatusNoContent)
-	case admitted == pageRefused: // in development: the page may read why, and nothing is executed
+	case admitted == pageRefused: // in development: the page can read the reason
 		WriteError(w, r, http.StatusForbidden, codeBadUserInput, c.explain(origin))
 	default:
 		c.next.ServeHTTP(w, r)
 	}
 }
 
-// allow says what a page may send.
+// allow sets the headers of a preflight response that say what a page may send.
 func (c *crossOrigin) allow(header http.Header, admitted admission) {
 	allowed := "Accept, Authorization, Content-Type"
-	if c.Development || admitted == pageNamed { // nobody means to let every web site say who its visitors are
+	if c.Development || admitted == pageNamed { // "*" must not let every web site choose its visitors' users
 		allowed += ", X-Ovation-User, X-Ovation-Tenant"
 	}
 	header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST")
@@ -235,8 +238,9 @@ func (c *crossOrigin) allow(header http.Header, admitted admission) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// fromElsewhere reports whether a browser says that a page of another origin
-// asks. One that says nothing may be behind a proxy that rewrites Host.
+// fromElsewhere reports whether the browser says that a request is from a page of another
+// origin. If it says nothing, the page may be the server's own, behind a proxy that
+// rewrites Host.
 func fromElsewhere(r *http.Request) bool {
 	site := r.Header.Get(fetchSite)
 	return site == "cross-site" || site == "same-site"

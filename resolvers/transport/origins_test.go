@@ -10,12 +10,12 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// origins are those of a server that is for others than developers.
+// origins returns the Origins of a server that is not in development.
 func origins(allowed ...string) *transport.Origins {
 	return transport.NewOrigins(transport.OriginOptions{Allowed: allowed})
 }
 
-// inDevelopment is a server of ovation dev.
+// inDevelopment starts a server as ovation dev does, and returns it with its log.
 func inDevelopment(t *testing.T, allowed ...string) (*server, *lines) {
 	t.Helper()
 	log := &lines{}
@@ -109,7 +109,7 @@ func TestRefusedOriginsAreLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := &lines{}
 			s := newServer(t, transport.Config{Origins: transport.NewOrigins(transport.OriginOptions{Allowed: allowed, Logger: log.logger()})})
-			s.post(t, query("{__typename}"), "Origin", "https://b.example") // behind a proxy, perhaps
+			s.post(t, query("{__typename}"), "Origin", "https://b.example") // perhaps the server's own, behind a proxy
 			s.post(t, query("{__typename}"), "Origin", "https://b.example", "Sec-Fetch-Site", "same-origin")
 			if log.String() != "" {
 				t.Error(log)

@@ -160,7 +160,7 @@ func statusOf(code, media string) int {
 }
 
 var statuses = map[string]int{
-	persisted.CodeNotFound: http.StatusOK, // a step of the protocol; some clients look at nothing else
+	persisted.CodeNotFound: http.StatusOK, // a step of the protocol; some clients accept no other status
 	codeUnauthenticated:    http.StatusUnauthorized,
 	codeRateLimited:        http.StatusTooManyRequests,
 	codeUnavailable:        http.StatusServiceUnavailable,

@@ -46,10 +46,10 @@ func (set *keySet) publish(t *testing.T, kids ...string) {
 	body, err := json.Marshal(map[string]any{"keys": listed})
 	must(t, err)
 	must(t, os.WriteFile(set.path+".new", body, 0o600))
-	must(t, os.Rename(set.path+".new", set.path)) // nobody reads half of it
+	must(t, os.Rename(set.path+".new", set.path)) // so that no incomplete file is read
 }
 
-// bearer is a token of a user, signed with a key.
+// bearer returns a token of a user, signed with a key.
 func (set *keySet) bearer(t *testing.T, user, kid string) string {
 	t.Helper()
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"sub": user, "exp": time.Now().Add(time.Hour).Unix()})
@@ -79,7 +79,7 @@ func TestAKeyThatIsRemovedEndsItsStreams(t *testing.T) {
 	for _, c := range []*client{byHeader, byInit} {
 		c.isClosed(4403, "the token, or the key that signed it, has been revoked")
 	}
-	if body := <-streamed; strings.Contains(body, "event:") { // no complete: the client is to come back
+	if body := <-streamed; strings.Contains(body, "event:") { // no complete event, so that the client reconnects
 		t.Errorf("the event stream has %q", body)
 	}
 	s.is(t, "ovation_subscriptions", 1)

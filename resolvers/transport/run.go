@@ -11,10 +11,10 @@ import (
 // AnswerTimeout bounds the execution of a query or a mutation.
 const AnswerTimeout = 15 * time.Second
 
-// run executes an operation and passes its responses to give: one response, or those of
-// a subscription until there are no more, the context ends or give returns false. A
-// response without data is the last. A panic becomes such a response. A response is
-// valid until give returns.
+// run executes an operation and passes its responses to give: one response or, for a
+// subscription, responses until there are no more, the context ends or give returns
+// false. A response without data is the last one. After a panic, the last response is an
+// error without data. A response is valid until give returns.
 func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.OperationContext, give func(*graphql.Response) bool) {
 	defer rescue(ctx, give)
 	if operation.Operation.Operation != ast.Subscription {
@@ -39,7 +39,8 @@ func run(ctx context.Context, exec graphql.GraphExecutor, operation *graphql.Ope
 	}
 }
 
-// rescue must be deferred. It gives an error response in place of a panic.
+// rescue must be deferred. After a panic it recovers and passes an error response to
+// give.
 func rescue(ctx context.Context, give func(*graphql.Response) bool) {
 	if value := recover(); value != nil {
 		give(failure(codeInternal, recordOf(ctx).panicked(ctx, value)))

@@ -12,24 +12,25 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads JSON from the front of a text, in one pass and within bounds on
-// depth and size. After a fault it reads zero values; done then returns what is
-// wrong. It accepts what encoding/json does, except invalid UTF-8: FuzzScan.
+// scanner reads JSON from the start of a text, in one pass and within bounds on depth and
+// size. After an error it reads zero values, and done returns the error. It accepts what
+// encoding/json accepts, except invalid UTF-8: FuzzScan.
 type scanner struct {
-	what    string // the text, as messages call it
+	what    string // the name of the text in errors
 	text    []byte
 	at      int
 	depth   int
 	values  int
 	amiss   bool
-	refused *refusal // what is amiss, where it is not the syntax
+	refused *refusal // what is wrong if amiss is true; nil if it is the syntax
 }
 
 func newScanner(what string, text []byte) *scanner {
 	return &scanner{what: what, text: text}
 }
 
-// done reports what is wrong with the text, which must end here.
+// done checks that the text ends here. It returns the first error, or nil if there is
+// none.
 func (s *scanner) done() *refusal {
 	if s.space(); !s.amiss && s.at < len(s.text) {
 		return refuse(http.StatusBadRequest, "%s has more after the end of the JSON, at byte %d", s.what, s.at)
@@ -44,7 +45,7 @@ func (s *scanner) done() *refusal {
 	return refuse(http.StatusBadRequest, "%s is not valid JSON: %s, at byte %d", s.what, fault.Error(), fault.Offset-1)
 }
 
-// refusef notes what is wrong, unless something was before.
+// refusef records an error, unless there is an earlier one.
 func (s *scanner) refusef(code, format string, args ...any) {
 	if !s.amiss {
 		s.amiss, s.refused = true, &refusal{http.StatusBadRequest, code, fmt.Sprintf(format, args...)}
@@ -71,14 +72,14 @@ func (s *scanner) space() {
 	}
 }
 
-// take passes over a byte that must be next.
+// take skips a byte that must be next.
 func (s *scanner) take(c byte) bool {
 	s.amiss = s.amiss || s.peek() != c
 	s.at++
 	return !s.amiss
 }
 
-// word passes over a word that must be next.
+// word skips a word that must be next.
 func (s *scanner) word(word string) {
 	s.amiss = s.amiss || !bytes.HasPrefix(s.text[s.at:], []byte(word))
 	s.at += len(word)
@@ -107,7 +108,8 @@ func (s *scanner) value() any {
 	return s.number()
 }
 
-// stringOrNull reads the value of a member that is a string or null, "" of null.
+// stringOrNull reads the value of a member, which must be a string or null. It returns ""
+// for null.
 func (s *scanner) stringOrNull(name string) string {
 	switch s.peek() {
 	case '"':
@@ -121,8 +123,8 @@ func (s *scanner) stringOrNull(name string) string {
 	return ""
 }
 
-// objectOrNull reads the value of a member that is an object, whose members value
-// reads, or null.
+// objectOrNull reads the value of a member, which must be an object or null. The members
+// of the object are read by value.
 func (s *scanner) objectOrNull(name string, value func() any) map[string]any {
 	switch s.peek() {
 	case '{':
@@ -199,7 +201,7 @@ func (s *scanner) close(bracket byte) {
 	s.take(bracket)
 }
 
-// more reports whether a comma is next, and passes over it.
+// more reports whether a comma is next, and skips it.
 func (s *scanner) more() bool {
 	if s.peek() != ',' {
 		return false
@@ -209,7 +211,8 @@ func (s *scanner) more() bool {
 	return !s.amiss
 }
 
-// count counts a value, each of which takes some hundred bytes of memory.
+// count counts a value. Values are limited because each takes some hundred bytes of
+// memory.
 func (s *scanner) count() {
 	if s.values++; s.values > maxJSONValues {
 		s.refusef(codeLimitExceeded, "%s holds more than %d values", s.what, maxJSONValues)
@@ -224,7 +227,7 @@ func (s *scanner) string() string {
 	return string(plain)
 }
 
-// quoted reads a string and returns what stands between the quotes.
+// quoted reads a string and returns the text between the quotes.
 func (s *scanner) quoted() (plain []byte, escaped bool) {
 	if !s.take('"') {
 		return nil, false
@@ -253,7 +256,8 @@ func (s *scanner) quoted() (plain []byte, escaped bool) {
 	return nil, false
 }
 
-// unescaped is what a byte behind a backslash stands for, 0 for none and for u.
+// unescaped maps a byte after a backslash to the byte that it stands for. It is 0 for
+// invalid escapes and for u.
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func (s *scanner) unescape(plain []byte) string {
@@ -263,7 +267,7 @@ func (s *scanner) unescape(plain []byte) string {
 		if out = append(out, before...); !found {
 			return string(out)
 		}
-		c := after[0] // a string does not end behind a backslash
+		c := after[0] // exists: a string does not end after a backslash
 		if plain = after[1:]; c != 'u' {
 			s.amiss = s.amiss || unescaped[c] == 0
 			out = append(out, unescaped[c])
@@ -279,11 +283,11 @@ func (s *scanner) unescape(plain []byte) string {
 				r, plain = pair, second[4:]
 			}
 		}
-		out = utf8.AppendRune(out, r) // half of a pair becomes utf8.RuneError
+		out = utf8.AppendRune(out, r) // a lone surrogate becomes utf8.RuneError
 	}
 }
 
-// codeUnit reads the four digits behind \u.
+// codeUnit parses the four digits after \u.
 func (s *scanner) codeUnit(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:min(4, len(digits))]), 16, 16)
 	s.amiss = s.amiss || err != nil || len(digits) < 4
@@ -310,7 +314,7 @@ func (s *scanner) number() json.Number {
 	return json.Number(s.text[from:s.at])
 }
 
-// next passes over a byte if it is next.
+// next skips a byte if it is next, and reports whether it was.
 func (s *scanner) next(c byte) bool {
 	is := s.at < len(s.text) && s.text[s.at] == c
 	if is {
@@ -319,7 +323,7 @@ func (s *scanner) next(c byte) bool {
 	return is
 }
 
-// digits passes over one or more.
+// digits skips one or more digits.
 func (s *scanner) digits() {
 	from := s.at
 	for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {

@@ -20,7 +20,8 @@ import (
 
 var _ = seed.ForRapid()
 
-// library is members as encoding/json reads them. It returns nil for what is refused.
+// library does what members does, with encoding/json. It returns nil for a text that must be
+// refused.
 func library(text []byte) *graphql.RawParams {
 	if depth, values := measure(text); !utf8.Valid(text) || depth > maxJSONDepth || values > maxJSONValues {
 		return nil
@@ -87,8 +88,8 @@ func measure(text []byte) (deepest, values int) {
 	return deepest, values
 }
 
-// same checks that the library reads the same, or refuses the text too, and
-// returns whether it is read.
+// same checks that the scanner and library return the same, or that both refuse the text. It
+// returns whether they accept it.
 func same(t interface {
 	Errorf(format string, args ...any)
 }, text []byte,
@@ -130,7 +131,7 @@ var ordinary = []string{
 	`{"query":"q","variables":{"s":[{"a":"","b":"","c":"","d":"","e":"","f":"","g":"","h":""}],"t":[{"a":"","b":"","c":"","d":"","e":"","f":"","g":"","h":"","i":""}]}}`,
 }
 
-// Lists of objects that are made alike, and no others, are read as rows.
+// Lists of uniform objects, and no others, are read as rows.
 func TestScanReadsObjectsMadeAlikeAsRows(t *testing.T) {
 	for text, want := range map[string]*rows.Rows{
 		`[{"biz":"video","bizId":"1"},{"biz":"book","bizId":""}]`: {Names: []string{"biz", "bizId"}, Values: []string{"video", "1", "book", ""}},
@@ -164,7 +165,7 @@ func TestScanReadsObjectsMadeAlikeAsRows(t *testing.T) {
 	}
 }
 
-// special is what is refused.
+// special are texts that are refused.
 var special = []string{
 	``, ` `, `{}`, `[]`, `"q"`, `{"query":null}`, `{"query":7}`, `{"query":"q"`, `{"query":"q",}`, `{"query":"q"}}`, `{"query":"q"}1`,
 	`{"query":"q","query":"q"}`, `{"variables":{},"query":"q","variables":{}}`, `{"Query":"q"}`, `{"query":"\x"}`,
@@ -200,7 +201,7 @@ func TestScanReadsWhatClientsSend(t *testing.T) {
 	}
 }
 
-// TestScanReadsAnyValues draws what variables may hold.
+// TestScanReadsAnyValues draws arbitrary values of variables.
 func TestScanReadsAnyValues(t *testing.T) {
 	leaf := rapid.OneOf(
 		rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Float64Range(-1e300, 1e300).AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil),
@@ -238,7 +239,7 @@ func TestScanReadsAnyValues(t *testing.T) {
 		if !same(t, indented.Bytes()) {
 			t.Fatal("with spaces it is refused")
 		}
-		// Whatever is cut off or changed is not read as something else.
+		// A text that is truncated or changed is read as the library reads it.
 		if len(text) > 1 {
 			cut := rapid.IntRange(0, len(text)-1).Draw(t, "cut")
 			same(t, text[:cut])

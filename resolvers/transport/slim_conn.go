@@ -16,31 +16,31 @@ const (
 	slimWriteBuffer = 512
 )
 
-// slimConn is the connection under a WebSocket. A write takes at most patience, and
-// what net/http holds for a request, two buffers of 4 KiB among it, is released.
+// slimConn is the connection under a WebSocket. A write takes at most patience. What
+// net/http keeps for a request, including two buffers of 4 KiB, is released.
 type slimConn struct {
 	net.Conn
 
 	reader   *bufio.Reader // what package websocket reads from
-	early    []byte        // came with the upgrade
-	between  bool          // no message has begun
+	early    []byte        // received together with the upgrade request
+	between  bool          // no message is being read
 	alone    bool          // the next read would wait for what follows a control frame
 	patience time.Duration
 }
 
-// errQuiet ends a read in package websocket that would wait for what follows a
-// control frame.
+// errQuiet ends a read in package websocket that would wait for the frame after a control
+// frame.
 var errQuiet = errors.New("nothing follows yet")
 
-// await waits for the next frame on a shallow stack, which the collector then
-// shrinks. Package websocket would wait on a deep one.
+// await waits for the next frame while the stack is shallow, so that the garbage
+// collector can shrink it. Package websocket would wait on a deep stack.
 func (c *slimConn) await() error {
 	_, err := c.reader.Peek(1)
 	return err
 }
 
-// controlled is called for each control frame. Unless more has arrived, the read
-// that has met it ends with errQuiet.
+// controlled is called for each control frame. Between messages, and unless more bytes
+// have arrived, it makes the current read end with errQuiet.
 func (c *slimConn) controlled() {
 	c.alone = c.between && c.reader.Buffered() == 0 && len(c.early) == 0
 }
@@ -53,7 +53,7 @@ func (c *slimConn) Read(p []byte) (int, error) {
 	case len(c.early) > 0:
 		n := copy(p, c.early)
 		if c.early = c.early[n:]; len(c.early) == 0 {
-			c.early = nil // it can be long
+			c.early = nil // release the memory
 		}
 		return n, nil
 	}
@@ -67,16 +67,16 @@ func (c *slimConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// slimHijacker is a response whose connection comes as a lean one. What it is
-// to answer instead of that it keeps to itself.
+// slimHijacker is a ResponseWriter that is hijacked as a slimConn. It does not send an
+// error response, but keeps its status.
 type slimHijacker struct {
 	http.ResponseWriter
 
 	conn    *slimConn // its Conn is nil until it is hijacked
-	refused int       // the status of what was kept back
+	refused int       // the status of the error response; 0 if there was none
 }
 
-// WriteHeader takes the status.
+// WriteHeader sends the status 101 and keeps any other.
 func (h *slimHijacker) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		h.ResponseWriter.WriteHeader(status)
@@ -88,13 +88,14 @@ func (h *slimHijacker) WriteHeader(status int) {
 // Write discards the text of an error response; only the status is kept.
 func (*slimHijacker) Write(text []byte) (int, error) { return len(text), nil }
 
-// Hijack takes the connection over.
+// Hijack implements http.Hijacker. It takes over the connection and releases the buffers
+// of net/http.
 func (h *slimHijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	early, _ := buffers.Peek(buffers.Reader.Buffered()) // all of that is there
+	early, _ := buffers.Peek(buffers.Reader.Buffered()) // does not fail: all of it is buffered
 	h.conn.Conn, h.conn.early = conn, bytes.Clone(early)
 	h.conn.reader = bufio.NewReaderSize(h.conn, slimReadBuffer)
 	return h.conn, bufio.NewReadWriter(h.conn.reader, bufio.NewWriterSize(h.conn, slimWriteBuffer)), nil

@@ -42,7 +42,7 @@ type socket struct {
 	over       bool         // no operation may start any more
 	timer      *time.Timer
 	deadline   time.Time   // when the timer ends the socket; zero: never
-	late       closeReason // the reason that the timer then gives
+	late       closeReason // the close reason at the deadline
 	operations map[string]*operation
 }
 
@@ -123,7 +123,7 @@ func (s *socket) listen(err error) *closeReason {
 	return s.handle(said)
 }
 
-// read reads a message. It returns one of no kind after a control frame.
+// read reads a message. After a control frame it returns a message without a kind.
 func (s *socket) read() (message, *closeReason) {
 	s.net.between = true
 	kind, frame, err := s.conn.Reader(context.Background())

@@ -29,7 +29,7 @@ import (
 	"ovation/storage"
 )
 
-// deadline is for what comes at once unless something is wrong.
+// deadline limits the wait for what should come at once.
 const deadline = 2 * time.Minute
 
 var secret = []byte("0123456789abcdef0123456789abcdef")
@@ -41,7 +41,7 @@ type site struct {
 	url     string // begins with http
 	streams *transport.Streams
 	metrics *prometheus.Registry // of the streams
-	pings   atomic.Int64         // so many have come to clients
+	pings   atomic.Int64         // number of pings that clients have received
 }
 
 type siteOptions struct {
@@ -100,7 +100,7 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// token is one for alice.
+// token returns a token for alice.
 func token(tb testing.TB, ttl time.Duration) string {
 	tb.Helper()
 	text, err := viewer.Sign(secret, storage.User{Tenant: "default", UserID: "alice"}, ttl)
@@ -175,12 +175,12 @@ func (c *client) say(messages ...string) {
 	}
 }
 
-// subscribe asks for an operation.
+// subscribe returns a message that starts an operation.
 func subscribe(id, text string) string {
 	return fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":%s}`, id, query(text))
 }
 
-// watching is a subscription to a subject.
+// watching returns a subscription to a subject.
 func watching(biz, bizID string) string {
 	return fmt.Sprintf(`subscription{interactiveChanged(subjects:[{biz:%q,bizId:%q}]){bizId version}}`, biz, bizID)
 }
@@ -193,7 +193,7 @@ func (c *client) next() (string, error) {
 	return string(text), err
 }
 
-// hears wants messages, in this order.
+// hears fails the test unless the next messages are these, in this order.
 func (c *client) hears(messages ...string) {
 	c.tb.Helper()
 	for _, want := range messages {
@@ -204,8 +204,8 @@ func (c *client) hears(messages ...string) {
 	}
 }
 
-// isClosed wants the socket to be closed by the server, whatever it says
-// before.
+// isClosed fails the test unless the server closes the socket with this code and reason. It
+// ignores earlier messages.
 func (c *client) isClosed(code websocket.StatusCode, reason string) {
 	c.tb.Helper()
 	for {
@@ -221,14 +221,14 @@ func (c *client) isClosed(code websocket.StatusCode, reason string) {
 	}
 }
 
-// is wants a metric of the streams to be so, soon.
+// is waits until a metric of the streams has a value.
 func (s *site) is(tb testing.TB, series string, want float64) {
 	tb.Helper()
 	eventually(tb, fmt.Sprintf("%s is %v", series, want), func() bool { return s.value(tb, series) == want })
 }
 
-// value is that of a metric: its name, and the value of its label behind a
-// space if it has one.
+// value returns the value of a metric. series is the metric's name and, if it has a label, a
+// space and the label's value.
 func (s *site) value(tb testing.TB, series string) float64 {
 	tb.Helper()
 	name, label, _ := strings.Cut(series, " ")
@@ -274,7 +274,7 @@ func (s *site) bystander(tb testing.TB, subject string) *bystander {
 	return &bystander{client: c, subject: subject}
 }
 
-// isTold wants the next event to come.
+// isTold fails the test unless the next event arrives.
 func (b *bystander) isTold(tb testing.TB) {
 	tb.Helper()
 	b.n++
@@ -282,7 +282,7 @@ func (b *bystander) isTold(tb testing.TB) {
 	b.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":%q,"version":%d}}}}`, b.subject, b.n))
 }
 
-// raw is a connection on which a handshake has been made by hand.
+// raw returns a connection on which it has made a handshake without package websocket.
 func (s *site) raw(tb testing.TB) net.Conn {
 	tb.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -300,7 +300,7 @@ func (s *site) raw(tb testing.TB) net.Conn {
 	return conn
 }
 
-// masked is a frame of a client, masked by zeros.
+// masked returns a frame of a client, masked by zeros.
 func masked(opcode byte, text string) string {
 	return string([]byte{0x80 | opcode, 0x80 | byte(len(text)), 0, 0, 0, 0}) + text
 }
@@ -315,7 +315,7 @@ func everything(tb testing.TB, conn net.Conn) string {
 	return string(text)
 }
 
-// tell sends an event to whoever watches a subject of "told".
+// tell sends an event to the subscription that watches a subject of "told".
 func tell(tb testing.TB, bizID string, version int64) {
 	tb.Helper()
 	told, _ := tellings.LoadOrStore(bizID, make(chan *storage.Interactive))

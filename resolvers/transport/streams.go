@@ -41,9 +41,10 @@ type StreamOptions struct {
 	// MaxPerSocket is the maximum number of running operations on one WebSocket,
 	// including subscriptions. Default 100.
 	MaxPerSocket int
-	// MaxPending is the maximum number of WebSockets that have not sent
-	// connection_init. Beyond it, or if a new client needs the place, the oldest of
-	// them is closed. Default half of MaxStreams, as all clients may reconnect at once.
+	// MaxPending is the maximum number of WebSockets on which the client has not sent
+	// connection_init. If there are more, or if a new client needs the place, the oldest
+	// of them is closed. Default half of MaxStreams, as all clients may reconnect at
+	// once.
 	MaxPending int
 	// InitTimeout is how long a client may take to send connection_init. Default 5 s.
 	InitTimeout time.Duration
@@ -236,9 +237,9 @@ func (one *stream) identify(user storage.User) *refusal {
 	return refused
 }
 
-// setOwner sets the user of a stream, and refuses the stream if that user, the address
-// of an anonymous user, or all anonymous users together have too many. The mutex is
-// held.
+// setOwner sets the user of a stream. It refuses the stream if there are already too many
+// of that user or, for an anonymous user, of the address or of all anonymous users. The
+// mutex is held.
 func (one *stream) setOwner(user storage.User) *refusal {
 	s := one.of
 	if !user.Anonymous() {

@@ -26,7 +26,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			c.say(subscribe("4", `{viewer{userId}}`))
 			got, err := c.next()
 			if err == nil && strings.Contains(got, "next") {
-				_, err = c.next() // its complete
+				_, err = c.next() // the complete message
 			}
 			must(t, err)
 			return strings.Contains(got, "next")
@@ -56,7 +56,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("an event stream is answered %d %s", got.status, got.body)
 		}
 		for range 5 {
-			s.ready(t) // nobody has no bound
+			s.ready(t) // anonymous users are not bounded per user
 		}
 		must(t, first.Close(websocket.StatusNormalClosure, ""))
 		s.is(t, "ovation_streams websocket", 6)
@@ -78,14 +78,14 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
-// TestSocketsAtRestHaveLittleOnTheirStacks looks where sockets wait that have
-// answered pings: before anything is read, as after it the stack is large.
+// TestSocketsAtRestHaveLittleOnTheirStacks checks where sockets wait that have received
+// pongs: before a read begins, because the stack is deep during a read.
 func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 10 * time.Millisecond}})
 	for range 10 {
 		c := s.ready(t)
 		go func() {
-			for { // and so answer pings
+			for { // reading answers pings
 				if _, err := c.next(); err != nil {
 					return
 				}
@@ -101,7 +101,7 @@ func TestSocketsAtRestHaveLittleOnTheirStacks(t *testing.T) {
 	s.is(t, "ovation_streams websocket", 10)
 }
 
-// TestSocketsThatNeverInitialise has thousands of them, and one that works.
+// TestSocketsThatNeverInitialise opens thousands of such sockets, and one that works.
 func TestSocketsThatNeverInitialise(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{MaxPending: 100, InitTimeout: time.Hour, CloseTimeout: 50 * time.Millisecond}})
 	works := s.ready(t)
@@ -112,7 +112,7 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 		if i%400 == 0 {
 			tell(t, "flooded", int64(i))
 			works.hears(fmt.Sprintf(`{"type":"next","id":"1","payload":{"data":{"interactiveChanged":{"bizId":"flooded","version":%d}}}}`, i))
-			s.ready(t) // and others get in
+			s.ready(t) // others can still connect
 		}
 	}
 	s.is(t, "ovation_websocket_closes_total 4408", 1900)
@@ -135,8 +135,8 @@ func TestWhoIsSlowToInitialise(t *testing.T) {
 	s.is(t, "ovation_streams websocket", 0)
 }
 
-// TestAReaderThatStopsReading disturbs nobody, and what it does not read is not
-// kept.
+// TestAReaderThatStopsReading checks that such a client does not affect others, and that
+// what it does not read is not kept in memory.
 func TestAReaderThatStopsReading(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{WriteTimeout: time.Hour, CloseTimeout: 100 * time.Millisecond}})
 	reads := s.ready(t)
@@ -146,7 +146,7 @@ func TestAReaderThatStopsReading(t *testing.T) {
 		s.ready(t).say(subscribe("1", flood))
 	}
 	sent := func() float64 { return s.value(t, "ovation_subscription_responses_total") }
-	stuck := func() bool { // none of the five gets any further
+	stuck := func() bool { // none of the five makes progress
 		n := sent()
 		for i := range int64(10) {
 			tell(t, "read", i)
@@ -170,11 +170,11 @@ func TestAReaderThatStopsReadingIsCutOff(t *testing.T) {
 	s.is(t, "ovation_subscriptions", 0)
 }
 
-// flood is a subscription to events of 50 KB without an end.
+// flood is a subscription to an endless stream of events of 50 KB.
 var flood = watching("flood", strings.Repeat("x", 50_000))
 
-// heap returns how many bytes are in use. What lies in a sync.Pool outlives one
-// collection, not two.
+// heap returns how many bytes are in use. It collects twice, because objects in a sync.Pool
+// survive one collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -193,7 +193,7 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 		c.say(subscribe("1", watching("wait", "1")))
 	}
 	stream := s.events(t, query(watching("wait", "1")), "Authorization", soon)
-	if strings.Contains(stream.body, "event:") { // no complete: the client is to come back
+	if strings.Contains(stream.body, "event:") { // no complete event, so that the client reconnects
 		t.Errorf("the event stream has %q", stream.body)
 	}
 	for _, c := range []*client{a, b} {
@@ -202,8 +202,8 @@ func TestATokenThatExpiresEndsItsStreams(t *testing.T) {
 	s.is(t, "ovation_subscriptions", 0)
 }
 
-// expiring is a token of alice that is believed for one or two seconds more:
-// half a minute after it has expired.
+// expiring returns a token of alice that is accepted for only one or two seconds more: it
+// expired almost half a minute ago.
 func expiring(t *testing.T) string {
 	t.Helper()
 	claims := jwt.MapClaims{"sub": "alice", "exp": time.Now().Unix() - 28}
@@ -214,7 +214,7 @@ func expiring(t *testing.T) string {
 
 func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 50 * time.Millisecond, PongTimeout: 200 * time.Millisecond}})
-	s.raw(t) // it never initialises, so it is not pinged
+	s.raw(t) // it never sends connection_init, so it is not pinged
 	lives, dies := s.ready(t), s.raw(t)
 	go func() { // it answers pings by reading
 		for {
@@ -223,7 +223,7 @@ func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
 			}
 		}
 	}()
-	// Pongs that nobody asked for, one of them of the right number, are no answer.
+	// Unsolicited pongs, one of them with the right number, do not count as answers.
 	_, err := io.WriteString(dies, masked(1, `{"type":"connection_init"}`)+masked(10, "")+masked(10, "1")+masked(10, "x"))
 	must(t, err)
 	s.is(t, "ovation_websocket_closes_total lost", 1)
@@ -259,7 +259,7 @@ func TestAServerThatStopsTellsAll(t *testing.T) {
 	if _, status, _ := s.tryDial(t); status != 503 {
 		t.Errorf("a new one is answered %d", status)
 	}
-	for range 20 { // the queries that are under way
+	for range 20 { // the running queries
 		tell(t, "stop", 1)
 	}
 	for _, c := range all {

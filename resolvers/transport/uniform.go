@@ -7,7 +7,7 @@ import (
 	"ovation/resolvers/rows"
 )
 
-// maxAlike is how many members an object may have that is read as one of rows.
+// maxAlike is the maximum number of members of an object in rows.
 const maxAlike = 8
 
 // variable reads a value. It returns a list of uniform objects, as uniformList defines
@@ -23,14 +23,14 @@ func (s *scanner) variable() any {
 	return s.value()
 }
 
-// span is where a text stands.
+// span is the position of a text.
 type span struct{ from, to int32 }
 
 // uniformList reads a list of objects with the same members in the same order, all of
-// them texts without an escape. It returns nil where it is not one, and may then
-// have read anything.
+// them texts without an escape. It returns nil if the list is anything else; the position
+// of the scanner is then undefined.
 func (s *scanner) uniformList() *rows.Rows {
-	var room [128]span // for some pages
+	var room [128]span // enough for most pages, without an allocation
 	values, names := room[:0], make([]string, 0, 2)
 	if !s.open('[') {
 		return nil
@@ -47,7 +47,8 @@ func (s *scanner) uniformList() *rows.Rows {
 	return &rows.Rows{Names: names, Values: s.texts(values)}
 }
 
-// uniformObject reads an object. The first one gives the names.
+// uniformObject reads an object and appends its values. The first object of the list
+// determines the names. It returns false if the object is not uniform.
 func (s *scanner) uniformObject(values []span, names []string) ([]span, []string, bool) {
 	first, at := len(values) == 0, 0
 	if !s.open('{') {
@@ -71,14 +72,14 @@ func (s *scanner) uniformObject(values []span, names []string) ([]span, []string
 		if escaped {
 			return nil, nil, false
 		}
-		to := s.at - 1 // the quote
+		to := s.at - 1 // the position of the closing quote
 		values = append(values, span{int32(to - len(value)), int32(to)})
 	}
 	s.close('}')
 	return values, names, at == len(names)
 }
 
-// texts copies what stands there into parts of one text.
+// texts returns the texts at the given positions. All of them are parts of one copy.
 func (s *scanner) texts(at []span) []string {
 	size := int32(0)
 	for _, one := range at {

@@ -10,10 +10,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-// WebSocket answers any number of operations over one connection, by the
-// protocol graphql-transport-ws.
+// WebSocket answers any number of operations over one connection, by the protocol
+// graphql-transport-ws.
 type WebSocket struct {
-	// Streams bound the WebSockets and close them at the end.
+	// Streams limits the WebSockets and closes them at shutdown.
 	Streams *Streams
 	// Origins decides which pages may connect, as in Config.
 	Origins *Origins
@@ -21,15 +21,15 @@ type WebSocket struct {
 
 var _ graphql.Transport = WebSocket{}
 
-// Supports reports whether a request asks for a WebSocket.
+// Supports reports whether a request is an upgrade to a WebSocket.
 func (WebSocket) Supports(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header.Values("Upgrade"), func(value string) bool {
 		return strings.Contains(strings.ToLower(value), "websocket")
 	})
 }
 
-// Do takes the connection over. A goroutine of the streams' serves it from now
-// on, so that nothing of the request is held.
+// Do takes over the connection. It returns at once, so that nothing of the request stays
+// in memory: a goroutine, for which Streams waits, serves the connection.
 func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	rec := recordOf(r.Context())
 	rec.kind = kindWebSocket
@@ -41,7 +41,7 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 			WriteError(w, r, http.StatusForbidden, codeBadUserInput, t.Origins.explain(origin))
 			return
 		}
-		// A browser tells the page nothing of a handshake that fails, but the
+		// A browser hides the reason of a failed handshake from the page, but not the
 		// reason of a close.
 		s.stop(closeReason{closeForbidden, t.Origins.explain(origin)})
 	}
@@ -54,7 +54,7 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	hijacker := &slimHijacker{ResponseWriter: w, conn: under}
 	conn, err := websocket.Accept(hijacker, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
-		InsecureSkipVerify: true, // Origins has looked
+		InsecureSkipVerify: true, // the origin is checked above
 		OnPingReceived: func(context.Context, []byte) bool {
 			under.controlled()
 			return true
@@ -68,7 +68,7 @@ func (t WebSocket) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		}
 		return
 	}
-	conn.SetReadLimit(-1) // the socket looks
+	conn.SetReadLimit(-1) // the socket limits messages itself
 	s.connect(conn, under, entered)
 	go s.serve() //nolint:contextcheck // it outlives the request; the streams wait for it
 }

@@ -71,13 +71,13 @@ func TestASocketAnswersOperations(t *testing.T) {
 	s.is(t, "ovation_streams websocket", 0)
 }
 
-// longest is a message of 64 KiB.
+// longest returns a message of 64 KiB.
 func longest() string {
 	text := subscribe("1", `{viewer{userId}}#`)
 	return strings.Replace(text, "#", "#"+strings.Repeat("x", 64<<10-len(text)), 1)
 }
 
-// TestCloseCodes says to the server what it must not be told.
+// TestCloseCodes sends invalid messages to the server.
 func TestCloseCodes(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	other := s.bystander(t, "closed")
@@ -149,10 +149,10 @@ func TestCloseCodes(t *testing.T) {
 	s.is(t, "ovation_subscriptions", 1)
 }
 
-// TestHugeMessagesAreNotKept sends several of them at the same time, and has the
-// server keep nothing.
+// TestHugeMessagesAreNotKept sends several huge messages at the same time, and checks that
+// the server keeps nothing of them.
 func TestHugeMessagesAreNotKept(t *testing.T) {
-	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: time.Hour}}) // nobody answers pings meanwhile
+	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: time.Hour}}) // no pings, because the clients do not answer them meanwhile
 	other := s.bystander(t, "huge")
 	long := []byte(`{"type":"ping","payload":{"":"` + strings.Repeat("x", 8<<20) + `"}}`)
 	before := heap()
@@ -334,7 +334,7 @@ func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
 		c.say(`{"type":"connection_init","payload":{"X-Ovation-User":"bob"}}`)
 		c.hears(`{"type":"connection_ack"}`)
 	})
-	t.Run("nobody asks for a subject", func(t *testing.T) { // and the log and metrics tell of each operation
+	t.Run("nobody asks for a subject", func(t *testing.T) { // the log and the metrics have each operation
 		c := s.ready(t, "Authorization", "Bearer "+alice)
 		c.say(subscribe("1", "subscription Watch"+strings.TrimPrefix(watching("count", "2"), "subscription")))
 		for range 3 {

@@ -32,15 +32,15 @@ type Config struct {
 	// rejected.
 	Sessions *Sessions
 	// JWKS is the file or URL of a JSON Web Key Set that verifies RS256, ES256 and
-	// EdDSA tokens, or empty. A URL is https; http serves for loopback hosts.
+	// EdDSA tokens, or empty. A URL must be https; http is allowed for loopback hosts.
 	JWKS string
 	// RefreshEvery is the interval at which the JWKS is read, and so the maximum time
 	// for which tokens are accepted after their key has been removed. Zero: 10 minutes.
 	RefreshEvery time.Duration
 	// Issuer, if set, is the required "iss" of tokens.
 	Issuer string
-	// Audience, if set, must be, or be contained in, the "aud" of tokens. It is
-	// required with a JWKS, whose keys usually sign tokens of other applications, too;
+	// Audience, if set, must be equal to or contained in the "aud" of tokens. It is
+	// required with a JWKS, whose keys usually also sign tokens for other applications;
 	// AnyAudience accepts those.
 	Audience string
 	// DevHeaders is how to treat X-Ovation-User and X-Ovation-Tenant in requests
@@ -50,7 +50,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// AnyAudience is the Audience that accepts every "aud", and none.
+// AnyAudience is the Audience that accepts tokens with any "aud", or without one.
 const AnyAudience = "any"
 
 // Error is the reason why a request is rejected, as shown to the client.
@@ -69,7 +69,7 @@ type Authenticator struct {
 	tokens     *verifier
 	devHeaders DevHeaders
 	log        *slog.Logger
-	proxied    sync.Once // logged once
+	proxied    sync.Once // a proxy is logged once
 }
 
 // New returns an Authenticator. It reads the JWKS once, under ctx, and returns an error
@@ -104,7 +104,7 @@ func (a *Authenticator) Close() error {
 // Identity is the user of a request, with the validity of the credentials.
 type Identity struct {
 	User storage.User
-	// Scope is what else the token permits: names separated by spaces.
+	// Scope is the scope of the token: names of permissions, separated by spaces.
 	Scope string
 	// Until is when the credentials expire; zero: never.
 	Until time.Time
@@ -113,8 +113,8 @@ type Identity struct {
 	// account.
 	Session Session
 
-	sessions *Sessions       // nil unless of an account
-	listed   context.Context // done once the token's key is removed; nil unless it is of a key set
+	sessions *Sessions       // nil unless the token is of an account
+	listed   context.Context // done once the token's key is removed; nil unless a key set has it
 }
 
 // OnRevoked calls f, in a goroutine of its own, once the token's key is removed from

@@ -19,9 +19,9 @@ const (
 	// RefuseDevHeaders rejects requests that have them, with an error that says how to
 	// authenticate.
 	RefuseDevHeaders
-	// LocalDevHeaders accepts them if the Host header names this machine, which
-	// protects against web pages whose host name resolves to it (DNS rebinding). The
-	// server must listen on a loopback address only.
+	// LocalDevHeaders accepts them if the Host header names this machine. This protects
+	// against web pages whose host name resolves to a loopback address (DNS rebinding).
+	// The server must listen on a loopback address only.
 	LocalDevHeaders
 	// BelieveDevHeaders accepts them from every client.
 	BelieveDevHeaders
@@ -65,7 +65,7 @@ func (a *Authenticator) Distrust(r *http.Request) *Error {
 // need not leave any.
 func proxySign(r *http.Request) string {
 	if r.ProtoMajor == 1 && r.ProtoMinor == 0 {
-		return "HTTP/1.0" // nginx's default, which adds no header
+		return "HTTP/1.0" // the default of nginx, which adds no header
 	}
 	for name := range r.Header {
 		if forwarding(name) {
@@ -108,7 +108,8 @@ func fromDevHeaders(header http.Header) (storage.User, error) {
 	return user, nil
 }
 
-// local reports whether a Host header names this machine by itself.
+// local reports whether a Host header is localhost or a loopback address, so that no name
+// server is needed to resolve it.
 func local(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -30,33 +30,33 @@ const (
 	jwksMaxBytes = 1 << 20
 )
 
-// keySet holds the public keys of a JWKS. It reads them again periodically, and
-// when a token names an unknown key, one read at a time.
+// keySet holds the public keys of a JWKS. It reads them again periodically, and when a
+// token names an unknown key. There is one read at a time.
 type keySet struct {
-	where  string // fit for a log
+	where  string // the file, or the URL without its password
 	read   func(ctx context.Context) ([]byte, error)
 	every  time.Duration // from one read to the next
-	pause  time.Duration // the least time between two
+	pause  time.Duration // minimum time between two reads
 	log    *slog.Logger
 	keys   atomic.Pointer[[]publicKey]
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 	reads  singleflight.Group
-	last   time.Time // when the last read began; of the one under way
+	last   time.Time // when the last read began; used only by the running read
 }
 
 type publicKey struct {
 	kid       string
-	algorithm string // of the JWK; empty: whatever fits the key
+	algorithm string // of the JWK; empty: any that suits the key
 	key       any
 	// listed is done once the set no longer holds the key.
 	listed context.Context
 	unlist context.CancelFunc
 }
 
-// same reports whether both stand for the same key: what one verifies the other
-// does too.
+// same reports whether both are the same key with the same id and algorithm, so that they
+// verify the same tokens.
 func (k publicKey) same(other publicKey) bool {
 	key, is := k.key.(interface {
 		Equal(other crypto.PublicKey) bool
@@ -91,7 +91,7 @@ func newKeySet(ctx context.Context, where string, every time.Duration, log *slog
 func (k *keySet) close() {
 	k.cancel()
 	k.done.Wait()
-	<-k.reads.DoChan("", func() (any, error) { return struct{}{}, nil }) // after the one under way
+	<-k.reads.DoChan("", func() (any, error) { return struct{}{}, nil }) // waits for the running read
 }
 
 func (k *keySet) keepFresh() {
@@ -107,9 +107,9 @@ func (k *keySet) keepFresh() {
 	}
 }
 
-// find returns the keys that a token of this kid and algorithm may be signed
-// with; without a kid, all of the algorithm. If there are none it reads the set
-// again first, unless that was just done, and waits for it until ctx ends.
+// find returns the keys with which a token of this kid and algorithm may be signed;
+// without a kid, all keys for the algorithm. If there are none, it reads the set again
+// first, unless that was just done, and waits for the read until ctx ends.
 func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	if found := k.known(kid, algorithm); len(found) > 0 {
 		return found
@@ -118,8 +118,8 @@ func (k *keySet) find(ctx context.Context, kid, algorithm string) []publicKey {
 	return k.known(kid, algorithm)
 }
 
-// refresh reads the set again, or waits for the read under way, at most until ctx
-// ends. The read does not end with ctx.
+// refresh reads the set again, or waits for the running read, at most until ctx ends. The
+// read itself does not end with ctx.
 func (k *keySet) refresh(ctx context.Context) {
 	read := k.reads.DoChan("", func() (any, error) {
 		k.reload()
@@ -131,8 +131,8 @@ func (k *keySet) refresh(ctx context.Context) {
 	}
 }
 
-// current are the keys in use, at another place each time they are read; nil of
-// no key set.
+// current returns the keys in use, or nil if there is no key set. The pointer differs
+// after each successful read of the set.
 func (k *keySet) current() *[]publicKey {
 	if k == nil {
 		return nil
@@ -150,8 +150,8 @@ func (k *keySet) known(kid, algorithm string) []publicKey {
 	return found
 }
 
-// reload reads the set again, unless that was just done. The known keys stay if
-// it fails.
+// reload reads the set again, unless that was just done. If it fails, the known keys stay
+// in use.
 func (k *keySet) reload() {
 	if time.Since(k.last) < k.pause {
 		return
@@ -223,8 +223,8 @@ func parseKeys(text []byte) ([]publicKey, error) {
 	return keys, nil
 }
 
-// noFile says that a JWKS is missing. What looks like a URL without its scheme is
-// taken for a file.
+// noFile returns the error for a JWKS file that does not exist. If the path looks like a
+// URL without its scheme, the error says how a URL begins.
 func noFile(path string) error {
 	host, _, _ := strings.Cut(path, "/")
 	if strings.Contains(strings.Trim(host, "."), ".") && !strings.HasSuffix(host, ".json") {
@@ -242,15 +242,15 @@ func readFile(path string) ([]byte, error) {
 	return readBounded(file)
 }
 
-// fetch gets a URL. Redirects are held to the same rule as the URL itself, so
-// that no detour over plain http can slip in keys of its own.
+// fetch gets a URL. Redirects are subject to the same rule as the URL itself, so that
+// nobody can inject keys into a plain http response on the way.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
-	request.Close = true // reads are minutes apart
+	request.Close = true // the next read is minutes away
 	client := http.Client{CheckRedirect: func(next *http.Request, past []*http.Request) error {
 		if len(past) > 3 {
 			return errors.New("too many redirects")

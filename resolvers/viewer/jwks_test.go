@@ -109,7 +109,7 @@ func TestKeysAreNotConfused(t *testing.T) {
 	}
 }
 
-// endpoint serves a JWKS that can be changed, and counts.
+// endpoint serves a JWKS, which set replaces, and counts its reads.
 func endpoint(t *testing.T, text []byte) (server *httptest.Server, set func([]byte), reads *atomic.Int64) {
 	t.Helper()
 	var current atomic.Pointer[[]byte]
@@ -222,7 +222,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	rs := jwt.SigningMethodRS256
 	identify("first", rs, keys().rsa, map[string]any{"kid": "1"})
 	identify("second", rs, keys().otherRSA, map[string]any{"kid": "2"})
-	identify("second", rs, keys().otherRSA, nil) // told by its signature
+	identify("second", rs, keys().otherRSA, nil) // the key is found by the signature
 	identify("third", jwt.SigningMethodES256, keys().ec, map[string]any{"kid": "3"})
 	identify("secret", jwt.SigningMethodHS256, secret, nil)
 	if ended := identify("third, ended", jwt.SigningMethodES256, keys().ec, nil); !ended() {
@@ -260,7 +260,7 @@ func TestAKeyThatIsRemovedRevokesItsTokensOnly(t *testing.T) {
 	}
 	set(jwks(second))
 	a.tokens.keys.refresh(t.Context())
-	is.OnRevoked(func() { revoked <- "late" }) // its key went while it was on its way
+	is.OnRevoked(func() { revoked <- "late" }) // its key was removed during the request
 	wants("afterwards", "late")
 }
 
@@ -294,8 +294,8 @@ func TestLookingForAKeyEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A client that hangs up cuts short its own wait and not the read, which would
-// keep a new key out until the next one is allowed.
+// A client that disconnects ends its own wait, not the read. Otherwise a new key would be
+// unknown until the next read is allowed.
 func TestHangingUpDoesNotKeepANewKeyOut(t *testing.T) {
 	server, set, reads := endpoint(t, jwks(jwk("1", &keys().rsa.PublicKey, nil)))
 	a := newAuthenticator(t, Config{JWKS: server.URL, Audience: AnyAudience})
@@ -321,8 +321,8 @@ func TestHangingUpDoesNotKeepANewKeyOut(t *testing.T) {
 	}
 }
 
-// One key that is no key does not take the others out of use, and a set without
-// any keeps those that are known.
+// One invalid key does not make the others unusable, and after a read of a set without any
+// valid key, the known keys stay in use.
 func TestABrokenKeyLeavesTheOthers(t *testing.T) {
 	good := jwk("1", &keys().rsa.PublicKey, nil)
 	broken := jwk("2", &keys().ec.PublicKey, map[string]any{"x": b64([]byte("not on the curve"))})

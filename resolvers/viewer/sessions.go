@@ -6,18 +6,18 @@ import (
 	"ovation/storage"
 )
 
-// Session is what a token says of the session of an account. The zero value is
-// of a token that is no account's.
+// Session is the session of an account, as its token states it. It is the zero value if
+// the token does not belong to an account.
 type Session struct {
-	// Generation is the user's when the token was issued, at least 1.
+	// Generation is the user's generation when the token was issued, at least 1.
 	Generation int64
-	// LoggedIn is when the user gave the password, in seconds since 1970. A token
-	// that refreshes another one keeps it.
+	// LoggedIn is when the user entered the password, in seconds since 1970. A token
+	// that replaces an earlier one of the session keeps it.
 	LoggedIn int64
 }
 
-// Sessions knows whose tokens were revoked lately. It holds revocations that are
-// younger than tokens last; older ones are of tokens that have expired. All
+// Sessions holds the recent revocations of users' tokens. Revocations that are older than
+// the lifetime of tokens can be pruned, because the revoked tokens have expired. All
 // methods are safe for concurrent use.
 type Sessions struct {
 	mu      sync.RWMutex
@@ -35,8 +35,8 @@ func NewSessions() *Sessions {
 	return &Sessions{revoked: map[storage.User]storage.Revocation{}, watched: map[storage.User]map[*watch]struct{}{}}
 }
 
-// Revoke refuses the tokens of earlier generations from now on, and ends their
-// streams. It may be called repeatedly and in any order.
+// Revoke rejects the tokens of the user's earlier generations from now on, and ends their
+// streams. Revocations may be repeated and come in any order.
 func (s *Sessions) Revoke(r storage.Revocation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,15 +63,15 @@ func (s *Sessions) Prune(before int64) {
 	}
 }
 
-// active reports whether the tokens of a generation are not revoked.
+// active reports whether the tokens of a user's generation are still valid.
 func (s *Sessions) active(user storage.User, generation int64) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return generation >= s.revoked[user].Generation
 }
 
-// watch calls f, in a goroutine of its own, once the tokens of the generation are
-// revoked. It is what Identity.OnRevoked does.
+// watch calls f, in a goroutine of its own, once the tokens of the user's generation are
+// revoked. stop prevents that, and returns false if f was called or watch was stopped.
 func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Sessions) watch(user storage.User, generation int64, f func()) (stop fu
 	}
 }
 
-// remove removes a watch, and reports whether it was there.
+// remove removes a watch, and reports whether it was there. The mutex is held.
 func (s *Sessions) remove(user storage.User, w *watch) bool {
 	of := s.watched[user]
 	_, there := of[w]

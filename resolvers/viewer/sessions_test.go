@@ -81,7 +81,7 @@ func TestSiteKeysAreNotConfused(t *testing.T) {
 		"another key by the same name":    {site, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with(key.ID)), false},
 		"the JWKS's":                      {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), with("theirs")), true},
 		"the JWKS's, without kid":         {all, sign(t, jwt.SigningMethodEdDSA, private, claims(nil), nil), true},
-		"RSA by the name of the site's":   {all, sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), with(key.ID)), true}, // the JWKS says so
+		"RSA by the name of the site's":   {all, sign(t, jwt.SigningMethodRS256, keys().rsa, claims(nil), with(key.ID)), true}, // the JWKS has the key
 		"HMAC by the site's public key":   {all, sign(t, jwt.SigningMethodHS256, []byte(key.public()), claims(nil), with(key.ID)), false},
 		"an account's where there is one": {off, issue(t, &Signer{Secret: secret, TTL: time.Hour}, 1), false}, // accounts are off
 		"a session without a number": {
@@ -135,7 +135,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 		t.Error("another tenant's revocation counts")
 	}
 	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 2, At: 10})
-	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 1, At: 9}) // late
+	sessions.Revoke(storage.Revocation{User: accountHolder, Generation: 1, At: 9}) // an earlier revocation that arrives late
 	if !refused(first) || refused(second) {
 		t.Error("of two generations the wrong one is refused")
 	}
@@ -150,7 +150,7 @@ func TestRevokedTokensAreRefused(t *testing.T) {
 	}
 	is, done := Identity{User: accountHolder, Session: Session{Generation: 2}, sessions: sessions}, make(chan struct{})
 	is.OnRevoked(func() { close(done) })
-	<-done // it was revoked before
+	<-done // at once: it was revoked before
 	sessions.Prune(21)
 	if len(sessions.revoked) != 0 || len(sessions.watched) != 0 {
 		t.Errorf("%d revocations and %d watches are left", len(sessions.revoked), len(sessions.watched))

@@ -9,13 +9,13 @@ import (
 	"ovation/storage"
 )
 
-// SignOption adds to what Sign signs.
+// SignOption adds a claim to a token.
 type SignOption func(jwt.MapClaims)
 
-// Issuer sets "iss". An empty one leaves it out.
+// Issuer sets the claim "iss", or omits it if issuer is empty.
 func Issuer(issuer string) SignOption { return claim("iss", issuer) }
 
-// Audience sets "aud". An empty one and AnyAudience leave it out.
+// Audience sets the claim "aud", or omits it if audience is empty or AnyAudience.
 func Audience(audience string) SignOption {
 	if audience == AnyAudience {
 		audience = ""
@@ -34,9 +34,9 @@ func claim(name, value string) SignOption {
 	}
 }
 
-// Sign makes an HS256 token that is valid for ttl from now on. It fails for a
-// secret shorter than MinSecretBytes, an anonymous or invalid user (with an
-// *storage.InvalidError), and a ttl below a second.
+// Sign returns an HS256 token that is valid for ttl from now on. It returns an error if
+// the secret is shorter than MinSecretBytes or ttl is less than a second, and an
+// *storage.InvalidError if the user is anonymous or invalid.
 func Sign(secret []byte, user storage.User, ttl time.Duration, options ...SignOption) (string, error) {
 	if len(secret) < MinSecretBytes {
 		return "", fmt.Errorf("the secret for tokens is %d bytes long; at least %d are needed", len(secret), MinSecretBytes)
@@ -52,7 +52,7 @@ func Sign(secret []byte, user storage.User, ttl time.Duration, options ...SignOp
 	return token, nil
 }
 
-// claimsOf are the claims of a token for a user.
+// claimsOf returns the claims of a token for a user.
 func claimsOf(user storage.User, now time.Time, ttl time.Duration, options ...SignOption) (jwt.MapClaims, error) {
 	if err := storage.ValidateTenant(user.Tenant); err != nil {
 		return nil, err

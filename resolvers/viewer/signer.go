@@ -21,13 +21,13 @@ type SiteKey struct {
 	private ed25519.PrivateKey
 }
 
-// NewSiteKey makes a key of a seed of 32 random bytes.
+// NewSiteKey returns the key of a seed of 32 random bytes.
 func NewSiteKey(seed []byte) (SiteKey, error) {
 	if len(seed) != ed25519.SeedSize {
 		return SiteKey{}, fmt.Errorf("the seed of a key is %d bytes long, not %d", len(seed), ed25519.SeedSize)
 	}
 	k := SiteKey{private: ed25519.NewKeyFromSeed(seed)}
-	// The members in this order, without spaces: RFC 8037, appendix A.3.
+	// The members must be in this order, without spaces: RFC 8037, appendix A.3.
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, k.x()))
 	k.ID = base64.RawURLEncoding.EncodeToString(sum[:])
 	return k, nil
@@ -36,15 +36,15 @@ func NewSiteKey(seed []byte) (SiteKey, error) {
 // String keeps the private key out of logs.
 func (k SiteKey) String() string { return "site key " + k.ID }
 
-// GoString is String.
+// GoString returns the same as String.
 func (k SiteKey) GoString() string { return k.String() }
 
 func (k SiteKey) public() ed25519.PublicKey { return k.private.Public().(ed25519.PublicKey) } //nolint:forcetypeassert // by its documentation
 
 func (k SiteKey) x() string { return base64.RawURLEncoding.EncodeToString(k.public()) }
 
-// KeySet serves the public keys as a JSON Web Key Set, for other services that
-// verify the tokens of accounts.
+// KeySet returns a handler that serves the public keys as a JSON Web Key Set, for other
+// services that verify the tokens of accounts.
 func KeySet(keys []SiteKey) http.Handler {
 	type jwk struct {
 		KTY string `json:"kty"`
@@ -62,7 +62,7 @@ func KeySet(keys []SiteKey) http.Handler {
 	}
 	text, err := json.Marshal(set)
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err != nil { // of texts: never
+		if err != nil { // impossible for texts
 			w.WriteHeader(http.StatusInternalServerError)
 			return
 		}
@@ -84,7 +84,7 @@ type Signer struct {
 	TTL time.Duration
 }
 
-// Issue returns a token of a session, and when it expires.
+// Issue returns a token of a user's session, and when the token expires.
 func (s *Signer) Issue(user storage.User, of Session) (token string, expires time.Time, err error) {
 	method, key, kid := jwt.SigningMethod(jwt.SigningMethodEdDSA), any(s.Key.private), s.Key.ID
 	if len(s.Secret) > 0 {
@@ -112,8 +112,8 @@ const (
 	loggedInClaim   = "auth_time" // as in OpenID Connect
 )
 
-// sessionOf is the session in the claims of a token that this site has signed. It is
-// the zero value if the token is not an account's.
+// sessionOf returns the session in the claims of a token that this site has signed, or
+// the zero value if the token does not belong to an account.
 func sessionOf(claims jwt.MapClaims) (Session, error) {
 	given, has := claims[generationClaim]
 	if !has {

@@ -93,8 +93,8 @@ func (v *verifier) verify(ctx context.Context, text string) (Identity, error) {
 
 // check verifies a token.
 func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
-	// Claims are read by their exact names: a struct would take "Tenant" for
-	// "tenant".
+	// Claims are read from a map by their exact names. A struct would accept "Tenant"
+	// for "tenant".
 	claims := jwt.MapClaims{}
 	var candidates []publicKey // of the key set
 	token, err := v.parser.ParseWithClaims(text, claims, func(token *jwt.Token) (key any, err error) {
@@ -117,7 +117,7 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 		return Identity{}, err
 	}
 	out := Identity{User: user, Scope: scope, Until: expiry.Add(leeway), listed: signer(token, candidates)}
-	if len(candidates) > 0 { // signed by others, whose sessions are theirs
+	if len(candidates) > 0 { // signed by another issuer, which manages its own sessions
 		return out, nil
 	}
 	if out.Session, err = sessionOf(claims); err != nil || out.Session.Generation == 0 {
@@ -129,9 +129,9 @@ func (v *verifier) check(ctx context.Context, text string) (Identity, error) {
 	return out, nil
 }
 
-// key returns the only key or keys that may verify a token of this algorithm. Keys from
-// the key set are also returned as the set lists them. The parser has checked that the
-// algorithm is one of v.algorithms.
+// key returns the key or the keys that may verify a token, by its algorithm and "kid".
+// Keys from the key set are also returned as entries of the set. The parser has checked
+// that the algorithm is one of v.algorithms.
 func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey, error) {
 	if _, has := token.Header["crit"]; has {
 		return nil, nil, refuse(`the token's header has a "crit" that is not understood`)
@@ -160,8 +160,8 @@ func (v *verifier) key(ctx context.Context, token *jwt.Token) (any, []publicKey,
 	return keys, found, nil
 }
 
-// signer returns the context of the key among the candidates that has signed a
-// verified token, nil if there are no candidates.
+// signer finds the candidate whose key has signed a verified token. It returns that
+// candidate's listed, or nil if there are no candidates.
 func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	for i, candidate := range candidates {
 		signed := token.Raw[:max(strings.LastIndexByte(token.Raw, '.'), 0)]
@@ -172,8 +172,8 @@ func signer(token *jwt.Token, candidates []publicKey) context.Context {
 	return nil
 }
 
-// explain says what is wrong with a token. It repeats no part of it but its
-// times and, shortened, its algorithm.
+// explain returns an error that says what is wrong with a token. It quotes nothing of the
+// token except its times and, truncated, its algorithm.
 func (v *verifier) explain(token *jwt.Token, claims jwt.MapClaims, err error) *Error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
@@ -214,7 +214,7 @@ func at(t *jwt.NumericDate, err error) string {
 	return " at " + t.UTC().Format(time.RFC3339)
 }
 
-// missing names the first of the claims asked for that is not there.
+// missing returns the name of the first required claim that the token lacks.
 func (v *verifier) missing(claims jwt.MapClaims) string {
 	switch {
 	case !there(claims["exp"]):
@@ -227,7 +227,7 @@ func (v *verifier) missing(claims jwt.MapClaims) string {
 	return "claim of those that are required here"
 }
 
-// there reports whether a claim says anything. An "exp" of 0 says nothing.
+// there reports whether a claim has a value. An "exp" of 0 counts as none.
 func there(claim any) bool { return claim != nil && claim != "" && claim != float64(0) }
 
 func userOf(claims jwt.MapClaims) (storage.User, error) {
@@ -251,8 +251,7 @@ func userOf(claims jwt.MapClaims) (storage.User, error) {
 	return user, nil
 }
 
-// scopeOf is the scope of a token (RFC 8693): a string of names separated by
-// spaces.
+// scopeOf returns the scope of a token (RFC 8693): a string of names separated by spaces.
 func scopeOf(claims jwt.MapClaims) (string, error) {
 	scope, has := claims["scope"]
 	text, isText := scope.(string)
@@ -262,7 +261,7 @@ func scopeOf(claims jwt.MapClaims) (string, error) {
 	return text, nil
 }
 
-// usable reports whether a public key is one for the algorithm.
+// usable reports whether a public key can be used with the algorithm.
 func usable(key any, algorithm string) bool {
 	switch key := key.(type) {
 	case *rsa.PublicKey:

@@ -8,18 +8,18 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// maxVerified is how many tokens are remembered: some 6 MB of them at most.
+// maxVerified is the maximum number of cached verifications. They take about 6 MB.
 const maxVerified = 16_384
 
-// verified remembers the tokens used last that were valid, so that the same one
-// need not be verified at each request.
+// verified caches the verifications of the most recently used valid tokens, so that a
+// token need not be verified at each request.
 //
-// The key is the token's SHA-256: nothing is held that could be sent, the time of
-// a look-up says nothing about any other token, and a long token takes no more
-// room than a short one. A rejected token is not remembered. A valid one is
-// accepted until it expires, which is checked at each use, or until the keys are
-// read again, which drops all. Revoking a user takes effect when the token
-// expires, as it did without this.
+// The key is the token's SHA-256: no token is kept that could be stolen, the time of a
+// look-up reveals nothing about other tokens, and a long token takes no more memory than
+// a short one. Rejected tokens are not cached. A valid token is accepted until it
+// expires, which is checked at each use, or until the keys are read again, which empties
+// the cache. Revoked sessions of accounts are checked by verifier.verify, after the
+// look-up.
 type verified struct {
 	mu    sync.Mutex
 	under *[]publicKey // the keys that were in use when these were verified
@@ -27,12 +27,12 @@ type verified struct {
 }
 
 func newVerified(most int) *verified {
-	known, _ := simplelru.NewLRU[[sha256.Size]byte, Identity](most, nil) // it fails for a size below 1 alone
+	known, _ := simplelru.NewLRU[[sha256.Size]byte, Identity](most, nil) // fails only for a size below 1
 	return &verified{known: known}
 }
 
-// find returns what a token said that was verified under these keys and has
-// not expired.
+// find returns the identity of a token that was verified under these keys and has not
+// expired.
 func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -43,9 +43,9 @@ func (v *verified) find(sum [sha256.Size]byte, under *[]publicKey) (Identity, bo
 	return found, ok && time.Now().Before(found.Until)
 }
 
-// add remembers a token that is valid under the keys that were in use before it
-// was verified. If they are no longer in use, it may have been verified by a key
-// that was removed, and is not remembered.
+// add caches a verification. before are the keys that were in use before it, under those
+// in use now. If they differ, the token may have been verified by a key that is removed,
+// and the verification is not cached.
 func (v *verified) add(sum [sha256.Size]byte, is Identity, before, under *[]publicKey) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"ovation/storage"
 )
 
-// held is how many tokens are remembered.
+// held returns the number of cached verifications.
 func (v *verified) held() int { return v.known.Len() }
 
 func TestAVerifiedTokenExpires(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.tokens.secret = []byte("another secret, also long enough 01234") // nothing would pass any more
+	a.tokens.secret = []byte("another secret, also long enough 01234") // a new verification would fail
 	if again, err := a.Token(t.Context(), token); err != nil || again != first {
 		t.Errorf("%v, before %v; %v", again, first, err)
 	}
@@ -104,7 +104,7 @@ func TestKeysThatAreReadAgainVerifyAgain(t *testing.T) {
 		t.Errorf("%d are remembered, want the second one alone", n)
 	}
 	set(jwks(jwk("1", &keys().rsa.PublicKey, nil)))
-	if !good(first) { // its key is fetched while it is verified
+	if !good(first) { // the key is fetched during its verification
 		t.Error("after the rotation back")
 	}
 	if _, known := a.tokens.verified.find(sha256.Sum256([]byte(first)), a.tokens.keys.current()); known {
@@ -118,7 +118,7 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	for i := range 100 {
 		v.add(key(i), Identity{User: storage.User{UserID: strconv.Itoa(i)}, Until: until}, nil, nil)
-		if _, known := v.find(key(0), nil); !known { // it is asked for all the time
+		if _, known := v.find(key(0), nil); !known { // it is looked up all the time
 			t.Fatalf("with %d more the first is forgotten", i)
 		}
 		if v.held() > 10 {

@@ -49,7 +49,7 @@ func newAuthenticator(t *testing.T, cfg Config) *Authenticator {
 	return a
 }
 
-// claims are good ones, changed as told; a nil value deletes.
+// claims returns valid claims with changes; a nil value deletes a claim.
 func claims(changes map[string]any) jwt.MapClaims {
 	all := jwt.MapClaims{"sub": "alice", "exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(all, changes)
@@ -264,7 +264,7 @@ func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
 		host   string
 		header []string
 		want   storage.User
-		fails  string // what the reason holds; empty: it does not fail
+		fails  string // part of the reason; empty: the request is accepted
 	}{
 		"ignored":           {IgnoreDevHeaders, "localhost", []string{"X-Ovation-User", "bob", "X-Ovation-Tenant", "acme"}, storage.User{Tenant: "default"}, ""},
 		"user":              {LocalDevHeaders, "localhost:8080", []string{"X-Ovation-User", "bob"}, storage.User{Tenant: "default", UserID: "bob"}, ""},
@@ -296,8 +296,8 @@ func TestHeadersAreBelievedForDevelopmentOnly(t *testing.T) {
 	}
 }
 
-// TestAProxyTurnsDevHeadersOff sends what a reverse proxy on the same machine
-// sends that rewrites Host.
+// TestAProxyTurnsDevHeadersOff sends the requests of a reverse proxy on the same machine that
+// rewrites Host.
 func TestAProxyTurnsDevHeadersOff(t *testing.T) {
 	for _, mode := range []DevHeaders{LocalDevHeaders, BelieveDevHeaders} {
 		a := newAuthenticator(t, Config{Secret: secret, DevHeaders: mode})

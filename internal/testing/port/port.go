@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// The ports that are tried. They are below those that Linux gives to outgoing
-// connections (from 32768), which would take the port of a server that a test has
-// stopped before it is started again.
+// The ports that are tried. They are below those that Linux assigns to outgoing
+// connections (from 32768). Otherwise such a connection could take the port of a server
+// that a test stops and starts again.
 const first, last = 10_000, 29_999
 
 var used sync.Map // ports that were returned in this process
 
-// Free returns a port of 127.0.0.1 that nobody listens on, and that it has not
+// Free returns a port of 127.0.0.1 on which no process listens and that Free has not
 // returned before. It fails the test if it finds none.
 func Free(tb testing.TB) int {
 	tb.Helper()

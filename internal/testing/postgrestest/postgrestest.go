@@ -1,5 +1,5 @@
-// Package postgrestest makes schemas for tests, in the Postgres server that
-// OVATION_POSTGRES_URL names. Only tests import it.
+// Package postgrestest creates schemas for tests, in the Postgres server at the URL
+// OVATION_POSTGRES_URL. Only tests import it.
 package postgrestest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"ovation/storage/postgres/migrations"
 )
 
-// Server returns the URL of the server that tests share. Without one the test is
+// Server returns the URL of the server that tests share. If there is none, the test is
 // skipped; in CI it fails.
 func Server(tb testing.TB) string {
 	tb.Helper()
@@ -34,7 +34,7 @@ func Server(tb testing.TB) string {
 	return at
 }
 
-// EmptySchema creates a schema, which is dropped with the test, and returns its URL.
+// EmptySchema creates a schema, which is dropped when the test ends, and returns its URL.
 func EmptySchema(tb testing.TB) string {
 	tb.Helper()
 	server := Server(tb)
@@ -51,7 +51,7 @@ func EmptySchema(tb testing.TB) string {
 	return u.String()
 }
 
-// Schema creates a schema with the tables in it, which is dropped with the test, and
+// Schema creates a schema with all tables, which is dropped when the test ends, and
 // returns its URL.
 func Schema(tb testing.TB) string {
 	tb.Helper()
@@ -60,9 +60,9 @@ func Schema(tb testing.TB) string {
 	return at
 }
 
-// Migrate creates the tables in an empty schema: all migrations in one script, as
-// postgres.Migrate would one by one. Under the race detector that takes a tenth of the
-// CPU time.
+// Migrate creates the tables in an empty schema by all migrations in one script. Under
+// the race detector this takes a tenth of the CPU time of postgres.Migrate, which runs
+// them one by one.
 func Migrate(tb testing.TB, at string) {
 	tb.Helper()
 	sql, err := script()
@@ -95,14 +95,14 @@ var script = sync.OnceValues(func() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// A script is one transaction, in which nothing is done concurrently.
+		// A script is one transaction, in which CONCURRENTLY is not allowed.
 		out.WriteString(strings.ReplaceAll(string(text), " CONCURRENTLY", ""))
 		fmt.Fprintf(&out, "\nINSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, TRUE);", version)
 	}
 	return out.String(), nil
 })
 
-// Exec runs statements on a connection of its own, also while the test cleans up.
+// Exec runs statements on a connection of its own. It may be called in a test's cleanup.
 func Exec(tb testing.TB, at string, statements ...string) {
 	tb.Helper()
 	ctx := context.WithoutCancel(tb.Context())

@@ -2,5 +2,5 @@
 
 package seed
 
-// fresh is whether runs draw their own seeds.
+// fresh is true if each run draws a seed of its own.
 const fresh = false

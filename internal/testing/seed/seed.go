@@ -1,9 +1,8 @@
 // Package seed chooses the seeds of randomised tests. Only tests import it.
 //
-// The tests of every day (make test) always take the same choices, so that a
-// failure is caused by the change at hand. The long tier (make test-long, build
-// tag long) takes fresh ones and logs them; OVATION_SEED repeats a run in either
-// tier.
+// make test always uses the same seed, so that a failure is caused by the change at
+// hand. The long tier (make test-long, build tag long) draws a new seed in each run and
+// logs it; OVATION_SEED repeats a run in either tier.
 package seed
 
 import (
@@ -20,8 +19,8 @@ const Variable = "OVATION_SEED"
 // fixed is the seed of make test.
 const fixed = 1
 
-// Of returns the seed of a test and logs how to repeat it. A value of the
-// environment variable that is no number fails the test.
+// Of returns the seed of a test and logs how to repeat the run. It fails the test if the
+// environment variable is set to something other than a number.
 func Of(tb testing.TB) uint64 {
 	tb.Helper()
 	n, err := current()
@@ -32,21 +31,21 @@ func Of(tb testing.TB) uint64 {
 	return n
 }
 
-// ForRapid sets the seed of pgregory.net/rapid, which otherwise draws one in
-// every run, and how many cases a property is checked on, and returns the seed.
-// A package of property tests calls it as it is initialised; the flags of go test
-// still win.
+// ForRapid sets the seed of pgregory.net/rapid, which otherwise draws one in every run,
+// and the number of cases for which a property is checked. It returns the seed. A
+// package with property tests calls ForRapid when it is initialised; flags given to go
+// test take precedence.
 func ForRapid() uint64 { return forRapid(30) }
 
-// ForRapidOverServers is ForRapid where each case takes hundreds of calls of a
-// database or a server: make test checks a third of the cases. The long tier
-// checks all of them.
+// ForRapidOverServers is ForRapid for properties whose cases each take hundreds of calls
+// of a database or a server: make test checks a third of the cases. The long tier checks
+// all of them.
 func ForRapidOverServers() uint64 { return forRapid(10) }
 
 func forRapid(checks int) uint64 {
 	n, err := current()
 	if err != nil || n == 0 {
-		n = fixed // zero would be a fresh one
+		n = fixed // rapid takes 0 for a random seed
 	}
 	if fresh {
 		checks = 300

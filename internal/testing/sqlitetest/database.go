@@ -17,17 +17,17 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// Database is a SQLite store with the contract of package mirror, so that tests of
-// the mirror need no Postgres. In production no mirror stands in front of SQLite.
-// Epochs and barriers are in tables of their own in the same file. They change only
-// while no transaction of the store holds SQLite's write lock, under which every
-// mark is called: so no transaction straddles a change.
+// Database is a SQLite store that implements mirror.Database, so that tests of the
+// mirror need no Postgres. In production, SQLite is used without a mirror. Epochs and
+// barriers are in tables of their own in the same file. They change only while no
+// transaction of the store holds SQLite's write lock. Every mark is called under that
+// lock, so no transaction spans a change.
 type Database struct {
 	*sqlite.Store
 
 	Path  string
 	db    *sql.DB
-	hasty *sql.DB // does not wait for a transaction under way
+	hasty *sql.DB // waits only 10 ms for a running transaction
 }
 
 var _ mirror.Database = (*Database)(nil)
@@ -52,14 +52,14 @@ CREATE TABLE IF NOT EXISTS watermark (
     PRIMARY KEY (partitions, partition)
 ) STRICT, WITHOUT ROWID;`
 
-// OpenDatabase opens an empty database that is closed with the test.
+// OpenDatabase opens an empty database that is closed when the test ends.
 func OpenDatabase(tb testing.TB) *Database {
 	tb.Helper()
 	return OpenDatabaseAt(tb, NewFile(tb))
 }
 
-// OpenDatabaseAt opens the database in a file, which is made if it is missing.
-// Several may be open on one file, as those of several processes.
+// OpenDatabaseAt opens the database in a file, which is created if it is missing. A file
+// may be opened several times, as by several processes.
 func OpenDatabaseAt(tb testing.TB, path string) *Database {
 	tb.Helper()
 	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: path})
@@ -74,7 +74,7 @@ func OpenDatabaseAt(tb testing.TB, path string) *Database {
 	return d
 }
 
-// connect opens connections that wait so many milliseconds for the write lock.
+// connect opens connections that wait for the write lock, for so many milliseconds.
 func connect(tb testing.TB, path, wait string) *sql.DB {
 	tb.Helper()
 	dsn := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: "_txlock=immediate&_busy_timeout=" + wait}
@@ -85,13 +85,13 @@ func connect(tb testing.TB, path, wait string) *sql.DB {
 	return db
 }
 
-// Edit runs a statement of SQL behind the back of the store.
+// Edit runs an SQL statement on the file, bypassing the store.
 func (d *Database) Edit(tb testing.TB, statement string) {
 	tb.Helper()
 	edit(tb, d.db, statement)
 }
 
-// Edit runs a statement of SQL on a database in a file, behind the back of its stores.
+// Edit runs an SQL statement on the database in a file, bypassing its stores.
 func Edit(tb testing.TB, path, statement string) {
 	tb.Helper()
 	db := connect(tb, path, "5000")
@@ -109,8 +109,8 @@ func edit(tb testing.TB, db *sql.DB, statement string) {
 // Close closes the store, and the connections to its file.
 func (d *Database) Close() error { return cmp.Or(d.Store.Close(), d.db.Close(), d.hasty.Close()) }
 
-// Persist persists messages in the present epoch, and notes the barriers once
-// everything before them is committed.
+// Persist persists messages in the current epoch, and records the barriers among them
+// after everything else is committed.
 func (d *Database) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	for i := range messages {
 		if err := messages[i].Validate(); err != nil {
@@ -130,7 +130,7 @@ func (d *Database) Persist(ctx context.Context, messages []storage.Message, mark
 	return *outcome, nil
 }
 
-// EmptyFolder empties a folder in the present epoch.
+// EmptyFolder empties a folder in the current epoch.
 func (d *Database) EmptyFolder(
 	ctx context.Context, key storage.FolderKey, moveTo string, at time.Time, limit int, mark storage.Mark,
 ) (int, storage.Outcome, error) {
@@ -142,7 +142,7 @@ func (d *Database) EmptyFolder(
 	return n, *outcome, nil
 }
 
-// PublishVideo publishes a video in the present epoch.
+// PublishVideo publishes a video in the current epoch.
 func (d *Database) PublishVideo(ctx context.Context, video storage.NewVideo, mark storage.Mark) (storage.PublishedVideo, storage.Outcome, error) {
 	outcome := new(storage.Outcome)
 	out, _, err := d.Store.PublishVideo(ctx, video, d.within(mark, outcome))
@@ -152,7 +152,7 @@ func (d *Database) PublishVideo(ctx context.Context, video storage.NewVideo, mar
 	return out, *outcome, nil
 }
 
-// DeleteVideo deletes a video in the present epoch.
+// DeleteVideo deletes a video in the current epoch.
 func (d *Database) DeleteVideo(ctx context.Context, deletion storage.VideoDeletion, mark storage.Mark) (*storage.Video, storage.Outcome, error) {
 	outcome := new(storage.Outcome)
 	video, _, err := d.Store.DeleteVideo(ctx, deletion, d.within(mark, outcome))
@@ -162,7 +162,7 @@ func (d *Database) DeleteVideo(ctx context.Context, deletion storage.VideoDeleti
 	return video, *outcome, nil
 }
 
-// Verify repairs only in an epoch that admits transactions.
+// Verify verifies the counts. It repairs them only in an epoch that admits transactions.
 func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {
 		epoch, err := d.Epoch(ctx)
@@ -176,7 +176,7 @@ func (d *Database) Verify(ctx context.Context, repair bool, report func(storage.
 	return d.Store.Verify(ctx, repair, report)
 }
 
-// within returns a mark that enters the present epoch and keeps the outcome.
+// within returns a mark that enters the current epoch and stores the outcome in outcome.
 func (d *Database) within(mark storage.Mark, outcome *storage.Outcome) storage.Mark {
 	return func(ctx context.Context, o storage.Outcome) error {
 		*outcome = o
@@ -191,8 +191,8 @@ func (d *Database) within(mark storage.Mark, outcome *storage.Outcome) storage.M
 	}
 }
 
-// States adds the versions of the counts: those that were the same before and
-// after the states were read, and so when they were.
+// States reads states and adds the versions of the counts. It repeats the read until the
+// versions before and after it are the same, and so are those at the time of the read.
 func (d *Database) States(ctx context.Context, keys []storage.StateKey, kinds storage.Kinds) ([]storage.States, error) {
 	for {
 		before, err := d.versions(ctx, keys)
@@ -219,7 +219,7 @@ func (d *Database) States(ctx context.Context, keys []storage.StateKey, kinds st
 	}
 }
 
-// versions are those of the counts of each key's subject.
+// versions returns the versions of the counts of each key's subject.
 func (d *Database) versions(ctx context.Context, keys []storage.StateKey) ([]int64, error) {
 	out := make([]int64, len(keys))
 	for from := 0; from < len(keys); { // one call for each run of keys of one tenant
@@ -240,8 +240,8 @@ func (d *Database) versions(ctx context.Context, keys []storage.StateKey) ([]int
 	return out, nil
 }
 
-// Windows looks up windows: the subjects that were the same before and after their
-// states were read.
+// Windows looks up windows. It repeats the read of a window until the subjects before
+// and after it are the same.
 func (d *Database) Windows(ctx context.Context, keys []mirror.WindowKey, limit int) ([]mirror.Window, error) {
 	out := make([]mirror.Window, len(keys))
 	for i, key := range keys {
@@ -274,7 +274,7 @@ SELECT biz_id, count(*) FROM (
     UNION ALL SELECT biz_id FROM user_follow WHERE tenant = ?1 AND user_id = ?2 AND biz = ?3
 ) GROUP BY biz_id ORDER BY biz_id`
 
-// subjects are those of a window, and how many states there are of them.
+// subjects returns the subjects of a window, and how many states there are of them.
 func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []storage.StateKey, states int, err error) {
 	rows, err := d.db.QueryContext(ctx, selectSubjects, of.User.Tenant, of.User.UserID, of.Biz)
 	if err != nil {
@@ -292,7 +292,7 @@ func (d *Database) subjects(ctx context.Context, of mirror.WindowKey) (keys []st
 	return keys, states, rows.Err()
 }
 
-// unavailable makes an error of the file storage.ErrUnavailable, unless the caller
+// unavailable wraps an error of the file in storage.ErrUnavailable, unless the caller
 // has cancelled.
 func unavailable(ctx context.Context, err error) error {
 	switch {

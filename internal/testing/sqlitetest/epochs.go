@@ -25,7 +25,7 @@ INSERT INTO watermark (partitions, partition, barrier) SELECT ?1, ?2, barrier FR
 ON CONFLICT (partitions, partition) DO UPDATE SET barrier = excluded.barrier`
 )
 
-// Epoch looks the epoch up.
+// Epoch returns the current epoch.
 func (d *Database) Epoch(ctx context.Context) (mirror.Epoch, error) {
 	now := time.Now()
 	epoch, err := epochAt(ctx, d.db, now)
@@ -54,7 +54,8 @@ func (d *Database) NextEpoch(ctx context.Context, number int64, next mirror.NewE
 	return d.change(ctx, nextEpoch, number, next.Number, next.Holder)
 }
 
-// Hold notes that the mirror is used, unless a transaction keeps it waiting.
+// Hold records that the mirror is in use. It fails if it would have to wait for a
+// transaction for more than 10 ms.
 func (d *Database) Hold(ctx context.Context, number int64) error {
 	_, err := d.hasty.ExecContext(ctx, hold, storage.Micros(time.Now()), mirror.HoldTime.Microseconds(), number)
 	return unavailable(ctx, err)

@@ -12,7 +12,7 @@ import (
 	"ovation/storage/sqlite"
 )
 
-// Open opens an empty store that is closed with the test. The file is a copy of a
+// Open opens an empty store that is closed when the test ends. The file is a copy of a
 // database that already has its tables: running every migration takes most of the
 // time of opening a new one, and far more under the race detector.
 func Open(tb testing.TB) *sqlite.Store {

@@ -25,7 +25,7 @@ type wrapper struct{ io.ReadCloser }
 
 func (w *wrapper) Read(to []byte) (int, error) { return w.ReadCloser.Read(to) }
 
-// outer has nothing but what is promoted, at two levels.
+// outer has only promoted methods, from two levels.
 type outer struct{ *wrapper }
 
 func TestPromotedMethodsAreFound(t *testing.T) {
