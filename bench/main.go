@@ -119,7 +119,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.plan.limit, fmt.Errorf("it has taken longer than %v", o.plan.limit))
 	defer cancel()
-	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // a client that sleeps in a system call until a request is due occupies a processor of the runtime
+	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // a client asleep in a system call occupies a processor of the runtime
 	b := &bench{options: o, stdout: stdout, began: time.Now(), idle: loadAverage(), meter: newMeter()}
 	if err := b.measure(ctx); err != nil {
 		return err
