@@ -1,27 +1,28 @@
-# Everything here sets up what it needs by itself. Needed: Go and make; for the
-# tests a C compiler (the race detector is C); for the web page Node.js 20.19 or
-# newer with npm (without it the page says how to get it).
+# Every target installs what it needs, except for Go and make; a C compiler for the
+# tests (the race detector requires cgo); and Node.js 20.19 or newer with npm for the
+# web pages (without it, the binary serves a page that explains how to build them).
 
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := .tools/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GO_TEST_FLAGS ?=
-# The race detector instruments everything but SQLite, which is C translated to
-# Go: instrumented, it takes most of the tests' CPU time, and its memory is its own.
+# The race detector instruments everything except SQLite, which is C translated to Go:
+# instrumented, it would take most of the CPU time of the tests, and it shares no memory
+# with Go code.
 RACE := -race -gcflags=modernc.org/...=-race=false
-# Tests that call t.Parallel wait for servers of their own most of the time.
+# Tests that call t.Parallel mostly wait for servers that only they use.
 PARALLEL := -parallel 4
-# Of bench and bench-quick; bin/bench -help lists them.
+# Flags of bench and bench-quick; bin/bench -help lists them.
 BENCH_FLAGS ?=
-# Of load: -people 100 and -during 10s, for example.
+# Flags of load: for example -people 100 -during 10s.
 LOAD_FLAGS ?=
-# Of bench-growth: -max-states 1000000 leaves out ten million.
+# Flags of bench-growth: for example -max-states 1000000 omits the size of ten million.
 GROWTH_FLAGS ?=
-# Offline, npm fails soon; CI retries.
+# Without retries, npm fails soon if offline; CI retries.
 NPM_PATIENCE := $(if $(CI),,--fetch-retries=0)
 EXAMPLES := examples/apollo examples/urql
-# A tag names a release; without any, cmd/ovation/version.go has the number.
+# The version is that of the latest tag or, without tags, that in cmd/ovation/version.go.
 VERSION := $(shell git describe --tags --dirty 2>/dev/null || sed -n 's/^var version = "\(.*\)"$$/\1/p' cmd/ovation/version.go)
-# Where make install puts the program: PREFIX/bin.
+# make install installs the program in PREFIX/bin.
 PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 
 .DEFAULT_GOAL := help
@@ -64,8 +65,8 @@ release: web ## Build the files of a release into dist/: linux and macOS on amd6
 .PHONY: web
 web: web/dist/.built ## Build the pages; without npm the binary says how to get them
 
-# Where npm is missing or cannot install, this file is missing too, and what
-# needs it goes on without.
+# If npm is missing or cannot install, this file is missing, too, and the targets that
+# need it work without it.
 web/node_modules/.installed: web/package.json web/package-lock.json web/client/package.json
 	@rm -f $@; \
 	if ! command -v npm >/dev/null; then \
@@ -86,7 +87,7 @@ web/dist/.built: web/node_modules/.installed $(shell find web -type f -not -path
 		[ -z "$${CI:-}" ]; \
 	fi
 
-# The package without the pages, for what is built with it.
+# Builds @ovation/client without the pages, for everything that uses it.
 web/node_modules/.client: web/node_modules/.installed web/client/package.json web/client/tsconfig.json $(shell find web/client/src -type f)
 	@if [ -e $< ]; then (cd web && npm run --silent build --workspace client) && touch $@; fi
 
@@ -117,11 +118,11 @@ examples/%/node_modules/.installed: examples/%/package.json examples/%/package-l
 test: web ffmpeg ## Test everything, with the race detector; gets Postgres, Redis and RabbitMQ for it
 	scripts/services run go test $(RACE) $(PARALLEL) -timeout 30m $(GO_TEST_FLAGS) $(SLOWEST) ./...
 
-# Those that take longest begin first, so that none of them ends alone.
+# The slowest packages start first, so that none of them is still running alone at the end.
 SLOWEST := ./cmd/ovation ./storage/redis ./storage/postgres ./worker/amqp
 
-# The packages that have tests of the long tier, which begin with TestLong or,
-# where they measure, TestFigure.
+# The packages with tests of the long tier. Their names begin with TestLong or, if they
+# measure durations, TestFigure.
 LONG_PACKAGES = $(shell grep -rlE --include='*_test.go' '^//go:build long' . | xargs -n 1 dirname | sort -u)
 
 .PHONY: test-long

@@ -15,7 +15,7 @@ import (
 	"ovation/bench/load"
 )
 
-// small returns the people of generated data, what Postgres would hold of them, and a
+// small returns the people of generated data, what Postgres would hold for them, and a
 // few pages.
 func small(t *testing.T) (*people, *truth, []page) {
 	t.Helper()
@@ -80,7 +80,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 		return m
 	}
 	right := string(all.replies[0])
-	liked := drawn[0].subjects[0] // by the viewer, meanwhile
+	liked := drawn[0].subjects[0] // liked by the viewer in the meantime
 	id := p.subjects.names[liked]
 	before := fmt.Sprintf(`"bizId":%q,"readCount":%d,"likeCount":7,"dislikeCount":0,"collectCount":3,"liked":null`, id, of.counts[id].reads)
 	after := func(likes int, state string) string {
@@ -252,7 +252,7 @@ func TestProcessorTimeIsToldApart(t *testing.T) {
 		t.Skip("there is no /proc here")
 	}
 	sum := 0
-	for m.read().since(before)[generator] < 5*tick { // ends, since this is work
+	for m.read().since(before)[generator] < 5*tick { // ends, because the loop itself takes CPU time
 		for i := range 1_000_000 {
 			sum += i
 		}

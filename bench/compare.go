@@ -10,7 +10,7 @@ import (
 	"ovation/bench/load"
 )
 
-// contender is one of the two of a comparison.
+// contender is one of the two sides of a comparison.
 type contender struct {
 	name string
 	side *side
@@ -44,10 +44,10 @@ type measured struct {
 	p50, p99 series // milliseconds
 	cpu      series // of the server alone, microseconds for each request
 	mallocs  series // of the server, for each request
-	bytes    series // that it allocated for each
+	bytes    series // allocated by the server, for each request
 	requests int64
-	shares   map[string]series // of the machine's time, by who took it
-	worker   string            // under which the CPU time of its worker is told
+	shares   map[string]series // shares of the machine's CPU time, by consumer
+	worker   string            // the name under which the CPU time of its worker is reported
 }
 
 // cost returns the CPU time that name took in each round, in microseconds per request.
@@ -68,7 +68,7 @@ func (b *bench) compare(ctx context.Context, two [2]contender) (of [2]*measured,
 	}
 	for round := range b.plan.rounds + 1 {
 		for k := range two {
-			i := (k + round) % 2 // the other one begins each time: what the first leaves behind hits both
+			i := (k + round) % 2 // they take turns in going first: the first affects the second
 			during, into := b.plan.segment, of[i]
 			if round == 0 {
 				during, into = b.plan.warm, &measured{shares: map[string]series{}}
@@ -120,7 +120,7 @@ func (b *bench) turn(ctx context.Context, c *contender, round int, during time.D
 	return nil
 }
 
-// metered measures the cost of a load, which returns its number of requests.
+// metered measures the cost of the load what, which returns its number of requests.
 func (b *bench) metered(ctx context.Context, p *process, into *measured, what func() (int64, error)) error {
 	before, err := p.metrics(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	drawnItems = 2987
 	drawnFrom  = 1_457_963_676 // seconds since 1970
 	drawnFor   = 30_346_023    // seconds
-	steepness  = 1.02          // of both; 1 itself cannot be drawn
+	steepness  = 1.02          // exponent of both distributions; rand.Zipf does not accept 1
 	userOffset = 8
 	itemOffset = 50
 )
@@ -38,7 +38,7 @@ var columns = []string{"timestamp", "eventType", "contentId", "personId"}
 
 // dataset is the rows to import, with these columns.
 type dataset struct {
-	source string // in words
+	source string // described in words
 	rows   [][4]string
 }
 

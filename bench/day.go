@@ -21,10 +21,10 @@ const (
 	dayPeople  = 500
 	dayTime    = time.Minute
 	dayPause   = time.Second      // mean time between two things that one person does
-	dayLongest = 4 * time.Second  // a node closes a new connection on which nothing comes for 5 s
-	dayLimit   = 10 * time.Minute // besides the time itself
+	dayLongest = 4 * time.Second  // a node closes a new connection without a request after 5 s
+	dayLimit   = 10 * time.Minute // of the run, besides the time of the day
 	dayClips   = 60               // videos published before the day begins
-	dayFFmpeg  = time.Minute      // for their covers
+	dayFFmpeg  = time.Minute      // within which their covers are made
 )
 
 // day is one run of bench day.
@@ -34,14 +34,14 @@ type day struct {
 	people   int
 	during   time.Duration
 	nodes    []*process
-	clip     []byte // what everybody uploads
+	clip     []byte // the file that everybody uploads
 	visitors []*visitor
 	diary    *diary
-	leave    time.Time // when everybody goes to the other node, or home
+	leave    time.Time // when everybody moves to the other node, or ends
 
 	took    time.Duration
-	spent   usage // while the people were there
-	covers  int   // made until they left
+	spent   usage // while the visitors were active
+	covers  int   // made until the visitors ended
 	settled time.Duration
 }
 
@@ -108,8 +108,8 @@ func (d *day) measure(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, mail.close()) }()
 	d.sayf("%d people for %v …", d.people, d.during)
 	used, began := d.meter.read(), time.Now()
-	// In the second half every visitor uses the other node, which must show what they
-	// did on the first one.
+	// In the second half every visitor uses the other node, which must show the visitor's
+	// actions on the first one.
 	for shift := range d.nodes {
 		if err := d.visit(ctx, shift); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (d *day) open(ctx context.Context) (err error) {
 		return err
 	}
 	d.site.variables["OVATION_VIDEOS"], d.site.variables["OVATION_BLOB_URL"] = "true", "file://"+folder
-	d.site.variables["PATH"] = os.Getenv("PATH") // which has ffmpeg
+	d.site.variables["PATH"] = os.Getenv("PATH") // to find ffmpeg
 	for n := range 2 {
 		for name, begin := range map[string]func(context.Context) (*process, error){nodeName: d.site.serve, workerName: d.site.work} {
 			p, err := begin(ctx)
@@ -216,7 +216,7 @@ func (d *day) publishSome(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("publish a video: %w", err)
 		}
-		v.queue = nil // it does not look whether it is in the feed
+		v.queue = nil // without the check that the video is in the feed
 	}
 	if ffmpeg() == "" {
 		return nil // there are no covers

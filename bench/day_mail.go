@@ -22,7 +22,7 @@ type post struct {
 	wait   sync.WaitGroup
 
 	mu    sync.Mutex
-	seen  map[string]map[string]int // by user and message, how often it came
+	seen  map[string]map[string]int // how often each message arrived, by user and message
 	count int
 	errs  []error
 }
@@ -127,7 +127,7 @@ func (m *post) listen(user string, from *load.Watch) {
 	}
 }
 
-const mailTime = 10 * time.Second // after the last was sent
+const mailTime = 10 * time.Second // for the last message to arrive
 
 // arrived waits until every visitor has received each of its messages in Postgres,
 // once.

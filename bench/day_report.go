@@ -29,7 +29,7 @@ type entries struct {
 }
 
 const (
-	diaryMost   = time.Minute // what takes longer is noted as that
+	diaryMost   = time.Minute // longer durations are recorded as this one
 	diaryFaults = 10
 )
 
@@ -93,7 +93,8 @@ func (d *day) settle(ctx context.Context) error {
 	return err
 }
 
-// differs returns what Postgres lacks or has in excess, or nil if nothing.
+// differs returns an error that describes what Postgres lacks or has in excess, or nil as
+// differs if there is no difference.
 func (d *day) differs(ctx context.Context) (differs, err error) {
 	for _, of := range []struct {
 		what, query string

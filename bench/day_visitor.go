@@ -48,10 +48,10 @@ type visitor struct {
 	random      *rand.Rand
 
 	feed  []reel
-	after string // where the feed goes on, empty at its end
-	at    int    // which one of the feed is on the screen
+	after string // the cursor of the next page of the feed, empty at its end
+	at    int    // the index of the video on the screen
 
-	queue   []errand // what belongs to what it does
+	queue   []errand // the remaining errands of the present action
 	current *errand
 	asked   time.Time
 
@@ -60,10 +60,10 @@ type visitor struct {
 	commented, sent, uploaded tally
 }
 
-// marks are what one visitor did to subjects.
+// marks are the subjects that one visitor has marked, for example liked.
 type marks struct {
-	is    map[string]bool // as acknowledged last
-	maybe map[string]bool // a request failed
+	is    map[string]bool // the state that was acknowledged last
+	maybe map[string]bool // the state is unknown, because a request failed
 }
 
 // tally counts the rows that one visitor has created.
@@ -112,7 +112,7 @@ func (v *visitor) Done(status int, body []byte) error {
 	return err
 }
 
-// gone records a request that was not answered.
+// gone records that the current request was not answered.
 func (v *visitor) gone() {
 	if v.current != nil {
 		v.day.diary.note(v.current.what, time.Since(v.asked), fmt.Errorf("%s: %s: there was no reply", v.name, v.current.what))
@@ -122,7 +122,7 @@ func (v *visitor) gone() {
 	v.queue = nil
 }
 
-// decide draws what to do next. The shares are of a thousand.
+// decide draws the next action. The shares are in thousandths.
 func (v *visitor) decide() {
 	if len(v.feed) == 0 {
 		v.queue = []errand{v.scroll(true, "")}
@@ -153,7 +153,7 @@ func (v *visitor) decide() {
 	}
 }
 
-// friend is somebody to chat with.
+// friend returns a random user to chat with.
 func (v *visitor) friend() string {
 	by := 1 + v.random.IntN(friendships)
 	if v.random.IntN(2) == 0 {
@@ -163,8 +163,8 @@ func (v *visitor) friend() string {
 	return all[(v.n+by+len(all))%len(all)].name
 }
 
-// graphQL returns an errand whose reply must have data and no error. seen checks the
-// data.
+// graphQL returns an errand whose reply must have data and no error. The function seen
+// checks the data.
 func (v *visitor) graphQL(what, query string, variables map[string]any, seen func(data json.RawMessage) error) errand {
 	return errand{what: what, write: func(buf []byte) []byte {
 		return load.Post(buf, v.address, "/graphql", v.token, mustJSON(map[string]any{"query": query, "variables": variables}))
@@ -184,8 +184,8 @@ const reelsQuery = `query Reels($after: String) { feed(first: 20, after: $after)
 	`author { userId interactive { freshness followerCount followed { at } } } ` +
 	`interactive { freshness readCount likeCount commentCount collectCount liked { reaction } } } } pageInfo { hasNextPage endCursor } } }`
 
-// scroll loads the top of the feed, or the next page. It must show the viewer's own
-// actions and, if given, the video must.
+// scroll loads the top of the feed, or its next page. The page must show the viewer's own
+// actions and contain the video with the id must, unless that is "".
 func (v *visitor) scroll(top bool, must string) errand {
 	after := &v.after
 	if top {
@@ -250,7 +250,7 @@ func (v *visitor) watch(one reel) errand {
 	}}
 }
 
-// view counts it as read.
+// view records a read of the video.
 func (v *visitor) view(one reel) errand {
 	return v.graphQL("count a view", `mutation View($id: ID!) { read(input: {biz: "video", bizId: $id}) { durability } }`,
 		map[string]any{"id": one.VideoID}, func(json.RawMessage) error { return nil })
@@ -340,7 +340,8 @@ func (v *visitor) comment(id string) errand {
 		}), &v.commented)
 }
 
-// comments reads the comments on a video, which must include the comment must.
+// comments reads the comments on a video, which must include the comment with the id
+// must.
 func (v *visitor) comments(id, must string) errand {
 	return v.graphQL("read 20 comments", talkQuery("video"), map[string]any{"id": id}, func(data json.RawMessage) error {
 		if must != "" && !bytes.Contains(data, []byte(`"commentId":"`+must+`"`)) {
@@ -386,7 +387,7 @@ func (v *visitor) upload() errand {
 	return counted(errand{what: "upload a clip", write: func(buf []byte) []byte {
 		var form bytes.Buffer
 		w := multipart.NewWriter(&form)
-		_ = w.WriteField("title", "A clip of "+v.name) // a buffer takes everything
+		_ = w.WriteField("title", "A clip of "+v.name) // writing to a buffer never fails
 		if part, err := w.CreateFormFile("file", "clip.mp4"); err == nil {
 			_, _ = part.Write(v.day.clip)
 		}

@@ -1,6 +1,6 @@
-// Command bench measures Ovation against its targets and writes a report. Each figure
-// stands next to that of the floor (bench/floor), the least that answers the same
-// requests, on the same machine in the same run.
+// Command bench measures Ovation against its targets and writes a report. Next to each
+// figure is that of the floor (bench/floor), a minimal server that answers the same
+// requests on the same machine in the same run.
 //
 // It starts one API node, one worker and both processes of the floor, on the Postgres,
 // Redis and RabbitMQ of the environment. Tables, keys and queues are its own and are
@@ -19,10 +19,10 @@
 //   - Latency is measured from the time at which a request was due (package load), so
 //     that there is no coordinated omission.
 //   - Replies are checked while they are measured. A page is compared with Postgres: byte
-//     by byte while nothing changes, and during likes by what its viewer was told and by
-//     the number of likes sent. A like must return what a first like returns. One wrong
-//     reply fails the run. If wrk is installed, it requests the same pages, and the
-//     report has both rates.
+//     by byte while nothing changes; during likes, it must agree with earlier replies to its
+//     viewer and with the number of likes sent. A like must return what a first like
+//     returns. One wrong reply fails the run. If wrk is installed, it requests the same
+//     pages, and the report has both rates.
 //   - After each load, everything acknowledged must be in Postgres, and nothing that
 //     was not sent. At the end, ovation verify must find no difference.
 //   - The report states the CPU time of the load generator and of everything else on

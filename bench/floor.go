@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// The reply of package ovation/bench/floor to a first like, and SQL for its tables.
+// The reply of the floor (bench/floor) to a first like, and SQL for its tables.
 const (
 	floorLiked   = `{"changed":true}`
 	floorStored  = `SELECT user_id, biz_id FROM floor_likes`
@@ -67,7 +67,7 @@ func (t *truth) own(of pair) (own string) {
 	return own
 }
 
-// floorTruth returns what the floor must hold when no message is in flight.
+// floorTruth returns the content that the floor must have when no message is in flight.
 func (b *bench) floorTruth() *truth {
 	p := b.floor.people
 	t := &truth{counts: map[string]counts{}, liked: map[pair]int64{}, collected: b.had.collected}

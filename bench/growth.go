@@ -26,8 +26,8 @@ type pageKind struct{ size, different int }
 // a node keeps in its cache.
 var pageKinds = []pageKind{{1, leastSubjects}, {20, leastSubjects}, {100, leastSubjects}, {100, 10 * leastSubjects}}
 
-// growthClients are few: the report has the cost of one request, not the throughput.
-// Likes are also measured with many clients, since they then share their costs.
+// growthClients is small, because the report has the cost of one request, not the
+// throughput. Likes are also measured with many clients, as concurrent likes share costs.
 const (
 	growthClients = 4
 	growthMany    = 128
@@ -37,7 +37,7 @@ const (
 type growth struct {
 	*bench
 
-	of    []*grown // of each size
+	of    []*grown // one for each size
 	redis *held
 }
 
@@ -45,12 +45,12 @@ type growth struct {
 type grown struct {
 	world
 
-	filled  time.Duration // how long that took
+	filled  time.Duration // how long filling the tables took
 	tables  []table
 	pages   []*asked
-	likes   []*written // of each number of clients
+	likes   []*written // one for each number of clients
 	work    *written
-	checked string // what verify said in the end
+	checked string // the last output of verify
 }
 
 // asked is the result for pages of one kind, with nothing and with everything in Redis.
@@ -65,7 +65,7 @@ type written struct {
 	*measured
 
 	clients int
-	log     series // bytes that Postgres has logged for each
+	log     series // bytes of WAL for each like
 }
 
 func parseGrowth(args []string) (o options, sizes []int, err error) {
@@ -175,8 +175,8 @@ func (g *growth) prepareWorld(ctx context.Context, of *grown) (err error) {
 	return err
 }
 
-// settled checks that every acknowledged like is stored and counted, that there is no
-// other, and that no message is left.
+// settled checks that every acknowledged like is stored and counted, that there are no
+// other likes, and that no message is left.
 func (g *growth) settled(ctx context.Context, of *grown) (err error) {
 	if err := g.people.checkLikes(ctx, g.site); err != nil {
 		return err

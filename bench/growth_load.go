@@ -28,7 +28,7 @@ func (g *growth) ask(ctx context.Context, at *process, all *book, clients int) (
 	return result, nil
 }
 
-// greet makes a fresh node open its connections, by requests of unknown users for
+// greet makes a fresh node open its connections, through requests of unknown users for
 // unknown subjects.
 func (g *growth) greet(ctx context.Context) error {
 	const strangers, greetings = 50, 200
@@ -114,7 +114,7 @@ func (g *growth) writes(ctx context.Context, of *grown) error {
 	if err := g.startWorker(ctx); err != nil {
 		return err
 	}
-	visits := make([]page, readers) // who likes something has looked at something before
+	visits := make([]page, readers) // every user who likes has viewed a page before
 	for i := range visits {
 		visits[i] = page{g.people.viewers + i, []int{i % of.subjects}}
 	}
@@ -141,8 +141,8 @@ func (g *growth) writes(ctx context.Context, of *grown) error {
 	return nil
 }
 
-// checkpoint makes Postgres write out the pages left dirty by the filling, so that it
-// does not do so during a measurement. It does nothing without the permission.
+// checkpoint makes Postgres write the dirty pages that filling the tables has left, so
+// that it does not do so during a measurement. Without permission it does nothing.
 func (g *growth) checkpoint(ctx context.Context) error {
 	const forbidden = "42501"
 	_, err := g.site.database.Exec(ctx, `CHECKPOINT`)

@@ -12,10 +12,10 @@ import (
 
 // held is the memory of Redis, by purpose.
 type held struct {
-	states            int    // in Postgres
-	subject           weight // its counts, and that one node has cached them
-	known             weight // that one more node has
-	idle, usual, keen weight // the window of a user
+	states            int    // number of states in Postgres
+	subject           weight // the counts of a subject, and tracking that one node caches them
+	known             weight // tracking that another node caches the counts
+	idle, usual, keen weight // the window of a user of each kind
 }
 
 // weight is the memory of n entries of one kind.
@@ -25,7 +25,7 @@ type weight struct {
 }
 
 const (
-	weighed     = 100_000 // users, and subjects, where there are so many
+	weighed     = 100_000 // maximum number of users, and of subjects
 	weighedIdle = 20_000
 	weighPage   = 100
 )
@@ -54,7 +54,7 @@ func (g *growth) weigh(ctx context.Context, w world) (h *held, err error) {
 		return nil, err
 	}
 	scale.node = other
-	if _, err := scale.subjects(ctx, 0, weighPage, 0); err != nil { // it has its connections
+	if _, err := scale.subjects(ctx, 0, weighPage, 0); err != nil { // opens the connections of the other node
 		return nil, err
 	}
 	if h.known, err = scale.subjects(ctx, weighPage, subjects, 0); err != nil {
@@ -94,12 +94,12 @@ func (w world) active() (idle, usual, keen []string) {
 type scale struct {
 	*growth
 
-	truth *truth   // counts alone
-	node  *process // that is asked
+	truth *truth   // only the counts
+	node  *process // receives the requests
 	at    reading
 }
 
-// reading is the memory and the keys of Redis at one time.
+// reading is the memory and the number of keys of Redis at one time.
 type reading struct {
 	memory, evicted int64
 	counts, windows int // keys of this site
@@ -117,11 +117,12 @@ func (s *scale) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// fillTries bounds the requests until Redis has everything: an answer that took the
-// database long is not put into Redis.
+// fillTries bounds the repetitions of requests until Redis has everything: a node does
+// not write slow answers of the database to Redis.
 const fillTries = 5
 
-// step calls ask and takes another reading. It must have as many more keys as given.
+// step calls ask and takes another reading, which must have the given numbers of
+// additional keys.
 func (s *scale) step(ctx context.Context, ask func() error, n, counts, windows int) (w weight, err error) {
 	before := s.at
 	for range fillTries {
@@ -185,7 +186,7 @@ func (s *scale) once(ctx context.Context, p *people, visits []page, t *truth) fu
 	}
 }
 
-// read asks Redis how much it holds, and looks at what.
+// read reads the memory of Redis and counts its keys.
 func (s *site) read(ctx context.Context) (r reading, err error) {
 	err = s.withRedis(func(client rueidis.Client) error {
 		info, err := client.Do(ctx, client.B().Info().Build()).ToString()

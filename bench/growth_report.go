@@ -52,7 +52,7 @@ func loaded(average string) bool {
 
 func (w world) title() string { return grouped(float64(w.states), 0) }
 
-// noise returns what everything else took, load by load.
+// noise returns the CPU time that everything else took, load by load.
 func (g *growth) noise() (out series) {
 	for _, of := range g.of {
 		all := []*measured{of.work.measured}

@@ -14,7 +14,7 @@ import (
 	"ovation/storage/postgres"
 )
 
-// filled is the smallest world in a schema of the test's own.
+// filled returns the smallest world, in a separate schema.
 func filled(t *testing.T) (world, *pgxpool.Pool, string) {
 	t.Helper()
 	at := postgrestest.Schema(t)
@@ -66,7 +66,7 @@ func TestAFilledWorldIsRightAndSkewed(t *testing.T) {
 	if err != nil || all != w.states || keen != keenStates {
 		t.Errorf("%d states, %d of someone keen: %v", all, keen, err)
 	}
-	if share := float64(popular) / float64(all); share < 0.08 || share > 0.14 { // the root of a hundredth, about
+	if share := float64(popular) / float64(all); share < 0.08 || share > 0.14 { // about the square root of 1/100
 		t.Errorf("a hundredth of the subjects has %.3f of the states", share)
 	}
 }
@@ -145,7 +145,7 @@ func TestNobodyLikesAgainWhatTheyLiked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const popular = 100 // of all that is drawn these are 7 %
+	const popular = 100 // these are 7 % of what is drawn
 	had := &truth{liked: map[pair]int64{}}
 	for _, user := range p.names[p.viewers:] {
 		for _, subject := range p.subjects.names[:popular] {

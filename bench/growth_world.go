@@ -19,8 +19,8 @@ import (
 // collection, and users and subjects in proportion to them. None of it is random.
 //
 // One user of a hundred is keen and has 218 states, the others have 18. Their subjects
-// are skewed: of S subjects the first n have √(n/S) of all states. Every subject was
-// read, too, by nobody in particular.
+// are skewed: of S subjects the first n have √(n/S) of all states. Every subject also has
+// anonymous reads.
 type world struct{ states, users, subjects int }
 
 const (
@@ -30,7 +30,7 @@ const (
 	meanStates  = 20 // of all users
 
 	meanOfSubject = 50     // states
-	leastSubjects = 20_000 // or there would be too few for pages that nobody has asked for
+	leastSubjects = 20_000 // enough for pages that have no subject in common
 )
 
 func worldOf(states int) world {
@@ -163,8 +163,8 @@ func (w world) fillRest(ctx context.Context, database *pgxpool.Pool) error {
 	return nil
 }
 
-// person returns the n-th of those who request pages and like, all different: the users
-// in an order unrelated to their names, then newcomers.
+// person returns the n-th of the people who request pages and like, all different: first
+// the users in an order unrelated to their names, then newcomers.
 func (w world) person(n int) string {
 	const prime = 2_654_435_761
 	if n >= w.users {
@@ -234,7 +234,7 @@ func newCrowd(names []string, subjects *drawer, secret string) (*people, error) 
 	return p, nil
 }
 
-// remember records the existing likes of those who like.
+// remember records the existing likes of the readers.
 func (p *people) remember(had *truth) {
 	index := make(map[string]int, len(p.names))
 	for i := p.viewers; i < len(p.names); i++ {

@@ -13,15 +13,15 @@ import (
 	"ovation/bench/load"
 )
 
-// The mutations of a like: the bare one is compared with the floor, the other one also
-// requests what a page shows of the like.
+// The mutations of a like: bareLike is compared with the floor, shownLike also requests
+// what a page shows of the like.
 const (
 	bareLike  = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability } }`
 	shownLike = `mutation Like($input: LikeInput!) { like(input: $input) { changed durability interactive { likeCount liked { reaction } } } }`
 )
 
-// firstLike is the reply to the bare one. bypassedLike is the reply of a node that
-// persisted the like itself, since the queue did not confirm in time.
+// firstLike is the reply to bareLike. bypassedLike is the reply of a node that persisted
+// the like itself because the queue did not confirm in time.
 var (
 	firstLike    = []byte(`{"data":{"like":{"changed":true,"durability":"QUEUED"}}}`)
 	bypassedLike = []byte(`{"data":{"like":{"changed":true,"durability":"PERSISTED"}}}`)
@@ -67,9 +67,9 @@ type liker struct {
 	side    *side
 	random  *rand.Rand
 	hot     int  // the one subject that is liked; none below 0
-	shown   bool // the reply is to tell the count, too
+	shown   bool // sends shownLike
 	base    *truth
-	user    int // of the like that is sent
+	user    int // the user of the current like
 	subject int
 	scratch []byte
 }
@@ -170,15 +170,15 @@ type mixer struct {
 	side    *side
 	base    *truth
 	random  *rand.Rand
-	quiet   bool // it likes nothing: others do
+	quiet   bool // it likes nothing, but other clients do
 	liking  bool
 	subject int
 	asked   int
-	told    [pageSize]bool // the viewer was told of a like of each before the page was sent
+	told    [pageSize]bool // for each subject, whether the viewer's like was acknowledged before the request
 	scratch []byte
 }
 
-const mixedSample = 16 // one page of so many is judged
+const mixedSample = 16 // one page in 16 is checked
 
 // mixers returns n clients that share the pages of a book.
 func (b *book) mixers(pages []page, s *side, base *truth, n int, seed uint64, quiet bool) []load.Client {
@@ -257,7 +257,7 @@ func (m *mixer) judge(body []byte) error {
 		_, collected := m.base.collected[key]
 		least, most := was.likes, was.likes+m.people.sent[subject].Load()-m.base.sent[subject]
 		maybe := !liked && m.people.likes[of.viewer].sent.has(subject)
-		if !liked && g.liked && !m.side.floor { // whose counts are as old as its cache
+		if !liked && g.liked && !m.side.floor { // the floor's counts may be as old as its cache
 			least++
 		}
 		if !liked && m.told[i] {

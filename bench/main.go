@@ -80,19 +80,19 @@ type bench struct {
 
 	stdout   io.Writer
 	began    time.Time
-	idle     string // the load average then
+	idle     string // the load average at the start
 	data     *dataset
 	site     *site
 	meter    *meter
 	people   *people
-	users    *drawer // of the data
+	users    *drawer // draws users of the data
 	had      *truth  // before anything was measured
-	likes    int64   // that Ovation counted then
+	likes    int64   // that Ovation counted before anything was measured
 	node     side
 	floor    side
 	worker   *process // nil while none runs
 	done     []*row
-	checked  string // what verify said in the end
+	checked  string // the last output of verify
 	versions string // of the services
 }
 
@@ -119,7 +119,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.plan.limit, fmt.Errorf("it has taken longer than %v", o.plan.limit))
 	defer cancel()
-	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // who sends on time sleeps in the system, and takes a place meanwhile
+	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))) // a client asleep in a system call occupies a processor of the runtime
 	b := &bench{options: o, stdout: stdout, began: time.Now(), idle: loadAverage(), meter: newMeter()}
 	if err := b.measure(ctx); err != nil {
 		return err

@@ -17,14 +17,14 @@ import (
 type side struct {
 	name    string
 	process *process
-	floor   bool   // it knows no GraphQL
-	worker  string // under which the CPU time of its worker is told
+	floor   bool   // the floor, which has no GraphQL
+	worker  string // the name under which the CPU time of its worker is reported
 	people  *people
 	stored  string // SQL: the users and subjects of its likes in Postgres
-	counted string // SQL: how many that are, as counts have it
+	counted string // SQL: the sum of its like counts in Postgres
 	before  int64  // how many were counted before anything was measured
-	query   string // of a like that asks for nothing more; bareLike if empty
-	authors bool   // a page shows these and whether the viewer follows them
+	query   string // the mutation of a like, without further fields; bareLike if empty
+	authors bool   // a page shows authors and whether the viewer follows them
 }
 
 // feedQuery is a client's query for a page, authorsQuery for one with authors.
@@ -118,7 +118,7 @@ func (s *side) reply(t *truth, p *people, of *page) []byte {
 		} else {
 			out.WriteString(`,"collected":null`)
 		}
-		if s.authors { // nobody follows one: the data has follows of subjects alone
+		if s.authors { // no viewer follows an author: the data has only follows of subjects
 			fmt.Fprintf(&out, `,"author":{"userId":%q,"interactive":{"followed":null}}`, p.author(subject))
 		}
 		out.WriteByte('}')

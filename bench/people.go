@@ -21,10 +21,10 @@ const readerPrefix = "reader-"
 type people struct {
 	names    []string
 	tokens   []string
-	viewers  int // the first so many are of the data
+	viewers  int // number of users of the data, who come first
 	subjects *drawer
 	of       map[string]int // the index of a subject
-	likes    []deeds        // of each user
+	likes    []deeds        // by user
 	sent     []atomic.Int64 // likes of each subject, over all users, in this run
 	acked    atomic.Int64   // likes of all
 	bypassed atomic.Int64   // of these, persisted by the node itself

@@ -2,9 +2,8 @@ package main
 
 import "time"
 
-// plan sets how long each part of a run takes. On a machine that is as fast as it
-// should be, a full run ends within 16 minutes and a quick one within five; limit ends
-// a slower one.
+// plan sets how long each part of a run takes. On a machine that is fast enough, a full
+// run takes at most 16 minutes and a quick one five; a run that exceeds limit is ended.
 type plan struct {
 	name    string
 	limit   time.Duration
@@ -13,15 +12,15 @@ type plan struct {
 	warm    time.Duration // before the first round
 
 	open   time.Duration // the load at a fixed rate
-	probes float64       // a second, that measure how soon others see a like
+	probes float64       // likes a second that measure how soon other users see a like
 
 	backlog int // actions that the worker finds in the queue
-	worker  int // rounds of that
+	worker  int // rounds of emptying the queue
 	imports int // rounds of an import
-	copies  int // of the data in each
+	copies  int // of the data in each import
 
 	watchers int // of one subject, at the same time
-	changes  int // of it
+	changes  int // of the watched subject
 }
 
 var (
@@ -41,7 +40,7 @@ var clients = []int{8, 32, 128}
 // The intensity and the subjects of each load.
 const (
 	pageSize    = 20
-	pages       = 4096 // different ones, which are asked again and again
+	pages       = 4096 // different pages, which are requested again and again
 	readers     = 8000 // users who only like, besides those of the data
 	warmClients = 32   // connections
 	hotPages    = 32
@@ -49,6 +48,6 @@ const (
 	openRate    = 2800 // likes a second: ten million an hour
 	hotRate     = 1000 // likes a second of one subject
 	hotClients  = 64
-	mixedLikes  = 10 // one request of so many is a like
+	mixedLikes  = 10 // one request in so many is a like
 	messageSize = 50 // actions of each message that the worker finds
 )

@@ -44,7 +44,7 @@ func start(ctx context.Context, name, log string, environment []string, path str
 	p := &process{name: name, log: log, over: make(chan struct{})}
 	p.command = exec.CommandContext(context.WithoutCancel(ctx), path, args...) //nolint:gosec // stop ends it
 	p.command.Env, p.command.Stderr = environment, file
-	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops it
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must reach only this program, which stops the process
 	out, err := p.command.StdoutPipe()
 	if err == nil {
 		err = p.command.Start()
@@ -56,7 +56,7 @@ func start(ctx context.Context, name, log string, environment []string, path str
 	go func() { // ends with the process
 		defer close(p.over)
 		lines := bufio.NewReader(out)
-		line, _ := lines.ReadString('\n') // its end tells why there is none
+		line, _ := lines.ReadString('\n') // if there is none, the process has ended, and its exit status tells why
 		said <- line
 		_, _ = io.Copy(io.Discard, lines)
 		_ = p.command.Wait() // the code tells
@@ -113,7 +113,7 @@ func lastLine(path string) string {
 	return lines[len(lines)-1]
 }
 
-// quoted is the metrics of a process, by name.
+// quoted holds the metrics of a process, by name.
 type quoted map[string]float64
 
 // The metrics that are read.

@@ -114,7 +114,7 @@ func (b *bench) dataLine() string {
 	return fmt.Sprintf("data: %s: %d rows, %d users, %d subjects; %d more users who only like", b.data.source, len(b.data.rows), b.people.viewers, len(b.people.of), readers)
 }
 
-// noise returns what everything else took, row by row.
+// noise returns the CPU time that everything else took, row by row.
 func (b *bench) noise() (out series) {
 	for _, r := range b.done {
 		for _, m := range r.of {

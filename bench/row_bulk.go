@@ -23,7 +23,7 @@ const (
 	importTarget = 100_000
 )
 
-const backlogTime = 3 * time.Minute // for the worker to persist it
+const backlogTime = 3 * time.Minute // for the worker to persist the backlog
 
 // workerRow puts likes into the queue while no worker runs, and applies them to Redis
 // as a node does, then starts a worker.

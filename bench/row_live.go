@@ -89,7 +89,7 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	return nil
 }
 
-// rest is what an idle process holds.
+// rest is the memory and the number of goroutines of an idle process.
 type rest struct{ bytes, goroutines float64 }
 
 func (now rest) since(before rest, n int) rest {
@@ -103,8 +103,8 @@ const collections = 4
 // atRest makes the garbage collector of a node run, by requests that produce garbage,
 // and measures what is left.
 //
-// The goal of the collector is twice what it found alive, and once the stacks it
-// looked through: half of it is not less than what is alive.
+// The heap goal of the collector is twice the live heap plus the stacks that it scanned,
+// so that half of the goal is at least the live heap.
 func atRest(ctx context.Context, p *process) (rest, error) {
 	first, err := p.metrics(ctx)
 	if err != nil {
@@ -158,13 +158,13 @@ func (s *stirrer) Done(status int, body []byte) error {
 	return nil
 }
 
-// crowd is many watchers of the one subject.
+// crowd is the watchers of the watched subject.
 type crowd struct {
 	of      []*load.Watch
 	heard   chan word
 	over    chan struct{} // closed when nobody listens any more
 	readers sync.WaitGroup
-	likes   []int64 // that each knows of; -1: of nothing yet
+	likes   []int64 // the latest count that each has received; -1 if none yet
 }
 
 // word is what one watcher received, and when.
@@ -203,7 +203,7 @@ func (c *crowd) close() error {
 	return err
 }
 
-// listen passes on what one of them receives.
+// listen passes on what one watcher receives.
 func (c *crowd) listen(who int, one *load.Watch) {
 	for {
 		text, err := one.Next()

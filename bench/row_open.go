@@ -18,12 +18,12 @@ import (
 // The targets of the row.
 const (
 	seenP99   = 100 * time.Millisecond
-	emptyTime = time.Second // after the last reply everything is persisted
+	emptyTime = time.Second // from the last reply until everything is persisted
 )
 
-// openRow sends likes at a fixed rate, and measures for a few more when other users see
-// them. Then the floor gets the same rate: a rate that the floor cannot sustain either
-// is too high for the machine.
+// openRow sends likes at a fixed rate, and measures with a few additional likes when
+// other users see them. Then the floor receives the same rate: a rate that the floor
+// cannot sustain either is too high for the machine.
 func openRow(ctx context.Context, b *bench, r *row) error {
 	t, err := b.site.readTruth(ctx, b.people)
 	if err != nil {
@@ -59,7 +59,7 @@ func openRow(ctx context.Context, b *bench, r *row) error {
 	return errors.Join(b.check(ctx, &b.node), b.check(ctx, &b.floor))
 }
 
-// openShare is by what factor the load on the floor is shorter.
+// openShare is the factor by which the load on the floor is shorter.
 const openShare = 3
 
 func nobodyProbes(context.Context, float64) error { return nil }

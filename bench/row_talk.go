@@ -17,8 +17,8 @@ import (
 	"ovation/storage"
 )
 
-// The shares that authors, follows and comments must reach of what they are compared
-// with.
+// The rates that authors, follows and comments must reach, as shares of the rates that
+// they are compared with.
 const (
 	authorsEnough = 0.75
 	followEnough  = 0.90
@@ -27,7 +27,7 @@ const (
 
 const (
 	talkClients  = 32
-	talkSubjects = 64 // of which pages of comments are asked for
+	talkSubjects = 64 // subjects whose comments are requested
 	talkComments = pageSize + 5
 	talkBiz      = "talk"
 )
@@ -76,7 +76,7 @@ func (b *bench) declare(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	const most = 100 // of a request
+	const most = 100 // declarations of a request
 	for from := 0; from < len(b.people.of); from += most {
 		var subjects []map[string]string
 		for i := from; i < min(from+most, len(b.people.of)); i++ {
@@ -95,7 +95,7 @@ func (b *bench) declare(ctx context.Context) error {
 
 // followRow compares follows with likes: the same readers, the same subjects.
 func followRow(ctx context.Context, b *bench, r *row) (err error) {
-	// The reply has the same names as a like's, so that it is checked as one.
+	// The reply has the same names as that to a like, so that it is checked in the same way.
 	follow := b.node
 	follow.name, follow.people = "follow", b.people.again()
 	follow.query = `mutation Like($input: FollowInput!) { like: follow(input: $input) { changed durability } }`

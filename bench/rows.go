@@ -14,7 +14,7 @@ import (
 
 // row is one row of the report.
 type row struct {
-	key    string // to choose it by
+	key    string // selects the row on the command line
 	title  string
 	target string
 	result string // in words
@@ -65,7 +65,7 @@ func compared(key, title, target string, measure func(ctx context.Context, b *be
 }
 
 const (
-	enough    = 0.80 // of the second contender, unless a row says otherwise
+	enough    = 0.80 // required share of the second contender's rate, unless a row has its own
 	pageRedis = 1.5  // times the CPU time of Redis for the floor
 	likeRedis = 2.5
 	likeP50   = 1.5 // times the floor's
@@ -162,7 +162,7 @@ func (r *row) atMost(what string, times, most float64) {
 // likes go on during both.
 func hotRow(ctx context.Context, b *bench, r *row) error {
 	hot := newSet(len(b.people.of))
-	const popular = 200 // the first that may be hot: of the middle
+	const popular = 200 // the hot subject is none of the most popular ones
 	for i := range 2 * (b.plan.rounds + 1) {
 		hot.add(popular + i)
 	}

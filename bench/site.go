@@ -34,12 +34,12 @@ const partitions = 4 // as by default
 // queues.
 type site struct {
 	binary    string // ovation
-	folder    string // of logs and data, removed in the end
+	folder    string // of logs and data, removed at the end
 	prefix    string
 	secret    string
 	variables map[string]string
 	database  *pgxpool.Pool
-	cleaning  []func(context.Context) error // the last first
+	cleaning  []func(context.Context) error // called in reverse order
 }
 
 // newSite creates an installation with its tables.
@@ -67,10 +67,10 @@ func newSite(ctx context.Context, binary string) (_ *site, err error) {
 	}
 	s.variables["OVATION_PREFIX"] = s.prefix
 	for _, limit := range []string{"OVATION_RATE_PER_USER", "OVATION_RATE_PER_ADDRESS", "OVATION_RATE_PER_SOCKET", "OVATION_MESSAGES_PER_USER"} {
-		s.variables[limit] = "0" // few users ask for all
+		s.variables[limit] = "0" // few users send all requests
 	}
 	for _, limit := range []string{"OVATION_MAX_STREAMS_PER_ADDRESS", "OVATION_MAX_SUBSCRIPTIONS_PER_ADDRESS"} {
-		s.variables[limit] = "50000" // and from one address
+		s.variables[limit] = "50000" // all from one address
 	}
 	s.variables["OVATION_PARTITIONS"] = strconv.Itoa(partitions)
 	s.later(s.dropKeys)
@@ -114,7 +114,7 @@ func (s *site) later(what func(context.Context) error) { s.cleaning = append(s.c
 
 const cleanTime = time.Minute
 
-// close restores the services to what they were, even if ctx has ended.
+// close removes everything of the site from the services, even if ctx has ended.
 func (s *site) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer cancel()
@@ -152,8 +152,8 @@ func (s *site) dropKeys(ctx context.Context) error {
 	})
 }
 
-// eachKeys passes the keys of the site to each, some at a time, with the server that
-// has them.
+// eachKeys calls each with some of the site's keys at a time, and with the server that
+// holds them.
 func (s *site) eachKeys(ctx context.Context, client rueidis.Client, each func(node rueidis.Client, keys []string) error) error {
 	for _, node := range client.Nodes() {
 		for cursor := uint64(0); ; {
@@ -210,7 +210,7 @@ func (s *site) dropQueues(context.Context) error {
 	})
 }
 
-// waiting returns the number of messages that no worker has.
+// waiting returns the number of messages in the queues that no worker has received.
 func (s *site) waiting() (n int, err error) {
 	err = s.broker(func(channel *amqp091.Channel) error {
 		for _, name := range s.queues() {

@@ -19,7 +19,7 @@ type counts struct{ reads, likes, dislikes, collections int64 }
 // truth is the content of Postgres while nothing changes, read with separate SQL.
 type truth struct {
 	counts    map[string]counts // by bizId
-	liked     map[pair]int64    // when
+	liked     map[pair]int64    // the times of likes
 	collected map[pair]int64
 	sent      []int64 // likes of each subject that were sent before
 }

@@ -26,7 +26,7 @@ type usage map[string]time.Duration
 
 // meter reads the CPU time of processes.
 type meter struct {
-	pids map[string]int // of the first process of each
+	pids map[string]int // the first process of each consumer
 }
 
 // newMeter finds the services that scripts/services has started. Services started
@@ -38,7 +38,7 @@ func newMeter() *meter {
 		folder = ".services"
 	}
 	for _, name := range []string{"postgres", redisName, "rabbitmq"} {
-		text, err := os.ReadFile(filepath.Join(folder, "data", name, "pid")) //nolint:gosec // whoever runs it says where
+		text, err := os.ReadFile(filepath.Join(folder, "data", name, "pid")) //nolint:gosec // the folder is given by the user
 		if err != nil {
 			continue
 		}
@@ -145,7 +145,7 @@ func busy() time.Duration {
 		return 0
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
-	const idle, wait, guest = 3, 4, 8 // what guests take is counted as the user's, too
+	const idle, wait, guest = 3, 4, 8 // the time of guests is included in user time, too
 	words := strings.Fields(line)
 	words = words[min(1, len(words)):] // without "cpu"
 	words = words[:min(guest, len(words))]

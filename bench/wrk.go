@@ -30,7 +30,7 @@ var (
 func (b *bench) askAgain(ctx context.Context, r *row, sides []*side, books []*book, clients int) error {
 	path, err := exec.LookPath("wrk")
 	if err != nil {
-		return nil //nolint:nilerr // most machines go without
+		return nil //nolint:nilerr // wrk is optional
 	}
 	var rates series
 	for i, s := range sides {
@@ -57,7 +57,7 @@ func (b *bench) wrk(ctx context.Context, path, url string, of *book, clients int
 	if err := os.WriteFile(script, fmt.Appendf(nil, wrkScript, lines), 0o600); err != nil {
 		return 0, err
 	}
-	out, err := exec.CommandContext(ctx, path, "-t1", "-c"+strconv.Itoa(clients), //nolint:gosec // it is what PATH has
+	out, err := exec.CommandContext(ctx, path, "-t1", "-c"+strconv.Itoa(clients), //nolint:gosec // it was found in PATH
 		"-d"+strconv.Itoa(max(1, int(b.plan.segment.Seconds())))+"s", "-s", script, url).CombinedOutput()
 	found := wrkRate.FindSubmatch(out)
 	if err != nil || found == nil {

@@ -1,4 +1,4 @@
-// Package docs holds documents. Its test keeps what they say of the code true.
+// Package docs holds documents. Its tests check that they agree with the code.
 package docs
 
 import (
@@ -24,7 +24,8 @@ var (
 	fences   = regexp.MustCompile("(?ms)^```.*?^```")
 )
 
-// documents are all of the project, by path from here, without their code blocks.
+// documents returns all documents of the project, by relative path, without their code
+// blocks.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -82,7 +83,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchorsOf are the anchors of the headings of a document, as GitHub makes them.
+// anchorsOf returns the anchors of a document's headings, as GitHub makes them.
 func anchorsOf(text string) (out []string) {
 	for _, found := range headings.FindAllStringSubmatch(text, -1) {
 		out = append(out, strings.Map(func(r rune) rune {
@@ -119,7 +120,7 @@ func TestNamesOfCodeExist(t *testing.T) {
 	}
 }
 
-// declaredIn are the names that a Go file declares, methods with their types.
+// declaredIn returns the names that a Go file declares, methods with their types.
 func declaredIn(t *testing.T, path string) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -151,7 +152,7 @@ func declaredIn(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// receiver is the name of a method's type.
+// receiver returns the name of a method's type.
 func receiver(typ ast.Expr) string {
 	switch of := typ.(type) {
 	case *ast.StarExpr:
@@ -195,7 +196,7 @@ func TestEachInvariantNamesItsTests(t *testing.T) {
 	}
 }
 
-// A message in the table of log lines begins a text in the code.
+// Every message in the table of log lines is the beginning of a string in the code.
 func TestLogLinesExist(t *testing.T) {
 	text, err := os.ReadFile("operations.md")
 	if err != nil {
@@ -215,7 +216,7 @@ func TestLogLinesExist(t *testing.T) {
 	}
 }
 
-// source is the Go code of the project without tests.
+// source returns the Go code of the project without tests.
 func source(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -23,7 +23,7 @@ const module = "ovation"
 // import everything, and generated code, which is not linted.
 var anyImport = []string{"cmd/ovation", "bench", "graph"}
 
-// goPackage is what the files of a folder import.
+// goPackage is the set of packages that the files of a folder import.
 type goPackage struct {
 	own   []string // packages of this module, relative to it; without tests
 	other []string // other packages; without tests
@@ -78,7 +78,7 @@ func (p *goPackage) add(t *testing.T, file string) {
 	p.own = slices.Compact(p.own)
 }
 
-// tableOfPackages is the table of CONTRIBUTING.md: what each package imports.
+// tableOfPackages returns the imports of each package in the table of CONTRIBUTING.md.
 func tableOfPackages(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../CONTRIBUTING.md")
@@ -215,7 +215,7 @@ func TestLinterHoldsTheTable(t *testing.T) {
 	}
 }
 
-// needs tells whether a package imports what an entry of depguard allows.
+// needs reports whether the package imports what an entry of depguard allows.
 func (p *goPackage) needs(allowed string) bool {
 	exact, is := strings.CutSuffix(allowed, "$")
 	return slices.ContainsFunc(p.other, func(imported string) bool {
@@ -223,7 +223,7 @@ func (p *goPackage) needs(allowed string) bool {
 	})
 }
 
-// What is for tests is imported by tests, and by other packages for tests.
+// Packages for tests are imported only by tests and by other packages for tests.
 func TestOnlyTestsImportPackagesForTests(t *testing.T) {
 	forTests := func(name string) bool {
 		return strings.HasPrefix(name, "internal/testing/") || strings.HasSuffix(name, "test")

@@ -2,9 +2,8 @@
 
 package faults_test
 
-// set is a set of states out of a few, as bits. What a client knows of one
-// state is the set of what it may be: one element, unless the fate of an
-// action is unknown.
+// set is a set of states, as bits. What a client knows of one state is the set of its
+// possible values: a single one, unless the outcome of an action is unknown.
 type set uint8
 
 // The states of a reaction, of a collection and of a follow.
@@ -13,7 +12,7 @@ const (
 	like
 	dislike
 
-	inDefault = like // the two folders take the places of the two reactions
+	inDefault = like // the bits of the two reactions stand for the two folders
 	inBox     = dislike
 
 	following = like
@@ -21,10 +20,10 @@ const (
 
 func (s set) has(state set) bool { return s&state != 0 }
 
-// belief is what a client knows of itself and one subject.
+// belief is what a client knows of its own actions on one subject.
 type belief struct {
 	reaction, collected, followed set
-	reads, maybeReads             int64 // acknowledged; besides, of unknown fate
+	reads, maybeReads             int64 // acknowledged; of unknown outcome
 }
 
 // untouched is the belief about a subject to which nothing was done.
@@ -33,10 +32,10 @@ var untouched = belief{reaction: none, collected: none, followed: none}
 // deed is something a client does.
 type deed struct {
 	mutation string
-	folder   set // of a collect
+	folder   set // the folder that a collect names
 }
 
-// apply is the belief after the deed was acknowledged.
+// apply returns the belief after the deed was acknowledged.
 func (b belief) apply(d deed) belief {
 	switch d.mutation {
 	case "like":
@@ -61,7 +60,7 @@ func (b belief) apply(d deed) belief {
 	return b
 }
 
-// cleared is a reaction after the given one, and no other, was cleared.
+// cleared returns the reaction s after a clear of taken, which leaves any other reaction.
 func cleared(s, taken set) set {
 	if s.has(taken) {
 		return s&^taken | none
@@ -69,7 +68,7 @@ func cleared(s, taken set) set {
 	return s
 }
 
-// doubt is the belief where nobody knows whether the deed took place.
+// doubt returns the belief after a deed of unknown outcome.
 func (b belief) doubt(d deed) belief {
 	if d.mutation == "read" {
 		b.maybeReads++
@@ -131,11 +130,11 @@ func (s *shown) own() counts {
 	}
 }
 
-// notOwn begins what is wrong with an answer that lacks what the viewer did last.
+// notOwn begins the result of lie for a reply that lacks the viewer's last action.
 const notOwn = "not the viewer's own "
 
-// lie is what is wrong with a live reply, "" where it is right. Of what only
-// the viewer acts on, alone, the counts are known too.
+// lie returns what is wrong with a LIVE reply, or "" if it is right. If alone is true,
+// nobody else acts on the subject, so that its counts are known, too.
 func (b belief) lie(s *shown, alone bool) string {
 	own, counted := s.own(), s.counts
 	counted.ReadCount = 0

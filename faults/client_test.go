@@ -30,16 +30,16 @@ type subject struct{ biz, id string }
 
 func (s subject) input() string { return fmt.Sprintf(`biz: %q, bizId: %q`, s.biz, s.id) }
 
-// client is one user with one finger: it does one thing after the other, on
-// one node or the other, and knows what it has done.
+// client is one user. It does one thing after the other, on one node or the other, and
+// remembers what it has done.
 type client struct {
 	site     *site
 	name     string
 	token    string
 	box      string // the id of a folder of its own
 	random   *rand.Rand
-	subjects []subject // the first of them its own
-	lasting  int       // of these, how many stay; the rest are comments
+	subjects []subject // its own ones first
+	lasting  int       // the number of subjects that stay; the rest are comments
 	known    map[subject]belief
 	versions map[versionKey]int64 // the latest seen
 	unseen   map[subject]unseen
@@ -50,17 +50,17 @@ type client struct {
 	journal  []entry
 }
 
-// unseen is an action that a node acknowledged which could not tell Redis of it and had
-// waited for a worker in vain. Until one has persisted it, other nodes may lack it: that
-// is a known limit of the mirror (docs/invariants.md).
+// unseen is an action that a node acknowledged although it could not write it to Redis
+// and no worker persisted it in time. Until a worker has, other nodes may lack the
+// action: a known limit of the mirror (docs/invariants.md).
 type unseen struct {
 	on    *process
 	until time.Time
 }
 
 const (
-	awaitTime   = 300 * time.Millisecond // for which such a node waits
-	persistTime = 2 * time.Second        // in which a worker that lags has persisted it
+	awaitTime   = 300 * time.Millisecond // for which such a node waits for a worker
+	persistTime = 2 * time.Second        // by then even a worker that lags has persisted it
 )
 
 type versionKey struct {
@@ -76,10 +76,10 @@ type entry struct {
 	what       string
 	subject    subject
 	about      string
-	direct     bool          // it needs the database
-	mayMiss    bool          // NOT_FOUND is an answer
+	direct     bool          // the request needs the database
+	mayMiss    bool          // NOT_FOUND is a valid reply
 	limit      time.Duration // how long it may take; 0: see judge
-	code       string        // of an error
+	code       string        // the code of an error
 	changed    bool
 	durability string
 	shown      *shown
@@ -118,7 +118,7 @@ func tokenOf(user string) string {
 	return token
 }
 
-// act does one thing.
+// act sends one random request.
 func (c *client) act() {
 	node := c.site.node(c.random.IntN(2))
 	switch n := c.random.IntN(100); {
@@ -190,8 +190,8 @@ func (c *client) mutate(node *process) {
 	c.check(node, sub, &got.Did.Interactive)
 }
 
-// look reads a page: subjects of its own, hot ones, and one that nobody has
-// touched.
+// look reads a page: some of the client's own subjects, some hot ones, and one on which
+// nobody has acted.
 func (c *client) look(node *process) {
 	page := []subject{{"cold", fmt.Sprint(c.random.IntN(1 << 30))}}
 	for len(page) < pageSize {
@@ -228,13 +228,13 @@ func (c *client) page(node *process, subjects []subject) (page []shown, code str
 
 const likesOfViewer = `{ viewer { userId likes(first: 5) { edges { node { at } } } } }`
 
-// list reads a list, which is the database's alone.
+// list reads a list. Only the database holds lists.
 func (c *client) list(node *process) {
 	var got struct{ Viewer struct{ UserID string } }
 	c.ask(node, entry{what: "list", direct: true}, likesOfViewer, &got)
 }
 
-// check compares what is shown with what is known.
+// check compares what a node shows of a subject with what the client knows.
 func (c *client) check(node *process, sub subject, s *shown) {
 	if s.Biz != sub.biz || s.BizID != sub.id {
 		c.site.wrongf("page", c, "%v was asked for, %+v came", sub, *s)
@@ -254,7 +254,7 @@ func (c *client) check(node *process, sub subject, s *shown) {
 		}
 	case "STALE":
 	case "UNAVAILABLE":
-		if s.counts != (counts{}) { // the viewer's own states may be known all the same
+		if s.counts != (counts{}) { // the viewer's own states may be known nevertheless
 			c.site.wrongf("invented", c, "unavailable, and yet %s", describe(s))
 		}
 		return
@@ -281,8 +281,8 @@ func describe(s *shown) string {
 	return string(text)
 }
 
-// ask sends an operation, notes what became of it and returns the code of its
-// error: that of the API, NODE where the node was killed, or what else happened.
+// ask sends an operation, records its outcome and returns the code of its error: the
+// code of the API, NODE if the node was killed, or another text.
 func (c *client) ask(node *process, e entry, query string, into any) string {
 	from := c.site.present()
 	e.at, e.node = time.Now(), node.name
@@ -308,7 +308,7 @@ type apiError struct{ code, message string }
 func (e *apiError) Error() string { return e.code + ": " + e.message }
 
 var (
-	// visits are the connections of the clients. The time-out is a failure.
+	// visits holds the connections of the clients. A request that times out fails the test.
 	visits = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 	probes = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 2 * time.Second}}
 )

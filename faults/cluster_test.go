@@ -21,9 +21,9 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// cluster is the services with a spare for each part: a Redis Cluster of three
-// masters and three replicas, three RabbitMQ nodes, and a Postgres primary with a
-// synchronous standby. Processes connect to them without links.
+// cluster is the services with a spare for each server: a Redis Cluster of three masters
+// and three replicas, three RabbitMQ nodes, and a Postgres primary with a synchronous
+// standby. Processes connect to them without links.
 type cluster struct {
 	folder   string
 	postgres [2]*daemon
@@ -40,8 +40,8 @@ type daemon struct {
 	running *exec.Cmd
 }
 
-// start starts the server, as a user without rights where this process is root:
-// Postgres and RabbitMQ refuse root.
+// start starts the server, as an unprivileged user if this process is root: Postgres and
+// RabbitMQ refuse to run as root.
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.running = d.command()
@@ -53,19 +53,19 @@ func (d *daemon) start(t *testing.T) {
 	must(t, d.running.Start())
 }
 
-// kill kills the server and all it has started, as the loss of its machine does. It
-// may be called twice.
+// kill kills the server and all processes that it has started, as the loss of its machine
+// does. It may be called twice.
 //
-// The processes of Postgres are groups of their own, and commit what waits for a
-// standby where they find that the first one has died: it is stopped until they
-// are gone.
+// Each process of Postgres is in a separate process group, and one that finds that the
+// first process has died commits what waits for a standby. The first process is therefore
+// stopped until the others are dead.
 func (d *daemon) kill() {
 	if d.running == nil {
 		return
 	}
 	first := d.running.Process.Pid
 	_ = syscall.Kill(first, syscall.SIGSTOP)
-	children, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(first)).Output() // fails where there are none
+	children, _ := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(first)).Output() // fails if there are none
 	for child := range strings.FieldsSeq(string(children)) {
 		if pid, err := strconv.Atoi(child); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -76,7 +76,7 @@ func (d *daemon) kill() {
 	d.running = nil
 }
 
-// unprivileged is the user nobody where this process is root.
+// unprivileged returns the user nobody if this process is root.
 func unprivileged() *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil
@@ -101,10 +101,10 @@ func (c *cluster) environment(more ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.folder, "LANG=C.UTF-8"}, more...)
 }
 
-// startCluster starts all of it, and removes it in the end.
+// startCluster starts a cluster and removes it at the end of the test.
 func startCluster(t *testing.T) *servers {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "ovation-cluster-") //nolint:usetesting // nobody can enter a folder of the test's
+	folder, err := os.MkdirTemp("", "ovation-cluster-") //nolint:usetesting // the user nobody cannot enter the folders of a test
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -167,7 +167,7 @@ func (c *cluster) startRedis(t *testing.T) string {
 
 func (c *cluster) redisAt(i int) string { return fmt.Sprintf("127.0.0.1:%d", c.redis[i].port) }
 
-// cli asks a node of Redis, "" where it does not answer.
+// cli sends a command to a node of Redis and returns the reply, or "" if there is none.
 func (c *cluster) cli(i int, words ...string) string {
 	out, _ := c.tool("redis-cli", append([]string{"-p", strconv.Itoa(c.redis[i].port)}, words...)...)
 	return strings.TrimSpace(out)
@@ -191,8 +191,8 @@ func (c *cluster) awaitRedis(t *testing.T) {
 	})
 }
 
-// redisFailsOver kills a master; its replica takes over, and it comes back empty
-// as the replica's replica.
+// redisFailsOver kills a master; its replica takes over, and the old master comes back
+// empty, as a replica of the new one.
 func redisFailsOver(t *testing.T, s *site) {
 	t.Helper()
 	c := s.cluster
@@ -259,8 +259,8 @@ func (c *cluster) startRabbitMQ(t *testing.T) string {
 	return "amqp://ovation:faults@" + balance(t, hosts) + "/"
 }
 
-// balance passes each connection on to one of the hosts that accepts it, as a TCP
-// load balancer in front of RabbitMQ does, and returns its own address.
+// balance starts a TCP load balancer, as is common in front of RabbitMQ, and returns its
+// address. It passes each connection on to one of the hosts that accepts it.
 func balance(t *testing.T, hosts []string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -388,7 +388,7 @@ func (c *cluster) startPostgres(t *testing.T) string {
 	return "postgres://ovation@" + strings.Join(hosts, ",") + "/ovation?sslmode=disable&target_session_attrs=read-write"
 }
 
-// sql runs statements on a server, once it answers.
+// sql runs statements on a server as soon as the server answers.
 func (c *cluster) sql(t *testing.T, i int, statements ...string) {
 	t.Helper()
 	var connection *pgx.Conn
@@ -404,7 +404,7 @@ func (c *cluster) sql(t *testing.T, i int, statements ...string) {
 	}
 }
 
-// follow makes a server a synchronous standby of the other one, from nothing.
+// follow makes a server a synchronous standby of the other one, starting with no data.
 func (c *cluster) follow(t *testing.T, i int) {
 	t.Helper()
 	d, primary := c.postgres[i], c.postgres[1-i]

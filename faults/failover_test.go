@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestLongFailoverToAStandbyThatWasAway has commits hang for a while, and then
-// replaces the primary by the standby, which has none of them: what was acknowledged
-// must still be in the queues, and nobody may have seen what is lost.
+// TestLongFailoverToAStandbyThatWasAway makes commits hang for a while, and then replaces
+// the primary by the standby, which has none of these commits: acknowledged actions must
+// still be in the queues, and nobody may have seen what is lost.
 func TestLongFailoverToAStandbyThatWasAway(t *testing.T) {
 	underLoad(t, startCluster, func(s *site) {
 		s.inject(t, fault{"a lagging standby takes over", rules{hiccup: true, away: []string{postgres}}, failOverLate})
@@ -68,7 +68,7 @@ func postgresFailsOver(t *testing.T, s *site) {
 	c.awaitStandby(t)
 }
 
-// standbyIsAway kills the standby for a while: commits hang, and are cut short.
+// standbyIsAway kills the standby for a while: commits hang until they are cancelled.
 func standbyIsAway(t *testing.T, s *site) {
 	t.Helper()
 	c := s.cluster

@@ -20,22 +20,22 @@ import (
 	"ovation/internal/testing/seed"
 )
 
-// fault is something that happens under load. It leaves everything there, and
-// need not wait until it works again.
+// fault is a fault that is injected under load. At its end every process is running
+// again, but need not work yet.
 type fault struct {
 	name  string
 	rules rules
 	do    func(t *testing.T, s *site)
 }
 
-// The bytes that a trap waits for: what pgx sends to commit, and a basic.ack
-// in a frame of 13 bytes.
+// The bytes that a trap waits for: the COMMIT that pgx sends, and a basic.ack in a frame
+// of 13 bytes.
 const (
 	commits = "Q\x00\x00\x00\x0bcommit\x00"
 	acks    = "\x00\x00\x00\x0d\x00\x3c\x00\x50"
 )
 
-// without are the rules while these services are unavailable.
+// without returns the rules for the time in which these services are unavailable.
 func without(names ...string) rules { return rules{dead: true, away: names} }
 
 var faults = []fault{
@@ -70,7 +70,7 @@ var faults = []fault{
 	{"Redis and RabbitMQ are unavailable", without(redis, rabbitmq), away(10*time.Second, redis, rabbitmq)},
 }
 
-// patienceOfAFault is how long a spare part is unavailable.
+// patienceOfAFault is how long a server of a cluster is unavailable.
 const patienceOfAFault = 8 * time.Second
 
 var failovers = []fault{
@@ -96,8 +96,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestLongFaultsLoseNothing injects every fault once under load, in an order that
-// the seed decides. OVATION_FAULTS, part of a name, chooses some of them.
+// TestLongFaultsLoseNothing injects every fault once under load, in an order that the
+// seed determines. OVATION_FAULTS selects faults by a part of their name.
 func TestLongFaultsLoseNothing(t *testing.T) {
 	which := os.Getenv("OVATION_FAULTS")
 	var chosen []fault
@@ -118,11 +118,11 @@ func TestLongFaultsLoseNothing(t *testing.T) {
 	})
 }
 
-// TestLongRandomFaults injects random faults, one about every eight seconds, for
-// the time that OVATION_FAULTS_TIME says (two minutes).
+// TestLongRandomFaults injects random faults, one about every eight seconds, for the time
+// in OVATION_FAULTS_TIME (two minutes if unset).
 func TestLongRandomFaults(t *testing.T) { randomFaults(t, startServers, faults) }
 
-// TestLongRandomFailovers does so where every part has a spare.
+// TestLongRandomFailovers injects random faults into a cluster.
 func TestLongRandomFailovers(t *testing.T) { randomFaults(t, startCluster, failovers) }
 
 func randomFaults(t *testing.T, start func(*testing.T) *servers, faults []fault) {
@@ -138,8 +138,8 @@ func randomFaults(t *testing.T, start func(*testing.T) *servers, faults []fault)
 	})
 }
 
-// underLoad runs a site with 32 clients on two nodes, injects faults and checks
-// everything that was answered meanwhile and everything that is left.
+// underLoad runs a site with 32 clients on two nodes, injects faults, and checks every
+// reply and everything that is stored in the end.
 func underLoad(t *testing.T, start func(*testing.T) *servers, inject func(*site)) {
 	t.Helper()
 	s := newSite(t, seed.Of(t), 32, start)
@@ -164,16 +164,16 @@ func (s *site) inject(t *testing.T, f fault) {
 	t.Logf("%s: %v", f.name, time.Since(began).Round(time.Millisecond))
 }
 
-// checkRecord fails the test for what clients saw.
+// checkRecord fails the test if clients saw wrong or slow replies.
 func (s *site) checkRecord(t *testing.T) {
 	t.Helper()
 	s.enter("the end", rules{})
 	for _, kind := range slices.Sorted(maps.Keys(s.record.wrongs)) {
 		t.Errorf("%d × %s:\n%s", len(s.record.wrongs[kind]), kind, some(s.record.wrongs[kind]))
 	}
-	// Without a breaker every request that needs a dead part would take its time-out:
-	// 10 to 70 % of all, where no breaker opens. A busy machine delays single ones, as many
-	// as while nothing is down and, where a part starts again beside them, 1 % more.
+	// If no breaker opened, every request that needs a dead service would take until its
+	// timeout: 10 to 70 % of all requests. A busy machine delays a few: the share that it
+	// delays while nothing is down and, if a service restarts meanwhile, 1 % more.
 	control := s.record.control()
 	for _, p := range s.record.phases {
 		if p.rules.dead && p.slow > 3 && share(p.slow, p.afterOpening) > 0.03+control {
@@ -200,8 +200,8 @@ func (s *site) replaceWorker(t *testing.T, i int) {
 	s.workers[i] = s.start(t, "work")
 }
 
-// dieAt kills the first worker that sends the bytes to a service, before they
-// get there or, with answer, before it learns what came of them.
+// dieAt kills the first worker that sends the bytes to a service: before they arrive or,
+// if answer is true, before the worker receives the reply.
 func dieAt(service, bytes string, answer bool) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
 		t.Helper()
@@ -232,14 +232,14 @@ func restart(name string) func(*testing.T, *site) {
 	}
 }
 
-// redisOfBefore has Redis come back with what it held some time before.
+// redisOfBefore restarts Redis with the data that it held some time before.
 func redisOfBefore(t *testing.T, s *site) {
 	t.Helper()
 	s.redis(t, "SAVE")
 	s.during(time.Duration(s.random.IntN(2000)) * time.Millisecond)
 	s.kill(t, redis)
 	s.script(t, "up")
-	must(t, os.Remove(s.file(redis, "dump.rdb"))) // not for the next one
+	must(t, os.Remove(s.file(redis, "dump.rdb"))) // the next restart begins without data
 }
 
 // away stops services for a while.
@@ -253,7 +253,7 @@ func away(d time.Duration, names ...string) func(*testing.T, *site) {
 	}
 }
 
-// stall has all links to a service hang for a while.
+// stall makes all links to a service hang for a while.
 func stall(name string) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
 		t.Helper()
@@ -263,7 +263,7 @@ func stall(name string) func(*testing.T, *site) {
 	}
 }
 
-// stallOne has one link of one process hang for a while.
+// stallOne makes one link of one process hang for a while.
 func stallOne(t *testing.T, s *site) {
 	t.Helper()
 	p, name := s.all()[s.random.IntN(4)], allServices[s.random.IntN(len(allServices))]

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// letterPage is how many messages of a conversation are read at once.
+// letterPage is the number of messages of a conversation that are read at once.
 const letterPage = 50
 
 // letter is a message of a client, and what the client knows of it.
 type letter struct {
 	to   string
-	text string // and its requestId
+	text string // also its requestId
 	fate set
 	id   string // once it is acknowledged
 }
@@ -27,8 +27,7 @@ type toldLetter struct {
 
 const letterFields = `id text from { userId } to { userId }`
 
-// write sends a message. One of which nobody knows whether it was sent is repeated
-// first.
+// write sends a message, after repeating an earlier one whose outcome is unknown.
 func (c *client) write(node *process) {
 	if n := len(c.letters); n > 0 && c.letters[n-1].fate != written {
 		c.send(node, c.letters[n-1])
@@ -40,12 +39,12 @@ func (c *client) write(node *process) {
 	}
 	c.letters = append(c.letters, l)
 	c.send(node, l)
-	if l.id != "" && c.random.IntN(10) == 0 { // a client that retries what was done
+	if l.id != "" && c.random.IntN(10) == 0 { // a client may retry a request that has succeeded
 		c.send(c.site.node(c.random.IntN(2)), l)
 	}
 }
 
-// send sends a message, maybe not for the first time.
+// send sends a message, possibly not for the first time.
 func (c *client) send(node *process, l *letter) {
 	var got struct{ Did struct{ Message toldLetter } }
 	code := c.ask(node, entry{what: "message", about: l.text, direct: true, limit: commentTime},
@@ -63,8 +62,8 @@ func (c *client) send(node *process, l *letter) {
 	}
 }
 
-// reread reads a conversation. The last message that was acknowledged is there, and
-// none twice.
+// reread reads a conversation, which must contain the last acknowledged message and no
+// message twice.
 func (c *client) reread(node *process) {
 	known := slices.DeleteFunc(slices.Clone(c.letters), func(l *letter) bool { return l.fate != written })
 	if len(known) == 0 {
@@ -109,7 +108,7 @@ func (s *site) resolveLetters(t *testing.T) {
 	}
 }
 
-// checkLetters holds what the clients know of their messages against the rows.
+// checkLetters compares what the clients know of their messages with the rows.
 func (s *site) checkLetters(t *testing.T) {
 	t.Helper()
 	type key struct{ from, to, text string }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// link passes connections on to a server, unless it is told to hang: then it
-// accepts and passes nothing, in neither direction, until it goes on.
+// link passes connections on to a server. While it hangs, it still accepts connections,
+// but passes nothing in either direction.
 type link struct {
 	to       string
 	listener net.Listener
@@ -29,7 +29,7 @@ type pair struct {
 	client, server net.Conn
 	over           chan struct{} // closed when either has ended
 	once           sync.Once
-	trapped        bool // the server's next words are held back
+	trapped        bool // the server's next bytes are held back
 }
 
 func (p *pair) close() {
@@ -39,8 +39,8 @@ func (p *pair) close() {
 	})
 }
 
-// trap holds back what a client sends once it matches or, where answer is set,
-// what the server says to that. It springs once.
+// trap holds back the bytes of a client that match or, if answer is set, the server's
+// reply to them. It springs once.
 type trap struct {
 	matches []byte
 	answer  bool
@@ -86,8 +86,8 @@ func (l *link) accept() {
 	}
 }
 
-// serve passes a connection on until it ends. A server that is not there ends
-// it at once.
+// serve passes a connection on until it ends, which it does at once if the server is
+// down.
 func (l *link) serve(client net.Conn) {
 	p := &pair{client: client, over: make(chan struct{})}
 	server, err := net.Dial("tcp", l.to)
@@ -133,8 +133,7 @@ func (l *link) pass(p *pair, from, to net.Conn, toServer bool) {
 	}
 }
 
-// admit waits until the chunk may pass. It returns false where that will never
-// be: the pair has ended.
+// admit waits until the chunk may pass. It returns false if the pair has ended.
 func (l *link) admit(p *pair, chunk []byte, toServer bool) bool {
 	for {
 		l.mu.Lock()
@@ -165,7 +164,7 @@ func (l *link) admit(p *pair, chunk []byte, toServer bool) bool {
 	}
 }
 
-// hang stops everything, or lets it go on where it stopped.
+// hang stops all traffic, or lets it continue where it stopped.
 func (l *link) hang(hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,14 +184,15 @@ func (l *link) hanging() bool {
 	return l.hangs
 }
 
-// set has a trap wait in the link; nil takes it away.
+// set sets a trap in the link; nil removes it.
 func (l *link) set(t *trap) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trap = t
 }
 
-// close ends all connections and drops what it holds. It may be called twice.
+// close ends all connections and discards bytes that are held back. It may be called
+// twice.
 func (l *link) close() {
 	_ = l.listener.Close()
 	l.mu.Lock()

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// What is left of comments, and every list, once nothing is under way.
+// The checks of comments, and of every list, when no request is in progress.
 
-// resolve finds out what became of every comment: a client that retries learns it.
+// resolve determines the outcome of every comment by repeating requests.
 func (s *site) resolve(t *testing.T) {
 	t.Helper()
 	for i, c := range s.clients {
@@ -36,7 +36,7 @@ type storedRemark struct {
 	replies, likes  int64
 }
 
-// storedRemarks are those that clients comment on, the oldest first.
+// storedRemarks returns the comments on the subjects of the clients, the oldest first.
 func (s *site) storedRemarks(t *testing.T) (out []storedRemark) {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `
@@ -53,11 +53,11 @@ func (s *site) storedRemarks(t *testing.T) (out []storedRemark) {
 	return out
 }
 
-// checkRemarks holds what the clients know of their comments against the rows:
-// nothing is lost, nothing there twice, nothing that nobody wrote.
+// checkRemarks compares what the clients know of their comments with the rows: none is
+// lost, none is stored twice, and there are no others.
 func (s *site) checkRemarks(t *testing.T) {
 	t.Helper()
-	known := map[int64]*remark{} // those that were deleted as well
+	known := map[int64]*remark{} // including deleted ones
 	authors := map[int64]string{}
 	for _, c := range s.clients {
 		for _, r := range c.remarks {
@@ -105,17 +105,17 @@ type entries struct {
 	}
 }
 
-// list is a list of an object, with what names an entry.
+// list is a list of an object. of selects the name of an entry.
 type list struct{ object, field, arguments, of string }
 
-// The entries of lists, as they are asked for.
+// The selections of the entries of lists.
 const (
 	ofSubjects = `interactive { biz bizId }`
 	ofUsers    = `user { userId }`
 	ofComments = `commentId`
 )
 
-// names reads the list to its end, as a user, and names the entries.
+// names reads the list to its end, as a user, and returns the names of the entries.
 func (l list) names(node *process, user string) (names []string, err error) {
 	for after, more := "", true; more; {
 		var got struct{ Of *struct{ List entries } }
@@ -142,7 +142,7 @@ func (l list) names(node *process, user string) (names []string, err error) {
 
 var errNothing = errors.New("there is no such object")
 
-// typeOf is the type that the object is.
+// typeOf returns the type of the object.
 func (l list) typeOf() string {
 	switch {
 	case strings.HasPrefix(l.object, "node"):
@@ -153,8 +153,8 @@ func (l list) typeOf() string {
 	return "User"
 }
 
-// checkLists holds the lists of every client, and of what all act on, against the
-// rows.
+// checkLists compares the lists of every client, and those of the subjects on which all
+// clients act, with the rows.
 func (s *site) checkLists(t *testing.T, node *process) {
 	t.Helper()
 	likes, follows := map[string][]string{}, map[string][]string{}    // by user
@@ -199,7 +199,7 @@ func (s *site) checkLists(t *testing.T, node *process) {
 	}
 }
 
-// checkTalk holds the lists and numbers of comments against the rows.
+// checkTalk compares the lists and numbers of comments with the rows.
 func (s *site) checkTalk(t *testing.T, node *process) {
 	t.Helper()
 	ids := map[int64]string{}

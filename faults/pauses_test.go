@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// pauses are the times in which this process did not get a processor though it
-// was due: the machine's own delays, which no request is to blame for. The zero
-// value is ready.
+// pauses are the times in which this process was ready to run and got no processor:
+// delays of the machine, not of any request. The zero value is ready to use.
 type pauses struct {
 	mu   sync.Mutex
 	late []pause
@@ -37,7 +36,7 @@ func (p *pauses) measure(done <-chan struct{}) {
 	}
 }
 
-// between is how long all pauses between two moments were together.
+// between returns the total duration of the pauses between two moments.
 func (p *pauses) between(from, to time.Time) (sum time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,18 +18,18 @@ const (
 	bound = 500 * time.Millisecond
 )
 
-// rules are what clients must bear during a phase. The zero value is that of
-// quiet: no error, no matter how long it takes.
+// rules are the errors and delays that are allowed during a phase. The zero value is for
+// a phase without faults: no errors, but any delay.
 type rules struct {
-	dead   bool     // a part is: no request takes longer than bound, once breakers are open
-	away   []string // the services that are unavailable; UNAVAILABLE mutations are borne where there are two
-	hiccup bool     // UNAVAILABLE is borne all the time: everything finds together again
+	dead   bool     // a service is dead: no request takes longer than bound, once breakers are open
+	away   []string // the services that are unavailable; if there are two, mutations may be UNAVAILABLE
+	hiccup bool     // requests may be UNAVAILABLE at any time, as all processes reconnect
 }
 
 // noDatabase reports whether Postgres is unavailable.
 func (r rules) noDatabase() bool { return slices.Contains(r.away, postgres) }
 
-// phase is a time of the run, and what the clients met in it.
+// phase is a period of the run, with what the clients saw in it.
 type phase struct {
 	name  string
 	rules rules
@@ -38,19 +38,19 @@ type phase struct {
 
 	requests, early, late int           // early and late are UNAVAILABLE mutations
 	refused               int           // requests to a killed node
-	lacking               int           // LIVE answers that lacked what they may (see unseen)
+	lacking               int           // LIVE replies that lacked actions which they may lack (see unseen)
 	slowest, slowestLate  time.Duration // of the requests that began in it; late, once breakers had opened
 	begun, over           int           // the requests that began in it, and those of them over bound
 	afterOpening, slow    int           // the same once breakers had opened
-	pulse                 time.Duration // the longest that a node took to say that it lives
+	pulse                 time.Duration // the longest time that a node took to answer a liveness probe
 	fresh                 map[string]int
 	recovery              time.Duration
 }
 
-// opened reports whether breakers had their time at that moment.
+// opened reports whether breakers had had enough time to open at that moment.
 func (p *phase) opened(at time.Time) bool { return at.Sub(p.began) >= opening }
 
-// record is all that was seen.
+// record is everything that the clients saw.
 type record struct {
 	mu     sync.Mutex
 	phases []*phase
@@ -74,14 +74,14 @@ func (s *site) present() *phase {
 	return s.record.phases[len(s.record.phases)-1]
 }
 
-// tally adds to the present phase.
+// tally updates the present phase.
 func (s *site) tally(add func(*phase)) {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	add(s.record.phases[len(s.record.phases)-1])
 }
 
-// wrongf notes what must not be.
+// wrongf records a violation.
 func (s *site) wrongf(kind string, c *client, format string, args ...any) {
 	who := ""
 	if c != nil {
@@ -95,7 +95,8 @@ func (s *site) wrongf(kind string, c *client, format string, args ...any) {
 		fmt.Sprintf("%s [%s] %s%s", time.Now().Format("15:04:05.000"), p.name, who, text))
 }
 
-// control is the share of requests over bound while nothing was down.
+// control returns the share of requests that took longer than bound while nothing was
+// down.
 func (r *record) control() float64 {
 	over, begun := 0, 0
 	for _, p := range r.phases {
@@ -108,8 +109,8 @@ func (r *record) control() float64 {
 
 func share(some, all int) float64 { return float64(some) / float64(max(all, 1)) }
 
-// judge decides whether what became of a request may be. It spans the phases
-// from one to the present one.
+// judge decides whether the outcome of a request is allowed. The request began in the
+// phase from and ended in the present one.
 func (s *site) judge(c *client, from *phase, e *entry) {
 	to := s.present()
 	var verdict string
@@ -158,8 +159,8 @@ func (s *site) judge(c *client, from *phase, e *entry) {
 	})
 }
 
-// judgeMutation decides about an UNAVAILABLE mutation: while one service is
-// away, none is once the breakers are open.
+// judgeMutation decides whether a mutation may be UNAVAILABLE: while only one service is
+// unavailable, none may be once the breakers are open.
 func (s *site) judgeMutation(from, to *phase, e *entry) string {
 	late := from == to && from.opened(e.at)
 	s.tally(func(p *phase) {
@@ -181,8 +182,8 @@ func (s *site) judgeMutation(from, to *phase, e *entry) string {
 	return ""
 }
 
-// beat asks a node time and again whether it lives. What that takes tells how
-// busy the machine is.
+// beat probes the liveness of a node again and again. The durations show how busy the
+// machine is.
 func (s *site) beat(done <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -199,7 +200,7 @@ func (s *site) beat(done <-chan struct{}) {
 	}
 }
 
-// table is the phases as a table.
+// table returns the phases as a table.
 func (r *record) table() string {
 	var b strings.Builder
 	all, total, lacking := map[string]int{}, 0, 0

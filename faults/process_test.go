@@ -38,11 +38,11 @@ func (s *site) start(t *testing.T, command string) *process {
 	p.c = exec.Command(s.binary, command, "--addr=127.0.0.1:0", "--log-level=warn")
 	p.c.Env = []string{
 		"OVATION_JWT_SECRET=" + secret, "OVATION_PREFIX=" + prefix, "OVATION_DRAIN=0s",
-		"OVATION_RATE_PER_USER=0", "OVATION_RATE_PER_ADDRESS=0", "OVATION_RATE_PER_SOCKET=0", "OVATION_MESSAGES_PER_USER=0", // few users ask as fast as they can
+		"OVATION_RATE_PER_USER=0", "OVATION_RATE_PER_ADDRESS=0", "OVATION_RATE_PER_SOCKET=0", "OVATION_MESSAGES_PER_USER=0", // few users send many requests
 	}
 	for _, name := range allServices {
 		at := s.urls[name]
-		if s.cluster == nil { // whose members name each other to their clients
+		if s.cluster == nil { // members of a cluster tell clients each other's addresses
 			p.links[name] = newLink(t, s.host(t, name))
 			at = s.through(t, name, p.links[name])
 		}
@@ -69,7 +69,7 @@ func (s *site) start(t *testing.T, command string) *process {
 	return p
 }
 
-// get is the status of a page, 0 where nobody answers.
+// get returns the status of a page, or 0 if there is no answer.
 func (p *process) get(path string) int {
 	response, err := probes.Get(p.url + path)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *process) get(path string) int {
 	return response.StatusCode
 }
 
-// kill kills it and drops what its links hold. It may be called twice.
+// kill kills the process and discards what its links hold. It may be called twice.
 func (p *process) kill() {
 	p.killed.Store(true)
 	_ = p.c.Process.Kill() // unless it has ended
@@ -89,7 +89,7 @@ func (p *process) kill() {
 	}
 }
 
-// stop has it end by itself and checks how it does.
+// stop tells the process to stop and checks how it ends.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.killed.Store(true)
@@ -111,14 +111,14 @@ func (p *process) stop(t *testing.T) {
 	}
 }
 
-// hang has all links of these processes to a service hang, or go on.
+// hang makes all links of these processes to a service hang, or continue.
 func hang(hangs bool, name string, of ...*process) {
 	for _, p := range of {
 		p.links[name].hang(hangs)
 	}
 }
 
-// checkLogs looks for what no log may hold.
+// checkLogs fails the test if a log has an entry that must not occur.
 func (s *site) checkLogs(t *testing.T) {
 	t.Helper()
 	for _, p := range s.processes {

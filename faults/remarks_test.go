@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	talkSubjects = 2  // of a client's own, and of the hot ones, that it comments on
-	maxRemarks   = 5  // comments of a client on one subject, then it deletes
+	talkSubjects = 2  // a client comments on so many of its own subjects, and of the hot ones
+	maxRemarks   = 5  // comments of a client on one subject, before it deletes some
 	talkPage     = 50 // comments of a page
-	metComments  = 12 // comments of anybody that a client acts on
+	metComments  = 12 // comments of all users that a client acts on
 
-	// commentTime is how long a request that changes a comment may take: the
-	// transaction under way, its own one, and reading the reply, each until it is
-	// given up. Changes of one subject wait for each other, so that one process whose
-	// connections hang delays those of the others until they are given up as well.
+	// commentTime is how long a request that changes a comment may take: the transaction
+	// in progress, the request's own one, and the reads for the reply, each until it times
+	// out. Changes of one subject wait for each other, so that one process whose
+	// connections hang delays the changes of other processes until they time out as well.
 	commentTime = 10 * time.Second
 )
 
@@ -32,8 +32,8 @@ const (
 // remark is a comment of a client, and what the client knows of it.
 type remark struct {
 	subject subject
-	request string   // its requestId, and the text with which it is added
-	texts   []string // it has one of these
+	request string   // its requestId, and its first text
+	texts   []string // its text is one of these
 	parent  string   // the id of the comment that it replies to
 	fate    set
 	id      string // once an addition is acknowledged
@@ -41,7 +41,7 @@ type remark struct {
 	edits   int
 }
 
-// doubted reports whether nobody knows what became of it.
+// doubted reports whether the state of the comment is unknown.
 func (r *remark) doubted() bool { return r.fate&(r.fate-1) != 0 }
 
 // told is a comment as a reply shows it.
@@ -67,7 +67,7 @@ type discussed struct {
 	CommentCount int64
 }
 
-// lie is what is wrong with the comment as it is shown, "" where it is right.
+// lie returns what is wrong with the comment as it is shown, or "" if it is right.
 func (r *remark) lie(author string, n *told) string {
 	switch {
 	case n.Deleted && (!r.fate.has(removed) || n.Text != "" || n.Author != nil):
@@ -81,7 +81,7 @@ func (r *remark) lie(author string, n *told) string {
 	return ""
 }
 
-// remarkOf is the client's own comment of an id, nil where it has none.
+// remarkOf returns the client's own comment with the id, or nil if it has none.
 func (c *client) remarkOf(id string) *remark {
 	for _, r := range c.remarks {
 		if r.id == id && id != "" {
@@ -91,8 +91,8 @@ func (c *client) remarkOf(id string) *remark {
 	return nil
 }
 
-// comment adds, edits or deletes a comment. What became of an earlier one on the
-// same subject is found out first.
+// comment adds, edits or deletes a comment. Before that, it resolves the state of an
+// earlier comment on the same subject if that is unknown.
 func (c *client) comment(node *process) {
 	sub := c.talks[c.random.IntN(len(c.talks))]
 	var own []*remark
@@ -114,13 +114,13 @@ func (c *client) comment(node *process) {
 	default:
 		r := c.newRemark(sub)
 		c.add(node, r)
-		if r.id != "" && n == 9 { // a client that retries what was done
+		if r.id != "" && n == 9 { // a client may retry a request that has succeeded
 			c.add(c.site.node(c.random.IntN(2)), r)
 		}
 	}
 }
 
-// resolve repeats what nobody knows the fate of.
+// resolve repeats requests whose outcome is unknown.
 func (c *client) resolve(node *process, r *remark) {
 	if r.fate.has(removed) {
 		c.remove(node, r)
@@ -129,7 +129,7 @@ func (c *client) resolve(node *process, r *remark) {
 	}
 }
 
-// newRemark is a comment to add, now and then a reply to one that was seen.
+// newRemark returns a comment to add, now and then a reply to one that was seen.
 func (c *client) newRemark(sub subject) *remark {
 	r := &remark{subject: sub, request: fmt.Sprintf("%s %d", c.name, len(c.remarks)), fate: unwritten}
 	r.texts = []string{r.request}
@@ -140,8 +140,8 @@ func (c *client) newRemark(sub subject) *remark {
 	return r
 }
 
-// add adds a comment, maybe not for the first time. That it replies to nothing is an
-// answer where its parent may be deleted; what was added before is found all the same.
+// add adds a comment, possibly not for the first time. If its parent may be deleted,
+// NOT_FOUND is a valid reply; a comment that was added before is found nevertheless.
 func (c *client) add(node *process, r *remark) {
 	replyTo, mayMiss := "", false
 	if r.parent != "" {
@@ -165,8 +165,8 @@ func (c *client) add(node *process, r *remark) {
 	}
 }
 
-// edit changes the text. The lock on the counts of the subject orders it behind every
-// change that is sent before it and may yet be committed.
+// edit changes the text. The lock on the counts of the subject orders the edit after
+// every earlier change that may still be committed.
 func (c *client) edit(node *process, r *remark) {
 	r.edits++
 	text := fmt.Sprintf("%s, edit %d", r.request, r.edits)
@@ -180,7 +180,7 @@ func (c *client) edit(node *process, r *remark) {
 	}
 }
 
-// remove deletes a comment, maybe not for the first time.
+// remove deletes a comment, possibly not for the first time.
 func (c *client) remove(node *process, r *remark) {
 	mayMiss := r.fate.has(removed)
 	got, code := c.change(node, entry{what: "delete", mayMiss: mayMiss}, r, fmt.Sprintf(`deleteComment(input: {id: %q}) { deletedId`, r.id))
@@ -206,7 +206,8 @@ func (c *client) change(node *process, e entry, r *remark, mutation string) (got
 	return &data.Did, code
 }
 
-// changedComment is what is asked of the payloads of all mutations of comments.
+// changedComment is what the client requests from the payload of each mutation of a
+// comment.
 type changedComment struct {
 	Comment     told
 	DeletedID   string
@@ -244,8 +245,8 @@ type listing struct {
 
 const listingFields = `{ edges { node { ` + toldFields + ` } } pageInfo { hasNextPage } }`
 
-// talk reads the comments of a subject and, now and then, replies among which one of
-// the client's own is.
+// talk reads the comments on a subject and, now and then, the replies to a comment, which
+// include one of the client's own.
 func (c *client) talk(node *process) {
 	sub := c.talks[c.random.IntN(len(c.talks))]
 	order := []string{"NEWEST", "OLDEST", "TOP"}[c.random.IntN(3)]
@@ -275,8 +276,8 @@ func (c *client) talk(node *process) {
 	}
 }
 
-// meet makes a comment one of the subjects that the client acts on. Of those before,
-// what was done is known for ever.
+// meet makes a comment one of the subjects that the client acts on. What the client knows
+// of earlier ones is kept.
 func (c *client) meet(number string) {
 	sub := subject{"comment", number}
 	if _, known := c.known[sub]; known || c.random.IntN(10) > 0 {
@@ -290,7 +291,7 @@ func (c *client) meet(number string) {
 	}
 }
 
-// replies reads the replies among which one of the client's own is.
+// replies reads the replies to a comment, which include one of the client's own.
 func (c *client) replies(node *process, r *remark) {
 	var got struct{ Of *struct{ Replies listing } }
 	query := fmt.Sprintf(`{ of: node(id: %q) { ... on Comment { replies(first: %d) %s } } }`, r.parent, talkPage, listingFields)
@@ -304,8 +305,8 @@ func (c *client) replies(node *process, r *remark) {
 	c.hear(node, r.subject, r.parent, "OLDEST", &got.Of.Replies)
 }
 
-// hear compares a page with the client's own comments: each that was acknowledged is
-// there, once, if it is not beyond the end of the page.
+// hear compares a page with the client's own comments: it must contain each acknowledged
+// comment once, except those beyond the end of the page.
 func (c *client) hear(node *process, sub subject, parent, order string, page *listing) {
 	wrong := func(what string, about any) {
 		c.site.wrongf(what, c, "%v, replies to %q, %s, on %s: %+v; the page is %+v", sub, parent, order, node.name, about, page.Edges)
@@ -324,7 +325,7 @@ func (c *client) hear(node *process, sub subject, parent, order string, page *li
 				wrong(lie, *r)
 			}
 		} else if n.Author != nil && n.Author.UserID == c.name {
-			name = n.Text // by which a second one of the same request is found
+			name = n.Text // so that a second comment of the same request is found
 			unheard := func(r *remark) bool {
 				return r.id == "" && r.fate.has(written) && r.request == n.Text && r.parent == parent
 			}

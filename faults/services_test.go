@@ -24,14 +24,14 @@ const (
 
 var allServices = []string{postgres, redis, rabbitmq}
 
-// servers are Postgres, Redis and RabbitMQ of this test's own.
+// servers are Postgres, Redis and RabbitMQ servers that only this test uses.
 type servers struct {
 	folder  string
 	urls    map[string]string
 	cluster *cluster // nil: one server of each kind
 }
 
-// startServers starts them, and removes them in the end.
+// startServers starts the servers and removes them at the end of the test.
 func startServers(t *testing.T) *servers {
 	t.Helper()
 	s := &servers{folder: filepath.Join(t.TempDir(), "services"), urls: map[string]string{}}
@@ -62,7 +62,7 @@ func (s *servers) script(t *testing.T, command string) {
 
 func (s *servers) file(name, file string) string { return filepath.Join(s.folder, "data", name, file) }
 
-// end signals a server and waits until it is gone.
+// end sends a server a signal and waits until it has ended.
 func (s *servers) end(t *testing.T, name string, signal syscall.Signal) {
 	t.Helper()
 	text, err := os.ReadFile(s.file(name, "pid"))
@@ -71,7 +71,7 @@ func (s *servers) end(t *testing.T, name string, signal syscall.Signal) {
 	must(t, err)
 	must(t, syscall.Kill(pid, signal))
 	eventually(t, name+" has ended", patience, func() bool {
-		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails where there is none
+		state, _ := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output() // fails if there is none
 		return len(state) == 0 || state[0] == 'Z'
 	})
 }
@@ -82,13 +82,13 @@ func (s *servers) kill(t *testing.T, names ...string) {
 	for _, name := range names {
 		signal := syscall.SIGKILL
 		if name == postgres {
-			signal = syscall.SIGQUIT // immediate: it gives its shared memory back, and no more
+			signal = syscall.SIGQUIT // immediate shutdown, which only releases the shared memory
 		}
 		s.end(t, name, signal)
 	}
 }
 
-// through is the URL of a server by way of a link.
+// through returns the URL of a server through a link.
 func (s *servers) through(t *testing.T, name string, l *link) string {
 	t.Helper()
 	u, err := url.Parse(s.urls[name])
@@ -105,7 +105,7 @@ func (s *servers) host(t *testing.T, name string) string {
 	return u.Host
 }
 
-// patience is how long to wait for what must come.
+// patience is how long a test waits for an event that must occur.
 const patience = 2 * time.Minute
 
 // holds waits until something holds, and reports whether it came in time.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// row is what the database holds of a user and a subject.
+// row is what the database holds for a user and a subject.
 type row struct {
 	reaction, collected, followed set
 	reads                         int64
@@ -23,7 +23,7 @@ type rowKey struct {
 	subject
 }
 
-// stored is all of that.
+// stored returns all rows.
 func (s *site) stored(t *testing.T) map[rowKey]row {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `
@@ -48,7 +48,7 @@ func (s *site) stored(t *testing.T) map[rowKey]row {
 	return out
 }
 
-// rowOf is the row of a client and a subject; there need not be one.
+// rowOf returns the row of a client and a subject, or an empty one.
 func rowOf(stored map[rowKey]row, c *client, sub subject) row {
 	if got, there := stored[rowKey{c.name, sub}]; there {
 		return got
@@ -56,8 +56,8 @@ func rowOf(stored map[rowKey]row, c *client, sub subject) row {
 	return row{reaction: none, collected: none, followed: none}
 }
 
-// missing are the acknowledged deeds that the database does not show, and what
-// it shows without one.
+// missing returns the acknowledged deeds that the database lacks, and the states in it
+// that no deed explains.
 func (s *site) missing(t *testing.T) (missing []string) {
 	t.Helper()
 	stored := s.stored(t)
@@ -73,8 +73,8 @@ func (s *site) missing(t *testing.T) (missing []string) {
 	return missing
 }
 
-// settle waits until everything acknowledged has gone its way and checks what
-// is left, also once every answer is live again.
+// settle waits until everything acknowledged is persisted and checks the result, again
+// when every reply is LIVE.
 func (s *site) settle(t *testing.T) {
 	t.Helper()
 	s.enter("settling", rules{})
@@ -117,7 +117,7 @@ func (s *site) settle(t *testing.T) {
 	s.checkLogs(t)
 }
 
-// unsettled is how many messages the workers have in hand.
+// unsettled returns the number of unsettled messages of the workers.
 func (s *site) unsettled() int {
 	n := 0
 	for _, p := range s.workers {
@@ -140,7 +140,7 @@ func (s *site) unsettled() int {
 	return n
 }
 
-// checkCounts holds the counts against the rows that they count.
+// checkCounts compares the counts with the rows that they count.
 func (s *site) checkCounts(t *testing.T) {
 	t.Helper()
 	var wrong []string
@@ -171,7 +171,7 @@ func (s *site) counted(t *testing.T) map[subject]counts {
 	return out
 }
 
-// counts are those of the database.
+// counts returns the counts in the database.
 func (s *site) counts(t *testing.T) map[subject]counts {
 	t.Helper()
 	rows, err := s.database.Query(t.Context(), `SELECT biz, biz_id, read_count, like_count, dislike_count, collect_count, follower_count FROM interactive`)
@@ -218,7 +218,7 @@ func (s *site) checkShown(t *testing.T, node *process) {
 	}
 }
 
-// live waits until everything is live again.
+// live waits until every reply is LIVE again.
 func (s *site) live(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -241,7 +241,7 @@ func (s *site) live(t *testing.T) {
 	t.Logf("everything is live %v after the load has ended", time.Since(began).Round(time.Millisecond))
 }
 
-// some are the first of many lines.
+// some returns the first of many lines.
 func some(lines []string) string {
 	const most = 8
 	if len(lines) > most {

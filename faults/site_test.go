@@ -33,10 +33,10 @@ type site struct {
 	binary    string
 	logs      string // a folder
 	random    *rand.Rand
-	database  *pgxpool.Pool // past the links
+	database  *pgxpool.Pool // connected directly, without links
 	nodes     [2]atomic.Pointer[process]
 	workers   [2]*process
-	processes []*process // all that ever were
+	processes []*process // all that were ever started
 	clients   []*client
 	record    record
 	pauses    pauses
@@ -45,7 +45,7 @@ type site struct {
 
 func (s *site) node(i int) *process { return s.nodes[i].Load() }
 
-// both are the present nodes; all, the workers too.
+// both returns the present nodes, all the present nodes and workers.
 func (s *site) both() []*process { return []*process{s.node(0), s.node(1)} }
 func (s *site) all() []*process  { return append(s.both(), s.workers[:]...) }
 
@@ -54,7 +54,7 @@ func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *ser
 	t.Helper()
 	s := &site{random: rand.New(rand.NewPCG(seed, 0)), record: record{wrongs: map[string][]string{}}}
 	var err error
-	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept where the test fails
+	s.logs, err = os.MkdirTemp("", "ovation-faults-") //nolint:usetesting // it is kept if the test fails
 	must(t, err)
 	t.Cleanup(func() { s.keep(t) })
 	built := make(chan error, 1)
@@ -94,7 +94,7 @@ func newSite(t *testing.T, seed uint64, clients int, start func(*testing.T) *ser
 	return s
 }
 
-// run runs a command of ovation, past the links.
+// run runs a command of ovation, without links.
 func (s *site) run(args ...string) (string, error) {
 	c := exec.Command(s.binary, args...)
 	c.Env = []string{"OVATION_PREFIX=" + prefix}
@@ -138,13 +138,12 @@ func (s *site) load() (stop func()) {
 // takes longer.
 const pace = 30 * time.Millisecond
 
-// during lets the load go on for a while.
+// during waits for a while, during which the load goes on.
 func (s *site) during(d time.Duration) { <-time.After(d) }
 
-// recover waits until everything works again, by itself, and notes how long
-// that took: a mutation over each node is confirmed by the queue and persisted
-// by a worker, and each node adds a comment, sends a message, declares an author and reads from
-// the database.
+// recover waits until everything works again by itself, and records how long that took:
+// on each node, a mutation is confirmed by the queue and persisted by a worker, and the
+// node adds a comment, sends a message, declares an author and reads from the database.
 func (s *site) recover(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -158,7 +157,7 @@ func (s *site) recover(t *testing.T) {
 		eventually(t, fmt.Sprintf("after %s a like over %s is queued", fault.name, node.name), patience, func() bool {
 			tries++
 			var got struct{ Like struct{ Durability string } }
-			// Each as another user: who liked already changes nothing.
+			// Each try is by another user, because a second like changes nothing.
 			err := post(node, tokenOf(fmt.Sprintf("probe-%d", tries)), query, &got)
 			return err == nil && got.Like.Durability == "QUEUED"
 		})
@@ -190,9 +189,9 @@ func (s *site) recover(t *testing.T) {
 	s.enter("quiet", rules{})
 }
 
-// checkPersisted holds an answer against the database, where that answers. A
-// clear that went past the queue may be there before what is still queued: all it
-// says is that what it clears is gone.
+// checkPersisted compares a reply with the database, if that answers. A clear that
+// bypassed the queue may be persisted before actions that are still queued: it only
+// proves that the cleared reaction is not stored.
 func (s *site) checkPersisted(c *client, sub subject, d deed) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -236,7 +235,7 @@ func folderOf(state string) set {
 	return inBox
 }
 
-// waiting is how many messages wait in a queue.
+// waiting returns the number of messages that wait in the queues.
 func (s *site) waiting(t *testing.T, queues ...string) int {
 	t.Helper()
 	connection, err := amqp091.Dial(s.urls[rabbitmq])

@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-// declare says whose a subject is.
+// declare declares the author of a subject.
 func declare(node *process, sub subject, author string) error {
 	user := storage.User{Tenant: storage.DefaultTenant, UserID: "catalogue"}
 	token, err := viewer.Sign([]byte(secret), user, time.Hour, viewer.Scope(viewer.WriteSubjects))
@@ -21,7 +21,7 @@ func declare(node *process, sub subject, author string) error {
 	return post(node, token, fmt.Sprintf(`mutation { declareSubjects(input: {subjects: [{%s, author: %q}]}) { __typename } }`, sub.input(), author), &struct{}{})
 }
 
-// totals are those of a user.
+// totals are the totals of a user.
 type totals struct{ Following, Followers, Likes, Collections, Comments, Works, LikesReceived int64 }
 
 // countedTotals counts the rows of every user.
@@ -63,7 +63,7 @@ func (s *site) countedTotals(t *testing.T) map[string]totals {
 	return out
 }
 
-// checkTotals holds what a node shows of everybody's totals against the rows.
+// checkTotals compares the totals of every user that a node shows with the rows.
 func (s *site) checkTotals(t *testing.T, node *process) {
 	t.Helper()
 	counted := s.countedTotals(t)

@@ -16,8 +16,8 @@ import (
 	"ovation/worker/local"
 )
 
-// slowForSome is a publisher that has messages of anonymous users wait for its
-// gate.
+// slowForSome is a publisher that delays messages of anonymous users until its gate
+// opens.
 type slowForSome struct {
 	worker.Publisher
 
@@ -37,8 +37,8 @@ func (p *slowForSome) Publish(ctx context.Context, _ int, m storage.Message) (st
 	return p.Publisher.Publish(ctx, 0, m)
 }
 
-// TestAnonymousReadsLeaveRoomForSignedInLikes has many more anonymous reads on
-// their way than there is room for actions.
+// TestAnonymousReadsLeaveRoomForSignedInLikes sends many more anonymous reads than the
+// backlog has room for.
 func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 	const backlog, room, readers = 50, 10, 500
 	store, queue := openStore(t), newQueue(t)
@@ -49,10 +49,10 @@ func TestAnonymousReadsLeaveRoomForSignedInLikes(t *testing.T) {
 		MaxBacklog: backlog, Metrics: worker.NewMetrics(registry, worker.Records),
 	})
 
-	// All reads are of one partition, so that the likes of others are not behind them.
+	// All reads are in one partition, so that likes in other partitions do not wait for them.
 	taken := worker.PartitionOf(movie, publisher.Partitions())
 	nobody := storage.User{Tenant: storage.DefaultTenant}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a test that fails
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the test fails then
 	defer cancel()
 	results := make(chan error, readers)
 	var all sync.WaitGroup

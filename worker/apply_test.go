@@ -79,8 +79,7 @@ func TestOnlyConfirmedActionsAreApplied(t *testing.T) {
 	}
 }
 
-// The outage of a mirror is not over because an action that the mirror does not
-// need was persisted.
+// Persisting an action that the mirror does not need does not end the mirror's outage.
 func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -107,7 +106,7 @@ func TestEndOfFailuresOfApplyIsLoggedOnceAQueuedActionIsApplied(t *testing.T) {
 	})
 }
 
-// confirmingAs is a queue that confirms everything, as what where says.
+// confirmingAs is a queue that confirms everything with the durability in where.
 type confirmingAs struct{ where *storage.Durability }
 
 func (c *confirmingAs) Partitions() int { return 1 }

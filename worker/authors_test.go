@@ -31,8 +31,8 @@ func (f *fickle) Persist(_ context.Context, messages []storage.Message, _ storag
 	return storage.Outcome{}, nil
 }
 
-// A declaration is tried twice under one id, so that it is persisted once, and not
-// again where that would be in vain.
+// A declaration is tried twice under one id, so that it is persisted only once. It is
+// not retried after an error that would recur.
 func TestDeclarationsAreTriedTwice(t *testing.T) {
 	down, invalid := fmt.Errorf("down: %w", storage.ErrUnavailable), &storage.InvalidError{Field: "author"}
 	declared := []storage.Action{{Kind: storage.KindAuthor}}
@@ -74,7 +74,7 @@ func TestDeclarationIsGivenUpWhileItsCommitHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &heldPersister{hold: make(chan struct{})}
 		release := sync.OnceFunc(func() { close(store.hold) })
-		time.AfterFunc(time.Minute, release) // where it is not given up
+		time.AfterFunc(time.Minute, release) // in case Declare does not return
 		a := worker.NewAuthors(store, slog.New(slog.DiscardHandler))
 		began := time.Now()
 		if _, err := a.Declare(t.Context(), []storage.Action{{Kind: storage.KindAuthor}}); !errors.Is(err, storage.ErrUnavailable) || time.Since(began) > 3*time.Second {

@@ -20,7 +20,7 @@ const (
 // Barriers publishes a barrier to every partition of the queue when the mirror may lack
 // queued actions. A barrier is a message without actions: once a Worker has persisted
 // it, everything that was confirmed before it in its partition is persisted, too.
-// Several processes may do so for one queue.
+// Several processes may publish barriers to one queue.
 type Barriers struct {
 	publisher Publisher
 	due       func() int64

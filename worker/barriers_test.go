@@ -15,7 +15,7 @@ import (
 	"ovation/worker/local"
 )
 
-// raise has a store whose barrier no partition has passed.
+// raise raises a barrier in the store, which no partition has passed yet.
 func raise(t *testing.T, store *sqlitetest.Database) (barrier storage.Message) {
 	t.Helper()
 	epoch, err := store.RaiseBarrier(t.Context())
@@ -30,7 +30,7 @@ func drained(t *testing.T, store *sqlitetest.Database) bool {
 	return epoch.Drained
 }
 
-// publish publishes a message, and returns what tells its end.
+// publish publishes a message and returns a channel that receives the result.
 func publish(q *local.Queue, m storage.Message) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -61,7 +61,7 @@ func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
 	})
 }
 
-// A worker that stops gives back a message, and still tries what is behind it.
+// A worker that stops requeues a message, and still tries those behind it.
 func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
@@ -88,7 +88,7 @@ func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
 		if drained(t, store) {
 			t.Error("the barrier is passed, and a message before it is not persisted")
 		}
-		// Those that come once it is persisted are passed.
+		// Barriers that arrive after it is persisted are passed.
 		startWorker(t, queue, store, local.Mirror{Reader: store}, worker.Options{})
 		must(t, <-first)
 		must(t, <-second)
@@ -99,7 +99,7 @@ func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
 	})
 }
 
-// What is redelivered may overtake what was given back before.
+// A redelivered message may overtake messages that were requeued earlier.
 func TestRedeliveredBarrierIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
@@ -179,7 +179,7 @@ func TestBarriersArePublishedUntilTheyArePassed(t *testing.T) {
 	})
 }
 
-// publisherOf confirms at once what a tap has seen.
+// publisherOf returns the tap as a publisher that confirms messages without a worker.
 func publisherOf(t *tap) worker.Publisher {
 	t.Publisher = confirming{t.Publisher}
 	return t
@@ -192,7 +192,7 @@ func (confirming) Publish(context.Context, int, storage.Message) (storage.Durabi
 	return storage.Queued, nil
 }
 
-// A queue that is unavailable has barriers published when it is back.
+// While the queue is unavailable, barriers wait; they are published when it is back.
 func TestBarriersWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 0

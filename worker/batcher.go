@@ -13,11 +13,11 @@ import (
 	"ovation/storage"
 )
 
-// batcher groups actions into messages, one per partition at a time. A message is sent
-// at once if none is unconfirmed. Actions that arrive meanwhile form the next message
-// of their partition. It is sent when no message is unconfirmed any more, or when the
-// partition has been ready for Linger. A partition has at most MaxInFlight unconfirmed
-// messages.
+// batcher groups the actions of each partition into messages. A message is sent at once
+// if no other message is unconfirmed. Actions that arrive in the meantime form the next
+// message of their partition. It is sent when no message is unconfirmed any more, or
+// when the partition has been ready for Linger. A partition has at most MaxInFlight
+// unconfirmed messages.
 type batcher struct {
 	publisher Publisher
 	mirror    Mirror

@@ -15,7 +15,7 @@ import (
 	"ovation/worker/local"
 )
 
-// No time passes for a lone action: it waits for nobody.
+// A lone action is sent without delay.
 func TestLoneActionLeavesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -32,8 +32,8 @@ func TestLoneActionLeavesAtOnce(t *testing.T) {
 	})
 }
 
-// While one message is on its way, all that comes makes the next, in parts of
-// MaxBatch.
+// Actions that arrive while a message is unconfirmed share the next messages, of
+// MaxBatch actions each.
 func TestActionsInFlightShareAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -105,8 +105,8 @@ func TestMessageHoldsOnePartition(t *testing.T) {
 	})
 }
 
-// Partitions take turns while messages are confirmed soon: one is under way, and
-// what waits shares the next.
+// Partitions take turns while messages are confirmed soon: one message is unconfirmed at
+// a time, and the actions that wait share the next message of their partition.
 func TestPartitionsTakeTurns(t *testing.T) {
 	const partitions, actions, confirm = 8, 400, time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestPartitionsTakeTurns(t *testing.T) {
 		slow := &tap{Publisher: queue, partitions: partitions, takes: confirm}
 		r := newRecorder(t, slow, mirror, worker.RecorderOptions{Linger: time.Second})
 		recordMany(t, r, actions)
-		// A small one, then one of each partition in turn.
+		// A small message, then one of each partition in turn.
 		if n := len(slow.seen()); n != 1+partitions {
 			t.Errorf("%d actions left in %d messages", actions, n)
 		}
@@ -132,8 +132,8 @@ func TestPartitionsTakeTurns(t *testing.T) {
 	})
 }
 
-// Where a confirm takes long, or never comes, other partitions wait for a moment
-// only, each from when it has something to send.
+// If a confirm takes long, or never comes, each other partition waits only for Linger
+// after it has something to send.
 func TestPartitionsLinger(t *testing.T) {
 	const partitions, apart = 4, 3 * time.Millisecond
 	ms := func(all ...int) (out []time.Duration) {
@@ -177,7 +177,7 @@ func TestPartitionsLinger(t *testing.T) {
 	}
 }
 
-// videoOf is one of a partition.
+// videoOf returns a video of the partition.
 func videoOf(partition, partitions int) storage.Subject {
 	for i := 0; ; i++ {
 		if v := video(strconv.Itoa(i)); worker.PartitionOf(v, partitions) == partition {
@@ -186,7 +186,7 @@ func videoOf(partition, partitions int) storage.Subject {
 	}
 }
 
-// recordMany has as many users like as many videos at the same time.
+// recordMany records that many likes at the same time, each of another user and video.
 func recordMany(t *testing.T, r *worker.Recorder, actions int) {
 	t.Helper()
 	answers := make([]<-chan answered, actions)

@@ -14,8 +14,8 @@ import (
 	"ovation/worker/local"
 )
 
-// BenchmarkRecord likes a subject out of a thousand, each time as another user,
-// from so many callers at a time, and waits until each like is on the disk.
+// BenchmarkRecord likes one of a thousand subjects, each time as another user, from
+// several callers at a time, and waits until each like is on the disk.
 func BenchmarkRecord(b *testing.B) {
 	for _, callers := range []int{1, 64, 1000} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

@@ -35,7 +35,7 @@ func TestTurnsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// Whoever gives up while waiting, also just when the turn comes, is passed over.
+// A waiter that gives up is passed over, also if the lock becomes free at that moment.
 func TestTurnsPassOverWhoHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, id := newKeyedMutex(), idOf(like(1))
@@ -50,16 +50,16 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 			hangUp[i] = cancel
 			go func() {
 				if turns.lock(ctx, id) == nil {
-					order = append(order, i) // its turn is what guards it
+					order = append(order, i) // guarded by the lock
 					turns.unlock(id)
 				}
 			}()
-			synctest.Wait() // so that they come in order
+			synctest.Wait() // so that they wait in order
 		}
 		hangUp[0]()
 		hangUp[4]()
 		synctest.Wait()
-		hangUp[1]() // and the turn comes: either may be first
+		hangUp[1]() // at the same time as the unlock: either may be first
 		turns.unlock(id)
 		hangUp[8]()
 		synctest.Wait()

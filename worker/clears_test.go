@@ -11,8 +11,8 @@ import (
 	"ovation/worker/local"
 )
 
-// A clear of a like or a dislike removes that and nothing else, whatever is known
-// of the state before it.
+// A clear of a like or a dislike removes that reaction and nothing else, whatever is
+// known of the previous state.
 func TestClearsAreConditional(t *testing.T) {
 	type step struct {
 		action storage.Action
@@ -79,7 +79,7 @@ func wantReaction(t *testing.T, store storage.Reader, when string, want storage.
 	}
 }
 
-// A clear looks at the state just before an earlier dislike of another node is
+// A clear of a like reads the state just before an earlier dislike of another node is
 // persisted. It leaves the dislike.
 func TestClearLeavesWhatItDidNotSee(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
@@ -103,9 +103,8 @@ func TestClearLeavesWhatItDidNotSee(t *testing.T) {
 	wantReaction(t, store, "in the end", storage.Dislike)
 }
 
-// A node persists a clear past the queue while an earlier action of the same
-// user is queued: what the clear is meant for does not come back, and nothing
-// else is lost.
+// A clear bypasses the queue while an earlier action of the same user is queued: the
+// reaction that it clears does not come back, and nothing else is lost.
 func TestClearPastTheQueueIsConditional(t *testing.T) {
 	for name, c := range map[string]struct{ queued, clears, leaves storage.Reaction }{
 		"a like that is queued is removed":      {storage.Like, storage.Like, storage.NoReaction},

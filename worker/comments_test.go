@@ -17,17 +17,17 @@ import (
 	"ovation/worker"
 )
 
-// heldComments lets a test hold the calls of AddComments, and fail them. No
-// database can be used within a bubble of package synctest.
+// heldComments lets a test delay the calls of AddComments and make them fail. A database
+// cannot be used within a bubble of package synctest.
 type heldComments struct {
 	storage.Comments
 
 	mu    sync.Mutex
 	sizes []int
-	hold  chan struct{} // nil: nothing is held
+	hold  chan struct{} // calls wait until it is closed; they do not if nil
 	fail  func([]storage.NewComment) error
 	edits int           // that have begun
-	takes time.Duration // an edit
+	takes time.Duration // duration of an edit
 }
 
 func (h *heldComments) AddComments(_ context.Context, comments []storage.NewComment) ([]storage.AddedComment, error) {
@@ -148,8 +148,8 @@ func on(id string, c storage.NewComment) storage.NewComment {
 	return c
 }
 
-// lockedComments waits for the locks of subjects as a database does that gives up
-// after a second.
+// lockedComments waits for the locks of subjects, like a database with a lock timeout of
+// a second.
 func lockedComments(locked func(bizID string) bool) *heldComments {
 	return &heldComments{fail: func(comments []storage.NewComment) error {
 		if !slices.ContainsFunc(comments, func(c storage.NewComment) bool { return locked(c.Subject.BizID) }) {
@@ -177,7 +177,8 @@ func TestCommentsOnALockedSubjectFailAlone(t *testing.T) {
 				})
 			}
 			writers.Wait()
-			// Two transactions at most: each waits a second for all, and one for the locked subject.
+			// At most two transactions for all comments and one for the locked subject, each
+			// waiting a second.
 			if took := time.Since(began); took > 4*time.Second {
 				t.Errorf("it took %v", took)
 			}

@@ -10,7 +10,7 @@ import (
 	"ovation/storage"
 )
 
-// inFlight counts running calls, so that close can wait for them.
+// inFlight counts the calls that are running, so that close can wait for them.
 type inFlight struct {
 	running sync.WaitGroup
 

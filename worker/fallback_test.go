@@ -15,7 +15,7 @@ import (
 	"ovation/worker/local"
 )
 
-// publishFunc is a queue of one partition that does what it is told.
+// publishFunc is a queue of one partition whose Publish is this function.
 type publishFunc func(ctx context.Context, message storage.Message) (storage.Durability, error)
 
 func (publishFunc) Partitions() int { return 1 }
@@ -53,8 +53,8 @@ func TestQueueThatIsAwayIsBypassed(t *testing.T) {
 	}
 }
 
-// A queue is unavailable when it fails for a second and five times, and not when
-// calls time out together.
+// A queue counts as unavailable after five failures over at least a second, but not when
+// concurrent calls time out together.
 func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -123,7 +123,7 @@ func TestTrialsAreShort(t *testing.T) {
 	})
 }
 
-// When a queue that hangs is found out, those who wait for it go on at once.
+// When a hanging queue is found to be unavailable, callers waiting for it go on at once.
 func TestNobodyWaitsForAQueueThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
@@ -148,7 +148,7 @@ func TestNobodyWaitsForAQueueThatIsAway(t *testing.T) {
 	})
 }
 
-// A database that is slow takes what the queue cannot, though it failed once.
+// A slow database persists what the queue does not accept, even after it failed once.
 func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
@@ -191,8 +191,7 @@ func TestOneStallPastTheQueueFailsNobody(t *testing.T) {
 	}
 }
 
-// A commit that hangs keeps nobody waiting, and in the end it is waited for, but
-// not for ever.
+// A commit that hangs does not delay its caller. Close waits for it, but not forever.
 func TestHangingCommitIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })

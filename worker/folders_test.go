@@ -15,7 +15,7 @@ import (
 	"ovation/worker"
 )
 
-// shelf makes a folder of alice's with so many items.
+// shelf makes a folder of alice's with the given number of items.
 func shelf(t *testing.T, store *sqlite.Store, name string, items int) storage.FolderKey {
 	t.Helper()
 	folder, err := store.CreateFolder(t.Context(), storage.Folder{Owner: alice, Name: name, Created: 1})
@@ -26,7 +26,7 @@ func shelf(t *testing.T, store *sqlite.Store, name string, items int) storage.Fo
 	return folder.Key()
 }
 
-// fill collects so many items into the folder.
+// fill collects the given number of items into the folder.
 func fill(ctx context.Context, t *testing.T, store *sqlite.Store, key storage.FolderKey, name string, items int) {
 	t.Helper()
 	m := storage.Message{ID: fmt.Sprintf("%s-%d", name, items)}
@@ -127,7 +127,7 @@ func TestFolderIsKeptWhereDeletingIsRefused(t *testing.T) {
 	}
 }
 
-// busyOwner collects into the folder just before it is deleted, so many times.
+// busyOwner collects into the folder just before it is deleted, a given number of times.
 type busyOwner struct {
 	*sqlite.Store
 
@@ -159,7 +159,7 @@ func TestFolderThatFillsUpIsEmptiedAgain(t *testing.T) {
 	}
 }
 
-// verify wants every count to equal what it counts.
+// verify fails the test unless every count equals the number of rows that it counts.
 func verify(t rapid.TB, store storage.Verifier) {
 	t.Helper()
 	_, err := store.Verify(context.Background(), false, func(d storage.Difference) error {

@@ -101,8 +101,8 @@ func (g *groupCommit[In, Out]) run() {
 }
 
 // send commits a batch and sets the results of its requests. If the store rejects a
-// request, it fails alone, and the others of its batch are retried without it. The same
-// holds for requests that need a row which another call has locked.
+// request, that request fails alone, and the others of its batch are retried without it.
+// The same holds for requests that need a row which another call has locked.
 func (g *groupCommit[In, Out]) send(batch []*groupItem[In, Out]) {
 	g.sizes(len(batch))
 	in := make([]In, len(batch))
@@ -167,8 +167,8 @@ func (g *groupCommit[In, Out]) try(in []In) ([]Out, error) {
 // runSeparately runs a call outside the group's transaction, but with its breaker. Few
 // such calls run at the same time: changes of one row wait for each other in the
 // database, each holding a connection, and must leave some connections to reads. close
-// waits for it. Errors: those of f; storage.ErrUnavailable, in which case the outcome
-// is unknown; ErrClosed after close.
+// waits for the call. Errors: those of f; storage.ErrUnavailable, in which case the
+// outcome is unknown; ErrClosed after close.
 func runSeparately[In, Out, T any](ctx context.Context, g *groupCommit[In, Out], what string, f func(context.Context) (T, error)) (out T, err error) {
 	done, err := g.begin()
 	if err != nil {

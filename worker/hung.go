@@ -16,8 +16,8 @@ const hungCommit = 4 * time.Second
 // invalidateWhileHung invalidates the marks of messages repeatedly while their commit
 // hangs, as it does if a synchronous standby is missing. Without this, the mirror would
 // report an uncommitted action as persisted, and take the database's old counts for new
-// ones. It starts after hungCommit. The returned function stops it and waits until it
-// has ended.
+// ones. The first call comes after hungCommit. The returned function stops the calls and
+// waits until the last has ended.
 func (l *batchLoop) invalidateWhileHung(ctx context.Context, messages []storage.Message) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

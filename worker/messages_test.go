@@ -14,7 +14,7 @@ import (
 	"ovation/worker"
 )
 
-// heldMessages lets a test hold the calls of a store. No database can be used within
+// heldMessages lets a test delay the calls of a store. A database cannot be used within
 // a bubble of package synctest.
 type heldMessages struct {
 	storage.Messages
@@ -36,7 +36,7 @@ func (h *heldMessages) AddMessages(_ context.Context, messages []storage.NewMess
 	return out, nil
 }
 
-// transactions are how many messages each transaction had.
+// transactions returns the number of messages in each transaction.
 func (h *heldMessages) transactions() []int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

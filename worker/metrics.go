@@ -18,8 +18,9 @@ const (
 	Works                    // persists queued messages
 )
 
-// Factories returns factories for the collectors of every process, of recording ones
-// and of working ones. A factory registers nothing if the process lacks its role.
+// Factories returns factories for the collectors of every process, of processes that
+// record and of those that work. A factory registers nothing if the process lacks its
+// role.
 func (r Role) Factories(reg prometheus.Registerer) (both, records, works promauto.Factory) {
 	both, records, works = promauto.With(reg), promauto.With(nil), promauto.With(nil)
 	if r&Records != 0 {

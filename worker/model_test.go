@@ -19,7 +19,7 @@ import (
 
 var _ = seed.ForRapid()
 
-// plan is what is drawn of one run.
+// plan holds the random choices of one run.
 type plan struct {
 	tenant                 string // of its own
 	users, steps, subjects int
@@ -36,9 +36,9 @@ type last struct {
 	reads    int64
 }
 
-// Users act at the same time, each on every subject, while the store fails now
-// and then and workers come and go. In the end the store holds what each was
-// told last, and every count is exact.
+// Users act at the same time, each on every subject, while the store fails now and then
+// and workers come and go. In the end the store holds the last acknowledged action of
+// each user on each subject, and every count is exact.
 func TestEveryUserEndsWithTheLastAcknowledgedAction(t *testing.T) {
 	store := openStore(t)
 	runs := 0
@@ -120,7 +120,7 @@ func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand)
 		want.follows, changed = a.Following, a.Following != l.follows
 	case storage.KindRead:
 		want.reads++
-	case storage.KindAuthor: // is of no user
+	case storage.KindAuthor: // a state without a user
 	}
 	got, err := r.Record(context.Background(), a, nil)
 	if err != nil {
@@ -133,8 +133,8 @@ func (l *last) step(r *worker.Recorder, key storage.StateKey, random *rand.Rand)
 	return nil
 }
 
-// workers keeps two of them running, one of which is always being replaced,
-// on a store that fails now and then before and after its commits.
+// workers keeps two workers running, one of which is replaced again and again, on a
+// store that fails now and then before and after its commits.
 func (p plan) workers(t *rapid.T, queue *local.Queue, store *sqlite.Store, mirror worker.Mirror) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

@@ -24,8 +24,8 @@ import (
 	"ovation/worker/amqp"
 )
 
-// servers are Postgres, Redis and RabbitMQ from the environment, with tables,
-// keys and queues of a benchmark's own.
+// servers are Postgres, Redis and RabbitMQ from the environment, with separate tables,
+// keys and queues for one benchmark.
 type servers struct {
 	database *postgres.Store
 	copied   *redis.Store
@@ -98,10 +98,9 @@ func deleteQueues(b *testing.B, at, prefix string, partitions int) {
 	}
 }
 
-// BenchmarkLikes measures likes from Record to their acknowledgement, without
-// HTTP, and how fast a worker then has them in the database: each is of another
-// user, of a subject out of ten thousand. The worker runs meanwhile, in the same
-// process.
+// BenchmarkLikes measures likes from Record to their acknowledgement, without HTTP, and
+// how fast a worker in the same process persists them. Each like is of another user, on
+// one of ten thousand subjects.
 func BenchmarkLikes(b *testing.B) {
 	for _, clients := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -147,7 +146,8 @@ func likeAll(b *testing.B, r *worker.Recorder, clients int, took []time.Duration
 	}
 }
 
-// persisted tells when so many actions are in the database.
+// persisted is a persister that closes all when the wanted number of actions is in the
+// database.
 type persisted struct {
 	storage.Persister
 
@@ -171,9 +171,10 @@ func (p *persisted) Persist(ctx context.Context, messages []storage.Message, mar
 	return outcome, err
 }
 
-// BenchmarkWorker measures how fast a worker persists, marks and publishes what
-// waits in the queue: an iteration is a like. The likes are published in
-// messages of so many before the clock starts, and shown, as a recorder does.
+// BenchmarkWorker measures how fast a worker persists, marks and publishes queued likes;
+// an iteration is a like. Before the clock starts, the likes are published in messages
+// of the given number of actions and, if shown is true, applied to the mirror as a
+// recorder does.
 func BenchmarkWorker(b *testing.B) {
 	for _, size := range []int{10, 1000} {
 		for _, shown := range []bool{false, true} {
@@ -197,7 +198,7 @@ func BenchmarkWorker(b *testing.B) {
 	}
 }
 
-// timed is a mirror that adds up what it takes.
+// timed is a mirror that adds up how long its calls take.
 type timed struct {
 	worker.Mirror
 
@@ -216,7 +217,8 @@ func (m *timed) Publish(ctx context.Context, outcome storage.Outcome) error {
 
 func (*timed) add(to *atomic.Int64, began time.Time) { to.Add(int64(time.Since(began))) }
 
-// fillQueue publishes a message of likes and, if wanted, shows them.
+// fillQueue publishes a message of n likes and, if show is true, applies them to the
+// mirror.
 func fillQueue(b *testing.B, s servers, from, n int, show bool) {
 	b.Helper()
 	m := storage.Message{ID: fmt.Sprintf("message-%d", from)}

@@ -155,8 +155,8 @@ func TestVersionRisesAboveWhatWasSeen(t *testing.T) {
 	}
 }
 
-// The first of two actions on a state is still on its way when the second
-// comes: the second waits and sees what the first did.
+// The first of two actions on a state is unconfirmed when the second arrives: the second
+// waits and sees the effect of the first.
 func TestActionsOnOneStateTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -220,8 +220,8 @@ func TestCancelledActionIsStillAppliedAndPersisted(t *testing.T) {
 	})
 }
 
-// An action fails without anyone knowing whether it will be persisted, and the
-// user takes it back: where it lands after all, it must not win.
+// An action fails, it is unknown whether it will be persisted, and the user takes it
+// back: if it is persisted after all, it must not win.
 func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
 	for name, c := range map[string]struct {
 		doubtful, next storage.Action
@@ -265,7 +265,7 @@ func TestActionInDoubtDoesNotOutliveTheNext(t *testing.T) {
 	}
 }
 
-// A clear of a like leaves a dislike in doubt that may yet land.
+// A clear of a like does not affect a dislike in doubt, which may still be persisted.
 func TestClearLeavesTheOtherReactionInDoubt(t *testing.T) {
 	store := openStore(t)
 	mirror := local.Mirror{Reader: store}

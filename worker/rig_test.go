@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quiet is a logger for what is meant to go wrong.
+// quiet discards the log lines of failures that a test causes on purpose.
 var quiet = slog.New(slog.DiscardHandler)
 
 // openStore opens a new store that is closed with the test.
@@ -69,20 +69,19 @@ func startWorker(tb testing.TB, c worker.Consumer, p storage.Persister, m worker
 	return stop
 }
 
-// tap is a publisher that counts and may hold what passes. The messages it
-// has seen are its own.
+// tap is a publisher that records the messages that pass, and may delay them.
 type tap struct {
 	worker.Publisher
 
 	partitions int           // those of the publisher if 0
-	gate       chan struct{} // nothing passes before it is closed, if it is set
+	gate       chan struct{} // if not nil, messages wait until it is closed
 	takes      time.Duration // to pass; set in a synctest bubble only, where it is fake time
 
 	mu       sync.Mutex
 	messages []storage.Message
-	put      []int // the partition of each
-	now      int   // that are passing
-	most     int   // of them at the same time
+	put      []int // the partition of each message
+	now      int   // messages that are passing
+	most     int   // maximum of now
 }
 
 func (p *tap) Partitions() int { return max(p.partitions, p.Publisher.Partitions()) }
@@ -122,7 +121,7 @@ func (p *tap) seen() []storage.Message {
 	return append([]storage.Message(nil), p.messages...)
 }
 
-// hooks is a store that something happens to before and after it persists.
+// hooks is a store that calls functions before and after it persists.
 type hooks struct {
 	storage.Persister
 
@@ -151,12 +150,11 @@ func (h *hooks) Prune(ctx context.Context, age time.Duration) (int64, error) {
 	return h.Persister.Prune(ctx, age)
 }
 
-// spy is a mirror over the local one whose every call can be watched and made
-// to fail.
+// spy wraps the local mirror, so that every call can be observed and made to fail.
 type spy struct {
 	local.Mirror
 
-	get        func() (storage.Durability, error) // in place of what the mirror says
+	get        func() (storage.Durability, error) // replaces the result of the mirror
 	apply      func([]storage.Action) error
 	invalidate func([]storage.Action) error
 	revert     func([]storage.Action) error
@@ -231,7 +229,7 @@ func collect(u storage.User, s storage.Subject, folder string) storage.Action {
 	return storage.Action{User: u, Subject: s, Kind: storage.KindCollection, FolderID: folder}
 }
 
-// record wants the action to be recorded.
+// record records the action; the test fails if that fails.
 func record(tb testing.TB, r *worker.Recorder, a storage.Action) worker.Recorded {
 	tb.Helper()
 	recorded, err := r.Record(tb.Context(), a, nil)
@@ -241,7 +239,7 @@ func record(tb testing.TB, r *worker.Recorder, a storage.Action) worker.Recorded
 	return recorded
 }
 
-// countsOf are the counts in the store.
+// countsOf returns the subject's counts in the store.
 func countsOf(t rapid.TB, store storage.Reader, s storage.Subject) storage.Counts {
 	t.Helper()
 	found, err := store.Interactives(context.Background(), storage.User{Tenant: s.Tenant}, []storage.Subject{s}, 0)
@@ -251,7 +249,7 @@ func countsOf(t rapid.TB, store storage.Reader, s storage.Subject) storage.Count
 	return found[0].Counts
 }
 
-// statesOf is what the store knows of a user and a subject.
+// statesOf returns the user's states on the subject in the store.
 func statesOf(t rapid.TB, store storage.Reader, u storage.User, s storage.Subject) storage.States {
 	t.Helper()
 	found, err := store.States(context.Background(), []storage.StateKey{{User: u, Subject: s}}, storage.AllKinds)
@@ -261,7 +259,7 @@ func statesOf(t rapid.TB, store storage.Reader, u storage.User, s storage.Subjec
 	return found[0]
 }
 
-// message makes one like by user i, as number i, of its own subject.
+// message returns message i: one like by user i, of a separate subject.
 func message(i int) storage.Message {
 	a := react(user(i), video(strconv.Itoa(i)), storage.Like)
 	a.Version = int64(i + 1)

@@ -17,8 +17,8 @@ import (
 	"ovation/worker/local"
 )
 
-// publishAll publishes messages 0 to n-1 in order and returns what becomes of
-// each. It runs in a synctest bubble.
+// publishAll publishes messages 0 to n-1 in order and returns a channel for the result
+// of each. It runs in a synctest bubble.
 func publishAll(t *testing.T, q *local.Queue, n int) []<-chan error {
 	t.Helper()
 	errs := make([]<-chan error, n)
@@ -106,8 +106,8 @@ func TestBatchTakesWhatIsThere(t *testing.T) {
 	}
 }
 
-// A message that comes after a rest is begun at once; what comes before the pace
-// allows the next batch shares that one.
+// A message that arrives after an idle period is processed at once; messages that arrive
+// before the pace allows another batch share the next one.
 func TestBatchesKeepThePace(t *testing.T) {
 	const pace = 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestPlentyIsAheadOfThePace(t *testing.T) {
 	})
 }
 
-// While one partition waits for the database, others go on; one partition has
-// its batches in order.
+// While one partition waits for the database, others go on; the batches of one partition
+// are processed in order.
 func TestPartitionsAreWorkedOnSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := openStore(t)
@@ -242,8 +242,8 @@ func TestRedeliveredMessageCountsOnce(t *testing.T) {
 	})
 }
 
-// A message that comes again once its id is forgotten is rejected, if its reads
-// could count twice. The others of its batch are persisted.
+// A message that is redelivered after its id was pruned is rejected if its reads could
+// count twice. The others of its batch are persisted.
 func TestRedeliveryAfterPruningCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)

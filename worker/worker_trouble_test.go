@@ -136,8 +136,8 @@ func TestPanicOfTheStoreIsNotSwallowed(t *testing.T) {
 	})
 }
 
-// A worker persists an action and stops before it could tell: the next one is
-// told the counts, though it has nothing to persist.
+// A worker persists an action and stops before it publishes the counts: the next worker
+// publishes them, although it has nothing to persist.
 func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -196,8 +196,8 @@ func TestWorkerTellsThatItIsFailing(t *testing.T) {
 	})
 }
 
-// The messages that a worker had in hand when it died are all forgotten before
-// the first of them is persisted, whatever comes in between.
+// The marks of all messages that a worker held when it died are invalidated before the
+// first of these messages is persisted, whatever is delivered in between.
 func TestAllThatIsRedeliveredIsInvalidatedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -253,14 +253,14 @@ func (s splitAfter) Consume(ctx context.Context) (<-chan worker.Delivery, error)
 	return out, nil
 }
 
-// What a failed try has marked is forgotten before anything of it is tried
-// again, whole or in halves.
+// The marks of a failed try are invalidated before any of its messages is tried again,
+// in a whole batch or in halves.
 func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		errs := publishAll(t, queue, 2)
 		var steps []string
-		away := 3 // tries to forget that fail
+		away := 3 // calls of Invalidate that still fail
 		mirror := &spy{
 			Mirror: local.Mirror{Reader: store},
 			mark: func(o storage.Outcome) error {
@@ -287,7 +287,7 @@ func TestMarksOfAFailedTryAreInvalidatedBeforeTheNext(t *testing.T) {
 	})
 }
 
-// poisoned is a store that refuses to commit message 1, once it is marked.
+// poisoned is a store that refuses to commit message 1 after marking it.
 type poisoned struct{ storage.Persister }
 
 func (p poisoned) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
@@ -329,7 +329,7 @@ func TestLastingOutageIsLoggedTwice(t *testing.T) {
 	})
 }
 
-// slowMarks takes so long for each state that it marks.
+// slowMarks is a mirror that takes a given time for each state that it marks.
 type slowMarks struct {
 	worker.Mirror
 
@@ -341,8 +341,7 @@ func (m slowMarks) Mark(ctx context.Context, outcome storage.Outcome) error {
 	return m.Mirror.Mark(ctx, outcome)
 }
 
-// What would take too long each time it is tried is done in parts.
-// How long a commit waits for a standby says nothing about the size of a batch.
+// How long a commit waits for a standby does not depend on the size of the batch.
 func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
@@ -364,8 +363,8 @@ func TestBatchWhoseCommitHangsIsNotHalved(t *testing.T) {
 	})
 }
 
-// While a commit hangs nobody relies on its marks, and once it has returned they
-// are left alone.
+// While a commit hangs its marks are invalidated again and again; after it has returned
+// they no longer are.
 func TestMarksOfACommitThatHangsAreInvalidated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)

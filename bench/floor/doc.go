@@ -1,7 +1,7 @@
-// Command floor is the baseline of Ovation's benchmark: the least that answers the two
-// hot requests on the same Redis, RabbitMQ and Postgres with the same clients. It has
-// neither GraphQL nor tokens, and shares no data with Ovation: it has separate keys and
-// tables and a separate queue, which package bench fills and compares.
+// Command floor is the baseline of Ovation's benchmark: a minimal server that answers
+// the two hot requests on the same Redis, RabbitMQ and Postgres with the same client
+// libraries. It has neither GraphQL nor tokens, and shares no data with Ovation: it has
+// separate keys and tables and a separate queue, which package bench fills and compares.
 //
 //	floor serve   POST /page  {"user":…,"ids":[…]}    POST /like  {"user":…,"id":…}
 //	floor work    persists what serve has queued

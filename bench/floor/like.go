@@ -43,7 +43,7 @@ func (s *server) like(ctx context.Context, w http.ResponseWriter, a asked) {
 }
 
 const (
-	unconfirmed = 256 // messages at the same time
+	unconfirmed = 256 // maximum number of unconfirmed messages
 	patience    = 10 * time.Second
 )
 

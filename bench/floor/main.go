@@ -90,7 +90,7 @@ func serve(ctx context.Context, handler http.Handler, stdout io.Writer) error {
 	return nil
 }
 
-// connect connects to Redis, with default options but for the size of the cache.
+// connect connects to Redis, with default options except for the size of the cache.
 func connect(url string) (rueidis.Client, error) {
 	options, err := rueidis.ParseURL(url)
 	if err != nil {

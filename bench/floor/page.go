@@ -15,20 +15,20 @@ import (
 const (
 	maxRequest = 64 << 10 // bytes
 	localLife  = 10 * time.Minute
-	callTime   = 5 * time.Second // for Redis; nothing else would answer
+	callTime   = 5 * time.Second // of a call to Redis, after which the request fails
 )
 
 // server answers the two requests.
 type server struct {
 	redis rueidis.Client
-	keys  string // what they begin with
+	keys  string // prefix of all keys
 	out   *outlet
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// countsKey is the hash of a subject, with the fields r, l and c; statesKey is that of
-// a user, with a field for each subject, which is l, c, lc or cl.
+// countsKey is the key of a subject's hash, with the fields r, l and c; statesKey is the
+// key of a user's hash, with a field for each subject, whose value is l, c, lc or cl.
 func (s *server) countsKey(id string) string   { return s.keys + "s:" + id }
 func (s *server) statesKey(user string) string { return s.keys + "u:" + user }
 
@@ -91,7 +91,7 @@ func (s *server) page(ctx context.Context, w http.ResponseWriter, a asked) {
 	}
 	body = append(body, `]}`...)
 	answer(w, body)
-	_, _ = buffer.Write(body) // so that what has grown goes back to the pool
+	_, _ = buffer.Write(body) // so that the grown buffer returns to the pool
 }
 
 // text is a value from Redis and what precedes it in a response.
@@ -100,7 +100,7 @@ type text struct {
 	value *rueidis.RedisMessage
 }
 
-// appendTexts copies values as received from Redis, nothing for nil.
+// appendTexts appends values as received from Redis, and nothing for nil.
 func appendTexts(to []byte, texts ...text) ([]byte, error) {
 	for _, t := range texts {
 		value, err := t.value.ToString()
@@ -117,7 +117,7 @@ func read(body *bytes.Buffer, w http.ResponseWriter, r *http.Request) (user stri
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxRequest)); err != nil {
 		return "", nil, err
 	}
-	const names = 3 // the first three texts are "user", who that is, and "ids" or "id"
+	const names = 3 // the first three texts are "user", the name of the user, and "ids" or "id"
 	texts := make([]string, 0, names+20)
 	rest := body.Bytes()
 	for {

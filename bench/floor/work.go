@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	batchSize = 500                  // likes of one transaction
-	batchTime = 5 * time.Millisecond // for it to fill
+	batchSize = 500                  // maximum number of likes in a transaction
+	batchTime = 5 * time.Millisecond // for which a batch waits for more likes
 )
 
 // persisting inserts likes, each once, and counts the new ones.

@@ -23,7 +23,7 @@ type Client interface {
 
 // Result is the result of a load.
 type Result struct {
-	Requests int64 // that were answered
+	Requests int64 // requests that were answered
 	Errors   int64 // replies that were wrong, and connections that failed
 	Faults   []string
 	Elapsed  time.Duration // from the first request to the last reply
@@ -40,9 +40,9 @@ func (r *Result) Quantile(percent float64) time.Duration {
 }
 
 const (
-	maxFaults  = 3                // that are told word for word
-	maxLatency = time.Minute      // what takes longer is counted as that
-	patience   = 15 * time.Second // for a reply, after the end
+	maxFaults  = 3                // faults that are reported word for word
+	maxLatency = time.Minute      // longer latencies are recorded as this one
+	patience   = 15 * time.Second // for the last replies, after the end
 )
 
 // Closed has each client send its next request when the last one is answered, for the
@@ -69,7 +69,7 @@ func Closed(ctx context.Context, address string, clients []Client, during time.D
 // requests.
 func Open(ctx context.Context, address string, clients []Client, perSecond float64, during time.Duration, random *rand.Rand) (*Result, error) {
 	r := newRun(address, during)
-	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that nobody waits to put one in
+	due := make(chan time.Time, int(perSecond*during.Seconds()*2)+1000) // so that sending to it never blocks
 	var empty error
 	var once sync.Once
 	return r.all(ctx, clients, func(ctx context.Context, c Client, conn *Conn) {
@@ -119,8 +119,8 @@ func newRun(address string, during time.Duration) *run {
 	return r
 }
 
-// all connects, then runs every client and, concurrently, lead. The errors that late
-// points to are read at the end.
+// all connects, then runs every client and, concurrently, lead. It reads the errors that
+// late points to at the end.
 func (r *run) all(
 	ctx context.Context, clients []Client, client func(context.Context, Client, *Conn), lead func(context.Context) error, late ...*error,
 ) (*Result, error) {

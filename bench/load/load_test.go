@@ -123,7 +123,7 @@ func TestOpenCountsWaitingFromWhenARequestWasDue(t *testing.T) {
 	var once sync.Once
 	var mu sync.Mutex
 	address, clients, _ := serve(t, 2, func(http.ResponseWriter, *http.Request) {
-		mu.Lock() // while one stands still, all do
+		mu.Lock() // a request that stalls stalls all others
 		defer mu.Unlock()
 		once.Do(func() { <-time.After(stall) })
 	})

@@ -50,7 +50,7 @@ func TestAWatchHearsResponses(t *testing.T) {
 		hears(ctx, t, conn, `{"type":"subscribe","id":"1","payload":`+ask+`}`)
 		for _, text := range []string{"1", long, strings.Repeat("y", 200)} {
 			says(ctx, t, conn, `{"type":"next","id":"1","payload":{"data":"`+text+`"}}`)
-			reading := conn.CloseRead(ctx) // which hears the pong
+			reading := conn.CloseRead(ctx) // reads the pong
 			if err := conn.Ping(reading); err != nil {
 				t.Error("the ping is not answered:", err)
 			}

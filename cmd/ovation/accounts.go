@@ -13,14 +13,14 @@ import (
 	"ovation/storage"
 )
 
-// accountFlags are those of a site that registers its users itself.
+// accountFlags are the flags of a site that registers its users itself.
 type accountFlags struct {
 	AccountTokenTTL    time.Duration `default:"24h" help:"How long the token of an account lasts before it has to be refreshed." name:"account-token-ttl" type:"tokenttl" variable:"OVATION_ACCOUNT_TOKEN_TTL"`
 	AccountKey         int           `default:"1"   help:"Number of the key that signs account tokens where no secret is set. The keys before and after it verify them too: to rotate keys, raise it by one." type:"key" variable:"OVATION_ACCOUNT_KEY"`
 	AttemptsPerAddress int           `default:"30"  help:"Registrations and failed log ins that one address may make at once, and then one every 10 s; 0 is no limit." type:"units" variable:"OVATION_ATTEMPTS_PER_ADDRESS"`
 }
 
-// account are the parts of a site's accounts. Without accounts it is empty.
+// account holds the components of a site's accounts. Without accounts it is empty.
 type account struct {
 	service  *accounts.Service
 	sessions *viewer.Sessions
@@ -34,8 +34,8 @@ func (a account) close() {
 	}
 }
 
-// openAccounts returns what accounts need. Their tokens are signed with the secret,
-// or with a key kept in the database where there is none.
+// openAccounts returns the components that accounts need. Their tokens are signed with
+// the secret or, if there is none, with a key kept in the database.
 func (f apiFlags) openAccounts(ctx context.Context, secret []byte, cfg resolvers.Config) (out account, err error) {
 	signer := &viewer.Signer{Secret: secret, Issuer: f.Issuer, Audience: f.Audience, TTL: f.AccountTokenTTL}
 	if len(secret) == 0 {
@@ -52,9 +52,9 @@ func (f apiFlags) openAccounts(ctx context.Context, secret []byte, cfg resolvers
 	return out, err
 }
 
-// siteKeys are the keys that verify the tokens of accounts: the one of this number
-// and its neighbours, so that nodes that are restarted one by one with the next
-// number accept each other's tokens.
+// siteKeys returns the keys that verify the tokens of accounts: the key with the given
+// number and both neighbours. Nodes that are restarted one by one with the next number
+// can therefore verify each other's tokens.
 func siteKeys(ctx context.Context, store storage.Store, number int) (keys []viewer.SiteKey, err error) {
 	for n := number - 1; n <= number+1; n++ {
 		seed, err := store.Secret(ctx, "account key "+strconv.Itoa(n))

@@ -50,9 +50,9 @@ func TestAccountFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// Two nodes of a site without a secret sign with the same key, and each learns
-// within a second of what the other one revokes. The next number of the key is
-// accepted beside the present one, and the one after that is not.
+// Two nodes of a site without a secret sign with the same key, and each learns within a
+// second which tokens the other revokes. Tokens of the key with the next number are
+// accepted, too; those of the key after that are not.
 func TestAccountsAreOnEveryNode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -14,12 +14,12 @@ import (
 	"ovation/web"
 )
 
-// logFlag says how much a server logs.
+// logFlag determines how much a server logs.
 type logFlag struct {
 	LogLevel level `default:"info" help:"What to log: debug, info, warn or error." variable:"OVATION_LOG_LEVEL"`
 }
 
-// apiFlags are those of every command that serves the API.
+// apiFlags are the flags of every command that serves the API.
 type apiFlags struct {
 	logFlag      `embed:""`
 	limitFlags   `embed:""`
@@ -40,17 +40,17 @@ type apiFlags struct {
 	MaxPerSocket      int `default:"100" help:"Operations, subscriptions included, that may run at the same time on one WebSocket." type:"streams" variable:"OVATION_MAX_PER_SOCKET"`
 }
 
-// api is the API, with the pages for people.
+// api is the API with the web pages.
 type api struct {
 	http.Handler
 
 	streams *transport.Streams
-	metrics net.Addr // of /metrics, nil where the Handler serves it
-	close   func()   // to be called in the end
+	metrics net.Addr // of /metrics, nil if the Handler serves it
+	close   func()   // called at the end
 }
 
-// checkTokens refuses a key set without an audience: its keys usually sign the
-// tokens of other applications too.
+// checkTokens rejects a key set without an audience: its keys usually sign the tokens of
+// other applications, too.
 func (f apiFlags) checkTokens() error {
 	if f.JWKS != "" && f.Audience == "" {
 		return usage("--jwks or OVATION_JWKS needs --audience or OVATION_AUDIENCE: the aud claim that tokens must have, or the word any, " +
@@ -59,14 +59,15 @@ func (f apiFlags) checkTokens() error {
 	return nil
 }
 
-// development is what the API does for frontend developers on this machine.
+// development configures what the API offers only to developers on this machine.
 type development struct {
 	headers viewer.DevHeaders
 	survey  storage.Surveyor // what the data page shows
 }
 
-// newAPI returns the API for those whose tokens the secret signed, with accounts and
-// videos of the site's own if they are on. dev is nil where it serves others than developers.
+// newAPI returns the API. It accepts tokens that were signed with the secret, has
+// accounts if accountsOn is set, and videos if the site publishes them. dev is nil if
+// the API is not for developers alone.
 func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, dev *development, videos *videoSite, cfg resolvers.Config) (_ *api, err error) {
 	var ends []func()
 	out := &api{close: func() {
@@ -95,9 +96,9 @@ func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, de
 		DevHeaders: headers, Logger: cfg.Logger,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("--jwks or OVATION_JWKS: %w", err) // the secret is checked by now
+		return nil, fmt.Errorf("--jwks or OVATION_JWKS: %w", err) // the secret has been checked already
 	}
-	ends = append(ends, func() { _ = auth.Close() }) // nothing of it outlives the process
+	ends = append(ends, func() { _ = auth.Close() }) // an error would have no effect beyond this process
 	if f.MetricsAddr != "" {
 		var stop func()
 		if out.metrics, stop, err = serveMetrics(ctx, f.MetricsAddr, cfg.Registry, cfg.Logger); err != nil {
@@ -129,7 +130,7 @@ func (f apiFlags) newAPI(ctx context.Context, secret []byte, accountsOn bool, de
 	return out, nil
 }
 
-// allowed are the origins whose pages may call the API.
+// allowed returns the origins whose pages may call the API.
 func (f apiFlags) allowed() []string {
 	allowed := make([]string, len(f.AllowedOrigins))
 	for i, o := range f.AllowedOrigins {

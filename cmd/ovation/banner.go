@@ -12,8 +12,8 @@ import (
 	"ovation/resolvers/viewer"
 )
 
-// examples are what the banner shows to try; they make sense on demo data, and
-// work on any.
+// examples are the operations that the banner suggests. They are made for the demo data
+// and work on any data.
 var examples = []struct{ says, query string }{
 	{
 		"Like a video, and see its counts",
@@ -32,8 +32,8 @@ var examples = []struct{ says, query string }{
 // demoViewer is the user whose token and examples the banner shows.
 const demoViewer = "alice"
 
-// banner says what runs, where, and what to try. Metrics is nil where addr serves
-// them.
+// banner prints what runs, where, and what to try. metrics is nil if addr serves them,
+// too.
 func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, pageBuilt bool) {
 	number, _ := built()
 	url := "http://" + reachable(addr)
@@ -81,7 +81,7 @@ func (c *devCommand) banner(to io.Writer, addr, metrics net.Addr, token string, 
 	sayf(to, "%s\n", b.String())
 }
 
-// dataPage says where people see what is stored, or what that needs.
+// dataPage returns the URL of the page that shows what is stored, or why there is none.
 func (c *devCommand) dataPage(url string, built bool) string {
 	switch {
 	case !built:
@@ -98,8 +98,8 @@ func writeRows(b *strings.Builder, rows [][2]string) {
 	}
 }
 
-// writeToken shows a token, and how to make others: with the secret in the
-// folder, or the one that was given.
+// writeToken writes a token, and how to issue others: with the secret in the folder or,
+// if given is true, the one that was configured.
 func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 	makes := commandName() + " token --data '" + strings.ReplaceAll(data.path(), "'", `'\''`) + "' --user USER"
 	if given {
@@ -108,8 +108,8 @@ func writeToken(b *strings.Builder, token string, data dataFlag, given bool) {
 	fmt.Fprintf(b, "\n  A token for the user %s, valid for 24 hours. %s makes others.\n\n  %s\n", demoViewer, makes, token)
 }
 
-// commandName is the program as it was called, for examples to paste: ovation where it
-// is installed, bin/ovation in a checkout.
+// commandName returns the name by which the program was called, for examples to paste:
+// ovation if it is installed, bin/ovation in a checkout.
 func commandName() string {
 	if len(os.Args) > 0 && filepath.Base(os.Args[0]) == "ovation" {
 		return shellWord(os.Args[0])
@@ -117,7 +117,8 @@ func commandName() string {
 	return "ovation"
 }
 
-// writeExamples shows what to try, with a header that says as whom.
+// writeExamples writes the examples as curl commands. as is the option with the header
+// that identifies the user.
 func writeExamples(b *strings.Builder, url, as string) {
 	for _, example := range examples {
 		body, err := json.Marshal(map[string]string{"query": example.query})
@@ -128,7 +129,7 @@ func writeExamples(b *strings.Builder, url, as string) {
 	}
 }
 
-// reachable is the address as a client on this machine writes it.
+// reachable returns the address at which a client on this machine reaches addr.
 func reachable(addr net.Addr) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// watermarks are how many partitions have passed the latest barrier, or -1 where
-// none was ever raised.
+// watermarks selects the number of partitions that have passed the latest barrier, or -1
+// if none was ever raised.
 const watermarks = `SELECT CASE WHEN m.barrier = 0 THEN -1 ELSE (SELECT count(*) FROM watermark w WHERE w.barrier >= m.barrier) END FROM mirror m`
 
-// shownToAlice is what the API says to her of a video.
+// shownToAlice is a video as the API shows it to alice.
 func (s *server) shownToAlice(t *testing.T) reply {
 	t.Helper()
 	var got struct{ Interactive reply }
@@ -21,7 +21,7 @@ func (s *server) shownToAlice(t *testing.T) reply {
 	return got.Interactive
 }
 
-// aliceDid has her like it, or take the like back.
+// aliceDid makes alice like a video, or take the like back.
 func (s *server) aliceDid(t *testing.T, mutation string) (durability string, shows reply) {
 	t.Helper()
 	var got struct {
@@ -65,8 +65,8 @@ func TestAnswersAreLiveOnceWorkersHavePassedTheBarrier(t *testing.T) {
 	}
 }
 
-// A like is queued while no worker runs, and Redis forgets it. However long that
-// lasts, it is not taken for persisted: what takes it back is published, and wins.
+// A like is queued while no worker runs, and Redis loses it. For however long, it is not
+// reported as persisted: the action that takes it back is published, and wins.
 func TestQueuedLikeThatRedisForgotIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// The pages in headless Chromium, with the embedded way to run.
+// The pages in headless Chromium, with the embedded mode.
 func TestLongPagesInABrowser(t *testing.T) {
 	needsBrowser(t)
 	data := t.TempDir()
@@ -37,7 +37,7 @@ func TestLongPagesInABrowser(t *testing.T) {
 	})
 }
 
-// The demo page where every part is a process of its own, behind one address.
+// The demo page with every part in its own process, behind one address.
 func TestLongDemoInABrowserOverServices(t *testing.T) {
 	needsBrowser(t)
 	n := emptySite(t)
@@ -70,7 +70,7 @@ func TestLongStoryInABrowser(t *testing.T) {
 	}
 }
 
-// The same where every part is a process of its own: the clip is uploaded to one node or
+// The same story with every part in its own process: the clip is uploaded to one node or
 // the other, and a worker makes its cover.
 func TestLongStoryInABrowserOverServices(t *testing.T) {
 	needsBrowser(t)
@@ -82,7 +82,7 @@ func TestLongStoryInABrowserOverServices(t *testing.T) {
 	n.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
-// coversIn is what a server in that environment has for covers.
+// coversIn returns how a server in that environment makes covers.
 func coversIn(environ []string) string {
 	if _, err := exec.LookPath("ffmpeg"); err != nil || len(environ) == 0 {
 		return "generated"
@@ -97,7 +97,7 @@ func story(t *testing.T, url, covers string) {
 	inBrowser{script: "story.mjs", url: url, environ: []string{"OVATION_CHECK_CLIP=" + clip, "OVATION_CHECK_COVERS=" + covers}}.check(t)
 }
 
-// needsBrowser is needs for a test that looks at pages.
+// needsBrowser is needs for a test with a browser.
 func needsBrowser(t *testing.T) {
 	t.Helper()
 	needs(t, cmp.Or(os.Getenv("CHROMIUM"), "/usr/bin/chromium"), "../../web/dist/demo/index.html")
@@ -106,7 +106,7 @@ func needsBrowser(t *testing.T) {
 // inBrowser is a check of web/check and the server it looks at.
 type inBrowser struct {
 	script, url string
-	tokens      string // where users need some
+	tokens      string // if users need some
 	environ     []string
 	stop, start func() // the server, where the script asks for a restart
 }

@@ -21,10 +21,10 @@ type happening struct {
 	Errors     []any
 }
 
-// TestClientsOfNpm lets the clients of graphql-ws and graphql-sse watch a like
-// count while the server is stopped and killed, and urql look at it once. They come back by themselves,
-// miss no final count and see none go backwards. It needs Node.js; `make test`
-// installs what else it needs.
+// TestClientsOfNpm lets clients of graphql-ws and graphql-sse watch a like count while the
+// server is stopped and killed, and urql query it once. The watchers reconnect by
+// themselves, miss no final count and see none decrease. The test needs Node.js; `make
+// test` installs everything else.
 func TestClientsOfNpm(t *testing.T) {
 	const modules = "../../web/node_modules/graphql-sse"
 	_, errNode := exec.LookPath("node")
@@ -102,7 +102,7 @@ func (c *npmClients) read(lines *bufio.Scanner) {
 	}
 }
 
-// await waits until all know a count, and alice of her like.
+// await waits until all clients have received a count, and alice her own like.
 func (c *npmClients) await(likes int, liked string) {
 	c.t.Helper()
 	deadline := time.After(2 * time.Minute)

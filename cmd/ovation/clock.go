@@ -10,8 +10,8 @@ type clockFlag struct {
 	MaxClockSkew pause `default:"10s" help:"Not ready while this machine's clock differs by more from the database's." variable:"OVATION_MAX_CLOCK_SKEW"`
 }
 
-// tooFar returns an error where the clock is ahead by more than the bound, or
-// behind by more. Versions do not depend on it, but tokens and logs do.
+// tooFar returns an error if the clock is ahead or behind by more than the bound.
+// Versions do not depend on the clock, but tokens and logs do.
 func (f clockFlag) tooFar(ahead time.Duration) error {
 	if ahead.Abs() <= time.Duration(f.MaxClockSkew) {
 		return nil

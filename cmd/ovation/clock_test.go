@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// startAt runs serve or work in this process, with a clock that is ahead by so
-// much, and waits until it listens.
+// startAt runs serve or work in this process, with a clock that is ahead by the given
+// time, and waits until it listens.
 func (s *site) startAt(t *testing.T, ahead time.Duration, command string, flags ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -59,7 +59,7 @@ func (s *site) number(t *testing.T, query string) (n int64) {
 	return n
 }
 
-// unready wants /readyz to say why a process is not ready.
+// unready checks that /readyz reports why a process is not ready.
 func (s *server) unready(t *testing.T, says ...string) {
 	t.Helper()
 	response, err := client.Get(s.url + "/readyz")

@@ -20,9 +20,10 @@ func longRunning(args []string) bool {
 	return len(args) > 1 && slices.Contains([]string{"dev", "serve", "work", "stack"}, args[1])
 }
 
-// delayCollections has a long-running command collect garbage less often than Go does by
-// default: a node has tens of megabytes that are live and makes as much garbage every
-// few hundred milliseconds. GOGC in the environment wins. GOMEMLIMIT bounds all of it.
+// delayCollections makes a long-running command collect garbage less often than Go does
+// by default: a node has tens of megabytes of live memory and produces as much garbage
+// every few hundred milliseconds. GOGC in the environment takes precedence, and
+// GOMEMLIMIT still bounds the memory.
 func delayCollections(args []string) {
 	if !longRunning(args) || os.Getenv("GOGC") != "" {
 		return
@@ -40,8 +41,9 @@ func delayCollections(args []string) {
 	}()
 }
 
-// gcPercent is the percentage of what is live that garbage may reach, see
-// debug.SetGCPercent. It changes in steps of a quarter: setting it stops the world.
+// gcPercent returns the percentage of live memory that garbage may reach, see
+// debug.SetGCPercent. It changes in steps of a quarter, because setting it stops the
+// world.
 func gcPercent(live uint64) int {
 	percent := 100 * spareGarbage / max(live, 1)
 	return int(min(max(percent/25*25, 100), 100*spareRatio))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// comment is one as a test asks for it.
+// comment is a comment with the fields that tests request.
 type comment struct {
 	ID, CommentID, Text string
 	Interactive         struct{ LikeCount int }
@@ -29,14 +29,14 @@ const (
 	watchTalk = `subscription($a: String) { commentsChanged(biz: "video", bizId: "movie", after: $a) { kind cursor comment { id text } } }`
 )
 
-// talked is what the movie's comments are on a node.
+// talked returns the movie's comments as a node shows them.
 func (s *server) talked(t *testing.T, order string) (out talk) {
 	t.Helper()
 	must(t, s.graphQL("", fmt.Sprintf(seeTalk, order), &out))
 	return out
 }
 
-// says comments on the movie. The text is the request id as well.
+// says comments on the movie. The text is also the request id.
 func (s *server) says(user, text string) (comment, error) {
 	var out struct {
 		AddComment struct {
@@ -50,7 +50,7 @@ func (s *server) says(user, text string) (comment, error) {
 }
 
 // commentsOnEveryNode checks that a comment is in the lists and counts of every node when
-// its author is told, and once however often it is sent, and that streams miss none.
+// it is acknowledged, only once however often it is sent, and that streams miss none.
 func commentsOnEveryNode(t *testing.T, nodes []*server) {
 	t.Helper()
 	const users, each = 8, 10

@@ -12,11 +12,11 @@ import (
 	"ovation/storage"
 )
 
-// withData adds to the pages what the data page asks beyond GraphQL.
+// withData adds to the pages the endpoints that the data page uses besides GraphQL.
 func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenticator, cfg resolvers.Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
-	mux.Handle("/data", pages) // which the mux would redirect to /data/
+	mux.Handle("/data", pages) // otherwise the mux would redirect to /data/
 	mux.Handle("/data/", inspect.NewHandler(inspect.Config{
 		Store: survey, Folders: cfg.Store, Auth: auth, Logger: cfg.Logger,
 		Lag: func(ctx context.Context) (int64, error) { return backlog(cfg.Registry), cfg.Ready(ctx) },
@@ -24,7 +24,8 @@ func withData(pages http.Handler, survey storage.Surveyor, auth *viewer.Authenti
 	return mux
 }
 
-// backlog is how many accepted actions are not persisted yet, as /metrics tells.
+// backlog returns the number of accepted actions that are not persisted yet, from the
+// metrics.
 func backlog(registry prometheus.Gatherer) int64 {
 	families, err := registry.Gather()
 	if err != nil {

@@ -47,7 +47,7 @@ func (f deadFlags) with(ctx context.Context, use func(*amqp.DeadLetters) error) 
 	return use(dead)
 }
 
-// deadListCommand lists.
+// deadListCommand lists dead letters.
 type deadListCommand struct {
 	deadFlags `embed:""`
 
@@ -109,7 +109,7 @@ func actionsOf(l *amqp.DeadLetter) string {
 	return strconv.Itoa(len(l.Message.Actions))
 }
 
-// deadShowCommand shows.
+// deadShowCommand shows one dead letter.
 type deadShowCommand struct {
 	deadFlags `embed:""`
 
@@ -178,7 +178,7 @@ func describeAction(a *storage.Action) string {
 	return "clear the reaction"
 }
 
-// deadReplayCommand replays.
+// deadReplayCommand queues dead letters again.
 type deadReplayCommand struct {
 	deadFlags `embed:""`
 
@@ -218,7 +218,7 @@ func countMessages(n int) string {
 	return fmt.Sprintf("%d messages", n)
 }
 
-// deadDropCommand drops.
+// deadDropCommand deletes a dead letter.
 type deadDropCommand struct {
 	deadFlags    `embed:""`
 	postgresFlag `embed:""`

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// follows has a user follow the star, and returns where the follow is.
+// follows makes a user follow the star, and returns the durability of the follow.
 func (s *server) follows(user string) (durability string, err error) {
 	var got struct{ Follow struct{ Durability string } }
 	err = s.graphQL(user, `mutation { follow(input: {biz: "user", bizId: "star"}) { durability } }`, &got)
@@ -39,8 +39,8 @@ func TestCommentsAreRefusedAndFollowsGoOnWithoutTheDatabase(t *testing.T) {
 	databaseAway(t, patience)
 }
 
-// databaseAway bounds how long a comment may take to be refused: while that is found
-// out, beyond the time-out of a transaction.
+// databaseAway checks that, while the database is unavailable, comments are refused within
+// bound or, until the breakers open, within that and the timeout of a transaction.
 func databaseAway(t *testing.T, bound time.Duration) {
 	t.Helper()
 	for name, fails := range map[string]func(*testing.T, *proxy) (back func()){

@@ -11,24 +11,24 @@ import (
 	"ovation/storage"
 )
 
-// The demo: users who read, liked, collected, followed and commented in the last 30
-// days, what they write to each other, and whose the subjects are. The same seed makes the
-// same people do the same things. Clips come on top, see addDemoClips.
+// The demo consists of users who read, liked, collected, followed and commented in the
+// last 30 days, of messages between them, and of the authors of the subjects. The same
+// seed makes the same users do the same things. Clips are added by addDemoClips.
 const (
 	demoUsers    = 200
 	demoVideos   = 20
 	demoArticles = 100
 	demoReads    = 4000
 	demoDays     = 30
-	demoAuthors  = 40 // among the first of whom the authors of all subjects are
-	demoFriends  = 16 // among the first of whom those with names have their friends
+	demoAuthors  = 40 // the authors of all subjects are among so many first users
+	demoFriends  = 16 // the friends of users with names are among so many first users
 	demoSeed     = 20
 )
 
 // demoNames are the names of the first users.
 var demoNames = []string{demoViewer, "bob", "carol"}
 
-// The ids of the messages that hold the demo, by which it is known to be there.
+// The ids of the messages that hold the demo. They show which parts of it exist already.
 const (
 	demoActionsID  = "demo-actions-1"
 	demoFoldersID  = "demo-folders-1"
@@ -96,15 +96,15 @@ func newDemo(now time.Time) *demo {
 	return d
 }
 
-// begin gives each step a generator of its own. What a step draws does not depend on
-// whether an earlier, interrupted start made those before it.
+// begin gives each step a separate random generator, so that a step draws the same
+// whether this start or an earlier, interrupted one made the steps before it.
 func (d *demo) begin(step uint64) {
 	d.random = rand.New(rand.NewPCG(demoSeed, step)) //nolint:gosec // it is meant to be the same each time
 	d.popular = rand.NewZipf(d.random, 1.2, 4, demoVideos+demoArticles-1)
 	d.active = rand.NewZipf(d.random, 1.1, 12, demoUsers-1)
 }
 
-// user is the n-th one, from 0. The first have names.
+// user returns the n-th user, from 0. The first ones have names.
 func (d *demo) user(n int) storage.User {
 	u := storage.User{Tenant: storage.DefaultTenant}
 	if n < len(demoNames) {
@@ -115,7 +115,7 @@ func (d *demo) user(n int) storage.User {
 	return u
 }
 
-// actions is who read what, and what came of it.
+// actions returns reads, and the likes and other actions that followed some of them.
 func (d *demo) actions(context.Context, storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoActionsID, Forever: true}
 	for range demoReads {
@@ -125,7 +125,7 @@ func (d *demo) actions(context.Context, storage.Store) (storage.Message, error) 
 		m.Actions = append(m.Actions, storage.Action{
 			User: user, Subject: subject, Kind: storage.KindRead, Times: 1, First: storage.Micros(at), Version: storage.Micros(at),
 		})
-		// Within the minutes after it.
+		// Within five minutes of the read.
 		later := storage.Micros(at.Add(time.Duration(d.random.IntN(300)) * time.Second))
 		later = min(later, storage.Micros(d.now))
 		switch chance := d.random.Float64(); {
@@ -146,7 +146,7 @@ func (d *demo) actions(context.Context, storage.Store) (storage.Message, error) 
 	return m, nil
 }
 
-// folders makes a few folders and is what lies in them.
+// folders makes a few folders and returns the actions that collect items into them.
 func (d *demo) folders(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoFoldersID, Forever: true}
 	for i, f := range []struct {
@@ -177,8 +177,8 @@ func (d *demo) folders(ctx context.Context, store storage.Store) (storage.Messag
 	return m, nil
 }
 
-// follows has users follow each other, the most active ones most often. Those with
-// names have friends.
+// follows returns follows between users, most of them of the most active users. Users
+// with names have friends.
 func (d *demo) follows(context.Context, storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoFollowsID, Forever: true}
 	follow := func(user, other int) {
@@ -204,7 +204,7 @@ func (d *demo) follows(context.Context, storage.Store) (storage.Message, error) 
 	return m, nil
 }
 
-// authors says whose the subjects are.
+// authors returns the declarations of the subjects' authors.
 func (d *demo) authors(context.Context, storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoAuthorsID, Forever: true}
 	for i, subject := range d.subjects {
@@ -217,7 +217,7 @@ func (d *demo) authors(context.Context, storage.Store) (storage.Message, error) 
 	return m, nil
 }
 
-// folder makes a folder, or finds the one an earlier start has made.
+// folder makes a folder, or finds the one that an earlier start has made.
 func (d *demo) folder(ctx context.Context, store storage.Store, folder storage.Folder) (*storage.Folder, error) {
 	made, err := store.CreateFolder(ctx, folder)
 	if !errors.Is(err, storage.ErrNameTaken) {

@@ -19,8 +19,8 @@ import (
 // demo. It is persisted when all of them are published.
 const demoClipsID = "demo-clips-1"
 
-// demoClips are the clips of the demo, the oldest first. Each is drawn by ffmpeg from
-// one of its generators, through a filter.
+// demoClips are the clips of the demo, the oldest first. ffmpeg draws each of them with
+// one of its generators and a filter.
 var demoClips = []struct {
 	title          string
 	author         int // a user of the demo
@@ -81,7 +81,7 @@ func addDemoClips(ctx context.Context, store storage.Store, clips *media.Service
 	return nil
 }
 
-// demoClipsStep gives the clips a generator of their own.
+// demoClipsStep is the step of the clips (see demo.begin).
 const demoClipsStep = 100
 
 // clips publishes the clips and adds comments, and a message to alice about the last
@@ -117,7 +117,7 @@ func (d *demo) clips(ctx context.Context, store storage.Store, clips *media.Serv
 	return m, err
 }
 
-// watch is a user who reads a clip, and what comes of it.
+// watch returns a read of the clip by some user, and the actions that follow it.
 func (d *demo) watch(clip storage.Subject) []storage.Action {
 	at := storage.Micros(d.now.Add(-time.Duration(d.random.IntN(600)) * time.Second))
 	user := d.somebody()
@@ -150,8 +150,8 @@ func (d *demo) publish(ctx context.Context, clips *media.Service, n int) (*stora
 	return clips.Publish(ctx, d.user(clip.author), clip.title, requestID, file)
 }
 
-// drawClip has ffmpeg draw a clip of five seconds, in MP4. An error says that it is
-// missing, or lacks the generator or the encoder.
+// drawClip makes ffmpeg draw a clip of five seconds, in MP4. It returns an error if
+// ffmpeg is missing, or lacks the generator or the encoder.
 func drawClip(ctx context.Context, source, filter string) (_ []byte, err error) {
 	program, err := exec.LookPath("ffmpeg")
 	if err != nil {

@@ -61,8 +61,8 @@ func demoFeed(t *testing.T, store storage.Store) (titles []string) {
 	return titles
 }
 
-// checkDemoTalk checks what alice has not read: two messages of carol's, and bob's with
-// the clip.
+// checkDemoTalk checks the messages that alice has not read: two by carol, and the one by
+// bob with the clip.
 func checkDemoTalk(t *testing.T, store storage.Store) {
 	t.Helper()
 	d := newDemo(time.Now())

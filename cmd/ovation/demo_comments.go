@@ -12,8 +12,8 @@ import (
 // demoComments is how many comments the demo has, about a third of them replies.
 const demoComments = 900
 
-// demoTexts are comments that fit any subject, demoReplies replies that fit any
-// comment. Some are long, or in other scripts, as real ones are.
+// demoTexts are comments that fit any subject, and demoReplies are replies that fit any
+// comment. Some are long or in other scripts, like real comments.
 var (
 	demoTexts = []string{
 		"Saved this for the weekend.",
@@ -58,8 +58,8 @@ var (
 	}
 )
 
-// comments has users say something about subjects, reply to each other, and like
-// what others say. Comments are as of now: a store gives them their time itself.
+// comments adds comments and replies of users, and returns likes of comments. All
+// comments are as new as the start, because the store assigns their times.
 func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoCommentsID, Forever: true}
 	texts := make([]storage.NewComment, demoComments*2/3)
@@ -96,7 +96,7 @@ func (d *demo) comments(ctx context.Context, store storage.Store) (storage.Messa
 	return m, nil
 }
 
-// somebody is one of the users, the more active ones more often.
+// somebody returns a random user, active users more often than others.
 func (d *demo) somebody() storage.User { return d.user(int(d.active.Uint64())) }
 
 func addDemoComments(ctx context.Context, store storage.Store, comments []storage.NewComment) ([]*storage.Comment, error) {

@@ -7,7 +7,7 @@ import (
 	"ovation/storage"
 )
 
-// demoTalk is what users of the demo have written to each other, by their numbers.
+// demoTalk is the messages between users of the demo, who are given by number.
 var demoTalk = []struct {
 	from, to int
 	text     string
@@ -33,7 +33,7 @@ var demoTalk = []struct {
 	{2, 0, "The train leaves at 5:40, I checked."},
 }
 
-// messages has users write to each other. alice has read all but the last that carol wrote.
+// messages sends the messages of demoTalk. alice has read all except carol's last one.
 func (d *demo) messages(ctx context.Context, store storage.Store) (storage.Message, error) {
 	m := storage.Message{ID: demoMessagesID, Forever: true}
 	said := make([]storage.NewMessage, len(demoTalk))

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// A still is an MP4 file that shows one picture for five seconds, for clips of the demo
-// where ffmpeg is missing. Its H.264 stream holds the samples of the first frame as they
-// are (macroblocks of type I_PCM), and all later frames repeat it, which takes no encoder.
+// A still is an MP4 file that shows one picture for five seconds. The demo uses it for
+// its clips if ffmpeg is missing. The H.264 stream holds the samples of the first frame
+// uncompressed (macroblocks of type I_PCM), and all later frames repeat that frame, so
+// that no encoder is needed.
 
 const (
 	stillColumns, stillRows  = 9, 16 // of macroblocks of 16 by 16 pixels
@@ -34,7 +35,7 @@ func still(hue float64) []byte {
 	return slices.Concat(kind, moov, box("mdat", samples))
 }
 
-// stillRepeat is the n-th frame, which skips all macroblocks.
+// stillRepeat returns the n-th frame, which skips all macroblocks.
 func stillRepeat(n int) []byte {
 	b := &bitWriter{bytes: []byte{0x41}}
 	b.exp(0, 5, 0)                  // the first macroblock, a P slice, the picture's parameters
@@ -46,7 +47,7 @@ func stillRepeat(n int) []byte {
 	return b.bytes
 }
 
-// stillSlice is the picture: an IDR slice.
+// stillSlice returns the picture as an IDR slice.
 func stillSlice(hue float64) []byte {
 	b := &bitWriter{bytes: []byte{0x65}}
 	b.exp(0, 7, 0) // the first macroblock, an I slice, the picture's parameters
@@ -74,8 +75,9 @@ func stillSlice(hue float64) []byte {
 	return b.bytes
 }
 
-// stillSample is brightness (0) or one of the two parts of the colour at a place. It is
-// at least 16, so that no bytes of the stream look like the beginning of a unit.
+// stillSample returns the luma (plane 0) or a chroma sample (planes 1 and 2) at a
+// position. It is at least 16, so that no bytes of the stream look like the beginning of
+// a NAL unit.
 func stillSample(hue, x, y float64, plane int) byte {
 	wave := math.Sin(6*x+9*y+20*hue) * math.Cos(4*x-5*y+7*hue)
 	if plane == 0 {
@@ -113,7 +115,8 @@ func stillUnit(head []byte, write func(*bitWriter)) []byte {
 	return b.bytes
 }
 
-// stillMovie is the box that describes samples of those sizes, at that offset in the file.
+// stillMovie returns the box that describes samples of the given sizes, which begin at
+// the given offset in the file.
 func stillMovie(sizes []int, offset int) []byte {
 	const width, height = 16 * stillColumns, 16 * stillRows
 	matrix := be32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
@@ -143,7 +146,7 @@ func stillMovie(sizes []int, offset int) []byte {
 		track)
 }
 
-// box is a box of an MP4 file.
+// box returns a box of an MP4 file.
 func box(kind string, parts ...[]byte) []byte {
 	content := slices.Concat(parts...)
 	return slices.Concat(be32(8+len(content)), []byte(kind), content)
@@ -161,7 +164,7 @@ func be16(v int) []byte { return []byte{byte(v >> 8), byte(v)} }
 // bitWriter writes bits, the highest of a byte first.
 type bitWriter struct {
 	bytes []byte
-	used  int // bits of the last byte; 0: all of it
+	used  int // bits used of the last byte; 0 means all of them
 }
 
 func (b *bitWriter) put(count int, value uint32) {

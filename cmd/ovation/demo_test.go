@@ -26,8 +26,8 @@ func (i interrupted) Persist(ctx context.Context, messages []storage.Message, ma
 	return i.Store.Persist(ctx, messages, mark)
 }
 
-// A start that is interrupted after what a step does, and before that is noted, is
-// completed by the next one, which does the same again.
+// A start that is interrupted after the work of a step, but before the step is recorded,
+// is completed by the next start, which repeats the step.
 func TestInterruptedDemoIsCompleted(t *testing.T) {
 	store, now := sqlitetest.Open(t), time.Now()
 	for i, at := range []string{demoActionsID, demoFoldersID, demoFollowsID, demoCommentsID, demoAuthorsID, demoMessagesID} {

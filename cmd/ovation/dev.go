@@ -56,7 +56,7 @@ func (c *devCommand) Run(p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // it is closed already where serving began
+	defer func() { _ = listener.Close() }() // already closed if serving has begun
 	store, err := c.openSQLite(p.ctx, true)
 	if err != nil {
 		return err
@@ -114,8 +114,8 @@ func (c *devCommand) serve(p *program, listener net.Listener, behind *backends, 
 	return serveHTTP(p.ctx, listener, served, served.streams, behind.stopped, log)
 }
 
-// unlessStopped returns an error of adding demo data, or nil if the server was told to
-// stop meanwhile: the next start completes the data.
+// unlessStopped returns err, an error of adding demo data, or nil if the server was told
+// to stop in the meantime: the next start completes the data.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -125,9 +125,8 @@ func unlessStopped(ctx context.Context, err error) error {
 	}
 }
 
-// devHeaders returns how X-Ovation-User is treated: it is accepted only if a flag
-// asks for it, and then only if other machines cannot connect, or if a flag
-// accepts that too.
+// devHeaders returns how X-Ovation-User is treated: it is accepted only if a flag asks
+// for it and other machines cannot connect, unless another flag allows that, too.
 func (c *devCommand) devHeaders() viewer.DevHeaders {
 	switch {
 	case c.InsecureDevHeaders:
@@ -138,12 +137,12 @@ func (c *devCommand) devHeaders() viewer.DevHeaders {
 	return viewer.RefuseDevHeaders
 }
 
-// addrFlag is the name of the address flag in messages.
+// addrFlag names the address flag in messages.
 const addrFlag = "--addr or OVATION_ADDR"
 
 const stopTimeout = 15 * time.Second
 
-// listen listens on an address that flag names.
+// listen listens on an address. flag names the address in errors.
 func listen(ctx context.Context, addr address, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(addr))
 	if err == nil {

@@ -95,7 +95,7 @@ func TestBannerSaysWhereGraphiQLIsMissing(t *testing.T) {
 	}
 }
 
-// viewer asks who the token's user is.
+// viewer requests the user of the token.
 func (s *server) viewer(t *testing.T, token string) string {
 	t.Helper()
 	var got struct{ Viewer struct{ UserID string } }
@@ -249,8 +249,7 @@ func TestDataFolderHasOneServer(t *testing.T) {
 	serve(t, data)
 }
 
-// TestReadOnlyDataFolder runs the program as somebody who may not write: the
-// superuser always may.
+// TestReadOnlyDataFolder runs the program as a user who may not write, unlike root.
 func TestReadOnlyDataFolder(t *testing.T) {
 	data := t.TempDir()
 	must(t, os.Chmod(filepath.Dir(data), 0o755))
@@ -353,8 +352,8 @@ func TestTheBannerTellsOfDevHeaders(t *testing.T) {
 	}
 }
 
-// TestAReverseProxyImpersonatesNobody runs one on the same machine that rewrites
-// Host, as many do, before ovation dev.
+// TestAReverseProxyImpersonatesNobody runs a reverse proxy in front of ovation dev on the
+// same machine. Like many proxies, it rewrites Host.
 func TestAReverseProxyImpersonatesNobody(t *testing.T) {
 	t.Parallel()
 	ask := func(s *server, rewrite func(*httputil.ProxyRequest)) string {

@@ -29,7 +29,7 @@ func (f postgresFlag) openPostgres(ctx context.Context, log *slog.Logger, now fu
 	return store, withFlag(postgresFlags, err)
 }
 
-// prefixFlag separates installations on the same servers.
+// prefixFlag is the prefix that separates installations on the same servers.
 type prefixFlag struct {
 	Prefix string `default:"ovation" help:"Prefix of every key in Redis and every queue in RabbitMQ; the same for every process." type:"prefix" variable:"OVATION_PREFIX"`
 }
@@ -56,13 +56,14 @@ func (f queueFlags) options(prefix string, log *slog.Logger) amqp.Options {
 	return amqp.Options{URL: f.RabbitMQURL, Prefix: prefix, Partitions: f.Partitions, Logger: log}
 }
 
-// The flags that errors of a service name.
+// The names of flags in errors of a service.
 const (
 	postgresFlags  = "--postgres-url or OVATION_POSTGRES_URL"
 	queueFlagNames = "--rabbitmq-url or OVATION_RABBITMQ_URL"
 )
 
-// withFlag adds to an error the flag that it is about. Invalid values are usage errors.
+// withFlag adds to an error the name of the flag that caused it. Invalid values are
+// usage errors.
 func withFlag(flag string, err error) error {
 	switch {
 	case err == nil:
@@ -106,7 +107,7 @@ type process struct {
 	listener net.Listener
 	registry *prometheus.Registry
 	database *postgres.Store
-	copied   *redis.Store // the database with the copy in Redis before it
+	copied   *redis.Store // the database with the copy in Redis in front of it
 	queue    *amqp.Queue
 }
 
@@ -136,7 +137,7 @@ func (f servicesFlags) begin(p *program, command string, at address, logs level,
 
 // close closes the queue, then Redis and the database.
 func (s *process) close() error {
-	_ = s.listener.Close() // it is closed already where serving began
+	_ = s.listener.Close() // already closed if serving has begun
 	return errors.Join(s.queue.Close(), s.copied.Close())
 }
 
@@ -205,8 +206,8 @@ func (f storeFlags) lock(name, use string) (unlock func() error, err error) {
 // no requests.
 const bulkTimeout = 10 * time.Second
 
-// open opens the store. If Redis is configured, writes show there; if it is not, writes
-// fail while a site uses one.
+// open opens the store. If Redis is configured, writes update it; if not, writes fail
+// while the nodes of the site use Redis.
 func (f storeFlags) open(ctx context.Context, create bool) (storage.Store, error) {
 	if f.PostgresURL == "" {
 		return f.dataFlag.open(ctx, create)

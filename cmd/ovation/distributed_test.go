@@ -26,10 +26,10 @@ import (
 
 const testSecret = "a secret for tests, and long enough"
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must occur.
 const patience = 2 * time.Minute
 
-// site is an installation of a test's own on the servers that tests share.
+// site is the installation of one test, on servers that all tests share.
 type site struct {
 	variables map[string]string
 	prefix    string
@@ -84,7 +84,7 @@ func emptySite(tb testing.TB) *site {
 	return s
 }
 
-// changed is a URL of the site with something else in it.
+// changed returns a URL of the site after a change to it.
 func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string {
 	tb.Helper()
 	u, err := url.Parse(s.variables[name])
@@ -93,7 +93,7 @@ func (s *site) changed(tb testing.TB, name string, change func(*url.URL)) string
 	return u.String()
 }
 
-// mostPartitions are the most that a test makes.
+// mostPartitions is the largest number of partitions in any test.
 const mostPartitions = 12
 
 // clean removes everything of the site from the servers.
@@ -181,7 +181,7 @@ func (s *site) run(tb testing.TB, args ...string) ended {
 	return call(tb, s.getenv(), args...)
 }
 
-// as has a token of the user.
+// as returns headers with a token of the user.
 func as(user string) map[string]string {
 	if user == "" {
 		return nil
@@ -232,7 +232,7 @@ func (s *site) start(t *testing.T, command string) *server {
 	return n
 }
 
-// ready is the status of /readyz, 0 where nobody answers.
+// ready returns the status of /readyz, or 0 if there is no answer.
 func (s *server) ready() int {
 	response, err := client.Get(s.url + "/readyz")
 	if err != nil {
@@ -258,7 +258,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// stored is what the database has of each user, by subject.
+// stored returns the states of each user in the database, by subject.
 func (s *site) stored(t *testing.T) map[string]map[string]clicked {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), s.variables["OVATION_POSTGRES_URL"])

@@ -5,7 +5,7 @@
 // Each command is a struct of flags with a Run method, in a file of its name;
 // commandLine (main.go) lists them. Every flag has an environment variable, and an
 // invalid value is reported with the flag or variable that it came from
-// (variables.go, wrong_use.go).
+// (variables.go, usage_errors.go).
 //
 // This package is the only one, besides bench, that knows concrete adapters:
 //
@@ -13,7 +13,8 @@
 //     the process (startEmbedded).
 //   - distributed.go opens Postgres, Redis and RabbitMQ; serve.go and work.go use
 //     them for a node and for a worker.
-//   - api.go starts the HTTP server, which both modes share, and stops it in stages.
+//   - api.go builds the API, which both modes share; dev.go has the HTTP server, which
+//     stops in stages.
 //   - stack.go runs a whole site, each part as a process of its own, behind the
 //     balancer of internal/balance.
 //

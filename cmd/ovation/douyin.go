@@ -9,16 +9,16 @@ import (
 	"ovation/resolvers/transport"
 )
 
-// douyinFlags are those of the API of mini Douyin clients.
+// douyinFlags are the flags of the API for mini Douyin clients.
 type douyinFlags struct {
 	Douyin    bool      `default:"true" help:"Serve the HTTP API of mini Douyin clients below /douyin/, as far as accounts and videos are on." negatable:"" variable:"OVATION_DOUYIN"`
 	PublicURL publicURL `help:"Scheme and host of the site as clients see it, which begin the URLs that /douyin/ returns; those of each request if empty." name:"public-url" placeholder:"URL" variable:"OVATION_PUBLIC_URL"`
 }
 
-// publicURL is scheme and host of a site.
+// publicURL is the scheme and host of a site.
 type publicURL string
 
-// UnmarshalText refuses anything else.
+// UnmarshalText rejects URLs with anything else than a scheme and a host.
 func (u *publicURL) UnmarshalText(text []byte) error {
 	if string(text) == "*" {
 		return errors.New("it must be one address: write scheme://host or scheme://host:port, for example https://app.example.com")
@@ -32,7 +32,8 @@ func (u *publicURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// install gives the API its face for mini Douyin clients. The rest of cfg is complete.
+// install adds the API for mini Douyin clients to cfg, the rest of which must be
+// complete.
 func (f douyinFlags) install(cfg *resolvers.Config, videos *videoSite) {
 	if !f.Douyin {
 		return

@@ -13,14 +13,15 @@ import (
 	"testing"
 )
 
-// douyinClient is a client of the API below /douyin/, as public ones are: it sends every parameter
-// in the URL and in a form, follows no contract but that API's, and holds ids as doubles.
+// douyinClient is a client of the API below /douyin/. Like public clients, it sends every
+// parameter in the URL and in a form, follows no contract but that API's, and holds ids as
+// doubles.
 type douyinClient struct {
 	t   *testing.T
 	url string
 }
 
-// douyinReply is any of its replies.
+// douyinReply is a reply of that API of any kind.
 type douyinReply struct {
 	StatusCode  *int            `json:"status_code"`
 	StatusMsg   string          `json:"status_msg"`
@@ -106,7 +107,7 @@ func (c douyinClient) do(request *http.Request) (out douyinReply) {
 	return out
 }
 
-// ok is a reply that must be good.
+// ok returns the reply, which must report success.
 func (r douyinReply) ok(t *testing.T) douyinReply {
 	t.Helper()
 	if *r.StatusCode != 0 {
@@ -143,7 +144,7 @@ func (c douyinClient) session(path, name string) (id float64, token string) {
 	return r.UserID, r.Token
 }
 
-// douyinStory is two people's: of register, feed, likes, comments, follows and a chat. What
+// douyinStory is a story of two people, who register, like, comment, follow and chat. What
 // one does through the first address is seen through the second.
 func douyinStory(t *testing.T, first, second string) {
 	t.Helper()
@@ -237,7 +238,7 @@ func douyinStory(t *testing.T, first, second string) {
 	}
 }
 
-// A client of the public API needs nothing but ovation dev.
+// The story of two people with ovation dev alone.
 func TestDouyinClient(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -293,8 +294,8 @@ func coverIsMade(t *testing.T, at string) {
 	}
 }
 
-// The same over Postgres, Redis and RabbitMQ, with every request to another node than the one
-// before, and a worker that makes the cover.
+// The same story over Postgres, Redis and RabbitMQ. Every request goes to another node
+// than the one before, and a worker makes the cover.
 func TestDouyinOverTwoNodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

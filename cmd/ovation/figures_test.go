@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The figures of the long tier, which the race detector would spoil: bounds on
-// durations, less those of a request that asks for nothing, measured beside it.
+// The figures of the long tier: bounds on durations, minus the duration of an empty
+// request that is measured alongside. The race detector would distort them.
 
 func TestFigureLikesAreSeenByOthersSoon(t *testing.T) { seenByOthers(t, 2000, 100*time.Millisecond) }
 

@@ -69,11 +69,11 @@ func (d dataFlag) locked(name string) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = file.Close() }() // which gives the lock back where it was free
+	defer func() { _ = file.Close() }() // also releases the lock if it was free
 	return errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// path is the folder as every process finds it.
+// path returns the path of the folder that is the same for every process.
 func (d dataFlag) path() string {
 	path, err := filepath.Abs(d.Data)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d dataFlag) openSQLite(ctx context.Context, create bool) (*sqlite.Store, e
 	switch {
 	case err == nil:
 		return store, nil
-	case ctx.Err() != nil: // whatever else the error says
+	case ctx.Err() != nil: // whatever err is
 		return nil, fmt.Errorf("open the database: %w", ctx.Err())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return nil, fmt.Errorf("%w; make it writable or %s", err, chooseFolder)

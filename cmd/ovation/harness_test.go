@@ -48,8 +48,8 @@ func buildAndTest(m *testing.M) int {
 	}
 	code := m.Run()
 	client.CloseIdleConnections()
-	// The client of Redis looks once more at a cluster it was refused by, a second later,
-	// and nothing stops it.
+	// A client of Redis that a cluster refused connects once more, a second later, and
+	// nothing stops it.
 	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1")); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -119,8 +119,7 @@ type server struct {
 	ended  chan struct{} // closed when it has
 }
 
-// watch is a writer that hands over what was written once it holds all of the
-// banner.
+// watch is a writer that passes on what was written to it when the banner is complete.
 type watch struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -162,7 +161,7 @@ func serve(tb testing.TB, data string, flags ...string) *server {
 	return serveBare(tb, data, append([]string{"--dev-headers"}, flags...)...)
 }
 
-// serveBare is serve without a flag of its own but the address.
+// serveBare is serve without any flags besides the address.
 func serveBare(tb testing.TB, data string, flags ...string) *server {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -229,9 +228,9 @@ func (s *server) await(tb testing.TB, stdout, stderr *watch) {
 	s.url = bannerEnd.FindStringSubmatch(s.banner)[1]
 }
 
-// client keeps enough connections for a load test. The transport dials more than it
-// comes to use; a server closes those after 5 s (ReadHeaderTimeout), and a request sent
-// on one at that moment fails, so that the client closes them first.
+// client keeps enough connections for a load test. The transport dials more connections
+// than it uses. A server closes unused ones after 5 s (ReadHeaderTimeout), and a request
+// sent at that moment fails, so the client closes them earlier.
 var client = &http.Client{
 	Timeout:   2 * time.Minute,
 	Transport: &http.Transport{MaxIdleConns: 5000, MaxIdleConnsPerHost: 5000, IdleConnTimeout: 2 * time.Second},
@@ -287,7 +286,7 @@ func (s *server) post(body []byte, headers map[string]string, into any) error {
 	return json.Unmarshal(answer.Data, into)
 }
 
-// likes returns how many like a video.
+// likes returns the number of likes of a video.
 func (s *server) likes(t *testing.T, id string) int {
 	t.Helper()
 	var got struct{ Interactive struct{ LikeCount int } }
@@ -306,7 +305,7 @@ func verified(t *testing.T, data string) {
 	runBinary(t, "verify", "--data="+data).wants(t, 0, "0 differences; ")
 }
 
-// waitFor asks until the answer is yes.
+// waitFor polls a condition until it holds.
 func waitFor(t *testing.T, yes func() bool) {
 	t.Helper()
 	deadline, again := time.After(2*time.Minute), time.NewTicker(20*time.Millisecond)

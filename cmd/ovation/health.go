@@ -49,7 +49,7 @@ func (c *healthCommand) Run(p *program) error {
 	case err != nil:
 		return err
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
+	defer func() { _ = answer.Body.Close() }() // the body has been read
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, 200))
 	if err != nil {
 		return fmt.Errorf("%s answers %s, and then breaks off: %w", at, answer.Status, err)
@@ -62,7 +62,7 @@ func (c *healthCommand) Run(p *program) error {
 	return nil
 }
 
-// at is what to ask.
+// at returns the URL to request.
 func (c *healthCommand) at() (string, error) {
 	path := "/readyz"
 	if c.Live {
@@ -79,8 +79,8 @@ func (c *healthCommand) at() (string, error) {
 	if err != nil || port == "0" {
 		return "", usage("--addr or OVATION_ADDR is %s: name the port that the node listens on", c.Addr)
 	}
-	// Where it listens on all addresses, it does so on that of the machine itself.
-	// By number, for the image has no list of names.
+	// A node that listens on all addresses also listens on the loopback address. It is
+	// given by number, because the image has no /etc/hosts.
 	switch ip := net.ParseIP(host); {
 	case host == "" || ip.Equal(net.IPv4zero):
 		host = "127.0.0.1"

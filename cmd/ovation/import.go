@@ -16,7 +16,7 @@ import (
 	"ovation/importer"
 )
 
-// importCommand imports a file. Its flags change what the mapping says.
+// importCommand imports a file. Its flags override the mapping.
 type importCommand struct {
 	storeFlags `embed:""`
 
@@ -104,7 +104,7 @@ func (c *importCommand) Run(p *program) (err error) {
 	return c.verdict(result, err)
 }
 
-// mapping is the preset or file, changed by the flags.
+// mapping returns the mapping of the preset or file, with the changes of the flags.
 func (c *importCommand) mapping() (importer.Mapping, error) {
 	m := importer.DefaultMapping()
 	switch {
@@ -121,7 +121,7 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 			return m, fmt.Errorf("--map or OVATION_IMPORT_MAP: %w", err)
 		}
 	case len(c.Events) > 0:
-		m.Events = map[string]string{} // they are all there are
+		m.Events = map[string]string{} // the flag replaces all events
 	}
 	switch {
 	case c.All != "" && (c.Event != "" || len(c.Events) > 0):
@@ -149,13 +149,13 @@ func (c *importCommand) mapping() (importer.Mapping, error) {
 	m.Placeholder = cmp.Or(c.Placeholder, m.Placeholder)
 	maps.Copy(m.Events, c.Events)
 	if err := m.Validate(); err != nil {
-		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // the others are checked by now
+		return m, fmt.Errorf("--events or OVATION_IMPORT_EVENTS: %w", err) // all other members have been checked already
 	}
 	return m, nil
 }
 
-// progress shows how far an import is: a bar on a terminal, otherwise a line
-// now and then.
+// progress shows the progress of an import: as a bar on a terminal, otherwise as a line
+// from time to time.
 func progress(to io.Writer, size int64) (told func(importer.Progress), done func()) {
 	if file, is := to.(*os.File); is && isatty.IsTerminal(file.Fd()) {
 		bar := newBar(to, size).Start()
@@ -173,7 +173,7 @@ func progress(to io.Writer, size int64) (told func(importer.Progress), done func
 	}, func() {}
 }
 
-// newBar shows what is left only where it is known.
+// newBar returns a progress bar. It shows the remaining time only if size is known.
 func newBar(to io.Writer, size int64) *pb.ProgressBar {
 	template := pb.Full
 	if size == 0 {

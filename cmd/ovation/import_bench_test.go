@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// copies is how often the real data is repeated, each time by other users: a
+// copies is how often the real data is repeated, each time with other users, to make a
 // million rows.
 const copies = 14
 

@@ -14,7 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Into Postgres the real data is imported once, too, though killed on the way.
+// An import of the real data into Postgres that is killed and repeated imports each row
+// once.
 func TestLongDeskdropIsImportedIntoPostgres(t *testing.T) {
 	t.Parallel()
 	needDeskdrop(t)
@@ -52,9 +53,8 @@ func (s *site) comments(tb testing.TB) (n int64) {
 	return n
 }
 
-// TestLongKilledImportGoesOn kills it when so much of a file has gone into it that
-// some must be in the database: a block of a million rows is sorted before it is
-// written.
+// TestLongKilledImportGoesOn kills an import after it has read so much of a file that some
+// rows must be in the database: a block of a million rows is sorted before it is written.
 func TestLongKilledImportGoesOn(t *testing.T) {
 	t.Parallel()
 	const rows = 1_040_000

@@ -122,7 +122,7 @@ func TestStoppedImportSaysHowToGoOn(t *testing.T) {
 	ended{code, stdout.String(), stderr.String()}.wants(t, 1, "the import was stopped", "goes on from there")
 }
 
-// endless waits for more at its end, and tells so.
+// endless waits for more input at its end, and reports that it does.
 type endless struct {
 	text  io.Reader
 	tell  func()

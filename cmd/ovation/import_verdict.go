@@ -11,8 +11,8 @@ import (
 	"ovation/importer"
 )
 
-// verdict turns the end of an import into that of the program: it says what is in
-// the database and what to do next.
+// verdict returns the error with which the program ends after an import. The error says
+// what is in the database and what to do next.
 func (c *importCommand) verdict(r importer.Result, err error) error {
 	_, strict := errors.AsType[*importer.RowError](err)
 	fault, permanent := errors.AsType[*importer.FileError](err)
@@ -40,8 +40,8 @@ func (c *importCommand) verdict(r importer.Result, err error) error {
 	return incomplete(r)
 }
 
-// incomplete is an error where rows were bad, or where no row of the file meant
-// anything.
+// incomplete returns an error if rows were bad, or if no row of the file is mapped to an
+// action.
 func incomplete(r importer.Result) error {
 	unmapped := slices.ContainsFunc(r.Remedies, func(r importer.Suggestion) bool { return r.Member == "events" })
 	switch {
@@ -57,8 +57,8 @@ func incomplete(r importer.Result) error {
 	return nil
 }
 
-// flagsOf are the flags that set the members of a mapping, and what to write
-// behind them where the value cannot be guessed.
+// flagsOf maps the members of a mapping to the flags that set them, each with a
+// placeholder for a value that cannot be guessed.
 var flagsOf = map[string][2]string{
 	"biz":       {"--biz", "KIND"},
 	"bizColumn": {"--biz-column", "COLUMN"},
@@ -73,8 +73,7 @@ var flagsOf = map[string][2]string{
 	"delimiter": {"--delimiter", "CHARACTER"},
 }
 
-// advise proposes the flags that would cure what went wrong, nothing where that
-// is not known.
+// advise returns the flags that would solve the problem, or "" if there are none.
 func advise(remedies []importer.Suggestion) string {
 	var flags []string
 	var events []string
@@ -102,7 +101,7 @@ func advise(remedies []importer.Suggestion) string {
 	return "; try " + strings.Join(flags, " ")
 }
 
-// shellWord is a text as a shell takes it for one word.
+// shellWord quotes a text so that a shell reads it as one word.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-.,=/:@%+", r)

@@ -83,7 +83,8 @@ func watchers(t *testing.T, s *server, users ...string) []*follower {
 	return out
 }
 
-// next waits for an event, which is then the last. What goes back, or is no event, is an error.
+// next waits for an event, which is then the last one. A count that decreases, or a
+// message that is not an event, is an error.
 func (s *follower) next(ctx context.Context) error {
 	var got struct{ InteractiveChanged event }
 	if err := nextOn(ctx, s.conn, &got); err != nil {
@@ -137,8 +138,8 @@ func (s *follower) until(ctx context.Context, holds func(event) bool) error {
 
 func nobodies(n int) []string { return make([]string, n) }
 
-// TestLiveLikesAreSeenOnOtherNodes likes on one node, and has subscribers
-// of another one see it.
+// TestLiveLikesAreSeenOnOtherNodes likes on one node, and checks that subscribers of
+// another node see the likes.
 func TestLiveLikesAreSeenOnOtherNodes(t *testing.T) {
 	t.Parallel()
 	liveOnOtherNodes(t, 20, patience)
@@ -174,7 +175,7 @@ func liveOnOtherNodes(t *testing.T, likes int, bound time.Duration) {
 	}
 }
 
-// TestLiveLikesReachEverySubscriber likes one subject much, before many
+// TestLiveLikesReachEverySubscriber likes one subject many times while it has many
 // subscribers.
 func TestLiveLikesReachEverySubscriber(t *testing.T) { liveToAll(t, 100, 100, 2*time.Second) }
 
@@ -356,8 +357,8 @@ func liveOverRestarts(t *testing.T, likers, times int) {
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
-// While an own like is queued and somebody else's action is told, the viewer's
-// count has it and nobody else's has.
+// While a viewer's own like is queued and an event reports another user's action, only
+// the count that the viewer sees includes the like.
 func TestOwnLikeIsInTheCountWhileItIsQueued(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -26,7 +26,7 @@ type toldSubject struct {
 	Collected    *struct{ Folder struct{ Name string } }
 }
 
-// own is what an actor did to a subject.
+// own is what an actor did to one subject.
 type own struct {
 	reaction  string
 	collected bool
@@ -55,7 +55,7 @@ type actor struct {
 	live int // events of their own subjects that were LIVE
 }
 
-// act does so many things, one after another.
+// act performs the given number of actions, one after another.
 func (a *actor) act(through *server, n int, random *rand.Rand) error {
 	for range n {
 		at := random.IntN(actorSubjects)
@@ -79,7 +79,7 @@ func (a *actor) act(through *server, n int, random *rand.Rand) error {
 	return nil
 }
 
-// hear looks at every event, until all is told that the actors did by the end.
+// hear checks every event, until the events have reported everything that the actors did.
 func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}) error {
 	for !isClosed(ended) || !a.knows(actors) {
 		var got struct{ InteractiveChanged toldSubject }
@@ -107,7 +107,7 @@ func (a *actor) hear(ctx context.Context, actors []*actor, ended <-chan struct{}
 	return nil
 }
 
-// knows reports whether what was told last is what was done last.
+// knows reports whether the last events agree with what was done last.
 func (a *actor) knows(actors []*actor) bool {
 	for _, one := range actors {
 		for at, did := range one.did {
@@ -154,7 +154,7 @@ func TestEventsAreTrueForTheirViewers(t *testing.T) {
 	}
 	must(t, acting.Wait())
 	close(ended)
-	// Who knows it all by now is told once more.
+	// A subscriber that has received everything already receives one more event.
 	must(t, a.graphQL("", `mutation { read(input: {biz: "video", bizId: "0"}) { changed } }`, nil))
 	must(t, hearing.Wait())
 	for _, one := range actors {

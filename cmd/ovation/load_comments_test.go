@@ -76,9 +76,9 @@ func (one *saying) send(to *server, user string, subject int) (id string, err er
 
 func isNotFound(err error) bool { return strings.Contains(err.Error(), `"NOT_FOUND"`) }
 
-// checkSaid finds out what became of the comments that no server answered for, by
-// sending them again, and compares those of everybody with what a server lists: nothing
-// is lost, and nothing there twice.
+// checkSaid repeats the requests of comments that no server has answered, to learn their
+// outcome, and compares the comments of all users with the lists of a server: none is lost,
+// and none is there twice.
 func checkSaid(t *testing.T, s *server, users []*clicker) {
 	t.Helper()
 	for subject := range loadSubjects {

@@ -15,7 +15,7 @@ import (
 type pressure struct {
 	users  int
 	during time.Duration
-	doomed bool // who does not fail by then goes on for a while
+	doomed bool // users who have not failed by then go on for a while
 }
 
 // moderate is the pressure of every day.
@@ -25,7 +25,7 @@ const loadSubjects = 50
 
 // clicker is a user who clicks everything twice.
 type clicker struct {
-	servers []*server // of which each click goes to the next
+	servers []*server // each click goes to the next one
 	name    string
 	random  *rand.Rand
 	// known is what was acknowledged last; maybe is what was sent and not
@@ -128,9 +128,9 @@ func (c *clicker) check(server *server) error {
 	return nil
 }
 
-// press lets many users click until the end, and calls amid when half of the
-// time has passed and as many clicks are answered as there are users; they go on until it has returned. It returns the errors of
-// those who failed.
+// press lets many users click for the time of the pressure. It calls amid when half of the
+// time has passed and at least as many clicks are answered as there are users; the users
+// go on until amid has returned. It returns the errors of the users who failed.
 func (p pressure) press(amid func(), servers ...*server) (users []*clicker, clicks int64, errs []error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -25,8 +25,8 @@ func TestLongKilledWorker(t *testing.T) { promised.killedWorker(t) }
 
 func TestLongKilledNode(t *testing.T) { promised.killedNode(t) }
 
-// So many users that nodes and balancer, which share the processors with them,
-// still answer a probe in time: a node that does not cannot tell that it stops.
+// Few enough users that nodes and balancer, which share the processors with them,
+// still answer probes in time: otherwise a node cannot report that it stops.
 func TestLongRollingRestart(t *testing.T) {
 	pressure{users: 250, during: 30 * time.Second}.rollingRestart(t, 5*time.Second)
 }

@@ -152,9 +152,9 @@ func messagesOnOtherNodes(t *testing.T, messages int, bound time.Duration) {
 	}
 }
 
-// The database goes away in the middle of sending, again and again. Senders repeat what
-// they know nothing of. In the end every message was sent once, and each stream has had
-// it once, in the order of its sender.
+// The database becomes unavailable while messages are sent, again and again. Senders
+// repeat requests of unknown outcome. In the end every message was sent once, and each
+// stream has received it once, in the order of its sender.
 func TestMessagesOutliveOutagesOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	const users, each, outages = 4, 30, 4
@@ -224,7 +224,8 @@ func TestMessagesOutliveOutagesOfTheDatabase(t *testing.T) {
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
-// mailboxCursor is where a stream of messages begins that misses none from now on.
+// mailboxCursor returns a cursor after which a stream receives every message that is sent
+// from now on.
 func mailboxCursor(t *testing.T, node *server, user string) string {
 	t.Helper()
 	var seen mail

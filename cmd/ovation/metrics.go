@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// serveMetrics serves /metrics, and nothing else, on an address of its own until
-// stop is called.
+// serveMetrics serves /metrics, and nothing else, on a separate address until stop is
+// called.
 func serveMetrics(ctx context.Context, on address, registry *prometheus.Registry, log *slog.Logger) (at net.Addr, stop func(), err error) {
 	listener, err := listen(ctx, on, "--metrics-addr or OVATION_METRICS_ADDR")
 	if err != nil {

@@ -7,7 +7,8 @@ type migrateCommand struct {
 	postgresFlag `embed:""`
 }
 
-// Run migrates. It needs only the database, and a user who may create tables.
+// Run migrates the tables. It needs only the database, with a user that may create
+// tables.
 func (c *migrateCommand) Run(p *program) error {
 	if c.PostgresURL == "" {
 		return usage("ovation migrate needs a database: set OVATION_POSTGRES_URL, for example %s. ovation dev migrates its own file by itself.", exampleOf["OVATION_POSTGRES_URL"])

@@ -71,8 +71,7 @@ func TestSiteMovesToAnotherRedisNodeByNode(t *testing.T) {
 	moved.run(t, "verify").wants(t, 0, "0 differences; ", "0 differences in Redis; ")
 }
 
-// A variable that was forgotten leads a command to another mirror than that of the
-// nodes.
+// A command for which a variable was forgotten uses another mirror than the nodes.
 func TestCommandsOfAnotherMirrorAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

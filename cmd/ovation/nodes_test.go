@@ -20,7 +20,7 @@ import (
 
 const likeMovie = `mutation { like(input: {biz: "video", bizId: "movie"}) { changed durability interactive { likeCount } } }`
 
-// liking is the answer to it.
+// liking is the reply to likeMovie.
 type liking struct {
 	Like struct {
 		Changed     *bool
@@ -34,7 +34,7 @@ func unchanged(changed *bool) bool { return changed != nil && !*changed }
 
 const seeMovie = `{ interactive(biz: "video", bizId: "movie") { likeCount freshness liked { reaction } } }`
 
-// seeing is the answer to it.
+// seeing is the reply to seeMovie.
 type seeing struct {
 	Interactive struct {
 		LikeCount int
@@ -191,7 +191,7 @@ func (p *proxy) admit(in, out net.Conn) bool {
 	return true
 }
 
-// gated is what a server or a client says, while the proxy passes it on.
+// gated is the data of a server or a client, readable while the proxy passes it on.
 type gated struct {
 	io.Reader
 
@@ -205,8 +205,8 @@ func (g gated) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// hang has the proxy pass nothing on, and accept connections all the same, until
-// the function that it returns is called.
+// hang makes the proxy pass nothing on, but still accept connections, until the returned
+// function is called.
 func (p *proxy) hang(t *testing.T) (goOn func()) {
 	t.Helper()
 	p.gate.Lock()
@@ -215,8 +215,7 @@ func (p *proxy) hang(t *testing.T) (goOn func()) {
 	return goOn
 }
 
-// cut returns the same site for processes whose connections to a service pass the
-// proxy.
+// cut returns the same site for processes that connect to a service through the proxy.
 func (s *site) cut(t *testing.T, variable string) (*site, *proxy) {
 	t.Helper()
 	other, between := *s, (*proxy)(nil)
@@ -332,7 +331,7 @@ func TestStopGoesInStages(t *testing.T) {
 	}
 }
 
-// What one node was told by text every other one knows by its hash.
+// A query that was sent to one node as text can be requested from every node by its hash.
 func TestPersistedQueriesAreSharedByNodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -59,8 +59,8 @@ func (r reply) done() (d deed) {
 	return d
 }
 
-// loner is a viewer who does one thing after the other, each on the next node,
-// and knows what every reply must say.
+// loner is a viewer who does one thing after the other, each on the next node, and knows
+// what every reply must contain.
 type loner struct {
 	nodes   []*server
 	random  *rand.Rand
@@ -242,7 +242,7 @@ func (c counted) atLeast(least counted) bool {
 		c.FollowerCount >= least.FollowerCount
 }
 
-// rises checks that no version has fewer of the others than one before it.
+// rises checks that no version counts fewer actions of others than an earlier version.
 func (v *loner) rises(t *testing.T) {
 	t.Helper()
 	for subject, at := range v.at {
@@ -281,17 +281,17 @@ func newLoner(t *testing.T, seed uint64, nodes ...*server) *loner {
 	return v
 }
 
-// TestOwnActionsAreInEveryReply has one viewer act and look on two nodes in
-// turn, while others act on half of the same subjects. Every live reply must
-// have the viewer's own actions in it, once: those to subjects of the viewer's
-// own are known exactly; of the others the counts must lie between what was
-// acknowledged long ago and what has begun, must rise, and must be the same
-// whenever the version is. Comments are in every reply at once, also those of others.
+// TestOwnActionsAreInEveryReply makes one viewer act and query on two nodes in turn, while
+// others act on half of the same subjects. Every LIVE reply must include the viewer's own
+// actions once. The counts of subjects on which only the viewer acts are known exactly.
+// Those of other subjects must lie between what was acknowledged long ago and what has
+// begun, must rise, and must be equal for equal versions. Comments are in every reply at
+// once, also those of others.
 func TestOwnActionsAreInEveryReply(t *testing.T) { ownActions(t, 1_000) }
 
-// ownActions takes n steps with LIVE replies. Others say so and promise nothing: a
-// node that is late to poll does not answer LIVE, but only where the machine or a
-// server has stalled meanwhile.
+// ownActions takes n steps with LIVE replies. Replies that are not LIVE promise nothing:
+// a node that polls too late does not answer LIVE, but that is allowed only if the machine
+// or a server has stalled in the meantime.
 func ownActions(t *testing.T, n int) {
 	t.Helper()
 	seed := seed.Of(t)

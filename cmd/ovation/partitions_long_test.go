@@ -68,9 +68,9 @@ func (f *fleet) repartition(t *testing.T, from, to int) {
 	f.site.run(t, "partitions", strconv.Itoa(to)).wants(t, 0, fmt.Sprintf("There are %d partitions already", to))
 }
 
-// fan likes one video after the other and reads the same film after each, through
-// the balancer. What is UNAVAILABLE is sent again: a like counts once, and of a
-// read it is not known.
+// fan likes one video after the other through the balancer, and reads the same film after
+// each. Requests that are UNAVAILABLE are sent again: a like still counts once, but a read
+// may count again.
 type fan struct {
 	name           string
 	likes          int

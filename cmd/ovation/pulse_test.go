@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// pulse measures what a node and this machine need for a request that asks for
-// nothing. What a figure is above that is the product's own.
+// pulse measures how long a node on this machine takes for an empty request. Only what a
+// figure exceeds that by is due to the product.
 type pulse struct {
 	stop func()
 	took []time.Duration

@@ -54,7 +54,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 	}
 }
 
-// What opens the doors of ovation dev opens none of ovation serve.
+// ovation serve refuses the variables that are for ovation dev alone.
 func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
 	for name, values := range map[string][2]string{"OVATION_DEV_HEADERS": {"true", "0"}, "OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
 		set := func(value string) func(string) string {
@@ -211,7 +211,7 @@ func messageOf(id string) storage.Message {
 	}}}
 }
 
-// putAside puts messages with a like aside, each for the reason.
+// putAside dead-letters messages with one like each, for the given reason.
 func (s *site) putAside(t *testing.T, reason string, ids ...string) {
 	t.Helper()
 	queue, err := amqp.Open(t.Context(), amqp.Options{URL: s.variables["OVATION_RABBITMQ_URL"], Prefix: s.prefix, Logger: quietly})
@@ -263,8 +263,8 @@ func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
 	s.run(t, "dead", "drop", "strange").wants(t, 0, "1 message dropped")
 }
 
-// unsteady is a queue of which the worker is given nothing: it goes away after
-// the first and the fifth try to consume, and is unavailable at those in between.
+// unsteady is a queue that delivers nothing: it is lost after the first and the fifth call
+// of Consume, and unavailable during those in between.
 type unsteady struct{ tries int }
 
 func (u *unsteady) Consume(ctx context.Context) (<-chan worker.Delivery, error) {

@@ -17,14 +17,14 @@ import (
 	"ovation/internal/testing/port"
 )
 
-// ownPostgres is a Postgres of the test's own.
+// ownPostgres is a Postgres server that only one test uses.
 type ownPostgres struct {
 	port   int
 	folder string // that its user can enter
 	run    *exec.Cmd
 }
 
-// postgresTool runs a program of Postgres, as another user where this is root, whom
+// postgresTool runs a program of Postgres, as another user if this process is root, which
 // Postgres refuses.
 func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -44,7 +44,8 @@ func postgresTool(t *testing.T, name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// newOwnPostgres makes one by the program, which is given the folder of its data.
+// newOwnPostgres makes a server with the given program, which receives the folder for the
+// data.
 func newOwnPostgres(t *testing.T, program string, args ...string) *ownPostgres {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ovation-postgres") //nolint:usetesting // whose folders only root can enter

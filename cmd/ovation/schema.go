@@ -9,7 +9,7 @@ import (
 // schemaCommand prints the schema and nothing else.
 type schemaCommand struct{}
 
-// Run prints it.
+// Run prints the schema.
 func (*schemaCommand) Run(p *program) error {
 	if _, err := fmt.Fprint(p.stdout, resolvers.SDL()); err != nil {
 		return fmt.Errorf("print the schema: %w", err)

@@ -133,8 +133,8 @@ func (c *serveCommand) Run(p *program) (err error) {
 	return serveHTTP(serving, listener, closeWhenStopping(p.ctx, served), served.streams, nil, log)
 }
 
-// eventHub is a hub over data of the database alone, and a bus between the hubs of all
-// nodes.
+// eventHub is a hub of data that only the database holds, with a bus that connects the
+// hubs of all nodes.
 type eventHub struct {
 	hub *live.Hub
 	bus interface {
@@ -162,7 +162,7 @@ func (n eventHub) changed(subjects []storage.Subject) {
 	n.bus.Notify(subjects)
 }
 
-// drain calls the Close of something with requests in progress.
+// drain calls closing, the Close of a component with requests in progress.
 func drain(ctx context.Context, closing func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

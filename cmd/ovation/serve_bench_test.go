@@ -16,10 +16,9 @@ import (
 	clients "ovation/bench/load"
 )
 
-// BenchmarkServe asks a node over HTTP, from so many connections at a time. The
-// node runs in this process, for profiles; allocations are its own but for a
-// few, and so is all but some 25 µs of the processor's time. An iteration is a
-// request.
+// BenchmarkServe sends requests to a node over HTTP, from several connections at a time.
+// The node runs in this process, for profiles: almost all allocations are those of the
+// node, and all CPU time except for about 25 µs a request. An iteration is a request.
 func BenchmarkServe(b *testing.B) {
 	s := newSite(b)
 	address := s.serveHere(b)

@@ -2,5 +2,5 @@
 
 package main
 
-// setTimerSlack has nothing to do where there is no timer slack to set.
+// setTimerSlack does nothing: only Linux has a timer slack.
 func setTimerSlack([]string) {}

@@ -19,8 +19,8 @@ import (
 	"ovation/worker"
 )
 
-// stackCommand runs a whole site on this machine, with each part in its own process, to
-// try what a single process cannot show.
+// stackCommand runs a whole site on this machine, each part in its own process, to try
+// what a single process cannot show.
 type stackCommand struct {
 	dataFlag      `embed:""`
 	servicesFlags `embed:""`
@@ -34,7 +34,7 @@ const (
 	stackLock    = "stack.lock"
 	stackLogs    = "stack" // folder in the data folder
 	startTimeout = time.Minute
-	stackDrain   = 10 * balance.ProbeEvery // by then the balancer has noticed
+	stackDrain   = 10 * balance.ProbeEvery // until the balancer has noticed that a node stops
 )
 
 // Run runs the site until it is stopped or one of its processes ends.
@@ -60,7 +60,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // it is closed already where serving began
+	defer func() { _ = listener.Close() }() // already closed if serving has begun
 	if err := c.prepare(p); err != nil {
 		return unlessStopped(p.ctx, err)
 	}
@@ -85,7 +85,7 @@ func (c *stackCommand) Run(p *program) (err error) {
 		s.stopNodes() // the address stays until they have finished
 	})
 	err = serveHTTP(serving, listener, uploadsOutlive(s.withoutMetrics(balancer)), nil, nil, log)
-	end(nil) // where serving has failed by itself
+	end(nil) // in case serving has failed by itself
 	nodes.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -110,8 +110,9 @@ func (c *stackCommand) prepare(p *program) error {
 	return errors.Join(err, store.Close())
 }
 
-// prepareClips adds the clips of the demo. The workers make their covers: at once, or when
-// they are due if the queue is unavailable now, which the parts that need it report.
+// prepareClips adds the clips of the demo. The workers make their covers: at once or, if
+// the queue is unavailable now, when they search for covers that are due. The parts that
+// need the queue report that it is unavailable.
 func (c *stackCommand) prepareClips(ctx context.Context, store storage.Store) (err error) {
 	folder, err := media.FolderURL(c.file(mediaFolder))
 	if err != nil {

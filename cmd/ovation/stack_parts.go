@@ -74,7 +74,7 @@ var announcement = regexp.MustCompile(`http://[^/\s]+`)
 func (s *stack) watch(p *childProcess, stdout io.Reader, log *os.File) {
 	defer close(p.ended)
 	lines := bufio.NewReader(stdout)
-	line, _ := lines.ReadString('\n') // where it ends early, its end tells
+	line, _ := lines.ReadString('\n') // if the process ends early, its exit status tells why
 	if at := announcement.FindString(line); at != "" {
 		p.announced <- at
 	}
@@ -129,8 +129,8 @@ func (p *childProcess) logTail() string {
 	return fmt.Sprintf("its log %s ends:\n  %s", p.log, strings.Join(lines, "\n  "))
 }
 
-// withoutMetrics hides the metrics of the nodes, of which the balancer would serve
-// those of an arbitrary one.
+// withoutMetrics hides the metrics of the nodes, because the balancer would serve those
+// of an arbitrary node.
 func (s *stack) withoutMetrics(next http.Handler) http.Handler {
 	var says strings.Builder
 	says.WriteString("Each part has metrics of its own, and this address has none:\n")

@@ -24,9 +24,9 @@ const (
 	maxIdleGoroutines = 3
 )
 
-// TestSubscribersAreCheap has many subscribers of one subject on one
-// node, over connections of their own: nobody in particular, who are all told
-// the same, or each a user, who is told of it as they see it.
+// TestSubscribersAreCheap subscribes many clients to one subject on one node, each over
+// its own connection: anonymous clients, which all receive the same events, or users, who
+// each receive the subject as they see it.
 func TestSubscribersAreCheap(t *testing.T) { cheapSubscribers(t, 200, 5, patience) }
 
 func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
@@ -60,8 +60,8 @@ func cheapSubscribers(t *testing.T, n, likes int, bound time.Duration) {
 	}
 }
 
-// BenchmarkIdleSubscriber shows what a subscriber costs at rest: of b.N of
-// them, up to 10,000 at a time.
+// BenchmarkIdleSubscriber measures the cost of an idle subscriber. An iteration is a
+// subscriber; up to 10,000 are subscribed at a time.
 func BenchmarkIdleSubscriber(b *testing.B) {
 	s := serve(b, b.TempDir(), "--log-level=error", "--rate-per-address=0", "--max-streams-per-address=20000", "--max-subscriptions-per-address=20000")
 	s.like(b, "first", "1")
@@ -96,8 +96,8 @@ type crowd struct {
 	known map[int]told
 }
 
-// told is when half of a crowd, 99 % and all of it knew of something, in
-// nanoseconds since 1970 or since something else.
+// told is when half of a crowd, 99 % of it and all of it had received something, in
+// nanoseconds since 1970 or since another time.
 type told [3]int64
 
 func (w told) since(began time.Time) told {
@@ -107,7 +107,7 @@ func (w told) since(began time.Time) told {
 	return w
 }
 
-// Who is in a crowd.
+// The kinds of subscribers in a crowd.
 const (
 	asNobody = "nobody"
 	asUsers  = "users"
@@ -154,8 +154,8 @@ func (c *crowd) await(tb testing.TB, likes int) told {
 // there are, and who.
 const crowdVariable = "OVATION_TEST_CROWD"
 
-// beCrowd subscribes so many times and prints for each number of likes that all
-// have come to know of it, and when. It ends with its input.
+// beCrowd subscribes many times. For each number of likes, it prints when the subscribers
+// have received it. It ends with its input.
 func beCrowd(what string) int {
 	var addr, who string
 	var n int

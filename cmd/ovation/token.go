@@ -56,7 +56,7 @@ func (c *tokenCommand) Run(p *program) error {
 	token, err := viewer.Sign(key, storage.User{Tenant: c.Tenant, UserID: c.User}, time.Duration(c.TTL),
 		viewer.Issuer(c.Issuer), viewer.Audience(c.Audience), viewer.Scope(c.Scope))
 	if err != nil {
-		return usage("%w", err) // every flag is checked by now
+		return usage("%w", err) // every flag has been checked already
 	}
 	sayf(p.stdout, "%s\n", token)
 	return nil

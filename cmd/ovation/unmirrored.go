@@ -9,8 +9,8 @@ import (
 )
 
 // unmirrored writes to a database without updating Redis. That is allowed only while
-// Redis is not used: otherwise its nodes would go on returning the old data, as live,
-// until their copies expire.
+// Redis is not used: otherwise the nodes would go on returning old data as LIVE until
+// the copies in Redis expire.
 type unmirrored struct{ *postgres.Store }
 
 // errMirrorOpen is a usage error: a URL is missing.
@@ -62,8 +62,8 @@ func (s unmirrored) DeleteVideo(ctx context.Context, deletion storage.VideoDelet
 	return s.Store.DeleteVideo(ctx, deletion, refuse(mark))
 }
 
-// Verify repairs while Redis is not used. Where its use begins meanwhile, that
-// is an error in the end: what has been repaired may show late.
+// Verify repairs counts while Redis is not used. If its use begins in the meantime,
+// Verify returns an error at the end: the repairs may become visible late.
 func (s unmirrored) Verify(ctx context.Context, repair bool, report func(storage.Difference) error) (int64, error) {
 	if repair {
 		if err := s.check(ctx); err != nil {

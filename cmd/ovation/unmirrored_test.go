@@ -18,8 +18,8 @@ func rowsOf(t *testing.T) (file string) {
 	return file
 }
 
-// What Redis is not told of would show late on the nodes of a site, and be called
-// live.
+// Writes that bypass Redis would become visible late on the nodes of a site, which would
+// report the old data as LIVE.
 func TestChangesPastRedisAreRefusedWhileNodesUseIt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

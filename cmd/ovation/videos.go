@@ -38,8 +38,8 @@ func (f blobFlag) openBlobs(ctx context.Context, store storage.Store) (*media.Bl
 	return blobs, withFlag(blameBlobs, err)
 }
 
-// videoSite holds the components of a site that publishes videos. The zero value is a
-// site that does not.
+// videoSite holds the components of a site that publishes videos. The zero value is for
+// a site that does not.
 type videoSite struct {
 	blobs   *media.Blobs
 	service *media.Service
@@ -115,7 +115,7 @@ func workOnVideos(ctx context.Context, store storage.Videos, blobs *media.Blobs,
 // coversName is the name of the queue of jobs for covers, behind the prefix.
 const coversName = "covers"
 
-// coverOptions are those of the queue of jobs for covers.
+// coverOptions returns the options of the queue of jobs for covers.
 func coverOptions(o amqp.Options) amqp.Options {
 	o.Name, o.Partitions, o.Prefetch = coversName, 1, 4
 	return o
@@ -162,7 +162,7 @@ func (c *devCommand) startVideos(ctx context.Context, store storage.Store, log *
 // mediaFolder is where files of videos are in the data folder.
 const mediaFolder = "media"
 
-// startVideos works on videos until stop is called, where a blob store is named.
+// startVideos works on videos until stop is called, if a blob store is configured.
 func (c *workCommand) startVideos(p *program, behind *process, store storage.Store) (stop func() error, err error) {
 	if c.BlobURL == "" {
 		return func() error { return nil }, nil
@@ -179,8 +179,7 @@ func (c *workCommand) startVideos(p *program, behind *process, store storage.Sto
 	return func() error { return errors.Join(end(), queue.Close(), blobs.Close()) }, nil
 }
 
-// uploadsOutlive lets requests for files, in either direction, outlive the time-outs of
-// the server.
+// uploadsOutlive exempts uploads and downloads of files from the timeouts of the server.
 func uploadsOutlive(next http.Handler) http.Handler {
 	steady := media.WithMinRate(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

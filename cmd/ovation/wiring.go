@@ -16,8 +16,8 @@ import (
 	"ovation/worker/local"
 )
 
-// backends are what the API stands on: the store, the queue and, working
-// between them, a worker.
+// backends are the components behind the API: the store, the queue and a worker between
+// them.
 type backends struct {
 	store    storage.Store
 	recorder *worker.Recorder
@@ -36,8 +36,8 @@ type backends struct {
 	failed     error         // why the worker stopped unasked; read it after stopped
 }
 
-// startEmbedded starts the way to run that needs no service: the worker and the
-// queue live in this process. It takes the store over; stop closes it.
+// startEmbedded starts the embedded mode, which needs no services: the worker and the
+// queue run in this process. It takes ownership of the store; stop closes it.
 func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Registerer) *backends {
 	hub := live.New(store, live.Options{Logger: log, Metrics: live.NewMetrics(registry)})
 	news := live.New(live.CommentVersions(store), live.Options{Logger: log})
@@ -47,8 +47,7 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	queue := local.NewQueue(local.Options{})
 	mirror := local.Mirror{Reader: store}
 	w := worker.New(queue, store, mirror, worker.Options{
-		// To try a local file again is cheap, and an outage should not outlast
-		// its cause.
+		// Retrying on a local file is cheap, and an outage should not outlast its cause.
 		MaxBackoff: time.Second,
 		Logger:     log, Metrics: metrics,
 	})
@@ -75,8 +74,8 @@ func startEmbedded(store storage.Store, log *slog.Logger, registry prometheus.Re
 	return b
 }
 
-// mailOptions are those of a hub of messages. Unlike new counts, a new message does not
-// replace earlier ones, and a user receives few: they are delayed for less time.
+// mailOptions returns the options of a hub of messages. Unlike new counts, a new message
+// does not replace earlier ones, and a user receives few: they are delayed for less time.
 func mailOptions(log *slog.Logger) live.Options {
 	return live.Options{Gap: 10 * time.Millisecond, Logger: log}
 }
@@ -93,9 +92,9 @@ func (b *backends) ready(ctx context.Context) error {
 	return nil
 }
 
-// stop ends everything in stages: no action is accepted any more and those on
-// their way are finished, the worker stops, the store closes. It is called when
-// no request is left.
+// stop stops everything in stages: it rejects new writes and finishes the accepted ones,
+// then stops the worker, and finally closes the queue and the store. It is called when no
+// request is left.
 func (b *backends) stop(ctx context.Context) error {
 	flushed := errors.Join(b.recorder.Close(ctx), b.comments.Close(ctx), b.messages.Close(ctx), b.authors.Close(ctx))
 	if flushed != nil {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What is wrong on the command line is told with what to write instead, in these
-// words.
+// An error of the command line says what to write instead, in these words.
 func TestMessagesOfWrongUse(t *testing.T) {
 	for args, want := range map[string]string{
 		"dev --port 1":                       "unknown flag --port; did you mean --addr?\nSee ovation dev --help.",
@@ -88,7 +87,7 @@ func TestHelpPointsTheRightWay(t *testing.T) {
 	}
 }
 
-// A key set that cannot be used is told by its name.
+// An error of a key set that cannot be used names the key set.
 func TestMessagesOfKeySets(t *testing.T) {
 	folder := t.TempDir()
 	notKeys := filepath.Join(folder, "page.html")
@@ -108,8 +107,7 @@ func TestMessagesOfKeySets(t *testing.T) {
 	}
 }
 
-// A file that flags would make readable is told with these flags, in the file's own
-// words.
+// If flags would make a file readable, the error proposes them, with the file's own names.
 func TestImportProposesFlags(t *testing.T) {
 	const header = "user,subject,event,time\n"
 	// A click log has a row for each click, tabs and no column that says what was done.

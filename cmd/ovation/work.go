@@ -34,16 +34,18 @@ type workCommand struct {
 	MaxActionsPerSecond int     `default:"0" help:"Actions a second written to the database at most; 0 is no limit." type:"rate" variable:"OVATION_MAX_ACTIONS_PER_SECOND"`
 }
 
-// pace is how often a hand of the worker begins a batch at most while likes come
-// one by one: others see them so much later, and each costs the database and the
-// worker a third less. What comes after a rest is not held up.
+// pace is the minimum time between the starts of two batches of one batch loop while
+// likes arrive one by one. Other users see them later by this time at most, and each like
+// costs the database and the worker a third less. After an idle period a batch starts at
+// once.
 const pace = 20 * time.Millisecond
 
-// maxActions is how large a batch of a worker that is behind may become: what many
-// did to one subject moves its counts once. One of 20,000 takes less than a second.
+// maxActions is the size up to which the batches of a worker with a backlog grow: all
+// actions of a batch on one subject change its counts only once. A batch of 20,000 takes
+// less than a second.
 const maxActions = 20_000
 
-// Run works until it is told to stop.
+// Run persists messages until it is told to stop.
 func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err
@@ -100,7 +102,7 @@ func (c *workCommand) Run(p *program) (err error) {
 	return serveHTTP(serving, listener, mux, nil, nil, log)
 }
 
-// ready reports whether messages are taken and can be persisted.
+// ready returns an error unless messages are consumed and can be persisted.
 func (c *workCommand) ready(ctx context.Context, p *program, consumer *watchedConsumer, store *postgres.Store, w *worker.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -119,9 +121,9 @@ func (c *workCommand) ready(ctx context.Context, p *program, consumer *watchedCo
 	return nil
 }
 
-// supervise has the worker run until ctx ends, again whenever it has lost the
-// queue, and while the mirror is the database's. The log is told of each loss
-// once.
+// supervise runs the worker until ctx ends, and restarts it when it has lost the queue.
+// While the mirror belongs to another database (see whileOwner), the worker does not run.
+// Each loss of the queue is logged once.
 func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer, stranger func() error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
@@ -144,9 +146,9 @@ func supervise(ctx context.Context, w *worker.Worker, consumer *watchedConsumer,
 	}
 }
 
-// whileOwner calls run, which ends with its context, and ends that when the mirror is another one
-// than the database's: what this process persisted could not be marked, and its
-// messages would wait for it. The error is then that of stranger, which is
+// whileOwner calls run, and cancels its context when the mirror is not that of the
+// database: this process could then mark nothing in it, so that its messages would only
+// wait. whileOwner returns the error of stranger in that case. stranger is
 // redis.Store.Foreign.
 func whileOwner(ctx context.Context, stranger func() error, run func(context.Context) error) error {
 	if err := stranger(); err != nil {
@@ -171,16 +173,16 @@ func whileOwner(ctx context.Context, stranger func() error, run func(context.Con
 	return group.Wait()
 }
 
-// watchedConsumer is a consumer that knows whether it is given messages.
+// watchedConsumer is a consumer that records whether the queue can be consumed.
 type watchedConsumer struct {
 	worker.Consumer
 
 	log      *slog.Logger
 	consumes atomic.Bool
-	lost     atomic.Bool // and the log has been told
+	lost     atomic.Bool // the queue is lost, and that has been logged
 }
 
-// Consume notes that there is a queue.
+// Consume records whether the queue can be consumed.
 func (c *watchedConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, error) {
 	deliveries, err := c.Consumer.Consume(ctx)
 	c.consumes.Store(err == nil)
@@ -190,17 +192,17 @@ func (c *watchedConsumer) Consume(ctx context.Context) (<-chan worker.Delivery, 
 	return deliveries, err
 }
 
-// rateLimited persists so many actions a second at most, evenly. It is for one
-// worker, which persists one batch at a time.
+// rateLimited persists at most perSecond actions a second, at an even rate. It is shared
+// by all batch loops of a worker.
 type rateLimited struct {
 	storage.Persister
 
 	perSecond float64
 	mu        sync.Mutex
-	next      time.Time // when all batches before are paid for
+	next      time.Time // when the next batch may be persisted
 }
 
-// Persist waits for its time first.
+// Persist waits as the rate requires and then persists the messages.
 func (p *rateLimited) Persist(ctx context.Context, messages []storage.Message, mark storage.Mark) (storage.Outcome, error) {
 	actions := 0
 	for i := range messages {
@@ -216,7 +218,8 @@ func (p *rateLimited) Persist(ctx context.Context, messages []storage.Message, m
 	return p.Persister.Persist(ctx, messages, mark)
 }
 
-// reserve takes the next time that is free, and returns how long that is ahead.
+// reserve reserves the next free time for the actions, and returns how long to wait for
+// it.
 func (p *rateLimited) reserve(actions int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

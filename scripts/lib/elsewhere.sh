@@ -3,8 +3,9 @@
 
 : "${self:?}" "${dir:?}"
 
-# install NAME...: with apt. Debian starts what it installs unless policy-rc.d
-# says no; the one put there for that time goes again, also after a kill.
+# install NAME...: install servers with apt. Debian starts them unless policy-rc.d
+# forbids it; a temporary policy-rc.d is created, and removed afterwards, if necessary by
+# the next call.
 install() {
 	local policy=/usr/sbin/policy-rc.d packages=() name status=0
 	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
@@ -55,8 +56,8 @@ contain() {
 
 variable() { printf 'OVATION_%s_URL' "$(tr '[:lower:]' '[:upper:]' <<<"$1")"; }
 
-# given NAME: does the environment say where it is? Not if it repeats what env
-# printed.
+# given NAME: does the environment name another server? A URL that was printed by env
+# does not count.
 given() {
 	local variable
 	variable=$(variable "$1")
@@ -69,7 +70,7 @@ url() {
 	if given "$1"; then echo "${!variable}"; else cat "$dir/data/$1/url"; fi
 }
 
-# address URL: its first host and port.
+# address URL: print its first host and port.
 address() {
 	local at=${1#*://} port
 	at=${at%%[/?]*}
@@ -81,12 +82,12 @@ address() {
 	echo "${at%:*} ${at##*:}"
 }
 
-# ready NAME: does it answer?
+# ready NAME: does the server answer?
 ready() {
 	local at pid host port
 	if given "$1" || [ -e "$dir/data/$1/contained" ]; then
 		read -r host port < <(address "$(url "$1")")
-		# No host is a Unix socket, which is left to the client.
+		# A URL without a host means a Unix socket, which only the client can check.
 		[ -z "$host" ] || within 5 bash -c "exec 3<>'/dev/tcp/$host/$port'" 2>/dev/null
 	else
 		[ -d "$dir/data/$1" ] && at=$(folder "$1") && alive "$at/pid" && "$1_answers" "$at" "$pid"

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Folders, ports and who owns what. Reads $dir and $names of scripts/services.
+# Folders, ports and owners of files. Reads $dir and $names of scripts/services.
 
 : "${dir:?}" "${names:?}" "${clean:?}"
 
-# prepare: make the folders. A checkout that nobody cannot enter (/root) keeps
-# its servers' data under TMPDIR, and a link to it.
+# prepare: make the folders. If the user nobody cannot enter the checkout (as below
+# /root), the servers' data is under TMPDIR, and the checkout has a link to it.
 prepare() {
 	local name
 	[ -e "$dir/.ours" ] || [ -z "$(ls -A "$dir" 2>/dev/null)" ] || { say "$dir holds something else" && return 1; }
@@ -34,7 +34,8 @@ random() { LC_ALL=C od -An -N12 -tx1 /dev/urandom | tr -d ' \n'; }
 # listens HOST PORT: does something accept connections there?
 listens() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
 
-# keep FILE COMMAND...: print what FILE holds; the first time, what COMMAND says.
+# keep FILE COMMAND...: print the content of FILE; if there is none, write the output of
+# COMMAND to it first.
 keep() {
 	local file=$1
 	shift
@@ -42,8 +43,8 @@ keep() {
 	cat "$file"
 }
 
-# port: a port that nothing listens on, below those that the system hands out, and
-# that no other of these servers was given: who has one may not listen yet.
+# port: print a port that nothing listens on, below those that the system assigns, and
+# that was not reserved for another of these servers, which may not listen yet.
 port() {
 	local port i
 	for ((i = 0; i < 100; i++)); do
@@ -57,7 +58,7 @@ port() {
 	return 1
 }
 
-# own FILE...: root made them, nobody's server reads and writes them.
+# own FILE...: give files that root made to the user nobody, who runs the servers.
 own() {
 	[ "$(id -u)" != 0 ] || chown "nobody:$(id -g nobody)" "$@"
 	chmod go= "$@"

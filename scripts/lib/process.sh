@@ -1,18 +1,18 @@
 # shellcheck shell=bash
 # Processes that outlive the script: started, found again, stopped. And the lock.
 
-# Root hands the servers to nobody: Postgres and RabbitMQ refuse root, and
-# nobody owns no file that a mistake could hurt.
+# Root runs the servers as the user nobody: Postgres and RabbitMQ refuse to run as root,
+# and that user owns no files that a mistake could damage.
 drop=()
 if [ "$(id -u)" = 0 ]; then
 	command -v setpriv >/dev/null || die 'as root, setpriv (util-linux) is needed'
 	drop=(setpriv --reuid=nobody "--regid=$(id -g nobody)" --clear-groups)
 fi
-# The environment of a server holds nothing of the caller's (PG*, RABBITMQ_*).
+# A server does not inherit the caller's environment (PG*, RABBITMQ_*).
 clean=(${drop[@]+"${drop[@]}"} env -i "PATH=$PATH" LANG=C.UTF-8)
 
-# birth PID: when the process began, in whatever unit the system has; fails
-# when there is none, or only its zombie.
+# birth PID: print when the process began, in a unit of the system; fails if there is no
+# such process or it is a zombie.
 birth() {
 	if [ -r /proc/self/stat ]; then
 		local stat
@@ -34,16 +34,16 @@ alive() {
 	[ -f "$1" ] && read -r pid began <"$1" && [ "$(birth "$pid")" = "$began" ]
 }
 
-# note FILE: write the pid file of the shell that calls.
+# note FILE: write the pid file of the calling shell.
 note() {
 	local me
 	me=$(exec sh -c 'echo $PPID')
 	printf '%s %s\n' "$me" "$(birth "$me")" >"$1.new" && mv "$1.new" "$1"
 }
 
-# launch FOLDER COMMAND...: start a server in the background, its output in
-# FOLDER/log. It writes its pid file before it becomes the server, so that one
-# is never without; and it has its own process group, out of Ctrl-C's reach.
+# launch FOLDER COMMAND...: start a server in the background, with its output in
+# FOLDER/log. The new process writes its pid file before it executes the server, so that
+# no server is without one. It has its own process group, which Ctrl-C does not reach.
 launch() {
 	local folder=$1
 	shift
@@ -59,7 +59,7 @@ launch() {
 	while [ ! -f "$folder/pid" ] && kill -0 $! 2>/dev/null; do sleep 0.01; done
 }
 
-# stop FOLDER SIGNAL: end the process, by force if it does not follow.
+# stop FOLDER SIGNAL: send the process the signal, and kill it if it does not end.
 stop() {
 	local i pid
 	alive "$1/pid" || return 0
@@ -72,8 +72,8 @@ stop() {
 	while alive "$1/pid"; do sleep 0.05; done
 }
 
-# lock: one up or down at a time. The lock is this file itself, so there is
-# nothing to clean up, and it ends with its holder however that ends.
+# lock: allow one up or down at a time. The script itself is the locked file, so that
+# there is nothing to clean up, and the lock ends with its holder in any case.
 lock() {
 	exec 9<"${BASH_SOURCE[0]}"
 	if command -v flock >/dev/null; then

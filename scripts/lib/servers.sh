@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The three servers as installed here. Of each: NAME_found prints its program,
-# NAME_start starts it, NAME_answers FOLDER PID tells whether it takes clients.
+# The three servers as installed here. For each of them, NAME_found prints its program,
+# NAME_start starts it, and NAME_answers FOLDER PID reports whether it accepts clients.
 
 : "${clean:?}"
 
@@ -24,8 +24,8 @@ postgres_start() {
 	password=$(keep "$at/password" random)
 	own "$at/port" "$at/password"
 	[ -d "$at/data" ] || postgres_init "$at" "$bin" >>"$at/log" 2>&1 || return 1
-	# A killed server that nobody has reaped yet would keep the next one out: name
-	# a pid that cannot be. What else Postgres checks there still holds.
+	# Postgres refuses to start while a killed server is a zombie. So replace the pid in
+	# its pid file by an impossible one, and keep the rest, which Postgres checks, too.
 	if [ -f "$at/data/postmaster.pid" ]; then
 		{ echo 99999999 && sed 1d "$at/data/postmaster.pid"; } >"$at/data/postmaster.new"
 		own "$at/data/postmaster.new"
@@ -35,13 +35,13 @@ postgres_start() {
 	launch "$at" "$bin/postgres" -D "$at/data" -p "$port"
 }
 
-# postgres_init FOLDER BIN: make the database, under another name until it is whole.
+# postgres_init FOLDER BIN: make the database, under another name until it is complete.
 postgres_init() {
 	rm -rf "$1/data.new"
 	"${clean[@]}" "$2/initdb" -D "$1/data.new" -U ovation -A scram-sha-256 --pwfile="$1/password" \
 		-E UTF8 --locale=C --no-sync || return 1
 	echo 'create database ovation' | "${clean[@]}" "$2/postgres" --single -D "$1/data.new" postgres || return 1
-	# Memory in files: nothing is left in /dev/shm when the server is killed.
+	# Shared memory in files leaves nothing in /dev/shm when the server is killed.
 	cat >>"$1/data.new/postgresql.conf" <<-END
 		listen_addresses = '127.0.0.1'
 		unix_socket_directories = ''
@@ -51,7 +51,7 @@ postgres_init() {
 	mv "$1/data.new" "$1/data"
 }
 
-# Line 8 of its own pid file says whether it has recovered and takes clients.
+# Line 8 of Postgres's own pid file says whether it has recovered and accepts clients.
 postgres_answers() {
 	local lines
 	listens 127.0.0.1 "$(<"$1/port")" || return 1
@@ -92,8 +92,8 @@ redis_answers() {
 
 # --- RabbitMQ ----------------------------------------------------------------
 
-# Debian's /usr/sbin/rabbitmq-server runs as the system's own user only, so the
-# server's own script behind it comes first.
+# Debian's /usr/sbin/rabbitmq-server runs only as the user rabbitmq, so the script that it
+# calls is preferred.
 rabbitmq_found() {
 	local bin
 	command -v epmd >/dev/null || return 1
@@ -104,8 +104,8 @@ rabbitmq_found() {
 	return 1
 }
 
-# It has its own cookie (in HOME), ports and name service (epmd), which it starts
-# by itself, and anew should that die.
+# The node has a separate cookie (in HOME), ports and name service (epmd). It starts epmd
+# by itself, again if epmd dies.
 rabbitmq_start() {
 	local at port password epmd
 	at=$(folder rabbitmq)
@@ -133,8 +133,9 @@ rabbitmq_start() {
 		"$(rabbitmq_found)"
 }
 
-# rabbitmq_gone FOLDER: end its name service too. One that still has a node, so
-# another's by mistake, refuses; so does ours until it has seen the node go.
+# rabbitmq_gone FOLDER: end the name service of a node that has ended. A name service that
+# still has a node refuses: another one at this port, or this one until it has noticed
+# the end of its node.
 rabbitmq_gone() {
 	local port i
 	[ -f "$1/epmd-port" ] || return 0
@@ -146,7 +147,7 @@ rabbitmq_gone() {
 	done
 }
 
-# It answers the protocol's header with a frame, whose first byte is 1.
+# RabbitMQ answers the protocol header with a frame, whose first byte is 1.
 rabbitmq_answers() {
 	local answer
 	exec 3<>"/dev/tcp/127.0.0.1/$(<"$1/port")" || return 1

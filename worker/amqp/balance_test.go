@@ -11,28 +11,29 @@ import (
 	"ovation/worker"
 )
 
-// crew is some workers on the same partitions, which are fed all the time.
+// crew is a group of workers on the same partitions, to which messages are published all
+// the time.
 type crew struct {
 	t    *testing.T
 	opts Options
 	all  sync.WaitGroup
-	stop context.CancelFunc // feeding
+	stop context.CancelFunc // ends the publishing
 
 	mu      sync.Mutex
 	sent    []string
 	settled map[string]bool
-	servers map[int]string // who settled the latest message of each partition
+	servers map[int]string // the worker that settled the latest message of each partition
 	inHand  map[int]hand
-	overlap bool // may be, since a worker died
+	overlap bool // two workers may hold messages of one partition, because one died
 }
 
-// hand is the messages of a partition that some worker has.
+// hand is the number of messages of a partition that a worker holds.
 type hand struct {
 	worker   string
 	messages int
 }
 
-// newCrew feeds the partitions until the test ends.
+// newCrew publishes to all partitions until the test ends.
 func newCrew(t *testing.T, opts Options) *crew {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -45,7 +46,7 @@ func newCrew(t *testing.T, opts Options) *crew {
 		for i := 0; ctx.Err() == nil; i++ {
 			for partition := range opts.Partitions {
 				id := fmt.Sprintf("%d-%d", partition, i)
-				publish(t, q, partition, id) //nolint:contextcheck // in full, also when the feeding ends
+				publish(t, q, partition, id) //nolint:contextcheck // a message that was begun is published in full
 				c.mu.Lock()
 				c.sent = append(c.sent, id)
 				c.mu.Unlock()
@@ -117,7 +118,7 @@ func (c *crew) settle(name string, d worker.Delivery) {
 	c.settled[d.Message().ID] = true
 }
 
-// held is how many partitions each worker is served.
+// held returns the number of partitions that each worker serves.
 func (c *crew) held() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

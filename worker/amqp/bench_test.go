@@ -12,7 +12,7 @@ import (
 	"ovation/storage"
 )
 
-// many makes a message of so many actions of different users.
+// many makes a message with the given number of actions of different users.
 func many(id string, actions int) storage.Message {
 	m := message(id)
 	for i := 1; i < actions; i++ {
@@ -23,8 +23,8 @@ func many(id string, actions int) storage.Message {
 	return m
 }
 
-// BenchmarkPublish measures confirmed messages and actions by the number that
-// may be without their confirm.
+// BenchmarkPublish measures confirmed messages and actions for several limits on the
+// number of unconfirmed messages.
 func BenchmarkPublish(b *testing.B) {
 	for _, actions := range []int{1, 50, 1000} {
 		for _, window := range []int{1, 16, 64, 256, 1000} {

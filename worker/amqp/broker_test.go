@@ -24,7 +24,7 @@ import (
 	"ovation/worker"
 )
 
-// broker is a RabbitMQ of the test's own, which may be hurt.
+// broker is a RabbitMQ node of one test, which may kill or disturb it.
 type broker struct {
 	bin     string
 	env     []string
@@ -36,7 +36,7 @@ type broker struct {
 	answers chan string
 }
 
-// startBroker starts one with an empty folder and waits until it answers.
+// startBroker starts a broker with an empty folder and waits until it answers.
 func startBroker(t *testing.T) *broker {
 	t.Helper()
 	brokerURL(t) // skips or fails where there are no servers
@@ -69,13 +69,13 @@ func startNames(t *testing.T) int {
 	return port
 }
 
-// newBroker makes a node that keeps everything in a folder, which nodes of a
-// cluster share.
+// newBroker makes a node that keeps everything in the folder. Nodes of a cluster share
+// the folder.
 func newBroker(bin, folder string, names int, ports []int) *broker {
 	b := &broker{bin: bin, port: ports[0], node: "test" + strconv.Itoa(ports[0]) + "@localhost"}
 	own := folder + "/" + strconv.Itoa(ports[0])
 	b.env = append(os.Environ(),
-		"HOME="+folder, // of the cookie
+		"HOME="+folder, // the folder of the cookie
 		"RABBITMQ_NODENAME="+b.node,
 		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", "RABBITMQ_NODE_PORT="+strconv.Itoa(ports[0]),
 		"RABBITMQ_DIST_PORT="+strconv.Itoa(ports[1]),
@@ -143,11 +143,11 @@ func (b *broker) kill(t *testing.T) {
 
 func (b *broker) url() string { return fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", b.port) }
 
-// answerMark precedes what the shell prints of a result.
+// answerMark precedes a result that the shell prints.
 const answerMark = "answer: "
 
-// do has the node's shell evaluate an Erlang expression, whose result must be ok.
-// It is what rabbitmqctl does, which takes a second or two of CPU for each call.
+// do evaluates an Erlang expression in the node's shell; the result must be ok. It
+// replaces rabbitmqctl, each call of which takes a second or two of CPU.
 func (b *broker) do(t *testing.T, expression string) {
 	t.Helper()
 	if _, err := fmt.Fprintf(b.shell, "io:format(\"~n"+answerMark+"~0p~n\", [catch %s]).\n", expression); err != nil {
@@ -172,7 +172,7 @@ func TestBrokerInTrouble(t *testing.T) {
 	t.Run("a crash loses nothing confirmed", func(t *testing.T) { crash(t, b) })
 }
 
-// ownOptions are those for a broker of the test's own.
+// ownOptions returns the options for a broker that only this test uses.
 func ownOptions(t *testing.T, b *broker) Options {
 	t.Helper()
 	opts := options(t)
@@ -183,7 +183,7 @@ func ownOptions(t *testing.T, b *broker) Options {
 func missingPermissions(t *testing.T, b *broker) {
 	t.Helper()
 	opts := ownOptions(t, b)
-	open(t, opts) // the queues are there, of which the broker checks less
+	open(t, opts) // for queues that exist, the broker checks fewer permissions
 	opts.URL = strings.Replace(opts.URL, "guest:guest", "poor:poor", 1)
 	queues := `^` + opts.Prefix + `\.`
 	b.do(t, `rabbit_auth_backend_internal:add_user(<<"poor">>, <<"poor">>, <<"test">>)`)
@@ -210,7 +210,7 @@ func missingPermissions(t *testing.T, b *broker) {
 	publish(t, open(t, opts), 0, "allowed")
 }
 
-// alarm sets a limit of the broker so that an alarm goes on, and then off.
+// alarm sets a limit of the broker to raise an alarm, and later to clear it.
 func alarm(t *testing.T, b *broker, limit, on, off string) {
 	t.Helper()
 	opts := ownOptions(t, b)
@@ -235,7 +235,7 @@ func alarm(t *testing.T, b *broker, limit, on, off string) {
 			t.Errorf("Publish during an alarm returned %v", err)
 		}
 	}
-	if got := receive(t, consume(t, q)); got.Message().ID != "before" { // what was confirmed can be worked off
+	if got := receive(t, consume(t, q)); got.Message().ID != "before" { // confirmed messages can still be consumed
 		t.Errorf("got message %s", got.Message().ID)
 	} else if err := got.Ack(); err != nil {
 		t.Error(err)

@@ -16,13 +16,13 @@ import (
 	"ovation/worker"
 )
 
-// persisted is what drains have taken.
+// persisted records the messages that drains have received.
 type persisted struct {
 	mu  sync.Mutex
 	ids map[string]int
 }
 
-// drain acknowledges what comes.
+// drain acknowledges what it receives.
 func (p *persisted) drain(ctx context.Context, from worker.Consumer) error {
 	deliveries, err := from.Consume(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestChangeOfPartitionsKeepsDeadLetters(t *testing.T) {
 	}
 }
 
-// stray consumes from the register and does not heed the gate.
+// stray consumes from a queue for registrations and ignores the closing of the gate.
 func stray(t *testing.T, opts Options) (leave func()) {
 	t.Helper()
 	s := dialed(t, opts)
@@ -255,8 +255,8 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 	}
 }
 
-// TestChangeOfPartitionsFindsWhatLiesInUnusedQueues, as when a publisher that knows
-// nothing of the gate had the old number.
+// TestChangeOfPartitionsFindsWhatLiesInUnusedQueues puts messages into unused queues, as
+// a publisher of an earlier release, without the gate, may have done with an old number.
 func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
 	t.Parallel()
 	opts := options(t)

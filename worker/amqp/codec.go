@@ -10,10 +10,10 @@ import (
 	"ovation/storage"
 )
 
-// A message travels in a binary form of its own, about a quarter of the size
-// of JSON. Its first byte is the version of the form; everything behind it
-// belongs to that version. Versions 1, 2 and 4, where a number is a varint as in
-// encoding/binary and a signed one is zigzag:
+// A message is sent in a special binary format, about a quarter of the size of JSON. Its
+// first byte is the version of the format, which determines everything after it. Below
+// are versions 1, 2 and 4; a number is a varint as in encoding/binary, and a signed one
+// is zigzag-encoded:
 //
 //	version   byte      1, 2 or 4
 //	flags     byte      1: the id is kept forever
@@ -35,13 +35,12 @@ import (
 //	  first     signed
 //	  version   signed  the difference from the action before
 //
-// A text is 0, its length in bytes and its bytes; or, where it was there
-// before, 1 + its place among the different texts so far, of which the empty
-// one is the first.
+// A text is 0, its length in bytes and its bytes; or, if it has occurred before, 1 + its
+// index among the distinct texts so far, the first of which is the empty text.
 //
-// Version 2 is written only for messages with a conditional clear and version 4
-// only for those with a follow or an unfollow, so that a worker of the release
-// before reads all others.
+// Version 2 is written only for messages with a conditional clear and version 4 only for
+// those with a follow or an unfollow, so that workers of the release before can read all
+// other messages.
 //
 // A new kind of action, a new field of an action and a new sort of message take a new
 // version: the next number, written only for the messages that need it. A version with

@@ -61,7 +61,7 @@ func TestMessageIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// The form of version 1 is fixed: such messages lie in queues.
+// The format of version 1 is fixed: queues may hold such messages.
 func TestFormOfVersion1(t *testing.T) {
 	want := []byte("\x01\x01\x04\x00\x02m1\x02" +
 		"\x01\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
@@ -80,8 +80,7 @@ func TestFormOfVersion1(t *testing.T) {
 	}
 }
 
-// The form of version 2 is fixed, too. It is that of messages with a conditional
-// clear alone.
+// The format of version 2 is fixed, too. Only messages with a conditional clear have it.
 func TestFormOfVersion2(t *testing.T) {
 	want := []byte("\x02\x00\x04\x00\x02m1\x02" +
 		"\x01\x00\x02\x00\x07default\x00\x05alice\x03\x00\x05video\x00\x0242\x01\x00\x00\x14" +
@@ -100,7 +99,7 @@ func TestFormOfVersion2(t *testing.T) {
 	}
 }
 
-// The form of version 3 is that of barriers alone.
+// Only barriers have the format of version 3.
 func TestFormOfVersion3(t *testing.T) {
 	want := []byte("\x03\x00\x04\x00\x02m1\xac\x02\x03\x04")
 	m := storage.Message{ID: "m1", Barrier: storage.Barrier{Number: 300, Partition: 3, Partitions: 4}}
@@ -120,7 +119,7 @@ func TestFormOfVersion3(t *testing.T) {
 	}
 }
 
-// The form of version 4 is that of messages with a follow or an unfollow alone.
+// Only messages with a follow or an unfollow have the format of version 4.
 func TestFormOfVersion4(t *testing.T) {
 	want := []byte("\x04\x00\x04\x00\x02m1\x03" +
 		"\x04\x00\x00\x01\x00\x07default\x00\x05alice\x03\x00\x04user\x00\x03bob\x01\x00\x00\x14" +
@@ -192,7 +191,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// The form of version 5 is that of jobs for covers alone.
+// Only jobs for covers have the format of version 5.
 func TestFormOfVersion5(t *testing.T) {
 	want := []byte("\x05\x00\x04\x00\x02m1\x00\x07default\xac\x02")
 	m := storage.Message{ID: "m1", Cover: storage.VideoKey{Tenant: "default", Number: 300}}

@@ -9,8 +9,8 @@ import (
 	"github.com/rabbitmq/amqp091-go"
 )
 
-// The broker stores and confirms what lay in its buffers during an alarm after the
-// alarm has ended, for which it has as long as for any other message.
+// After an alarm has ended, the broker stores and confirms the messages that were in its
+// buffers. It may take as long for them as for any other message.
 func TestAlarmStartsTheTimeOfAConfirmAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := Options{ConfirmTimeout: 15 * time.Second, Logger: slog.New(slog.DiscardHandler)}.withDefaults()
@@ -26,7 +26,7 @@ func TestAlarmStartsTheTimeOfAConfirmAnew(t *testing.T) {
 			what  string
 		}{
 			{14 * time.Second, true, "before the alarm"},
-			{time.Hour, false, "during the alarm"}, // a second later a multiple of the time has passed
+			{time.Hour, false, "during the alarm"}, // a multiple of the timeout is over within the next second
 			{14 * time.Second, true, "since an alarm"},
 			{time.Minute, false, "during a second alarm"},
 			{14 * time.Second, false, "since the second alarm"},

@@ -11,7 +11,7 @@ import (
 )
 
 // The gate makes all processes agree on the number of partitions at every moment, also
-// while it changes:
+// while the number changes:
 //
 //   - The number is the length limit of the queue PREFIX.partitions, the marker. The
 //     broker refuses a declaration with a different limit.
@@ -21,15 +21,15 @@ import (
 //     checks that the marker has its own number.
 //   - ovation partitions closes the gate by deleting PREFIX.open. The broker cancels
 //     all subscriptions to it, whereupon the sessions end. When none is registered any
-//     more and the queues are drained, it replaces the marker and declares PREFIX.open
-//     again.
+//     more and the queues are drained, the command replaces the marker and declares
+//     PREFIX.open again.
 //
-// Only the first process of all and the command declare PREFIX.open, each holding a
-// lock that ends with its connection. A session with the old number has therefore
-// subscribed to the queue that the command deletes, was registered by then, and has
-// ended before the drain: every message that it saw confirmed is in a queue that is
-// drained. A publisher registers on the channel on which it publishes, so that its
-// registration does not end before its messages have arrived.
+// PREFIX.open is declared only by the process that creates the queues and by the
+// command, each holding a lock that ends with its connection. A session with the old
+// number has therefore subscribed to the queue that the command deletes, was registered
+// by then, and has ended before the drain: every message that it saw confirmed is in a
+// queue that is drained. A publisher registers on the channel on which it publishes, so
+// that its registration does not end before its messages have arrived.
 
 // errClosedGate is returned if a session cannot begin, and discards existing sessions.
 var errClosedGate = errors.New("the number of partitions is being changed; if ovation partitions was interrupted, run it again")
@@ -44,7 +44,7 @@ func (s *session) register(channel *amqp091.Channel, o Options, register string,
 			expelled(errClosedGate)
 		}
 	})
-	if err := channel.Qos(1, 0, false); err != nil { // what a stranger puts there is not drained
+	if err := channel.Qos(1, 0, false); err != nil { // foreign messages in these queues stay there
 		return fmt.Errorf("bound the prefetch: %w", err)
 	}
 	subscriptions := []string{register, o.gate()}
@@ -62,17 +62,18 @@ func (s *session) register(channel *amqp091.Channel, o Options, register string,
 	return s.declareAll(o, markerOf(o))
 }
 
-// gateState is what a session finds.
+// gateState is the state of the gate that a session finds.
 type gateState int
 
 const (
 	gateOpen gateState = iota
 	gateClosed
-	gateMissing // there are no queues
+	gateMissing // the queues do not exist
 )
 
-// gateState looks for the gate last: PREFIX.dead, which is made after it, is no proof
-// of a closed gate where another process makes the queues at this moment.
+// gateState returns the state of the gate. It looks for PREFIX.dead before the gate,
+// because another process may be creating the queues at this moment, PREFIX.dead last:
+// in the opposite order, gateState could take the new gate for a closed one.
 func (s *session) gateState(o Options) (gateState, error) {
 	lacksDead, err := s.missing(o.dead())
 	if err != nil {
@@ -88,10 +89,10 @@ func (s *session) gateState(o Options) (gateState, error) {
 	return gateClosed, nil
 }
 
-// errLocked: another process makes the queues, or changes their number.
+// errLocked is returned while another process creates the queues or changes their number.
 var errLocked = errors.New("another process is making the queues or changes the number of partitions at this moment")
 
-// lock excludes other processes until the connection ends or unlock. Errors:
+// lock excludes other processes until unlock is called or the connection ends. Errors:
 // errLocked.
 func (s *session) lock(o Options) error {
 	err := s.withChannel(func(channel *amqp091.Channel) error {
@@ -113,12 +114,12 @@ func (s *session) unlock(o Options) error {
 
 const (
 	lockEvery = 50 * time.Millisecond // between two tries to lock
-	lockTime  = 30 * time.Second      // of all of them
+	lockTime  = 30 * time.Second      // for all tries together
 )
 
-// setUp makes the queues where there are none. Those of the topology come last that
-// say that there are some. Errors: errLocked where another process that does the
-// same takes too long.
+// setUp creates the queues if there are none. The last ones of the topology, the gate
+// and the dead-letter queue, show other processes that all queues exist. Errors:
+// errClosedGate; errLocked if another process that creates the queues takes too long.
 func (s *session) setUp(o Options) error {
 	for late := time.Now().Add(lockTime); ; {
 		state, err := s.gateState(o)
@@ -137,7 +138,7 @@ func (s *session) setUp(o Options) error {
 		}
 		time.Sleep(lockEvery)
 	}
-	if state, err := s.gateState(o); err != nil || state != gateMissing { // by now
+	if state, err := s.gateState(o); err != nil || state != gateMissing { // another process may have created them
 		return errors.Join(err, s.unlock(o))
 	}
 	return errors.Join(s.declareAll(o, topology(o)...), s.unlock(o))
@@ -151,7 +152,7 @@ func (s *session) withChannel(requests func(*amqp091.Channel) error) error {
 	}
 	return s.withTimeout(func() error {
 		if err := requests(channel); err != nil {
-			_ = channel.Close() // where the broker refused something, it has closed it
+			_ = channel.Close() // the broker has closed it if it refused a request
 			return err
 		}
 		return channel.Close()
@@ -169,16 +170,16 @@ func (s *session) channel() (channel *amqp091.Channel, err error) {
 	return channel, err
 }
 
-// currentValue is how the broker names the argument of a queue that is there.
+// currentValue matches the value of an existing queue's argument in the broker's error.
 var currentValue = regexp.MustCompile(`current is (?:the value )?'(\d+)'`)
 
-// partitionsIn returns the number of partitions that the marker has, as far as the
-// broker's refusal of another one tells; 0 if it does not.
+// partitionsIn returns the number of partitions in the marker, which the broker states
+// when it refuses a different one; 0 if the error does not contain it.
 func partitionsIn(refused *amqp091.Error) int {
 	found := currentValue.FindStringSubmatch(refused.Reason)
 	if found == nil {
 		return 0
 	}
-	n, _ := strconv.Atoi(found[1]) // 0 where it is too large
+	n, _ := strconv.Atoi(found[1]) // 0 if it is too large
 	return n
 }

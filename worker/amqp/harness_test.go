@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must occur.
 const patience = 2 * time.Minute
 
 // brokerURL is the broker that all tests share.
@@ -37,14 +37,15 @@ func brokerURL(tb testing.TB) string {
 	return at
 }
 
-// options are those of queues of the test's own, which go away with it.
+// options returns options for queues that only this test uses and that are deleted after
+// it.
 func options(tb testing.TB) Options {
 	tb.Helper()
 	opts := Options{
 		URL: brokerURL(tb), Prefix: "test-" + strings.ToLower(rand.Text()[:12]), Partitions: 3,
 		DeliveryLimit: 10_000, MinBackoff: 20 * time.Millisecond, MaxBackoff: 200 * time.Millisecond,
 		Grace: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
-		durableAfter: 1, // nobody hurts the broker
+		durableAfter: 1, // the shared broker never crashes
 	}
 	tb.Cleanup(func() { deleteQueues(tb, opts) })
 	return opts
@@ -60,7 +61,7 @@ func deleteQueues(tb testing.TB, opts Options) {
 		tb.Fatal(err)
 	}
 	opts = opts.withDefaults()
-	opts.Partitions = 8 // as many as any test has; the broker minds none that is not there
+	opts.Partitions = 8 // the maximum of all tests; deleting a missing queue is no error
 	for _, queue := range topology(opts) {
 		if _, err := ch.QueueDelete(queue.name, false, false, false); err != nil {
 			tb.Errorf("delete queue %s: %v", queue.name, err)
@@ -118,8 +119,8 @@ func publish(tb testing.TB, q *Queue, partition int, id string) {
 	}
 }
 
-// consume starts a consumer, which takes a while where the broker has just
-// gone away.
+// consume starts a consumer, which takes a while if the broker has just become
+// unavailable.
 func consume(tb testing.TB, q *Queue) <-chan worker.Delivery {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -150,7 +151,7 @@ func receive(tb testing.TB, deliveries <-chan worker.Delivery) worker.Delivery {
 	return nil
 }
 
-// eventually asks again and again, with a growing wait, until it is so.
+// eventually polls so, at growing intervals, until it returns true.
 func eventually(tb testing.TB, what string, so func() bool) {
 	tb.Helper()
 	late := time.After(patience)
@@ -170,12 +171,12 @@ type proxy struct {
 	all      sync.WaitGroup
 
 	mu      sync.Mutex
-	passes  func([]byte)  // called with all that is about to be forwarded, unless nil
+	passes  func([]byte)  // called with all bytes before they are forwarded; may be nil
 	stalled chan struct{} // closed when bytes may flow; nil while they do
 	conns   []net.Conn
 }
 
-// through returns the options for a way through a new proxy.
+// through returns a new proxy, and options for a connection through it.
 func through(tb testing.TB, opts Options) (*proxy, Options) {
 	tb.Helper()
 	at, err := url.Parse(opts.URL)
@@ -238,7 +239,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// tap has passes called with all that is about to be forwarded.
+// tap sets the function that is called with all bytes before they are forwarded.
 func (p *proxy) tap(passes func([]byte)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,7 +272,7 @@ func (p *proxy) kill() {
 	p.conns = nil
 }
 
-// logged keeps what is logged.
+// logged keeps the lines of a log.
 type logged struct {
 	mu    sync.Mutex
 	lines []string
@@ -286,7 +287,7 @@ func (l *logged) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// count is how many lines hold the text.
+// count returns the number of lines that contain the text.
 func (l *logged) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

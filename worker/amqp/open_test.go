@@ -73,7 +73,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// nobodyThere is an address at which nothing listens.
+// nobodyThere returns an address at which nothing listens.
 func nobodyThere(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func nobodyThere(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// silent is an address at which someone listens and never says a word.
+// silent returns the address of a server that accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -113,8 +113,8 @@ func TestOldBrokerIsRefused(t *testing.T) {
 	}
 }
 
-// Two processes open a queue that does not exist: one makes it just as the other one
-// looks for it.
+// Two processes open queues that do not exist: one creates them just as the other looks
+// for them.
 func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 	for name, asks := range map[string]func(Options) string{"for the gate": Options.gate, "for dead letters": Options.dead} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestQueuesMadeMeanwhileAreUsed(t *testing.T) {
 	}
 }
 
-// IOTimeout bounds each request, not all that make the queues.
+// IOTimeout bounds each request, not all requests together that create the queues.
 func TestQueuesAreMadeBySlowBrokers(t *testing.T) {
 	opts := options(t)
 	opts.IOTimeout = time.Second
@@ -147,8 +147,7 @@ func TestQueuesAreMadeBySlowBrokers(t *testing.T) {
 	publish(t, open(t, late), 0, "message")
 }
 
-// Queues that an earlier release has made lack an argument, and are used as they
-// are.
+// Queues that an earlier release created lack an argument. They are used as they are.
 func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 	opts := options(t)
 	s := dialed(t, opts)
@@ -158,7 +157,7 @@ func TestQueuesOfAnEarlierReleaseAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, queue := range topology(opts) {
-		if queue.name == opts.queue(opts.Partitions-1) { // it is lost, and made anew
+		if queue.name == opts.queue(opts.Partitions-1) { // it is lost, and created again
 			continue
 		}
 		delete(queue.args, leaderLocator)

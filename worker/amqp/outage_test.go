@@ -16,7 +16,8 @@ import (
 	"ovation/worker"
 )
 
-// collector consumes again and again, acknowledges everything and notes it.
+// collector consumes, again after each loss of the connection, acknowledges every
+// message and records its id.
 type collector struct {
 	mu  sync.Mutex
 	ids map[string]bool
@@ -56,9 +57,9 @@ func (c *collector) has(id string) bool {
 	return c.ids[id]
 }
 
-// load publishes numbered messages from several callers, calls confirmed after
-// each and returns when all are confirmed. What fails is not tried again: it
-// may or may not be in the queue.
+// load publishes numbered messages from several callers and calls confirmed after each
+// confirm. It returns when all calls of Publish have. A message that fails is not
+// published again, as it may be in the queue.
 func load(t *testing.T, q *Queue, callers, each int, confirmed func(id string)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -120,11 +121,11 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 	t.Helper()
 	p, opts := through(t, options(t))
 	opts.ConfirmTimeout, opts.IOTimeout, opts.Window = confirm, io, 20
-	opts.Heartbeat = time.Hour // it would find the stall, too, but late
+	opts.Heartbeat = time.Hour // so that heartbeats do not detect the stall first
 	q := open(t, opts)
 	publish(t, q, 0, "before")
 	p.stall()
-	// More bytes than the buffers on the way take, so that writes block.
+	// More bytes than fit into the buffers on the way, so that writes block.
 	large := message("large")
 	large.Actions[0].FolderID = strings.Repeat("x", 1<<20)
 	var all sync.WaitGroup
@@ -146,8 +147,8 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 	})
 }
 
-// A broker that does not answer may be paused: that is no reason to delete what
-// it holds.
+// A broker that does not answer may be paused: the error must not suggest deleting its
+// data.
 func TestSilentBrokerIsNotSaidToHaveLostItsData(t *testing.T) {
 	p, opts := through(t, options(t))
 	s := dialed(t, opts)
@@ -212,7 +213,7 @@ func TestStaleDeliverySettlesNothing(t *testing.T) {
 			for range 3 {
 				fresh = append(fresh, receive(t, second))
 			}
-			for _, d := range stale { // the same numbers, of another session
+			for _, d := range stale { // with the same delivery tags as those of the new session
 				if err := settle(d); !errors.Is(err, worker.ErrSettled) {
 					t.Errorf("%s of a lost session returned %v", how, err)
 				}
@@ -240,7 +241,7 @@ func TestMessageWithoutAQueueIsNotConfirmed(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a message comes back, unless the loss was noticed before", func() bool {
-		// RabbitMQ 3.10 ends where a queue is deleted while it is being declared.
+		// RabbitMQ 3.10 crashes if a queue is deleted while it is being declared.
 		if _, err := q.Publish(t.Context(), 1, message("before")); err != nil {
 			return false
 		}
@@ -289,7 +290,7 @@ func TestWorkersThatDieWithMessagesPutNoneAside(t *testing.T) {
 	p, opts := through(t, options(t))
 	opts.DeliveryLimit, opts.Partitions, opts.Prefetch = 0, 1, 100 // the limit as usual
 	q := open(t, opts)
-	const messages = 150 // more than a worker is given at once
+	const messages = 150 // more than Prefetch
 	for i := range messages {
 		publish(t, q, 0, fmt.Sprint(i))
 	}

@@ -28,7 +28,7 @@ func TestQueueContract(t *testing.T) {
 	}
 }
 
-// deadReasons waits for so many messages that were put aside.
+// deadReasons waits for n dead letters and returns the reason of each by its id.
 func deadReasons(t *testing.T, q queuetest.Queue, n int) map[string]string {
 	t.Helper()
 	dead := openDead(t, q.(*Queue).opts)
@@ -46,7 +46,7 @@ func deadReasons(t *testing.T, q queuetest.Queue, n int) map[string]string {
 	return reasons
 }
 
-// A queue of a name lies beside the partitions: what one has the other never gets.
+// A named queue is separate from the partitions: neither receives messages of the other.
 func TestQueueOfANameIsApart(t *testing.T) {
 	t.Parallel()
 	opts := options(t)

@@ -10,8 +10,8 @@ import (
 	"ovation/worker"
 )
 
-// channelEnd is what the broker knows of a channel. Like the broker it takes no
-// word on what is not outstanding.
+// channelEnd is the broker's side of a channel. Like the broker, it refuses settlements
+// of deliveries that are not outstanding.
 type channelEnd struct {
 	outstanding map[uint64]bool
 	acked       map[uint64]bool
@@ -53,8 +53,8 @@ func (b *channelEnd) deliver(s *subscription, tag uint64) *delivery {
 	return &delivery{subscription: s, raw: amqp091.Delivery{Acknowledger: b, DeliveryTag: tag}}
 }
 
-// However deliveries are settled, alone or together and in whatever order, the
-// broker is told of each, and of nothing that is not settled.
+// However deliveries are settled, alone or together and in whatever order, the broker
+// receives a settlement for each of them and for no other.
 func TestTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}

@@ -12,7 +12,7 @@ import (
 	"ovation/worker"
 )
 
-// number counts the messages of one partition.
+// number is the id of message i of a partition.
 func number(partition, i int) string { return fmt.Sprintf("%d/%03d", partition, i) }
 
 // partitionOf is the partition that a numbered message was published to.
@@ -26,8 +26,8 @@ func partitionOf(t *trial, d worker.Delivery) int {
 	return partition
 }
 
-// publishInOrder publishes n messages to each partition, each after the one
-// before it was confirmed, and returns a channel that is closed at the end.
+// publishInOrder publishes n messages to each partition, each in the order of their
+// numbers, and returns a channel that is closed at the end.
 func publishInOrder(t *trial, n int) <-chan struct{} {
 	t.Helper()
 	var all sync.WaitGroup
@@ -76,7 +76,7 @@ func partitionHasOneConsumerAtATime(t *trial) {
 	}
 	published := publishInOrder(t, each)
 	d := receive(t, first)
-	second := consume(t) // comes when the first is at work
+	second := consume(t) // starts while the first is consuming
 	owner := map[int]int{partitionOf(t, d): 1}
 	ack(t, d)
 	for range each*t.q.Partitions() - 1 {
@@ -90,7 +90,7 @@ func partitionHasOneConsumerAtATime(t *trial) {
 	}
 	await(t, published)
 
-	cancel() // now the other has to take over
+	cancel() // now the other consumer must take over
 	isClosed(t, first)
 	published = publishInOrder(t, 1)
 	for range t.q.Partitions() {
@@ -267,9 +267,8 @@ func consumerIsGivenABoundedNumber(t *trial) {
 	}
 }
 
-// nothingIsLostWhileConsumersDie has consumers acknowledge and give back at
-// random what they get, and go away with a message in hand, until every
-// message is acknowledged.
+// nothingIsLostWhileConsumersDie has consumers acknowledge and requeue messages at
+// random, and end without settling one, until every message is acknowledged.
 func nothingIsLostWhileConsumersDie(t *trial) {
 	const publishers, each = 8, 40
 	acked := &seen{ids: map[string]bool{}, want: publishers * each, all: make(chan struct{})}
@@ -298,7 +297,7 @@ func nothingIsLostWhileConsumersDie(t *trial) {
 	await(t, acked.all)
 }
 
-// careless consumes until it drops a message and goes away.
+// careless consumes until it ends, at random, without settling a message.
 func careless(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
 	ctx, die := context.WithCancel(ctx)
 	deliveries, err := t.q.Consume(ctx)
@@ -307,7 +306,7 @@ func careless(ctx context.Context, t *trial, random *rand.Rand, acked *seen) {
 	}
 	for d := range deliveries {
 		switch random.IntN(8) {
-		case 0: // comes again when this consumer is gone
+		case 0: // redelivered when this consumer has ended
 			die()
 		case 1:
 			_ = d.Requeue()

@@ -8,7 +8,7 @@ import (
 	"ovation/worker"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event that must occur.
 const patience = 2 * time.Minute
 
 // message makes a small valid message.
@@ -36,7 +36,7 @@ func publishIn(ctx context.Context, t *trial, partition int, m storage.Message) 
 	return p
 }
 
-// publish starts publishing and sees to it that it ends with the test.
+// publish starts publishing, which is cancelled when the test ends.
 func publish(t *trial, partition int, m storage.Message) *publishing {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -59,7 +59,7 @@ func (p *publishing) succeeds(t *trial) {
 	}
 }
 
-// consume starts a consumer that goes away with the test.
+// consume starts a consumer that ends with the test.
 func consume(t *trial) <-chan worker.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -77,7 +77,7 @@ func receive(t *trial, deliveries <-chan worker.Delivery) worker.Delivery {
 	return d
 }
 
-// receiveFrom returns the next delivery of either channel, and of which.
+// receiveFrom returns the next delivery of either channel, and which channel it was.
 func receiveFrom(t *trial, first, second <-chan worker.Delivery) (d worker.Delivery, from int) {
 	t.Helper()
 	open := false
@@ -112,7 +112,7 @@ func await(t *trial, done <-chan struct{}) {
 	}
 }
 
-// isClosed waits until the channel is closed, whatever is still in it.
+// isClosed waits until the channel is closed, discarding deliveries that are still in it.
 func isClosed(t *trial, deliveries <-chan worker.Delivery) {
 	t.Helper()
 	late := time.After(patience)
@@ -128,7 +128,7 @@ func isClosed(t *trial, deliveries <-chan worker.Delivery) {
 	}
 }
 
-// nothingElseComes sends a last message and wants it to be the next.
+// nothingElseComes publishes a last message; the test fails unless it is delivered next.
 func nothingElseComes(t *trial, deliveries <-chan worker.Delivery) {
 	t.Helper()
 	last := publish(t, 0, message("last"))

@@ -23,30 +23,28 @@ import (
 	"ovation/worker"
 )
 
-// Queue is what is tested: both ends of a queue. Close ends it for all who use
-// it and may be called twice.
+// Queue is what is tested: both ends of a queue. Close ends all publishers and consumers
+// and may be called twice.
 type Queue interface {
 	worker.Publisher
 	worker.Consumer
 	io.Closer
 }
 
-// Features tells how a queue does what the contract leaves open.
+// Features describe how a queue behaves where the contract allows several behaviours.
 type Features struct {
-	// ConfirmsEarly: Publish returns storage.Queued as soon as the queue itself
-	// has made the message durable. Without it, Publish waits for a worker's
-	// verdict and returns storage.Persisted or worker.ErrRejected.
+	// ConfirmsEarly: Publish returns storage.Queued as soon as the queue itself has made
+	// the message durable. If false, Publish waits until a worker settles the message
+	// and returns storage.Persisted or worker.ErrRejected.
 	ConfirmsEarly bool
-	// MaxUnsettled is how many messages a consumer is given before it settles
-	// one.
+	// MaxUnsettled is the maximum number of unsettled messages of a consumer.
 	MaxUnsettled int
-	// DeadLetters waits until as many messages are put aside and returns the
-	// reason of each by its id. It is asked only of a queue that confirms
-	// early.
+	// DeadLetters waits until n messages are dead-lettered and returns the reason of
+	// each by its id. It is only used if ConfirmsEarly is true.
 	DeadLetters func(t *testing.T, q Queue, n int) map[string]string
 }
 
-// durability is what Publish says of a message that a worker acknowledges.
+// durability is what Publish returns for a message that a worker acknowledges.
 func (f Features) durability() storage.Durability {
 	if f.ConfirmsEarly {
 		return storage.Queued
@@ -91,7 +89,7 @@ func Run(t *testing.T, features Features, newQueue func(t *testing.T) Queue) {
 	}
 }
 
-// trial is one case at work.
+// trial is one run of a case.
 type trial struct {
 	*testing.T
 	Features
@@ -149,7 +147,7 @@ func sameMessageAgainIsHarmless(t *trial) {
 	second := publish(t, 0, message("twin"))
 	deliveries := consume(t)
 	ack(t, receive(t, deliveries))
-	// A queue may deliver the second or know that it has had it.
+	// A queue may deliver the second message or recognise it as a duplicate.
 	marker := publish(t, 0, message("marker"))
 	for {
 		d := receive(t, deliveries)
@@ -198,7 +196,7 @@ func publishHonoursItsContext(t *trial) {
 	if t.ConfirmsEarly {
 		return
 	}
-	// No worker is there to give its verdict.
+	// There is no worker that could settle the message.
 	ctx, cancel = context.WithCancel(t.Context())
 	published := publishIn(ctx, t, 0, message("waits"))
 	cancel()

@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// ProbeEvery is how often a node is asked whether it is ready. One that wants to
-	// stop and lose no request says no and goes on serving for longer than that.
+	// ProbeEvery is the interval of the probes of a node. To stop without losing a
+	// request, a node reports that it is not ready and goes on serving for longer than
+	// that.
 	ProbeEvery   = 100 * time.Millisecond
-	probeTimeout = 2 * time.Second // without an answer for so long, a node is silent
+	probeTimeout = 2 * time.Second // a node that takes longer to answer is silent
 )
 
-// errNoNode is why a request was sent nowhere.
+// errNoNode is returned if no node can receive a request.
 var errNoNode = errors.New("no node is ready")
 
-// Balancer is the handler. Close it in the end.
+// Balancer is a handler that passes requests on to nodes. Close it at the end.
 type Balancer struct {
 	proxy     httputil.ReverseProxy
 	transport *http.Transport
@@ -47,25 +48,25 @@ type node struct {
 
 // The states of a node.
 const (
-	unready int32 = iota // says so, or cannot be connected to
+	unready int32 = iota // reports so, or refuses connections
 	silent               // has not answered the last probe
 	ready
 )
 
-// New returns a balancer without nodes: Add them. It logs that requests could
-// not be passed on, and how many.
+// New returns a balancer without nodes; call Add to add them. It logs how many requests
+// could not be passed on.
 func New(log *slog.Logger) *Balancer {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &Balancer{
-		// No proxy: the nodes are near. A connection that was made and not needed is
-		// closed before the node does so (ReadHeaderTimeout, 5 s), which would cost the
-		// request that is just being sent over it.
+		// No proxy, as the nodes are near. An idle connection is closed before the node
+		// does so (ReadHeaderTimeout, 5 s): a request that is sent at that moment would
+		// be lost.
 		transport: &http.Transport{MaxIdleConnsPerHost: 1024, IdleConnTimeout: 2 * time.Second},
 		ctx:       ctx, stop: stop,
 	}
 	refused := outage.New(log, "requests are not passed on", "requests are passed on again")
 	b.proxy = httputil.ReverseProxy{
-		Rewrite:       (*httputil.ProxyRequest).SetXForwarded, // the host stays, as origins are checked against it
+		Rewrite:       (*httputil.ProxyRequest).SetXForwarded, // Host is kept, because nodes compare origins with it
 		Transport:     b,
 		FlushInterval: -1,
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -85,8 +86,8 @@ func New(log *slog.Logger) *Balancer {
 	return b
 }
 
-// Add adds the node at a URL like http://127.0.0.1:8081. It gets requests once
-// it is ready. One that went for good may stay.
+// Add adds the node at a URL like http://127.0.0.1:8081. It receives requests once it is
+// ready. Nodes that have ended need not be removed.
 func (b *Balancer) Add(at string) error {
 	parsed, err := url.Parse(at)
 	if err != nil || parsed.Scheme != "http" || parsed.Host == "" {
@@ -100,25 +101,25 @@ func (b *Balancer) Add(at string) error {
 	return nil
 }
 
-// Ready returns how many nodes get requests.
+// Ready returns the number of nodes that are ready.
 func (b *Balancer) Ready() int { return len(b.in(ready)) }
 
-// Close ends the probes. Requests get no node any more. It may be called twice.
+// Close ends the probes. Later requests reach no node. It may be called twice.
 func (b *Balancer) Close() {
 	b.stop()
 	b.probes.Wait()
 	b.transport.CloseIdleConnections()
 }
 
-// ServeHTTP passes a request on, for as long as it takes.
+// ServeHTTP passes a request on, without any timeout.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	control := http.NewResponseController(w) // a writer without deadlines is as good
+	control := http.NewResponseController(w) // a writer that has no deadlines is fine, too
 	_, _ = control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})
 	b.proxy.ServeHTTP(w, r)
 }
 
-// RoundTrip sends a request to the node whose turn it is, or to the next one
-// where that refused the connection.
+// RoundTrip sends a request to the node whose turn it is, or to the next node if that
+// one refuses the connection.
 func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	err := errNoNode
 	nodes, turn := b.in(ready), b.turn.Add(1)
@@ -138,7 +139,7 @@ func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		var dial *net.OpError
 		if !errors.As(err, &dial) || dial.Op != "dial" || r.Context().Err() != nil {
-			break // something of it may have been sent
+			break // a part of the request may have been sent
 		}
 		n.state.Store(unready) // until the next probe
 	}
@@ -147,9 +148,9 @@ func (b *Balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // bodyOf returns the body of a request for one try, which does not close it.
 //
-// A body of known length is not read beyond that length. After the last byte the
-// transport checks that there are no more. By then the node may have responded and
-// the server may have closed the body, which it does when a response begins. The check would
+// A body of known length is not read beyond that length. After the last byte, the
+// transport checks that there are no more. By then the node may have responded and the
+// server may have closed the body, which it does when a response begins. The check would
 // fail, and the transport would cut off the response.
 func bodyOf(r *http.Request) io.ReadCloser {
 	if r.ContentLength < 0 {
@@ -180,7 +181,7 @@ func (b *Balancer) probe(n *node) {
 		request := (&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: n.host, Path: "/readyz"}}).WithContext(b.ctx)
 		answer, err := client.Do(request)
 		if err == nil {
-			_, _ = io.Copy(io.Discard, answer.Body) // so that the connection serves again
+			_, _ = io.Copy(io.Discard, answer.Body) // so that the connection can be reused
 			_ = answer.Body.Close()
 		}
 		var timeout net.Error
@@ -188,7 +189,7 @@ func (b *Balancer) probe(n *node) {
 		case err == nil && answer.StatusCode == http.StatusOK:
 			n.state.Store(ready)
 		case errors.As(err, &timeout) && timeout.Timeout():
-			n.state.CompareAndSwap(ready, silent) // what has said no is taken at its word
+			n.state.CompareAndSwap(ready, silent) // a node that reported not to be ready stays unready
 		default:
 			n.state.Store(unready)
 		}

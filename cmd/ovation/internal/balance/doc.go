@@ -15,9 +15,9 @@
 //     TestSocketsAndStreamsPass.
 //   - A response that has begun arrives complete, even if it begins before the
 //     balancer has looked for the end of the request:
-//     TestAResponseIsWholeThatBeginsEarly. Where a node answers while most of the
-//     request is still to be sent, as it does to refuse an upload, the balancer may
-//     cut the response off.
+//     TestAResponseIsWholeThatBeginsEarly. If a node answers while most of the
+//     request is still to be sent, as when it refuses an upload, the balancer may cut
+//     the response off.
 //
 // This package imports outage and no other package of this module.
 package balance
