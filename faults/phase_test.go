@@ -47,7 +47,7 @@ type phase struct {
 	recovery              time.Duration
 }
 
-// opened reports whether breakers had had enough time to open at that moment.
+// opened reports whether breakers had enough time to open by that moment.
 func (p *phase) opened(at time.Time) bool { return at.Sub(p.began) >= opening }
 
 // record is everything that the clients saw.

@@ -123,7 +123,7 @@ func TestOpenCountsWaitingFromWhenARequestWasDue(t *testing.T) {
 	var once sync.Once
 	var mu sync.Mutex
 	address, clients, _ := serve(t, 2, func(http.ResponseWriter, *http.Request) {
-		mu.Lock() // a request that stalls stalls all others
+		mu.Lock() // while one request stalls, all others do
 		defer mu.Unlock()
 		once.Do(func() { <-time.After(stall) })
 	})
