@@ -1,0 +1,191 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ovation/internal/testing/sqlitetest"
+	"ovation/storage"
+)
+
+func TestPasswordsAreBounded(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	alice := s.register(t, "alice")
+	for _, password := range []string{"", "short", "a\x00bcdefgh", "line\nbreak", "\xff\xff\xff\xff\xff\xff", strings.Repeat("a", 129), strings.Repeat("a", 10<<20)} {
+		for what, err := range map[string]error{
+			"register": second(s.Register(t.Context(), credentials("bob", password))),
+			"log in":   second(s.LogIn(t.Context(), credentials("alice", password))),
+			"current":  second(s.ChangePassword(t.Context(), alice.User, password, "a good password")),
+			"new":      second(s.ChangePassword(t.Context(), alice.User, "password of alice", password)),
+		} {
+			if !errors.Is(err, storage.ErrInvalid) || len(err.Error()) > 200 {
+				t.Errorf("%s with %.20q: %v", what, password, err)
+			}
+		}
+	}
+	for i, password := range []string{"123456", strings.Repeat("ä", 128), "'; DROP TABLE account; --", "pass word ✓"} {
+		name := fmt.Sprint("user ", i)
+		_, err := s.Register(t.Context(), credentials(name, password))
+		must(t, err)
+		_, err = s.LogIn(t.Context(), credentials(name, password))
+		must(t, err)
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+func TestHashesHoldTheirParameters(t *testing.T) {
+	h := quick.hash("a password")
+	text := h.encode()
+	if !strings.HasPrefix(text, "$argon2id$v=19$m=64,t=1,p=1$") || strings.Contains(text, "password") {
+		t.Errorf("it is %s", text)
+	}
+	read, err := parseHash(text)
+	must(t, err)
+	if !read.matches("a password") || read.matches("A password") || quick.hash("a password").encode() == text {
+		t.Error("it does not prove the password")
+	}
+	for _, broken := range []string{
+		"", "!", text[:len(text)-1], text + "A", strings.Replace(text, "argon2id", "argon2i", 1), strings.Replace(text, "v=19", "v=16", 1),
+		strings.Replace(text, "m=64", "m=4294967295", 1), strings.Replace(text, "m=64", "m=064", 1),
+		strings.Replace(text, "t=1", "t=0", 1), strings.Replace(text, "t=1", "t=1000", 1), strings.Replace(text, "p=1", "p=0", 1),
+	} {
+		if _, err := parseHash(broken); !errors.Is(err, errHash) {
+			t.Errorf("%q is read: %v", broken, err)
+		}
+	}
+}
+
+func TestLogInRaisesParameters(t *testing.T) {
+	store := sqlitetest.Open(t)
+	before := start(t, store)
+	alice := before.register(t, "alice").User
+	raised := Params{Memory: 128, Time: 2, Threads: 1}
+	after := start(t, store, func(c *Config) { c.Params = raised })
+	for _, s := range []*site{after, after, before} { // the last one has lower parameters and leaves the hash as it is
+		if _, err := s.LogIn(t.Context(), credentials("alice", "not her password")); !errors.Is(err, ErrWrongCredentials) {
+			t.Fatal(err)
+		}
+		_, err := s.LogIn(t.Context(), credentials("alice", "password of alice"))
+		must(t, err)
+		a, err := store.AccountOf(t.Context(), alice)
+		must(t, err)
+		if h, err := parseHash(a.Password); err != nil || h.Params != raised || a.Generation != 1 {
+			t.Fatalf("the hash has %+v, generation %d: %v", h.Params, a.Generation, err)
+		}
+	}
+}
+
+// An unknown name costs one hash with the current parameters, as a wrong password does.
+func TestUnknownNamesCostWhatWrongPasswordsDo(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	s.register(t, "alice")
+	known := second(s.LogIn(t.Context(), credentials("alice", "not her password")))
+	unknown := second(s.LogIn(t.Context(), credentials("nobody", "not her password")))
+	if !errors.Is(known, ErrWrongCredentials) || known.Error() != unknown.Error() {
+		t.Errorf("%v, and for a name that is not known %v", known, unknown)
+	}
+	a, err := s.Store.AccountNamed(t.Context(), storage.DefaultTenant, "alice")
+	must(t, err)
+	stored, err := parseHash(a.Password)
+	must(t, err)
+	if s.decoy.Params != stored.Params || len(s.decoy.salt) != len(stored.salt) || len(s.decoy.hash) != len(stored.hash) {
+		t.Error("the decoy is another kind of hash")
+	}
+	s.hashing.slots <- struct{}{} // no slot is free: both calls wait for one
+	for range cap(s.hashing.slots) - 1 {
+		s.hashing.slots <- struct{}{}
+	}
+	for _, name := range []string{"alice", "nobody"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := second(s.LogIn(ctx, credentials(name, "not her password"))); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("%s did not wait to be hashed: %v", name, err)
+		}
+		cancel()
+	}
+}
+
+func TestHashesAreBounded(t *testing.T) {
+	h := newHashPool(2)
+	var now, most atomic.Int64
+	release := make(chan struct{})
+	errs := make(chan error)
+	const callers = 2 * (2 + waitingPerHash) * 2
+	for range callers {
+		go func() {
+			errs <- h.run(t.Context(), func() {
+				most.Store(max(most.Load(), now.Add(1)))
+				<-release
+				now.Add(-1)
+			})
+		}()
+	}
+	room := 2 * (1 + waitingPerHash)
+	for range callers - room {
+		if err := <-errs; !errors.Is(err, ErrBusy) {
+			t.Fatal(err)
+		}
+	}
+	close(release)
+	for range room {
+		must(t, <-errs)
+	}
+	if most.Load() > 2 || h.waiting.Load() != 0 {
+		t.Errorf("%d at a time; %d left", most.Load(), h.waiting.Load())
+	}
+}
+
+func TestChangingThePasswordRevokesTokens(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	alice := s.register(t, "alice")
+	if _, err := s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"); !errors.Is(err, ErrWrongPassword) {
+		t.Errorf("with a wrong one: %v", err)
+	}
+	changed, err := s.ChangePassword(t.Context(), alice.User, "password of alice", "a new password")
+	must(t, err)
+	if err := s.accepts(alice.Token); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("the old token: %v", err)
+	}
+	must(t, s.accepts(changed.Token))
+	if err := second(s.LogIn(t.Context(), credentials("alice", "password of alice"))); !errors.Is(err, ErrWrongCredentials) {
+		t.Errorf("the old password: %v", err)
+	}
+	_, err = s.LogIn(t.Context(), credentials("alice", "a new password"))
+	must(t, err)
+	if _, err := s.ChangePassword(t.Context(), storage.User{Tenant: "default", UserID: "nobody"}, "not her password", "a new password"); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("without an account: %v", err)
+	}
+	limited := 0
+	for range 50 {
+		if _, is := errors.AsType[*LimitedError](second(s.ChangePassword(t.Context(), alice.User, "not her password", "a new password"))); is {
+			limited++
+		}
+	}
+	if limited < 50-pairBurst {
+		t.Errorf("%d guesses were refused", limited)
+	}
+}
+
+// If many requests change the same password at once, one succeeds.
+func TestPasswordsChangeOnce(t *testing.T) {
+	s := start(t, sqlitetest.Open(t))
+	alice := s.register(t, "alice").User
+	var wait sync.WaitGroup
+	results := make([]error, 8)
+	for i := range results {
+		wait.Go(func() {
+			_, results[i] = s.ChangePassword(t.Context(), alice, "password of alice", fmt.Sprint("new password ", i))
+		})
+	}
+	wait.Wait()
+	if i := slices.Index(results, nil); i < 0 || slices.Contains(results[i+1:], nil) {
+		t.Errorf("results: %v", results)
+	}
+}

@@ -1,0 +1,46 @@
+package douyin_test
+
+import (
+	"fmt"
+	"testing"
+
+	"ovation/resolvers/rate"
+)
+
+func TestRatesAreLimited(t *testing.T) {
+	s := start(t, func(set *settings) { set.rates = rate.Config{MessagesPerUser: 3} })
+	ann, bob := s.register(t, "Ann"), s.register(t, "Bob")
+	for range 3 {
+		ok(t, s.post(t, "message/action/", "token", bob.token, "to_user_id", ann.id, "action_type", 1, "content", "x"))
+	}
+	refused(t, s.post(t, "message/action/", "token", bob.token, "to_user_id", ann.id, "action_type", 1, "content", "x"), "rate limit")
+	if got := entries(t, s.get(t, "message/chat/", "token", bob.token, "to_user_id", ann.id), "message_list"); len(got) != 3 {
+		t.Errorf("%d messages", len(got))
+	}
+
+	s = start(t, func(set *settings) { set.rates = rate.Config{PerUser: 11} }) // a list costs 110, a full bucket
+	ann = s.register(t, "Ann")
+	ok(t, s.get(t, "relation/follow/list/", "token", ann.token))
+	refused(t, s.get(t, "relation/follow/list/", "token", ann.token), "rate limit")
+	upload := s.upload(t, nil, part{name: "token", value: ann.token}, part{name: "title", value: "x"}, part{"data", "x", mp4("x")})
+	refused(t, s.do(t, upload), "rate limit")
+	if films := entries(t, s.get(t, "feed/"), "video_list"); len(films) != 0 {
+		t.Errorf("published: %v", films)
+	}
+}
+
+// A thousand wrong passwords are refused, most of them unread, while the user logs in
+// elsewhere.
+func TestWrongPasswordsAreLimited(t *testing.T) {
+	s := start(t)
+	ann := s.register(t, "Ann")
+	messages := map[string]int{}
+	for i := range 1000 {
+		messages[refused(t, s.post(t, "user/login/", "username", "Ann", "password", fmt.Sprint("a wrong password ", i)))[:10]]++
+	}
+	if wrong := messages["the userna"]; wrong == 0 || wrong > 30 || messages["rate limit"] != 1000-wrong {
+		t.Errorf("of 1,000: %v", messages)
+	}
+	refused(t, s.post(t, "user/login/", "username", "Ann", "password", "password of Ann"), "rate limit")
+	ok(t, s.get(t, "user/", "token", ann.token))
+}

@@ -1,0 +1,320 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ovation/storage"
+)
+
+func TestUploadIsStoredWholeOrNotAtAll(t *testing.T) {
+	s := newSite(t, nil)
+	for _, size := range []int{24, 5000, 1 << 20} {
+		for _, last := range []bool{false, true} { // true: the title after the file
+			fields := []string{"title", fmt.Sprint("film ", size)}
+			file := mp4(size)
+			body, contentType := form(t, file, fields...)
+			if last {
+				var out bytes.Buffer
+				w := multipart.NewWriter(&out)
+				part, err := w.CreateFormFile("file", "x")
+				must(t, err)
+				_, err = part.Write(file)
+				must(t, err)
+				must(t, w.WriteField(fields[0], fields[1]))
+				must(t, w.Close())
+				body, contentType = out.Bytes(), w.FormDataContentType()
+			}
+			status, got := s.upload(t, body, contentType)
+			if status != http.StatusCreated || got.Video.Title != fields[1] || got.Video.PlayURL == "" || got.Video.CoverURL == "" {
+				t.Fatalf("%d bytes: %d %+v", size, status, got)
+			}
+			stored, err := os.ReadFile(filepath.Join(s.folder, strings.TrimPrefix(got.Video.PlayURL, storage.MediaPath)))
+			must(t, err)
+			if !bytes.Equal(stored, file) {
+				t.Errorf("%d bytes are not as they were sent", size)
+			}
+		}
+	}
+	if files, videos := len(s.files(t)), len(s.videos(t)); files != 6 || videos != 6 {
+		t.Errorf("%d files, %d videos", files, videos)
+	}
+}
+
+// A body that is truncated anywhere leaves nothing behind, nor does a client that
+// disconnects.
+func TestUploadThatEndsEarlyLeavesNothing(t *testing.T) {
+	s := newSite(t, nil)
+	body, contentType := form(t, mp4(100_000), "title", "film")
+	for _, n := range []int{0, 10, 150, 300, 5000, 50_000, len(body) - 10, len(body) - 3} {
+		if status, _ := s.upload(t, body[:n], contentType); status != http.StatusBadRequest {
+			t.Errorf("%d bytes: %d", n, status)
+		}
+	}
+	s.wantNothing(t, "a body that ends early")
+
+	ctx, hangUp := context.WithCancel(t.Context())
+	read := 0
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/media/videos", readerFunc(func(p []byte) (int, error) {
+		if read >= 20_000 {
+			hangUp()
+			return 0, io.ErrUnexpectedEOF
+		}
+		n := copy(p[:min(len(p), 1000)], body[read:])
+		read += n
+		return n, nil
+	}))
+	r.Header.Set("Content-Type", contentType)
+	as(alice, s.service.Uploads()).ServeHTTP(httptest.NewRecorder(), r)
+	s.wantNothing(t, "a client that hung up")
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestHostileUploadsAreRefused(t *testing.T) {
+	s := newSite(t, nil)
+	html := []byte("<!doctype html><script>alert(1)</script>")
+	for name, c := range map[string]struct {
+		file   []byte
+		fields []string
+		status int
+		code   string
+	}{
+		"0 bytes":              {[]byte{}, []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"no file":              {nil, []string{"title", "x"}, http.StatusBadRequest, "BAD_USER_INPUT"},
+		"no title":             {mp4(100), nil, http.StatusBadRequest, "BAD_USER_INPUT"},
+		"a title of spaces":    {mp4(100), []string{"title", " \t\u200b"}, http.StatusBadRequest, "BAD_USER_INPUT"},
+		"a long title":         {mp4(100), []string{"title", strings.Repeat("x", 151)}, http.StatusBadRequest, "BAD_USER_INPUT"},
+		"a huge field":         {mp4(100), []string{"title", strings.Repeat("x", 5000)}, http.StatusBadRequest, "BAD_USER_INPUT"},
+		"a title with NUL":     {mp4(100), []string{"title", "a\x00b"}, http.StatusBadRequest, "BAD_USER_INPUT"},
+		"a request too long":   {mp4(100), []string{"title", "x", "requestId", strings.Repeat("x", 65)}, http.StatusBadRequest, "BAD_USER_INPUT"},
+		"a page":               {html, []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"a page before MP4":    {append(slices.Clone(html), mp4(100)...), []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"a playlist":           {[]byte("#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n"), []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"SVG":                  {[]byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`), []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"GIF":                  {append([]byte("GIF89a"), mp4(100)...), []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"HEIC":                 {boxed("heic", 100)[:16], []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"sound":                {boxed("M4A ", 100), []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"Matroska":             {webm("matroska"), []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"half a head":          {mp4(100)[:20], []string{"title", "x"}, http.StatusUnsupportedMediaType, "BAD_USER_INPUT"},
+		"too large by a byte":  {mp4(1<<20 + 1), []string{"title", "x"}, http.StatusRequestEntityTooLarge, "LIMIT_EXCEEDED"},
+		"too large with parts": {mp4(2 << 20), []string{"title", "x"}, http.StatusRequestEntityTooLarge, "LIMIT_EXCEEDED"},
+		"many fields":          {mp4(100), strings.Split(strings.Repeat("title,x,", 12)+"a,b", ","), http.StatusBadRequest, "BAD_USER_INPUT"},
+	} {
+		body, contentType := form(t, c.file, c.fields...)
+		status, got := s.upload(t, body, contentType)
+		if status != c.status || len(got.Errors) != 1 || got.Errors[0].Extensions.Code != c.code {
+			t.Errorf("%s: %d %+v, want %d %s", name, status, got, c.status, c.code)
+		}
+		s.wantNothing(t, name)
+	}
+	if status, got := s.upload(t, []byte(`{"title":"x"}`), "application/json"); status != http.StatusBadRequest {
+		t.Errorf("JSON: %d %+v", status, got)
+	}
+
+	// A body that is too large by its Content-Length is refused before a byte is read.
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", readerFunc(func([]byte) (int, error) {
+		t.Error("10 GiB are being read")
+		return 0, io.EOF
+	}))
+	r.ContentLength = 10 << 30
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	w := httptest.NewRecorder()
+	as(alice, s.service.Uploads()).ServeHTTP(w, r)
+	if w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("10 GiB claimed: %d", w.Code)
+	}
+
+	w = httptest.NewRecorder()
+	s.service.Uploads().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/media/videos", nil))
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("nobody's upload: %d", w.Code)
+	}
+	s.wantNothing(t, "all of these")
+}
+
+// The names of files, which clients choose, are never used. A file that is also of another
+// type is stored as a video.
+func TestNamesOfFilesAreNotUsed(t *testing.T) {
+	s := newSite(t, nil)
+	polyglot := append(mp4(1000), "<script>alert(1)</script>%PDF-1.7 PK\x03\x04"...)
+	for _, name := range []string{`../../../etc/cron.d/x`, `..\..\x`, "a\x00b.mp4", "/etc/passwd", strings.Repeat("x", 5000), "x.html", `"><script>`} {
+		var out bytes.Buffer
+		w := multipart.NewWriter(&out)
+		must(t, w.WriteField("title", "film"))
+		header := textproto.MIMEHeader{}
+		header.Set("Content-Disposition", `form-data; name="file"; filename="`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name)+`"`)
+		header.Set("Content-Type", "text/html")
+		part, err := w.CreatePart(header)
+		must(t, err)
+		_, err = part.Write(polyglot)
+		must(t, err)
+		must(t, w.Close())
+		status, got := s.upload(t, out.Bytes(), w.FormDataContentType())
+		if status == http.StatusCreated {
+			if !strings.HasPrefix(got.Video.PlayURL, "/media/videos/") || !strings.HasSuffix(got.Video.PlayURL, ".mp4") {
+				t.Errorf("%q is at %s", name, got.Video.PlayURL)
+			}
+		} else if status != http.StatusBadRequest {
+			t.Errorf("%q: %d %+v", name, status, got)
+		}
+	}
+	for _, name := range s.files(t) {
+		if stem, is := strings.CutSuffix(strings.TrimPrefix(name, "videos"+string(filepath.Separator)), ".mp4"); !is || storage.ValidateFile(stem) != nil {
+			t.Errorf("a file of the name %q", name)
+		}
+	}
+}
+
+func TestRepeatedUploadPublishesOnce(t *testing.T) {
+	s := newSite(t, nil)
+	body, contentType := form(t, mp4(1000), "title", "film", "requestId", "1")
+	_, first := s.upload(t, body, contentType)
+	status, second := s.upload(t, body, contentType)
+	if status != http.StatusCreated || second.Video != first.Video {
+		t.Errorf("%d %+v, first %+v", status, second, first)
+	}
+	if files := s.files(t); len(files) != 1 {
+		t.Errorf("files %v", files)
+	}
+	other, contentType := form(t, mp4(1001), "title", "film", "requestId", "1")
+	if status, got := s.upload(t, other, contentType); status != http.StatusBadRequest {
+		t.Errorf("another file: %d %+v", status, got)
+	}
+	if files := s.files(t); len(files) != 1 {
+		t.Errorf("files %v", files)
+	}
+}
+
+func TestUploadsAreBounded(t *testing.T) {
+	s := newSite(t, nil)
+	var ends []func()
+	for range maxUploadsOfUser {
+		end, err := s.service.Reserve(Uploader{User: alice})
+		must(t, err)
+		ends = append(ends, end)
+	}
+	if _, err := s.service.Reserve(Uploader{User: alice}); !errors.Is(err, ErrBusy) {
+		t.Errorf("one more of a user: %v", err)
+	}
+	body, contentType := form(t, mp4(100), "title", "film")
+	if status, _ := s.upload(t, body, contentType); status != http.StatusTooManyRequests {
+		t.Errorf("one more of a user: %d", status)
+	}
+	for i := len(ends); i < maxUploads; i++ {
+		end, err := s.service.Reserve(Uploader{User: storage.User{Tenant: storage.DefaultTenant, UserID: fmt.Sprint(i)}})
+		must(t, err)
+		ends = append(ends, end)
+	}
+	if _, err := s.service.Reserve(Uploader{User: storage.User{UserID: "another"}}); !errors.Is(err, ErrBusy) {
+		t.Errorf("one more of all: %v", err)
+	}
+	for _, end := range ends {
+		end()
+	}
+	if status, _ := s.upload(t, body, contentType); status != http.StatusCreated {
+		t.Errorf("after all of them: %d", status)
+	}
+	if len(s.service.users) != 0 || s.service.count != 0 {
+		t.Errorf("left: %v %d", s.service.users, s.service.count)
+	}
+}
+
+// Uploads whose user is not known yet are counted by address, and leave places for others.
+func TestUploadsOfUnknownUsersAreBounded(t *testing.T) {
+	s := newSite(t, nil)
+	from := func(i int) Uploader {
+		return Uploader{Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
+	}
+	var ends []func()
+	for i := range maxAnonymousUploads {
+		end, err := s.service.Reserve(from(i / maxUploadsOfUser))
+		must(t, err)
+		ends = append(ends, end)
+		if i < maxUploadsOfUser-1 {
+			continue
+		}
+		if _, err := s.service.Reserve(from(0)); !errors.Is(err, ErrBusy) {
+			t.Errorf("one more of an address: %v", err)
+		}
+	}
+	if _, err := s.service.Reserve(from(9)); !errors.Is(err, ErrBusy) {
+		t.Errorf("one more of all addresses: %v", err)
+	}
+	end, err := s.service.Reserve(Uploader{User: alice, Address: from(0).Address})
+	must(t, err)
+	for _, end := range append(ends, end, end) {
+		end()
+	}
+	if len(s.service.users) != 0 || s.service.count != 0 || s.service.unknown != 0 {
+		t.Errorf("left: %v %d %d", s.service.users, s.service.count, s.service.unknown)
+	}
+}
+
+// An upload of one byte per second is cut off; a steady upload may exceed the server's
+// timeouts.
+func TestSlowUploadIsCutOff(t *testing.T) {
+	s := newSite(t, nil)
+	for _, c := range []struct {
+		name    string
+		pause   time.Duration
+		slowest int64
+		status  int
+	}{
+		{"slow", time.Second, 1 << 20, http.StatusRequestTimeout},
+		{"steady", 5 * time.Millisecond, 1, http.StatusCreated},
+	} {
+		server := httptest.NewUnstartedServer(as(alice, withMinRate(http.HandlerFunc(s.service.upload), 200*time.Millisecond, c.slowest)))
+		server.Config.ReadTimeout, server.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+		server.Start()
+		body, contentType := form(t, mp4(3000), "title", "film")
+		sent := 0
+		slow := readerFunc(func(p []byte) (int, error) {
+			if sent == len(body) {
+				return 0, io.EOF
+			}
+			if sent > 0 {
+				pause(t.Context(), c.pause)
+			}
+			n := copy(p[:min(len(p), 50)], body[sent:])
+			sent += n
+			return n, nil
+		})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, slow)
+		must(t, err)
+		r.Header.Set("Content-Type", contentType)
+		response, err := server.Client().Do(r)
+		switch {
+		case err == nil:
+			if response.StatusCode != c.status {
+				t.Errorf("%s: %d", c.name, response.StatusCode)
+			}
+			must(t, response.Body.Close())
+		case c.status == http.StatusCreated: // a client that is still sending may miss the response
+			t.Errorf("%s: %v", c.name, err)
+		}
+		server.Close()
+		if c.status != http.StatusCreated {
+			s.wantNothing(t, c.name)
+		}
+	}
+	if n := len(s.videos(t)); n != 1 {
+		t.Errorf("%d videos", n)
+	}
+}

@@ -1,0 +1,190 @@
+package resolvers
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"ovation/loaders"
+	"ovation/storage"
+)
+
+// nextOfViewer waits for the next event of a signed-in viewer, or parks; it returns nil
+// and nil when the stream has ended. Subjects that change together are read by one
+// call, as a query would, so that the viewer's own actions and the counts agree.
+func (s *subscription) nextOfViewer(ctx context.Context) (one *storage.Interactive, parked *graphql.Response) {
+	for {
+		if len(s.snapshot) == 0 {
+			subjects, parked := s.nextChanged(ctx)
+			if len(subjects) == 0 || !s.read(ctx, subjects) {
+				return nil, parked
+			}
+		} else if time.Since(s.at) > snapshotTTL {
+			old := make([]storage.Subject, len(s.snapshot))
+			for i, one := range s.snapshot {
+				old[i] = one.Subject
+			}
+			if !s.read(ctx, old) {
+				return nil, nil
+			}
+		}
+		for len(s.snapshot) > 0 {
+			one := s.snapshot[0]
+			if s.snapshot = s.snapshot[1:]; s.isNew(one) {
+				last := s.stateOf(one.Subject)
+				last.Interactive, last.sent = *one, true
+				return one, nil
+			}
+		}
+	}
+}
+
+// nextChanged waits until there are subjects to read, or parks; it returns nil and nil
+// when the stream has ended.
+func (s *subscription) nextChanged(ctx context.Context) (subjects []storage.Subject, parked *graphql.Response) {
+	for {
+		n, err := s.watcher.Take(s.events)
+		switch doubted := s.staleSubjects(); {
+		case err != nil:
+			return nil, nil
+		case n > 0:
+			subjects = make([]storage.Subject, n)
+			for i, event := range s.events[:n] {
+				subjects[i], s.events[i] = event.Subject, nil
+				of := s.stateOf(event.Subject)
+				of.fresh, of.counted = event.Freshness == storage.Live, event.Counts
+				of.rewound = of.rewound || of.sent && of.rewinds != event.Rewinds
+				of.rewinds = event.Rewinds
+			}
+			return subjects, nil
+		case len(doubted) == 0:
+			s.recheckAt = time.Time{}
+		case !s.recheckAt.IsZero() && !time.Now().Before(s.recheckAt):
+			s.recheckAt = time.Time{}
+			return doubted, nil
+		default:
+			if again := time.Now().Add(s.recheckDelay()); s.recheckAt.IsZero() || again.Before(s.recheckAt) {
+				s.recheckAt = again
+			}
+		}
+		s.snapshot, s.loaders = nil, nil
+		if parked = parkUntil(ctx, s.await); parked != nil {
+			return nil, parked
+		}
+	}
+}
+
+// await arranges for ready to be called when the watcher has events, or when stale
+// subjects are to be re-read.
+func (s *subscription) await(ready func()) {
+	if s.recheckAt.IsZero() {
+		s.watcher.Await(ready)
+		return
+	}
+	once := sync.OnceFunc(ready)
+	timer := time.AfterFunc(time.Until(s.recheckAt), once)
+	s.watcher.Await(func() {
+		timer.Stop()
+		once()
+	})
+}
+
+// staleSubjects returns two groups of subjects: those that are LIVE for others but were
+// not LIVE in the viewer's last event, because an action of the viewer may not be
+// counted yet, and those that were sent with a pending action of the viewer.
+func (s *subscription) staleSubjects() (subjects []storage.Subject) {
+	for i := range s.sent {
+		if one := &s.sent[i]; one.sent && one.fresh && one.Freshness != storage.Live || one.pending() {
+			subjects = append(subjects, one.Subject)
+		}
+	}
+	return subjects
+}
+
+// recheckDelay is how long to wait before stale subjects are re-read. It is random, to
+// spread load.
+func (s *subscription) recheckDelay() time.Duration {
+	again := freshnessInterval
+	for i := range s.sent {
+		if s.sent[i].pending() {
+			again = pendingInterval
+			break
+		}
+	}
+	return again - rand.N(again/2) //nolint:gosec // only spreads load
+}
+
+// read reads subjects and prefetches what is selected of them. It retries until it
+// succeeds, and returns false when the context has ended.
+func (s *subscription) read(ctx context.Context, subjects []storage.Subject) bool {
+	return retry(ctx, func() error { return s.readOnce(ctx, subjects) })
+}
+
+// retry calls do until it succeeds. It returns false when the context has ended.
+func retry(ctx context.Context, do func() error) bool {
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		if do() == nil {
+			return true
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+func (s *subscription) readOnce(ctx context.Context, subjects []storage.Subject) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	s.loaders = loaders.New(s.store, s.me, s.plan.Kinds)
+	ctx = loaders.NewContext(ctx, s.loaders)
+	if err := s.loaders.Fetch(ctx, loaders.Keys{Interactives: subjects}); err != nil {
+		return err
+	}
+	found, err := s.loaders.Interactives(ctx, subjects)
+	if err != nil {
+		return err
+	}
+	s.snapshot, s.at = found, time.Now()
+	a := s.newPrefetch(ctx)
+	roots := s.plan.Roots(a.op)
+	for i := range roots.Fields {
+		for _, one := range found {
+			a.visit(&roots.Fields[i], one)
+		}
+	}
+	a.run()
+	return nil
+}
+
+// isNew reports whether one must be sent: if what was sent last may have been lost, or if
+// one differs from it and is not older. Unknown counts are replaced by those sent last.
+func (s *subscription) isNew(one *storage.Interactive) bool {
+	last := s.stateOf(one.Subject)
+	if !last.sent {
+		return true
+	}
+	if one.Freshness == storage.Unavailable && last.Freshness != storage.Unavailable {
+		*one = last.Interactive
+		one.Freshness = storage.Stale
+	} else if last.rewound {
+		last.rewound = false
+		return true
+	}
+	if one.Version < last.Version && last.Freshness != storage.Unavailable {
+		return false
+	}
+	return one.Counts != last.Counts || one.Freshness != last.Freshness ||
+		differ(one.Liked, last.Liked) || differ(one.Collected, last.Collected) || differ(one.Read, last.Read) ||
+		differ(one.Followed, last.Followed)
+}
+
+func differ[T comparable](a, b *T) bool {
+	return (a == nil) != (b == nil) || a != nil && *a != *b
+}
