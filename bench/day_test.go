@@ -42,7 +42,7 @@ func TestWrongRepliesOfADayAreFound(t *testing.T) {
 		{"an error", v.scroll(true, ""), http.StatusOK, `{"data":null,"errors":[{"message":"no"}]}`, true},
 		{"a clip", v.watch(one), http.StatusPartialContent, "clip", false},
 		{"another clip", v.watch(one), http.StatusPartialContent, "clop", true},
-		{"a clip that is gone", v.watch(one), http.StatusNotFound, "clip", true},
+		{"a deleted clip", v.watch(one), http.StatusNotFound, "clip", true},
 		{"a comment", v.comment("7"), http.StatusOK, `{"data":{"addComment":{"comment":{"commentId":"5"}}}}`, false},
 		{"no comment", v.comment("7"), http.StatusOK, `{"data":{"addComment":{"comment":{}}}}`, true},
 		{"the own comment", v.comments("7", "5"), http.StatusOK, `{"data":{"interactive":{"comments":{"edges":[{"node":{"commentId":"5"}}]}}}}`, false},

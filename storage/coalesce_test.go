@@ -103,7 +103,7 @@ func inKeyOrder(a, b storage.Action) int {
 }
 
 // Of several declarations on one subject the latest is kept, of equal times the last,
-// whoever the authors are.
+// whatever their authors.
 func TestCoalesceKeepsTheLatestDeclaration(t *testing.T) {
 	declare := func(bizID, author string, version int64) storage.Action {
 		return storage.Action{

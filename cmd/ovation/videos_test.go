@@ -60,7 +60,7 @@ func (s *server) uploads(title string, file []byte) (film, error) {
 	return out.Video, json.Unmarshal(text, &out)
 }
 
-// headers are those that say who asks.
+// headers returns the headers that identify the user.
 func (s *server) headers(user string) map[string]string {
 	if s.as != nil {
 		return s.as(user)

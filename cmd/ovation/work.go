@@ -45,7 +45,7 @@ const pace = 20 * time.Millisecond
 // less than a second.
 const maxActions = 20_000
 
-// Run persists messages until it is told to stop.
+// Run persists messages until its context ends.
 func (c *workCommand) Run(p *program) (err error) {
 	if err := c.complete("work"); err != nil {
 		return err

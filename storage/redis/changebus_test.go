@@ -94,7 +94,7 @@ func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
 		return len(told) > 0
 	})
 	if version := <-told; version != added[0].Comment.Version {
-		t.Errorf("the other node tells of version %d, want %d", version, added[0].Comment.Version)
+		t.Errorf("the other node announces version %d, want %d", version, added[0].Comment.Version)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestMessagesOfOneNodeAreToldByAnother(t *testing.T) {
 	running.Go(func() { bus.Run(ctx, func([]storage.Subject) {}) })
 	running.Go(func() { listening.Run(ctx, news.Changed) })
 	running.Go(func() {
-		comments.Run(ctx, func(subjects []storage.Subject) { t.Errorf("the bus of comments tells of %v", subjects) })
+		comments.Run(ctx, func(subjects []storage.Subject) { t.Errorf("the bus of comments announces %v", subjects) })
 	})
 	users := []storage.User{alice, {Tenant: alice.Tenant, UserID: "a friend"}}
 	watchers, events := make([]*hubs.Watcher, len(users)), make([]*hubs.Event, 1)
@@ -144,7 +144,7 @@ func TestMessagesOfOneNodeAreToldByAnother(t *testing.T) {
 	})
 	for range users {
 		if version := <-told; version != added[0].Message.Number {
-			t.Errorf("the other node tells of version %d, not %d", version, added[0].Message.Number)
+			t.Errorf("the other node announces version %d, not %d", version, added[0].Message.Number)
 		}
 	}
 }

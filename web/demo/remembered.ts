@@ -47,7 +47,7 @@ export function recall(): Who {
 
 export const loggedIn = (login: Login): Who => ({ user: '', token: login.token, login });
 
-// remember keeps who asks, where the browser lets it.
+// remember stores the viewer if the browser allows it.
 export function remember({ user, token }: Viewer): void {
   write(() => sessionStorage, storageKey, { user, token });
 }

@@ -97,7 +97,7 @@ test('it lives through a restart of the server, and goes on behind the last even
   server.event({ commentsChanged: { cursor: 'second' } });
   await until('the event is heard', () => heard.length === 1);
   await server.stop();
-  await until('it is told', () => socket.status.get().state === 'reconnecting');
+  await until('the connection is lost', () => socket.status.get().state === 'reconnecting');
   await new Promise((resolve) => setTimeout(resolve, 600)); // some attempts are refused
   await server.start();
   await until('it is subscribed again', () => server.subscribed.length === 2);
@@ -108,7 +108,7 @@ test('it lives through a restart of the server, and goes on behind the last even
 
 test('a token that is rejected is not sent again', async (t) => {
   const { server, socket, errors, states } = await watching(t, { token: 'bad' });
-  await until('it is told', () => errors.length === 1);
+  await until('the listener is called', () => errors.length === 1);
   assert.ok(errors[0] instanceof TokenRejected);
   assert.equal((errors[0] as Error).message, 'The token was rejected: the token is invalid');
   assert.deepEqual(socket.status.get(), { state: 'rejected', reason: 'the token is invalid' });
@@ -119,7 +119,7 @@ test('a token that is rejected is not sent again', async (t) => {
 
 test('nor is one that a function brings once more', async (t) => {
   const { server, socket, errors } = await watching(t, { token: () => Promise.resolve('bad') });
-  await until('it is told', () => errors.length === 1);
+  await until('the listener is called', () => errors.length === 1);
   assert.ok(errors[0] instanceof TokenRejected);
   await until('it stays', () => socket.status.get().state === 'rejected');
   await new Promise((resolve) => setTimeout(resolve, 1_000));

@@ -7,10 +7,10 @@ const states: Record<Status['state'], { label: string; says: string }> = {
   idle: { label: 'Not live', says: 'Nothing in this view changes by itself. It is as it was when you opened it.' },
   connecting: { label: 'Connecting', says: 'The connection for live counts is being made.' },
   live: { label: 'Live', says: 'Counts change as others act.' },
-  reconnecting: { label: 'Reconnecting', says: 'The connection to the server is lost. Counts are as they were; the page keeps trying.' },
-  offline: { label: 'Offline', says: 'This device is offline. Counts are as they were.' },
+  reconnecting: { label: 'Reconnecting', says: 'The connection to the server is lost. Counts may be outdated; the page keeps trying.' },
+  offline: { label: 'Offline', says: 'This device is offline. Counts may be outdated.' },
   rejected: { label: 'Signed out', says: 'The server rejected the token. Say who you are again.' },
-  failed: { label: 'Not live', says: 'The server closed the connection for good. Counts are as they were; reload the page.' },
+  failed: { label: 'Not live', says: 'The server has closed the connection. Counts are no longer updated: reload the page.' },
 };
 
 const waiting = { label: 'Connecting', says: 'The server has not answered yet. The page keeps asking.' };
