@@ -33,8 +33,8 @@ type entry struct {
 	measure rowFunc
 }
 
-// rows are all rows, in the order in which they are measured: those that leave the most
-// data in the tables come late.
+// rows has every row of the report, in the order in which they are measured: those that
+// leave the most data in the tables come towards the end.
 var rows = slices.Concat(
 	compared("page", "page of 20, closed loop", "≥ 80 % of the floor, Redis ≤ 1.5 times its", pageRow),
 	compared("mixed", "page of 20 with 10 % likes, closed loop", "≥ 80 % of the floor", mixedRow),

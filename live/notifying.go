@@ -8,8 +8,8 @@ import (
 )
 
 // Notifying returns a store that reports every change of counts made through it, once it
-// is committed: it calls changed with the subjects, or all if any may have changed. It
-// is for a single process.
+// is committed: it calls changed with the subjects, or calls all if any subject may have
+// changed. It is for a single process.
 func Notifying(store storage.Store, changed func([]storage.Subject), all func()) storage.Store {
 	return &notifying{store, changed, all}
 }

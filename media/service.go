@@ -264,6 +264,6 @@ func (s *Service) countUploads(by Uploader, n int) {
 	}
 }
 
-// Count counts the result of an upload that another handler than that of Uploads
-// received: "published", or the code of the error.
+// Count counts the result of an upload that was received by a handler other than that of
+// Uploads: "published", or the code of the error.
 func (s *Service) Count(result string) { s.uploads.WithLabelValues(result).Inc() }

@@ -95,8 +95,8 @@ func (p *prefetch) run() {
 	}
 }
 
-// visit collects what the selections below a field need of its value: a pointer to one
-// of storage's types, or nil.
+// visit collects what the selections below a field need. object is the value of the
+// field: a pointer to one of storage's types, or nil.
 func (p *prefetch) visit(field *plan.Field, object any) {
 	selected := field.Of(graph.PlainType(object))
 	if selected == nil || !selected.Deeper {

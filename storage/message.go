@@ -72,8 +72,8 @@ func (k ConversationKey) Validate() error {
 
 var errSelf = &InvalidError{Field: "userId", Reason: "is your own; a conversation has two users"}
 
-// Conversation is what two users have sent each other, as one of them has it. It
-// exists from the first message on.
+// Conversation is what two users have sent each other, from the point of view of one of
+// them, the owner. It exists from the first message on.
 type Conversation struct {
 	Owner, With User
 	Latest      DirectMessage

@@ -271,8 +271,9 @@ type Persister interface {
 	Prune(ctx context.Context, age time.Duration) (int64, error)
 }
 
-// MaxFolderHops is the number of deletions that a collection follows, from a folder
-// to the one its items were moved to, before it goes to the default folder.
+// MaxFolderHops is the maximum number of times that a collection is redirected from a
+// deleted folder to the one that its items were moved to; after that, it goes to the
+// default folder.
 const MaxFolderHops = 20
 
 // Folders changes folders. Changes are committed before a method returns.

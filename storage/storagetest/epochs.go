@@ -47,7 +47,8 @@ func next(db mirror.Epochs) func(context.Context, int64) (mirror.Epoch, error) {
 	}
 }
 
-// Processes see which mirror an epoch belongs to, and whether it is used.
+// Processes see which mirror an epoch belongs to, and whether any process still uses that
+// mirror.
 func epochsAreHeld(w *world) {
 	db, ctx := w.database(), w.Context()
 	e, err := db.NextEpoch(ctx, 1, mirror.NewEpoch{Number: 20, Holder: "one"})

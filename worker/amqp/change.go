@@ -176,8 +176,8 @@ func (c *change) left(ctx context.Context, queues []string) error {
 // drainEvery is the interval at which the queues are polled.
 const drainEvery = 100 * time.Millisecond
 
-// empty drains the queues. It returns when no partition has a message or a consumer: in
-// a quorum queue's state, delivered and unsettled messages belong to a consumer.
+// empty drains the queues. It returns when no partition has a message or a consumer: a
+// quorum queue without consumers has no delivered and unsettled messages.
 func (c *change) empty(ctx context.Context) error {
 	for {
 		if err := c.drainOnce(ctx); err != nil {

@@ -149,8 +149,9 @@ func (r *Reader) Cached(ctx context.Context, at keyspace.Epoch, subjects []stora
 	return out, err
 }
 
-// readThrough reads the counts at the indices left through the client-side cache, and
-// caches them. It returns scripts.ErrCached if the client-side cache had all of them.
+// readThrough reads the counts of subjects[i], for each i in left, through the client-side
+// cache, and caches them. It returns scripts.ErrCached if the client-side cache had all
+// of them.
 func (r *Reader) readThrough(ctx context.Context, at keyspace.Epoch, subjects []storage.Subject, left []int, out []Result) (err error) {
 	turn, hit := r.Cache.reserve(subjects, left), true
 	commands, until := make([]rueidis.CacheableTTL, len(left)), make([]int64, len(left))

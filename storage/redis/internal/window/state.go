@@ -49,8 +49,8 @@ func reactionState(r storage.Reaction) string {
 
 // registerState encodes a reaction as the state of an entry: the reaction alone or, if
 // there are conditional clears, reaction:set:unlike:undislike, with the versions of the
-// latest unconditional action and of the latest clears. The reaction is then a number
-// even if it is none.
+// latest unconditional action and of the latest clears. The reaction is then always a
+// number, storage.NoReaction included.
 func registerState(r storage.Register) string {
 	if r.Clears == (storage.Clears{}) {
 		return reactionState(r.Value)
