@@ -72,7 +72,7 @@ func TestUnavailableIsLoggedAsAnOutageAndEachInternalErrorByItself(t *testing.T)
 			present(ctx, errors.New("sql: no such table: interactive"))
 		}
 		if n := strings.Count(log.String(), "cannot be answered"); n != 1 {
-			t.Errorf("%d lines tell of one outage", n)
+			t.Errorf("%d lines are logged about one outage", n)
 		}
 		if n := strings.Count(log.String(), "internal error"); n != 100 {
 			t.Errorf("%d lines tell of 100 internal errors", n)

@@ -59,7 +59,7 @@ func TestFailuresOfApplyAreLoggedAsOneOutage(t *testing.T) {
 	}
 	most := 1 + int(time.Since(began)/(10*time.Second))
 	if n := strings.Count(log.String(), "not applied to the mirror yet"); n < 1 || n > most {
-		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
+		t.Errorf("%d lines are logged about one outage:\n%s", n, log.String())
 	}
 }
 

@@ -58,7 +58,7 @@ function NameForm({ now, onName }: { now: string | null; onName: (user: string) 
   };
   return (
     <>
-      <p>Or be somebody of the demo: this is the development server, which believes whoever you say you are.</p>
+      <p>Or act as a user of the demo: the development server accepts any name without a password.</p>
       <ul className="people">
         {people.map((person) => (
           <li key={person}>

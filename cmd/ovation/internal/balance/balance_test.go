@@ -190,7 +190,7 @@ func TestRefusedRequestsAreLoggedAsOneOutage(t *testing.T) {
 	}
 	most := 1 + int(time.Since(began)/(10*time.Second))
 	if n := strings.Count(log.String(), "not passed on"); n < 1 || n > most {
-		t.Errorf("%d lines tell of one outage:\n%s", n, log.String())
+		t.Errorf("%d lines are logged about one outage:\n%s", n, log.String())
 	}
 }
 
