@@ -192,14 +192,19 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := quietComments(store, nil)
 		var writers sync.WaitGroup
-		for i := range 40 {
-			writers.Go(func() {
-				if _, err := c.Add(t.Context(), on(fmt.Sprint(1+i), newComment("x"))); !errors.Is(err, storage.ErrLocked) {
-					t.Errorf("on subject %d: %v", 1+i, err)
-				}
-			})
+		add := func(id string) {
+			if _, err := c.Add(t.Context(), on(id, newComment("x"))); !errors.Is(err, storage.ErrLocked) {
+				t.Errorf("on subject %s: %v", id, err)
+			}
 		}
-		time.Sleep(3 * time.Second / 2) // they are under way
+		writers.Go(func() { add("1") })
+		synctest.Wait() // the first transaction is under way; the second contains the others
+		for i := range 39 {
+			writers.Go(func() { add(fmt.Sprint(2 + i)) })
+		}
+		// One second for the first, one for all of the second together, three for as many
+		// of them one by one as there is time for.
+		time.Sleep(3 * time.Second / 2)
 		began := time.Now()
 		if _, err := c.Add(t.Context(), on("0", newComment("x"))); err != nil {
 			t.Error(err)
@@ -208,6 +213,34 @@ func TestManyLockedSubjectsDelayOthersForABoundedTime(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		writers.Wait()
+		_ = c.Close(t.Context())
+	})
+}
+
+// A comment that shares its transaction with many on locked subjects is given up with
+// them after a bounded time, and can be repeated.
+func TestCommentsAmongManyOnLockedSubjectsFailInBoundedTime(t *testing.T) {
+	store := lockedComments(func(id string) bool { return id != "0" })
+	synctest.Test(t, func(t *testing.T) {
+		c := quietComments(store, nil)
+		var writers sync.WaitGroup
+		began := time.Now()
+		for i := range 40 {
+			writers.Go(func() { _, _ = c.Add(t.Context(), on(fmt.Sprint(1+i), newComment("x"))) })
+		}
+		synctest.Wait()
+		_, err := c.Add(t.Context(), on("0", newComment("x")))
+		if err != nil && !errors.Is(err, storage.ErrLocked) {
+			t.Error(err)
+		}
+		// The transaction before this comment's, and its own, each with the retries one by one.
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("it took %v: %v", took, err)
+		}
+		writers.Wait()
+		if _, err := c.Add(t.Context(), on("0", newComment("x"))); err != nil {
+			t.Errorf("repeated: %v", err)
+		}
 		_ = c.Close(t.Context())
 	})
 }

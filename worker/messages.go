@@ -43,8 +43,9 @@ func NewMessages(store storage.Messages, opts MessagesOptions) *Messages {
 
 // Send sends a message and returns it once it is committed. Errors: storage.ErrInvalid,
 // as of storage.Messages; storage.ErrUnavailable, in which case the message may or may
-// not be sent, so that only one with a request id can be retried safely; ErrClosed;
-// context.Canceled.
+// not be sent, so that only one with a request id can be retried safely;
+// storage.ErrLocked if a mailbox of the conversation is locked, or too many others of the
+// same transaction, in which case it is not sent; ErrClosed; context.Canceled.
 func (m *Messages) Send(ctx context.Context, message storage.NewMessage) (*storage.DirectMessage, error) {
 	message, err := message.Check()
 	if err != nil {
