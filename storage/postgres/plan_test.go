@@ -207,7 +207,9 @@ func TestBatchesSearchByKey(t *testing.T) {
 			for i, step := range steps {
 				scan := strings.Contains(step, "Scan") &&
 					!strings.HasPrefix(step, "Function Scan") && !strings.HasPrefix(step, "Subquery Scan") && !strings.HasPrefix(step, "CTE Scan")
-				if strings.Contains(step, "Join") && !strings.HasPrefix(step, "Nested Loop") ||
+				// A full join compares arguments: it cannot read a table by a condition of an index.
+				join := strings.Contains(step, "Join") && !strings.HasPrefix(step, "Nested Loop") && !strings.HasPrefix(step, "Hash Full Join")
+				if join ||
 					scan && !strings.HasPrefix(step, "Index") || scan && !strings.HasPrefix(steps[i+1], "Index Cond:") {
 					t.Errorf("%s: %s\nruns with %s", name, query, strings.Join(steps, "\n    "))
 					break

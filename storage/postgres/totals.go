@@ -82,24 +82,22 @@ func setAuthors(b *pgx.Batch, declared []storage.Action) {
 // The authors who receive likes are those of subjects that this transaction has locked.
 // The condition on the author stands outside of the look-up, so that the look-up uses the
 // key and not the index of works. One statement adjusts all totals, in the order of their
-// keys.
+// keys. Only the likes received are summed: of the users, each is sent once.
 const upsertTotals = `
 INSERT INTO user_totals AS t (tenant, user_id, likes, following, collections, works, likes_received)
-SELECT d.tenant, d.user_id, sum(d.likes)::bigint, sum(d.following)::bigint, sum(d.collections)::bigint,
-    sum(d.works)::bigint, sum(d.received)::bigint
-FROM (
-    SELECT k.tenant COLLATE "C" AS tenant, k.user_id COLLATE "C" AS user_id,
-        k.likes, k.following, k.collections, k.works, k.received
-    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-        AS k (tenant, user_id, likes, following, collections, works, received)
-    UNION ALL
-    SELECT l.tenant COLLATE "C", i.author COLLATE "C", 0, 0, 0, 0, l.likes
+SELECT coalesce(k.tenant, r.tenant) COLLATE "C" AS tenant, coalesce(k.user_id, r.user_id) COLLATE "C" AS user_id,
+    coalesce(k.likes, 0), coalesce(k.following, 0), coalesce(k.collections, 0), coalesce(k.works, 0),
+    coalesce(k.received, 0) + coalesce(r.likes, 0)
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+    AS k (tenant, user_id, likes, following, collections, works, received)
+FULL JOIN (
+    SELECT l.tenant, i.author AS user_id, sum(l.likes)::bigint AS likes
     FROM unnest($8::text[], $9::text[], $10::text[], $11::bigint[]) AS l (tenant, biz, biz_id, likes)
     CROSS JOIN LATERAL (SELECT author FROM interactive i
         WHERE i.tenant = l.tenant AND i.biz = l.biz AND i.biz_id = l.biz_id LIMIT 1) i
-    WHERE i.author <> ''
-) d
-GROUP BY d.tenant, d.user_id ORDER BY d.tenant, d.user_id
+    WHERE i.author <> '' GROUP BY l.tenant, i.author
+) r ON r.tenant = k.tenant AND r.user_id = k.user_id COLLATE "C"
+ORDER BY tenant, user_id
 ON CONFLICT (tenant, user_id) DO UPDATE SET
     likes = t.likes + excluded.likes,
     following = t.following + excluded.following,
