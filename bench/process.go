@@ -126,7 +126,7 @@ const (
 
 	metricGoroutines  = "go_goroutines"
 	metricStacks      = "go_memstats_stack_inuse_bytes"
-	metricHeapGoal    = "go_memstats_next_gc_bytes"
+	metricHeapLive    = "go_gc_heap_live_bytes"
 	metricCollections = "go_gc_duration_seconds_count"
 )
 

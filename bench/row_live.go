@@ -85,7 +85,7 @@ func liveRow(ctx context.Context, b *bench, r *row) (err error) {
 	r.result = fmt.Sprintf("%s of them: told p50 %.0f ms, p99 %.0f ms, the last %.0f ms after a like was sent; each at rest %.1f KB, %.2f goroutines",
 		grouped(float64(n), 0), float64(told.ValueAtQuantile(50))/1e3, ms(p99), float64(told.Max())/1e3, each.bytes/1024, each.goroutines)
 	r.notes = append(r.notes, fmt.Sprintf("%d likes, one when all knew of the last. The watchers are anonymous, and part of the load, on the same processors. "+
-		"A request is an event that was told. At rest: what the node's heap holds after a collection (from the goal of the collector, at most) and its stacks.", b.plan.changes))
+		"A request is an event that was told. At rest: what was live in the node's heap at its last collection, and its stacks.", b.plan.changes))
 	return nil
 }
 
@@ -102,9 +102,6 @@ const collections = 4
 
 // atRest makes the garbage collector of a node run, by requests that produce garbage,
 // and measures what is left.
-//
-// The heap goal of the collector is twice the live heap plus the stacks that it scanned,
-// so that half of the goal is at least the live heap.
 func atRest(ctx context.Context, p *process) (rest, error) {
 	first, err := p.metrics(ctx)
 	if err != nil {
@@ -116,7 +113,7 @@ func atRest(ctx context.Context, p *process) (rest, error) {
 	}
 	for now := first; ; {
 		if now[metricCollections] >= first[metricCollections]+collections {
-			return rest{now[metricHeapGoal]/2 + now[metricStacks], now[metricGoroutines]}, nil
+			return rest{now[metricHeapLive] + now[metricStacks], now[metricGoroutines]}, nil
 		}
 		result, err := load.Closed(ctx, p.address, stirring, 200*time.Millisecond)
 		if err == nil {

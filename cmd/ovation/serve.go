@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"runtime"
 	"sync"
 	"time"
@@ -179,7 +180,9 @@ func newRegistry() *prometheus.Registry {
 		Name: "ovation_build_info", Help: "Always 1; the labels tell what this process was built from.",
 		ConstLabels: prometheus.Labels{"version": number, "commit": commit, "go": runtime.Version()},
 	}, func() float64 { return 1 }))
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	liveHeap := collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)}
+	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return registry
 }
 
