@@ -38,6 +38,7 @@ import { draftsAreKept, editsAreKept, focusStaysInTheDrawer, whatIsWrittenMeanwh
 import { foldersAreChanged, foldersByKeyboard } from './demo-folders.mjs';
 import { moreByKeyboard } from './demo-more.mjs';
 import { cardsOpen, itemLooks, notLiveSaysWhy, readsAreListed } from './demo-items.mjs';
+import { mastheadFits } from './demo-widths.mjs';
 import {
   commentsAreLive,
   hostileTextStaysInItsBox,
@@ -84,6 +85,7 @@ try {
     await visit('light', light, (page) => looks(page, 'light'));
     await visit('dark', dark, (page) => looks(page, 'dark'));
     await visit('phone', { ...phone, colorScheme: 'light' }, (page) => looks(page, 'phone'));
+    await visit('widths', [light, light], mastheadFits);
     await visit('long', { ...phone, colorScheme: 'dark' }, whatIsLongFits);
     await visit('hostile', { ...phone, colorScheme: 'light' }, (page) => hostileTextStaysInItsBox(page, shoot));
   }
