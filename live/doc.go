@@ -13,7 +13,7 @@
 //
 // # How a change is delivered
 //
-//	Changed ─▶ changes ─▶ one loop: gather ─▶ one read ─▶ settle ─▶ watchers
+//	Changed ─▶ changes ─▶ one loop: gather ─▶ one read ─▶ publish ─▶ watchers
 //	           a set,               dirty, new and        an Event, the same
 //	           never blocks         swept subjects        for all of them
 //

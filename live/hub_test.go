@@ -165,11 +165,11 @@ func TestReadsAreBounded(t *testing.T) {
 			t.Errorf("%d of %d are told", told, 2600)
 		}
 		for _, call := range c.called() {
-			if len(call) > maxRead {
+			if len(call) > maxReadSubjects {
 				t.Errorf("one read is of %d", len(call))
 			}
 		}
-		if c.most > readsOnce {
+		if c.most > maxConcurrentReads {
 			t.Errorf("there are %d reads at once", c.most)
 		}
 	})
@@ -405,8 +405,8 @@ func TestLargePayloadsAreNotKept(t *testing.T) {
 			}
 		}
 	}
-	if n != 6 || event.held != maxPayloadBytes {
-		t.Errorf("4 payloads were encoded %d times, and %d bytes are kept", n, event.held)
+	if n != 6 || event.payloadBytes != maxPayloadBytes {
+		t.Errorf("4 payloads were encoded %d times, and %d bytes are kept", n, event.payloadBytes)
 	}
 }
 
