@@ -84,7 +84,7 @@ func TestLogInRaisesParameters(t *testing.T) {
 }
 
 // An unknown name costs one hash with the current parameters, as a wrong password does.
-func TestUnknownNamesCostWhatWrongPasswordsDo(t *testing.T) {
+func TestUnknownNamesTakeAsLongAsWrongPasswords(t *testing.T) {
 	s := start(t, sqlitetest.Open(t))
 	s.register(t, "alice")
 	known := second(s.LogIn(t.Context(), credentials("alice", "not her password")))

@@ -112,7 +112,7 @@ func TestWrongPagesAreFoundWhileLikesGoOn(t *testing.T) {
 	}
 }
 
-func TestPagesOfTheFloorAreJudged(t *testing.T) {
+func TestPagesOfTheFloorAreChecked(t *testing.T) {
 	p, of, drawn := small(t)
 	s := testSide(p)
 	s.floor = true
@@ -191,7 +191,7 @@ func TestWrongCommentsAreFound(t *testing.T) {
 	}
 }
 
-func TestNobodyLikesTheSameTwice(t *testing.T) {
+func TestNoUserLikesASubjectTwice(t *testing.T) {
 	p, _, _ := small(t)
 	seen := map[string]bool{}
 	clients := testSide(p).likers(3, 1, func(*liker) {})
@@ -245,7 +245,7 @@ func TestDrawnDataIsTheSameEachTimeAndSkewed(t *testing.T) {
 	}
 }
 
-func TestProcessorTimeIsToldApart(t *testing.T) {
+func TestCPUTimeIsMeasuredPerProcess(t *testing.T) {
 	m := newMeter()
 	before := m.read()
 	if before == nil {
@@ -276,7 +276,7 @@ func TestNumbersAreGrouped(t *testing.T) {
 	}
 }
 
-func TestACrowdKnowsWhenAllWereTold(t *testing.T) {
+func TestCrowdAwaitsEveryWatcher(t *testing.T) {
 	begin := time.Now()
 	says := func(words ...word) *crowd {
 		c := &crowd{of: make([]*load.Watch, 2), heard: make(chan word, len(words)), likes: []int64{-1, -1}}

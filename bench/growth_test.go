@@ -139,7 +139,7 @@ func TestPagesOfAWorldHaveNothingInCommon(t *testing.T) {
 	}
 }
 
-func TestNobodyLikesAgainWhatTheyLiked(t *testing.T) {
+func TestNoUserLikesALikedSubjectAgain(t *testing.T) {
 	w := worldOf(growthSizes[0])
 	p, err := w.people(strings.Repeat("s", 32))
 	if err != nil {

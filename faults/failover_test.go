@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// TestLongFailoverToAStandbyThatWasAway makes commits hang for a while, and then replaces
+// TestLongFailoverToAStandbyThatWasDisconnected makes commits hang for a while, and then replaces
 // the primary by the standby, which has none of these commits: acknowledged actions must
 // still be in the queues, and nobody may have seen what is lost.
-func TestLongFailoverToAStandbyThatWasAway(t *testing.T) {
+func TestLongFailoverToAStandbyThatWasDisconnected(t *testing.T) {
 	underLoad(t, startCluster, func(s *site) {
 		s.inject(t, fault{"a lagging standby takes over", rules{hiccup: true, away: []string{postgres}}, failOverLate})
 	})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestBadRowsAreToldByLineAndReason(t *testing.T) {
+func TestBadRowsAreReportedByLineAndReason(t *testing.T) {
 	const good = "ann,1,read,1500000000\n"
 	nd := func(line string) string {
 		return `{"user":"ann","subject":"1","event":"read","time":1500000000}` + "\n" + line

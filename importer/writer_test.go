@@ -147,7 +147,7 @@ func TestABlockIsWrittenInTheOrderOfItsKeys(t *testing.T) {
 }
 
 // Progress is also reported for rows that are already stored.
-func TestProgressIsToldOfWhatIsThere(t *testing.T) {
+func TestProgressIncludesStoredRows(t *testing.T) {
 	store := openStore(t)
 	for range 2 {
 		var told []Progress

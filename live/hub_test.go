@@ -14,7 +14,7 @@ import (
 	"ovation/storage"
 )
 
-func TestFirstChangeIsToldAtOnceAndTheOthersSpaced(t *testing.T) {
+func TestFirstChangeIsDeliveredAtOnceAndLaterOnesThrottled(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(1))
@@ -53,7 +53,7 @@ func TestFirstChangeIsToldAtOnceAndTheOthersSpaced(t *testing.T) {
 	})
 }
 
-func TestWhatChangesTogetherIsReadOnceForAll(t *testing.T) {
+func TestSimultaneousChangesAreReadOnce(t *testing.T) {
 	inBubble(t, Options{Sweep: time.Hour}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		watchers := make([]*Watcher, 1000)
@@ -175,7 +175,7 @@ func TestReadsAreBounded(t *testing.T) {
 	})
 }
 
-func TestSweepTellsWhatNobodyTold(t *testing.T) {
+func TestSweepDeliversChangesWithoutASignal(t *testing.T) {
 	inBubble(t, Options{MaxSweep: 10}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		w := h.Watch(videos(25))
@@ -227,7 +227,7 @@ func TestTooManyChangesAreAll(t *testing.T) {
 	})
 }
 
-func TestFailedReadsAreToldAndTriedAgain(t *testing.T) {
+func TestFailedReadsAreReportedAndRetried(t *testing.T) {
 	var log strings.Builder
 	inBubble(t, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
@@ -256,7 +256,7 @@ func TestFailedReadsAreToldAndTriedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatFollowsAnEvent(t *testing.T) {
+func TestEventAfter(t *testing.T) {
 	is := func(version int64, freshness storage.Freshness) *storage.Interactive {
 		return &storage.Interactive{Counts: storage.Counts{ReadCount: version, Version: version}, Freshness: freshness}
 	}
@@ -310,7 +310,7 @@ func TestWhatFollowsAnEvent(t *testing.T) {
 
 // A failover loses commits. Versions restart lower, and what was read before must not
 // keep watchers from receiving what is left.
-func TestWatchersReceiveWhatIsLeftAfterARewind(t *testing.T) {
+func TestWatchersReceiveLowerVersionsAfterARewind(t *testing.T) {
 	inBubble(t, Options{}, func(b *bubble) {
 		t, c, h := b.t, b.table, b.hub
 		one := videos(1)

@@ -11,7 +11,7 @@ import (
 	"ovation/storage"
 )
 
-func TestTellingTellsOfEveryChangeOfCounts(t *testing.T) {
+func TestNotifyingReportsEveryChangeOfCounts(t *testing.T) {
 	database := sqlitetest.Open(t)
 	var told []storage.Subject
 	all := 0

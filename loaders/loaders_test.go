@@ -100,7 +100,7 @@ func TestFetchIsOneCallAKind(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedTogetherIsOneCall(t *testing.T) {
+func TestConcurrentLoadsAreOneCall(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)
 	keys := []storage.Subject{subject(3), subject(1), subject(3), subject(99)}
@@ -128,7 +128,7 @@ func TestLoadersReadForTheirViewer(t *testing.T) {
 	}
 }
 
-func TestClearAllShowsWhatIsNew(t *testing.T) {
+func TestClearAllReloads(t *testing.T) {
 	s := liked(t, 1)
 	l := loaders.New(s, alice, storage.AllKinds)
 	count := func() int64 {
@@ -219,7 +219,7 @@ func TestClearAllClearsEveryKind(t *testing.T) {
 	}
 }
 
-func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
+func TestFailedCallFailsAllCallers(t *testing.T) {
 	s := liked(t, 1)
 	s.fail = storage.ErrUnavailable
 	l := loaders.New(s, alice, storage.AllKinds)
@@ -233,7 +233,7 @@ func TestAFailedCallFailsAllWhoAsked(t *testing.T) {
 
 // Prefetched keys are found one by one and all together, whatever was loaded before and
 // after them.
-func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
+func TestPrefetchedValuesAreFoundByEveryMethod(t *testing.T) {
 	s := liked(t, 10)
 	l := loaders.New(s, alice, storage.AllKinds)
 	var all []storage.Subject
@@ -276,7 +276,7 @@ func TestWhatIsLoadedAheadIsFoundInAnyWay(t *testing.T) {
 
 // After a failed call, a response does not call the store for the same kind again, however
 // it looks keys up; after a mutation it does, unless the store was unavailable.
-func TestAFailedKindIsAskedOnce(t *testing.T) {
+func TestFailedKindIsLoadedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail  error
 		calls int // including those after ClearAll

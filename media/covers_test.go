@@ -94,7 +94,7 @@ func TestPublishedVideoGetsItsCover(t *testing.T) {
 	}
 }
 
-func TestCoverThatFailsIsSetAside(t *testing.T) {
+func TestFailingCoverIsAbandoned(t *testing.T) {
 	crash := `/bin/sleep 0.3; echo tried >>"$0".tries; kill -SEGV $$`
 	for name, c := range map[string]struct{ text, reason string }{
 		"crash":           {"kill -SEGV $$", "ffmpeg failed: signal: segmentation fault"},
@@ -231,7 +231,7 @@ func TestTwoCoversAtOnce(t *testing.T) {
 }
 
 // A worker that stops returns its unfinished job: the next worker makes the cover.
-func TestCoverInHandIsMadeByTheNextWorker(t *testing.T) {
+func TestInterruptedCoverIsMadeByTheNextWorker(t *testing.T) {
 	queue := local.NewQueue(local.Options{})
 	s := newSite(t, queue)
 	g := &gate{s.store, make(chan struct{}, 10), make(chan struct{})}

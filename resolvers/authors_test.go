@@ -161,7 +161,7 @@ func (b *blind) Interactives(ctx context.Context, viewer storage.User, subjects 
 }
 
 // While counts are unavailable, it is unknown who the author of a subject is.
-func TestAuthorsOfSubjectsAreNotRefusedForWhatIsUnavailable(t *testing.T) {
+func TestAuthorsOfSubjectsAreNotRefusedWhileCountsAreUnavailable(t *testing.T) {
 	b := &blind{}
 	s := start(t, over(func(next storage.Store) storage.Store {
 		b.Store = next
@@ -280,7 +280,7 @@ func TestWorksWithoutNodesReadNoSubjects(t *testing.T) {
 }
 
 // A change of the author is an event like a change of the counts.
-func TestSubscriptionTellsOfAuthors(t *testing.T) {
+func TestSubscriptionReportsAuthors(t *testing.T) {
 	s := start(t)
 	for _, user := range []string{"", "bob"} {
 		s.declare(t, of("1", nil))

@@ -39,7 +39,7 @@ func (t *talk) Interactives(ctx context.Context, viewer storage.User, subjects [
 
 // A subscription buffers few comments at a time. It loads what is selected of each comment
 // once for a fast client, and at most twice for a slow one.
-func TestCommentStreamsLoadWhatTheyAreChargedFor(t *testing.T) {
+func TestCommentStreamsLoadNoMoreThanTheirCost(t *testing.T) {
 	const comments = 3 * maxChanges
 	schema := graph.NewExecutableSchema(graph.Config{}).Schema()
 	document, errs := gqlparser.LoadQueryWithRules(schema, `subscription { commentsChanged(biz: "video", bizId: "1") { comment { interactive { likeCount } } } }`, rules.NewDefaultRules())

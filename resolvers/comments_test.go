@@ -275,7 +275,7 @@ func TestCommentsChangedCatchesUp(t *testing.T) {
 }
 
 // The cost of a subscription is that of all comments that it loads at once.
-func TestCommentsChangedCostsWhatItLoadsAtOnce(t *testing.T) {
+func TestCommentsChangedCostsOneBatch(t *testing.T) {
 	s := start(t)
 	const each = 1 + 1 + (1 + 100) + 1 + 100*2 // comment, interactive, likers, edges
 	_, errs := s.engine.CreateOperationContext(graphql.StartOperationTrace(viewer.NewContext(t.Context(), storage.User{Tenant: storage.DefaultTenant, UserID: "alice"})), &graphql.RawParams{

@@ -88,9 +88,9 @@ func TestOperationsAreLimitedByCost(t *testing.T) {
 	}
 }
 
-// TestWhatIsInVainIsPaidFor floods the service with requests that are rejected before
+// TestRejectedRequestsAreCharged floods the service with requests that are rejected before
 // execution.
-func TestWhatIsInVainIsPaidFor(t *testing.T) {
+func TestRejectedRequestsAreCharged(t *testing.T) {
 	const perSecond = 1000
 	padding := strings.Repeat("#", 1000)
 	for name, query := range map[string]string{
@@ -192,8 +192,8 @@ func TestOneSocketIsNoFlood(t *testing.T) {
 	s.ok(t, "alice", aliased(10)) // not over the socket
 }
 
-// TestAStreamThatIsNotPaidForDoesNotBegin requests event streams.
-func TestAStreamThatIsNotPaidForDoesNotBegin(t *testing.T) {
+// TestUnpaidStreamDoesNotStart requests event streams.
+func TestUnpaidStreamDoesNotStart(t *testing.T) {
 	const perSecond, query = 40, `{"query":"subscription { interactiveChanged(subjects: [{biz: \"video\", bizId: \"1\"}]) { likeCount } }"}`
 	s := start(t, limited(rate.Config{PerUser: perSecond}))
 	floods(t, perSecond, rate.PerRequest+2, func() bool {

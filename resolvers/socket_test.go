@@ -119,8 +119,8 @@ func TestMutationsAndQueriesOfASocketAreThoseOfRequests(t *testing.T) {
 	}
 }
 
-// TestWhatASocketMayNotWatch sends invalid subscriptions over one socket, which stays open.
-func TestWhatASocketMayNotWatch(t *testing.T) {
+// TestInvalidSubscriptionsOfASocketAreRejected sends invalid subscriptions over one socket, which stays open.
+func TestInvalidSubscriptionsOfASocketAreRejected(t *testing.T) {
 	s := start(t)
 	c := s.connect(t, "")
 	c.asks("good", watchLikes, nil)

@@ -18,7 +18,7 @@ import (
 	"ovation/storage"
 )
 
-func TestWhatAViewerIsToldIsNewer(t *testing.T) {
+func TestEventsOfAViewerNeverGoBack(t *testing.T) {
 	subject := storage.Subject{Tenant: storage.DefaultTenant, Biz: "video", BizID: "1"}
 	is := func(version int64, freshness storage.Freshness, liked *storage.Liked) storage.Interactive {
 		return storage.Interactive{Subject: subject, Counts: storage.Counts{LikeCount: version, Version: version}, Freshness: freshness, Liked: liked}
@@ -55,7 +55,7 @@ func TestWhatAViewerIsToldIsNewer(t *testing.T) {
 }
 
 // A slow connection receives the state at the time when it can write again.
-func TestSlowConnectionIsToldWhatIsTrueByThen(t *testing.T) {
+func TestSlowConnectionReceivesTheLatestState(t *testing.T) {
 	store := sqlitetest.Open(t)
 	alice := storage.User{Tenant: storage.DefaultTenant, UserID: "alice"}
 	subject := storage.Subject{Tenant: alice.Tenant, Biz: "video", BizID: "1"}
@@ -113,7 +113,7 @@ func (table) Interactives(_ context.Context, _ storage.User, subjects []storage.
 	return out, nil
 }
 
-func TestViewerIsToldWhenNothingIsDoubtedAnyMore(t *testing.T) {
+func TestViewerReceivesAnEventWhenCountsAreCertainAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &doubting{Store: table{}}
 		store.doubts.Store(true)
@@ -158,7 +158,7 @@ func (u *undone) Interactives(ctx context.Context, viewer storage.User, subjects
 
 // A like and an unlike that are persisted together change no count, so there is no
 // notification. A viewer who was sent the like nevertheless receives the subject without it.
-func TestViewerLearnsThatAPendingActionIsUndone(t *testing.T) {
+func TestViewerReceivesTheRevertOfAPendingAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &undone{}
 		hub := live.New(store, live.Options{})
@@ -201,7 +201,7 @@ func (l *lossy) Interactives(ctx context.Context, viewer storage.User, subjects 
 
 // A failover may lose commits. A viewer who was sent them then receives the remaining counts,
 // even if nobody else was sent the lost ones.
-func TestViewerReceivesWhatIsLeftAfterARewind(t *testing.T) {
+func TestViewerReceivesLowerVersionsAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &lossy{}
 		store.version.Store(5)

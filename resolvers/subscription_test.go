@@ -58,7 +58,7 @@ func (s *stream) data(t *testing.T) any {
 
 const watchOne = `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { bizId likeCount freshness liked { reaction } } }`
 
-func TestSubscriptionBeginsWithTheSnapshotAndTellsOfChanges(t *testing.T) {
+func TestSubscriptionStartsWithTheSnapshotAndReportsChanges(t *testing.T) {
 	s := start(t)
 	s.ok(t, "alice", `mutation { like(input: {biz: "video", bizId: "1"}) { changed } }`)
 	alice, bob, nobody := s.subscribe(t, "alice", watchOne, nil), s.subscribe(t, "bob", watchOne, nil), s.subscribe(t, "", watchOne, nil)
@@ -100,7 +100,7 @@ func reads(n int) []storage.Action {
 	return actions
 }
 
-func TestSubscriptionReadsWhatChangedTogetherByOneCall(t *testing.T) {
+func TestSubscriptionReadsSimultaneousChangesByOneCall(t *testing.T) {
 	s := start(t)
 	alice := s.subscribe(t, "alice", watchMany, videos(100))
 	for range 100 {
@@ -164,7 +164,7 @@ func parsed(t *testing.T, text []byte) (data any) {
 	return data
 }
 
-func TestSubscriptionTellsErrorsOfFieldsAndGoesOn(t *testing.T) {
+func TestSubscriptionReportsErrorsOfFieldsAndContinues(t *testing.T) {
 	s := start(t)
 	nobody := s.subscribe(t, "", `subscription { interactiveChanged(subjects: [{biz: "video", bizId: "1"}]) { likers { edges { cursor } } } }`, nil)
 	for range 2 {
@@ -194,7 +194,7 @@ func (r *refusing) Interactives(ctx context.Context, viewer storage.User, subjec
 	return r.Store.Interactives(ctx, viewer, subjects, kinds)
 }
 
-func TestSubscriptionTellsWhatCouldNotBeReadOnceItCan(t *testing.T) {
+func TestSubscriptionReportsUnreadSubjectsAfterAnOutage(t *testing.T) {
 	r := &refusing{refused: make(chan struct{}, 1)}
 	s := start(t, over(func(next storage.Store) storage.Store {
 		r.Store = next
@@ -260,7 +260,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func TestSubscriptionRefusesWhatCannotBeWatched(t *testing.T) {
+func TestSubscriptionRejectsInvalidSubjects(t *testing.T) {
 	s := start(t)
 	const query = `subscription($s: [SubjectInput!]!) { interactiveChanged(subjects: $s) { likeCount } }`
 	subject := func(id any) any { return map[string]any{"biz": "video", "bizId": fmt.Sprint(id)} }

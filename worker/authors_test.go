@@ -33,7 +33,7 @@ func (f *fickle) Persist(_ context.Context, messages []storage.Message, _ storag
 
 // A declaration is tried twice under one id, so that it is persisted only once. It is
 // not retried after an error that would recur.
-func TestDeclarationsAreTriedTwice(t *testing.T) {
+func TestDeclarationsAreRetriedOnce(t *testing.T) {
 	down, invalid := fmt.Errorf("down: %w", storage.ErrUnavailable), &storage.InvalidError{Field: "author"}
 	declared := []storage.Action{{Kind: storage.KindAuthor}}
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func (h *heldPersister) Persist(context.Context, []storage.Message, storage.Mark
 	return storage.Outcome{}, nil
 }
 
-func TestDeclarationIsGivenUpWhileItsCommitHangs(t *testing.T) {
+func TestDeclarationTimesOutWhileItsCommitHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &heldPersister{hold: make(chan struct{})}
 		release := sync.OnceFunc(func() { close(store.hold) })

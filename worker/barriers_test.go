@@ -41,7 +41,7 @@ func publish(q *local.Queue, m storage.Message) <-chan error {
 	return done
 }
 
-func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
+func TestBarrierIsPassedWithTheMessagesBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)
@@ -62,7 +62,7 @@ func TestBarrierIsPassedWithWhatIsBeforeIt(t *testing.T) {
 }
 
 // A worker that stops requeues a message, and still tries those behind it.
-func TestBarrierIsNotPassedBehindWhatWasGivenBack(t *testing.T) {
+func TestBarrierIsNotPassedAfterARequeue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := sqlitetest.OpenDatabase(t), newQueue(t)
 		barrier := raise(t, store)

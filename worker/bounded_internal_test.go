@@ -19,7 +19,7 @@ func like(user int) storage.Action {
 	}
 }
 
-func TestTurnsLeaveNothingBehind(t *testing.T) {
+func TestKeyedMutexReleasesItsKeys(t *testing.T) {
 	turns, id := newKeyedMutex(), idOf(like(1))
 	if err := turns.lock(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestTurnsLeaveNothingBehind(t *testing.T) {
 }
 
 // A waiter that gives up is passed over, also if the lock becomes free at that moment.
-func TestTurnsPassOverWhoHasGone(t *testing.T) {
+func TestKeyedMutexSkipsCancelledWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, id := newKeyedMutex(), idOf(like(1))
 		if err := turns.lock(t.Context(), id); err != nil {
@@ -73,7 +73,7 @@ func TestTurnsPassOverWhoHasGone(t *testing.T) {
 	})
 }
 
-func TestDoubtsAreBounded(t *testing.T) {
+func TestInDoubtIsBounded(t *testing.T) {
 	d := newInDoubt()
 	for i := range maxInDoubt + 10 {
 		d.add(idOf(like(i)), storage.Register{Value: storage.Like, Set: 7})

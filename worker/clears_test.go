@@ -81,7 +81,7 @@ func wantReaction(t *testing.T, store storage.Reader, when string, want storage.
 
 // A clear of a like reads the state just before an earlier dislike of another node is
 // persisted. It leaves the dislike.
-func TestClearLeavesWhatItDidNotSee(t *testing.T) {
+func TestClearLeavesUnseenReactions(t *testing.T) {
 	store, queue := openStore(t), newQueue(t)
 	mirror := &spy{Mirror: local.Mirror{Reader: store}}
 	startWorker(t, queue, store, mirror, worker.Options{})

@@ -267,7 +267,7 @@ func TestCommentsAreUnavailableWhileTheDatabaseIs(t *testing.T) {
 	})
 }
 
-func TestEditIsGivenUpWhileItsCommitHangs(t *testing.T) {
+func TestEditTimesOutWhileItsCommitHangs(t *testing.T) {
 	store := &heldComments{}
 	synctest.Test(t, func(t *testing.T) {
 		store.hold = make(chan struct{})

@@ -29,7 +29,7 @@ func newFallback(queue worker.Publisher, store storage.Persister, opts worker.Fa
 	return worker.NewFallback(queue, store, opts)
 }
 
-func TestQueueThatIsAwayIsBypassed(t *testing.T) {
+func TestUnavailableQueueIsBypassed(t *testing.T) {
 	store := openStore(t)
 	away := func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable }
 	stuck := func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
@@ -55,7 +55,7 @@ func TestQueueThatIsAwayIsBypassed(t *testing.T) {
 
 // A queue counts as unavailable after five failures over at least a second, but not when
 // concurrent calls time out together.
-func TestQueueThatIsAwayIsLeftAlone(t *testing.T) {
+func TestUnavailableQueueIsNotCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		stall := func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
@@ -124,7 +124,7 @@ func TestTrialsAreShort(t *testing.T) {
 }
 
 // When a hanging queue is found to be unavailable, callers waiting for it go on at once.
-func TestNobodyWaitsForAQueueThatIsAway(t *testing.T) {
+func TestCallsDoNotWaitForAnUnavailableQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := publishFunc(func(ctx context.Context, _ storage.Message) (storage.Durability, error) {
 			<-ctx.Done()
@@ -176,7 +176,7 @@ func TestSlowPersistingIsNotCutShort(t *testing.T) {
 	})
 }
 
-func TestOneStallPastTheQueueFailsNobody(t *testing.T) {
+func TestOneStallOfThePersisterFailsNoCall(t *testing.T) {
 	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 	n := 0
 	stalls := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
@@ -192,7 +192,7 @@ func TestOneStallPastTheQueueFailsNobody(t *testing.T) {
 }
 
 // A commit that hangs does not delay its caller. Close waits for it, but not forever.
-func TestHangingCommitIsGivenUp(t *testing.T) {
+func TestHangingCommitTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 		store := openStore(t)
@@ -217,7 +217,7 @@ func TestHangingCommitIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestQueueThatComesBackIsUsed(t *testing.T) {
+func TestRecoveredQueueIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := false
 		queue := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) {
@@ -268,7 +268,7 @@ func TestWithoutQueueAndStoreIsUnavailable(t *testing.T) {
 	})
 }
 
-func TestOnlyAQueueThatIsAwayIsBypassed(t *testing.T) {
+func TestOnlyAnUnavailableQueueIsBypassed(t *testing.T) {
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error {
 		t.Error("it was persisted")
 		return nil
@@ -281,7 +281,7 @@ func TestOnlyAQueueThatIsAwayIsBypassed(t *testing.T) {
 	}
 }
 
-func TestWhatCanNeverBePersistedIsRejectedWithoutTheQueue(t *testing.T) {
+func TestInvalidMessagesAreRejectedWithoutTheQueue(t *testing.T) {
 	away := publishFunc(func(context.Context, storage.Message) (storage.Durability, error) { return "", storage.ErrUnavailable })
 	store := &hooks{Persister: openStore(t), before: func(context.Context, []storage.Message) error { return errBroken }}
 	_, err := newFallback(away, store, worker.FallbackOptions{}).Publish(t.Context(), 0, message(1))

@@ -67,7 +67,7 @@ func TestPoisonIsIsolated(t *testing.T) {
 	})
 }
 
-func TestUnavailableIsTriedAgain(t *testing.T) {
+func TestUnavailableIsRetried(t *testing.T) {
 	const failures = 20
 	var left int
 	fail := func() error {
@@ -161,7 +161,7 @@ func TestUnpublishedCountsArePublishedByTheNextWorker(t *testing.T) {
 	})
 }
 
-func TestWorkerTellsThatItIsFailing(t *testing.T) {
+func TestWorkerReportsThatItIsFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, queue := openStore(t), newQueue(t)
 		var down atomic.Bool

@@ -41,7 +41,7 @@ func says(ctx context.Context, t *testing.T, conn *websocket.Conn, text string) 
 	}
 }
 
-func TestAWatchHearsResponses(t *testing.T) {
+func TestWatchReceivesResponses(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	ask := `{"query":"` + strings.Repeat("#", 200) + `"}`
 	address := speak(t, func(ctx context.Context, conn *websocket.Conn) {

@@ -30,7 +30,7 @@ func (s *server) react(t *testing.T, mutation string) (changed *bool, reaction s
 
 // A clear of a like leaves a dislike, and the other way round, also while the
 // present reaction is not known. Whether it changed anything is then null.
-func TestUnlikeLeavesADislikeWhateverIsDown(t *testing.T) {
+func TestUnlikeKeepsADislikeDuringOutages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fails   func(t *testing.T, s *site, redis *ownRedis, to map[string]*proxy, node *server)

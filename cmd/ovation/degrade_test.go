@@ -34,7 +34,7 @@ func isUnavailable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), `"UNAVAILABLE"`)
 }
 
-func TestCommentsAreRefusedAndFollowsGoOnWithoutTheDatabase(t *testing.T) {
+func TestCommentsFailAndFollowsContinueWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	databaseAway(t, patience)
 }
@@ -123,7 +123,7 @@ func withoutDatabase(t *testing.T, bound time.Duration, fails func(*testing.T, *
 	s.run(t, "verify").wants(t, 0, "0 differences; ")
 }
 
-func TestCommentsAndFollowsGoOnWithoutRedis(t *testing.T) {
+func TestCommentsAndFollowsContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s, redis := siteOnOwnRedis(t)
 	s.start(t, "work")

@@ -328,7 +328,7 @@ func TestDevHeadersNeedAFlagAndALoopbackAddress(t *testing.T) {
 	}
 }
 
-func TestTheBannerTellsOfDevHeaders(t *testing.T) {
+func TestBannerMentionsDevHeaders(t *testing.T) {
 	const ask = `{ viewer { userId } }`
 	var got struct{ Viewer *struct{ UserID string } }
 	for _, flags := range [][]string{nil, {"--addr=0.0.0.0:0", "--demo"}} {
@@ -352,9 +352,9 @@ func TestTheBannerTellsOfDevHeaders(t *testing.T) {
 	}
 }
 
-// TestAReverseProxyImpersonatesNobody runs a reverse proxy in front of ovation dev on the
+// TestReverseProxyCannotImpersonateUsers runs a reverse proxy in front of ovation dev on the
 // same machine. Like many proxies, it rewrites Host.
-func TestAReverseProxyImpersonatesNobody(t *testing.T) {
+func TestReverseProxyCannotImpersonateUsers(t *testing.T) {
 	t.Parallel()
 	ask := func(s *server, rewrite func(*httputil.ProxyRequest)) string {
 		t.Helper()

@@ -58,9 +58,9 @@ const (
 	view = `mutation Read($input: ReadInput!) { read(input: $input) { changed interactive { id readCount } } }`
 )
 
-// TestAPersonNeverMeetsTheLimits does at once what a person does who scrolls
+// TestOrdinaryUseStaysWithinTheLimits does at once what a person does who scrolls
 // through 600 subjects and likes each twentieth.
-func TestAPersonNeverMeetsTheLimits(t *testing.T) {
+func TestOrdinaryUseStaysWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	s := serveBinary(t, t.TempDir())
 	send := func(user, query string, variables any) {

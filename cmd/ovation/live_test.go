@@ -275,7 +275,7 @@ func (r *ownRedis) kill() {
 }
 
 // Redis is killed and comes back empty under subscribers and likes.
-func TestLiveCountsOutliveRedis(t *testing.T) {
+func TestLiveCountsContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	liveOverRestarts(t, 4, 1)
 }

@@ -178,7 +178,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func TestDoubleClicksLeaveWhatWasAcknowledgedLast(t *testing.T) {
+func TestDoubleClicksLeaveTheLastAcknowledgedState(t *testing.T) {
 	data := t.TempDir()
 	// In this process, where the race detector sees it.
 	moderate.doubleClicks(t, data, serve(t, data, "--log-level=error"))

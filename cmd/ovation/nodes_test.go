@@ -238,7 +238,7 @@ func (p *proxy) set(down bool) {
 	clear(p.open)
 }
 
-func TestLikesArePersistedWhileTheQueueIsAway(t *testing.T) {
+func TestLikesArePersistedWithoutTheQueue(t *testing.T) {
 	t.Parallel()
 	queueAway(t, patience)
 }

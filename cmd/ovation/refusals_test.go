@@ -55,7 +55,7 @@ func TestEachMissingPartOfTheServicesIsNamed(t *testing.T) {
 }
 
 // ovation serve refuses the variables that are for ovation dev alone.
-func TestServeRefusesWhatIsForDevAlone(t *testing.T) {
+func TestServeRejectsOptionsOfDev(t *testing.T) {
 	for name, values := range map[string][2]string{"OVATION_DEV_HEADERS": {"true", "0"}, "OVATION_INSECURE_DEV_HEADERS": {"true", "false"}, "OVATION_DEMO": {"1", "0"}} {
 		set := func(value string) func(string) string {
 			pairs := []string{name, value}
@@ -226,7 +226,7 @@ func (s *site) putAside(t *testing.T, reason string, ids ...string) {
 	}
 }
 
-func TestMessagesPutAsideAreListedReplayedAndDropped(t *testing.T) {
+func TestDeadLettersAreListedReplayedAndDropped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.run(t, "dead", "list").wants(t, exitFailed, "the broker has no queue "+s.prefix+".dead")

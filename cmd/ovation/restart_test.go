@@ -10,7 +10,7 @@ import (
 
 // What was written is there after a restart: a comment, a message, a video with its file
 // and its cover, and accounts with their sessions.
-func TestWhatIsWrittenOutlivesARestart(t *testing.T) {
+func TestWritesSurviveARestart(t *testing.T) {
 	t.Setenv("PATH", fakeFFmpeg(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	dir := t.TempDir()
 	s := serve(t, dir)

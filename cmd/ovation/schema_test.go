@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestSchemaIsToldInWhole(t *testing.T) {
+func TestSchemaIsPrintedInFull(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile("../../schema.graphqls")
 	must(t, err)

@@ -76,7 +76,7 @@ func (s *server) refuses(t *testing.T) {
 	t.Fatal("the server goes on accepting")
 }
 
-func TestStopFinishesWhatIsUnderWay(t *testing.T) {
+func TestStopFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	s := serveBinary(t, data)
@@ -115,9 +115,9 @@ func (s *server) wasKilled(t *testing.T) {
 	}
 }
 
-// TestNodeFinishesWhatIsUnderWay stops a node with a mutation half sent and a
+// TestNodeFinishesRunningRequests stops a node with a mutation half sent and a
 // connection that idles.
-func TestNodeFinishesWhatIsUnderWay(t *testing.T) {
+func TestNodeFinishesRunningRequests(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.start(t, "serve")

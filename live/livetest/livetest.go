@@ -40,16 +40,16 @@ type Site struct {
 func Run(t *testing.T, newSite func(t *testing.T) Site) {
 	t.Helper()
 	for name, run := range map[string]func(w *world){
-		"SnapshotIsEverySubjectOnce":       snapshotIsEverySubjectOnce,
-		"SnapshotIsNotOlderThanAQuery":     snapshotIsNotOlderThanAQuery,
-		"NoChangeIsLostAndNoneGoesBack":    noChangeIsLostAndNoneGoesBack,
-		"LatestWins":                       latestWins,
-		"AtMostTwentyASecond":              atMostTwentyASecond,
-		"HundredSubjects":                  hundredSubjects,
-		"TenantsAreWalledOff":              tenantsAreWalledOff,
-		"SlowWatcherHarmsNobody":           slowWatcherHarmsNobody,
-		"ClosedWatchersLeaveNothing":       closedWatchersLeaveNothing,
-		"CloseEndsNextAndSoDoesTheContext": closeEndsNext,
+		"SnapshotIsEverySubjectOnce":             snapshotIsEverySubjectOnce,
+		"SnapshotIsNotOlderThanAQuery":           snapshotIsNotOlderThanAQuery,
+		"NoChangeIsLostAndVersionsNeverDecrease": noChangeIsLostAndVersionsNeverDecrease,
+		"LatestWins":                             latestWins,
+		"AtMostTwentyASecond":                    atMostTwentyASecond,
+		"HundredSubjects":                        hundredSubjects,
+		"TenantsAreWalledOff":                    tenantsAreWalledOff,
+		"SlowWatcherDelaysNoOther":               slowWatcherDelaysNoOther,
+		"ClosedWatchersLeaveNothing":             closedWatchersLeaveNothing,
+		"CloseEndsNextAndSoDoesTheContext":       closeEndsNext,
 	} {
 		t.Run(name, func(t *testing.T) { run(&world{T: t, Site: newSite(t)}) })
 	}
@@ -199,9 +199,9 @@ func snapshotIsNotOlderThanAQuery(w *world) {
 	}
 }
 
-// noChangeIsLostAndNoneGoesBack starts watchers at various moments while counts are
+// noChangeIsLostAndVersionsNeverDecrease starts watchers at various moments while counts are
 // changing; each of them must end up with the last change.
-func noChangeIsLostAndNoneGoesBack(w *world) {
+func noChangeIsLostAndVersionsNeverDecrease(w *world) {
 	const changes, watchers = 300, 60
 	subjects := []storage.Subject{video("a"), video("b"), video("c")}
 	var all sync.WaitGroup
@@ -322,7 +322,7 @@ func tenantsAreWalledOff(w *world) {
 	other.nothing()
 }
 
-func slowWatcherHarmsNobody(w *world) {
+func slowWatcherDelaysNoOther(w *world) {
 	const changes = 200
 	a := video("a")
 	for range 100 { // these never take an event

@@ -12,7 +12,7 @@ import (
 	"ovation/resolvers/plan"
 )
 
-func TestTheCacheKeepsWhatWasUsedLast(t *testing.T) {
+func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
 	c, ctx := newCache(3, 100), t.Context()
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -78,7 +78,7 @@ func TestTheCacheIsSafeForManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedIsNotCached(t *testing.T) {
+func TestInvalidDocumentsAreNotCached(t *testing.T) {
 	s := newService(t, Config{MaxCost: 2})
 	for _, query := range []string{"{nothing}", "{", nested(16), "{__schema{types{name}}}"} {
 		for range 2 {

@@ -36,7 +36,7 @@ func (flatSchema) Schema() *ast.Schema { return flatTypes }
 
 // Limits coerces variables as the executor does. Variables that the executor rejects are
 // left to it.
-func TestVariablesBecomeWhatTheExecutorMakesOfThem(t *testing.T) {
+func TestVariablesAreCoercedAsByTheExecutor(t *testing.T) {
 	l := newService(t, Config{}).limits
 	if err := l.Validate(flatSchema{}); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func rightValue(random *rand.Rand, typ string) string {
 
 // The operation context of a document that was executed before is the one that the
 // executor would create, and invalid requests are rejected with the same errors.
-func TestKnownDocumentsAreReadyAsTheExecutorMakesThem(t *testing.T) {
+func TestCachedDocumentsArePreparedAsByTheExecutor(t *testing.T) {
 	s := newService(t, Config{})
 	fast := s.limits.Executor(s.Executor)
 	const page = `query A($s:[SubjectInput!]!){interactives(subjects:$s){id}} query B{viewer{id}}

@@ -217,7 +217,7 @@ func (e executor) DispatchOperation(ctx context.Context, _ *graphql.OperationCon
 	return graphql.OneShot(e.response), ctx
 }
 
-func TestWhatTheExecutorSaysBecomesAStatus(t *testing.T) {
+func TestErrorsOfTheExecutorBecomeAStatus(t *testing.T) {
 	coded := func(code string) gqlerror.List {
 		return gqlerror.List{{Message: "no", Extensions: map[string]any{"code": code}}}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestNamesThatNobodyUsesMakeRoom(t *testing.T) {
+func TestUnusedNamesAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMetrics(prometheus.NewRegistry())
 		label := m.label

@@ -181,7 +181,7 @@ var special = []string{
 	`{"query":"q","variables":{"a":[` + strings.Repeat("{},", 5_000) + `0]}}`,
 }
 
-func TestScanReadsWhatClientsSend(t *testing.T) {
+func TestScanReadsRequestsOfClients(t *testing.T) {
 	for _, text := range ordinary {
 		if !same(t, []byte(text)) {
 			t.Errorf("%q is refused", text)

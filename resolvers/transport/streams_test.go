@@ -126,7 +126,7 @@ func TestSocketsThatNeverInitialise(t *testing.T) {
 	}
 }
 
-func TestWhoIsSlowToInitialise(t *testing.T) {
+func TestSlowInitialisationIsClosed(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{InitTimeout: 100 * time.Millisecond}})
 	c := s.dial(t)
 	c.say(`{"type":"ping"}`)
@@ -212,7 +212,7 @@ func expiring(t *testing.T) string {
 	return text
 }
 
-func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
+func TestUnansweredPingsCloseTheConnection(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{KeepAlive: 50 * time.Millisecond, PongTimeout: 200 * time.Millisecond}})
 	s.raw(t) // it never sends connection_init, so it is not pinged
 	lives, dies := s.ready(t), s.raw(t)
@@ -236,7 +236,7 @@ func TestWhoDoesNotAnswerPingsIsDropped(t *testing.T) {
 	}
 }
 
-func TestAServerThatStopsTellsAll(t *testing.T) {
+func TestStoppingServerClosesAllStreams(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{Spread: 100 * time.Millisecond}})
 	var all []*client
 	for range 20 {

@@ -172,7 +172,7 @@ func TestHugeMessagesAreNotKept(t *testing.T) {
 	}
 }
 
-func TestFramesThatAreNone(t *testing.T) {
+func TestInvalidFramesAreRejected(t *testing.T) {
 	s := newSite(t, siteOptions{StreamOptions: transport.StreamOptions{CloseTimeout: 50 * time.Millisecond}})
 	other := s.bystander(t, "frames")
 	for name, frames := range map[string]string{
@@ -277,7 +277,7 @@ func TestHandshakesThatAreRefused(t *testing.T) {
 	everybody.dial(t, "Origin", "https://evil.example.com")
 }
 
-func TestASocketIsOfWhoeverItsInitNames(t *testing.T) {
+func TestConnectionInitDeterminesTheViewer(t *testing.T) {
 	const whoAmI = `{viewer{userId}}`
 	alice := token(t, time.Hour)
 	tests := map[string]struct {

@@ -52,7 +52,7 @@ func TestAVerifiedTokenIsNotVerifiedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedIsNotRemembered(t *testing.T) {
+func TestRejectedTokensAreNotCached(t *testing.T) {
 	a := newAuthenticator(t, Config{Secret: secret})
 	good := sign(t, jwt.SigningMethodHS256, secret, claims(nil), nil)
 	for _, token := range []string{

@@ -15,7 +15,7 @@ import (
 // A server that crashes while messages are added keeps all that was acknowledged. A
 // message that was not acknowledged is sent again with its request id, and is stored
 // once.
-func TestMessagesOutliveACrashOfTheServer(t *testing.T) {
+func TestMessagesSurviveACrashOfTheServer(t *testing.T) {
 	t.Parallel()
 	const senders, crashes, between = 4, 3, 60
 	server := startServer(t)

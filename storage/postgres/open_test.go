@@ -62,7 +62,7 @@ func greet(server *pgproto3.Backend, version, encoding, refusal string) {
 	_, _ = server.Receive() // until the client hangs up
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheCause(t *testing.T) {
 	const password = "s3cr%et&word"
 	fake := func(version, encoding, refusal string) string {
 		return "postgres://alice:s3cr%25et%26word@" + fakeServer(t, version, encoding, refusal) + "/ovation?sslmode=disable"

@@ -13,7 +13,7 @@ import (
 )
 
 // Every node receives what one node publishes, including that node itself.
-func TestChangeBusTellsEveryNode(t *testing.T) {
+func TestChangeBusReachesEveryNode(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -59,7 +59,7 @@ func TestChangeBusTellsEveryNode(t *testing.T) {
 }
 
 // The hub of another node reports a comment that one node adds, long before a sweep.
-func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
+func TestCommentsOfOneNodeReachAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -100,7 +100,7 @@ func TestCommentsOfOneNodeAreToldByAnother(t *testing.T) {
 
 // The hub of another node reports a message to both of its users, long before a sweep.
 // Only the bus of messages carries it.
-func TestMessagesOfOneNodeAreToldByAnother(t *testing.T) {
+func TestMessagesOfOneNodeReachAnother(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup

@@ -121,7 +121,7 @@ func watched(t *testing.T, w *hubs.Watcher, what string, holds func(storage.Inte
 
 // Whatever Redis loses and however the connection is lost, watchers receive what has
 // changed in the meantime, and how fresh it is.
-func TestWatchersOutliveRedis(t *testing.T) {
+func TestWatchersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]struct {
 		away, back func(*server)

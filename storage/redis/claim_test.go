@@ -13,7 +13,7 @@ import (
 
 // A process with another Redis, or another prefix, joins a site. It reads from the
 // database, marks nothing, and waits until no process uses the previous mirror.
-func TestStrangerWaitsUntilTheMirrorIsFree(t *testing.T) {
+func TestForeignProcessWaitsUntilTheMirrorIsFree(t *testing.T) {
 	t.Parallel()
 	before, after := startServer(t), startServer(t)
 	for name, options := range map[string]Options{
@@ -114,7 +114,7 @@ func TestPassiveStoreTakesNoPartInEpochs(t *testing.T) {
 }
 
 // All processes of a mirror were stopped, and its Redis has lost everything.
-func TestMirrorIsTakenUpWhereEverythingWasLost(t *testing.T) {
+func TestMirrorIsRebuiltAfterTotalLoss(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})

@@ -150,7 +150,7 @@ func TestFailoverToALaggingReplicaIsNeverLive(t *testing.T) {
 
 // A cluster is logged as available again only once all of it is, although the masters
 // that respond are used before that.
-func TestClusterIsSaidToBeBackOnceAllOfItIs(t *testing.T) {
+func TestClusterIsReportedRecoveredOnceComplete(t *testing.T) {
 	t.Parallel()
 	url, masters := startCluster(t)
 	for _, one := range masters {

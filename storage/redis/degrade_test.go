@@ -116,7 +116,7 @@ func TestGetKnowsNothingAfterALoss(t *testing.T) {
 	}
 }
 
-func TestWithoutTheDatabaseWhatIsWarmIsServed(t *testing.T) {
+func TestCachedEntriesAreServedWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), &hooked{Database: openDatabase(t)}
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
@@ -219,7 +219,7 @@ func TestHangingPartsCostLittle(t *testing.T) {
 	}
 }
 
-func TestCallerWhoGoesAwayBlamesNobody(t *testing.T) {
+func TestCancelledCallsAreNoFailures(t *testing.T) {
 	server, db := startServer(t), &hooked{Database: openDatabase(t)}
 	s := open(t, Options{URL: server.url(), Database: db})
 	for range 20 {
@@ -271,7 +271,7 @@ func TestMissesAtOnceAskOnce(t *testing.T) {
 
 // Every call is answered, and no command is shared between connections, which the race
 // detector would report.
-func TestReadsOutliveTheirConnections(t *testing.T) {
+func TestReadsSurviveLostConnections(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})

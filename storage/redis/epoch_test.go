@@ -13,7 +13,7 @@ import (
 
 // Without Redis, workers soon continue without marks. When Redis is available again,
 // nothing that it held before is trusted.
-func TestWorkersGoOnWithoutRedis(t *testing.T) {
+func TestWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})
@@ -103,7 +103,7 @@ func TestOneStallOpensNoBreaker(t *testing.T) {
 
 // Redis becomes unavailable right after a commit: a worker that only publishes also
 // closes the epoch and continues.
-func TestWorkersThatPublishGoOnWithoutRedis(t *testing.T) {
+func TestPublishingWorkersContinueWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db, RedisTimeout: short})

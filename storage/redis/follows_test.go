@@ -55,7 +55,7 @@ func TestFollowsAreShownAndCountedOnce(t *testing.T) {
 
 // A field takes no more space for users who follow nothing, whether or not the window is
 // complete.
-func TestFieldOfWhoFollowsNothingIsNotLonger(t *testing.T) {
+func TestFieldWithoutFollowIsNotLonger(t *testing.T) {
 	db := openDatabase(t)
 	s := open(t, Options{URL: startServer(t).url(), Database: db, Window: 5})
 	see(t, s, alice, movie)

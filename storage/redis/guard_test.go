@@ -142,7 +142,7 @@ func (p *proxy) pass(from, to net.Conn) {
 
 // A database that hangs is soon no longer called: calls in progress are cancelled, and
 // later ones are rejected at once.
-func TestHangingDatabaseIsLeftAlone(t *testing.T) {
+func TestHangingDatabaseIsNotCalled(t *testing.T) {
 	through, err := url.Parse(postgrestest.Schema(t))
 	must(t, err)
 	link := startProxy(t, through.Host)

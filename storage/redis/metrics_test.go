@@ -27,7 +27,7 @@ func metricsOf(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	return got
 }
 
-func TestMetricsTellWhatIsAway(t *testing.T) {
+func TestMetricsReportOutages(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	s := open(t, Options{URL: server.url(), Database: openDatabase(t), RedisTimeout: short})

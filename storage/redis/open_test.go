@@ -17,7 +17,7 @@ import (
 	"ovation/storage"
 )
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheCause(t *testing.T) {
 	server := startServer(t, "--requirepass", "right")
 	for _, c := range []struct {
 		name    string
@@ -53,7 +53,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 
 // Open tries again if a server is slow to answer the first connection, as on a busy
 // machine.
-func TestOpenTriesASlowServerAgain(t *testing.T) {
+func TestOpenRetriesASlowServer(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	slow, err := net.Listen("tcp", "127.0.0.1:0")

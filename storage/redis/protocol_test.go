@@ -153,7 +153,7 @@ func TestDirectWriterMayDieAfterItsCommit(t *testing.T) {
 	wantLikes(t, "in the end", see(t, other, alice, movie), 2, true)
 }
 
-func TestInvalidateKeepsWhatIsQueued(t *testing.T) {
+func TestInvalidateKeepsQueuedEntries(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	s := open(t, Options{URL: server.url(), Database: db})
 	like := react(alice, movie, storage.Like, 10)

@@ -122,7 +122,7 @@ func (d *slowPolls) Epoch(ctx context.Context) (mirror.Epoch, error) {
 
 // An epoch is closed. Nodes that do not know this yet see the actions of a node that
 // does.
-func TestNodesThatHaveNotPolledSeeWhatOthersConfirm(t *testing.T) {
+func TestNodesSeeConfirmedWritesBeforeTheirPoll(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	first := open(t, Options{URL: server.url(), Database: db})
 	slow := &slowPolls{Database: openAgain(t, db)}
@@ -170,7 +170,7 @@ func (d *rewoundDatabase) NextEpoch(ctx context.Context, number int64, next mirr
 
 // A database is rewound. Nodes that have not noticed this yet see the actions of a node
 // that has.
-func TestNodesThatHaveNotNoticedARewindSeeWhatOthersConfirm(t *testing.T) {
+func TestNodesSeeConfirmedWritesBeforeNoticingARewind(t *testing.T) {
 	server, db := startServer(t), openDatabase(t)
 	back := &rewoundDatabase{Database: db}
 	first := open(t, Options{URL: server.url(), Database: back})

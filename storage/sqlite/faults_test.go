@@ -218,7 +218,7 @@ func FuzzTextsReachSQLiteUnchanged(f *testing.F) {
 }
 
 // Repair works in pieces of bounded size. Here more than one piece is wrong.
-func TestRepairMendsMoreThanItHoldsInMemory(t *testing.T) {
+func TestRepairFixesMoreThanItHoldsInMemory(t *testing.T) {
 	s := open(t)
 	m := storage.Message{ID: "1"}
 	for n := range 2*sqlstore.RepairBatch + 10 {

@@ -34,7 +34,7 @@ func TestOpenMakesFolderAndFileForTheOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrorsNameTheCause(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
 	write := func(name string, content []byte) string {

@@ -46,7 +46,7 @@ func (w *world) profile(u storage.User) *storage.Profile {
 
 // If a restored backup lacks an account, the account's tokens must not become valid for
 // another user.
-func accountIDsAreNotUsedAgain(w *world) {
+func accountIDsAreNotReused(w *world) {
 	lost := w.register("lost")
 	w.db.Edit(w.T, `DELETE FROM account`)
 	w.db.Edit(w.T, `DELETE FROM account_name`)
@@ -142,7 +142,7 @@ func concurrentRegistrationsTakeANameOnce(w *world) {
 	w.equal("the account of the name", w.accountOf(winner.User), winner)
 }
 
-func accountsRefuseWhatIsOutOfBounds(w *world) {
+func invalidAccountsAreRejected(w *world) {
 	good := storage.NewAccount{Tenant: storage.DefaultTenant, Name: "a", NameKey: "a", Password: "x"}
 	for name, change := range map[string]func(*storage.NewAccount){
 		"a tenant":             func(a *storage.NewAccount) { a.Tenant = "ACME" },
@@ -189,7 +189,7 @@ func accountsRefuseWhatIsOutOfBounds(w *world) {
 	w.equal("the account", w.accountOf(a.User), a)
 }
 
-func profilesHoldWhatTheySay(w *world) {
+func profilesAreStoredUnchanged(w *world) {
 	const sql = `Robert'); DROP TABLE account;-- <b>\"`
 	a, b := w.register(sql[:31]), w.register("bob")
 	text := func(s string) *string { return &s }
@@ -282,9 +282,9 @@ func accountsAreWalledOff(w *world) {
 	w.equal("in no tenant", w.accountNamed(storage.DefaultTenant, "alice") == nil, true)
 }
 
-// erasedAccountsAreGone runs the statements of docs/operations.md that erase an account:
+// erasedAccountsAreNotFound runs the statements of docs/operations.md that erase an account:
 // no personal data is left.
-func erasedAccountsAreGone(w *world) {
+func erasedAccountsAreNotFound(w *world) {
 	a := w.register("alice")
 	id := a.User.UserID
 	w.db.Edit(w.T, `DELETE FROM account_name WHERE account_id = `+id)

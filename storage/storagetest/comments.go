@@ -139,7 +139,7 @@ func commentsAreListed(w *world) {
 	w.verified()
 }
 
-func commentsHoldWhatTheySay(w *world) {
+func commentsAreStoredUnchanged(w *world) {
 	alice, s := user("alice"), video("1")
 	zalgo := "a" + strings.Repeat("\u0301", storage.MaxCommentRunes-1)
 	text := "\u202e\ufeffto be\r\nor \"not\" \\ <b>'; --\u2066 👩\u200d👩 \t\u2028x "
@@ -194,7 +194,7 @@ func repliesAreOneLevelDeep(w *world) {
 	w.verified()
 }
 
-func oneRefusedCommentHarmsNoOther(w *world) {
+func invalidCommentFailsNoOther(w *world) {
 	alice, s := user("alice"), video("1")
 	out, err := w.s.AddComments(w.Context(), []storage.NewComment{
 		{Subject: s, User: alice, Text: "one"},
@@ -324,7 +324,7 @@ func commentChangesMissNothing(w *world) {
 }
 
 // A cursor from before a restore is lower than the version of every change after it.
-func versionsAreNotUsedAgain(w *world) {
+func versionsAreNotReused(w *world) {
 	alice, s := user("alice"), video("1")
 	a, b := w.comment(alice, s, "a", nil), w.comment(alice, s, "b", nil)
 	w.comment(alice, s, "lost", nil)

@@ -150,7 +150,7 @@ func epochsRise(w *world) {
 	group.Wait()
 }
 
-func outcomesTellWhenTheyWereCommitted(w *world) {
+func outcomesIncludeTheirCommitTime(w *world) {
 	owner := user("alice")
 	outcomes := []storage.Outcome{w.persist(collect(owner, video("1"), storage.DefaultFolderID, 1))}
 	_, outcome, err := w.s.EmptyFolder(w.Context(), defaultOf(owner), "", storage.Time(9), 10, nil)
@@ -163,7 +163,7 @@ func outcomesTellWhenTheyWereCommitted(w *world) {
 }
 
 // Nothing commits while a process may still rely on the epoch that has ended.
-func endedEpochRefusesThenGoesOn(w *world) {
+func endedEpochRejectsUntilTheNextBegins(w *world) {
 	db, ctx := w.database(), w.Context()
 	alice, s := user("alice"), video("1")
 	w.persist(collect(alice, s, storage.DefaultFolderID, 1), collect(alice, video("2"), storage.DefaultFolderID, 1))

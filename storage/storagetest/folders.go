@@ -148,7 +148,7 @@ func defaultFolderIsMadeOnDemand(w *world) {
 	w.verified()
 }
 
-func collectionsOfGoneFoldersGoToTheDefault(w *world) {
+func collectionsOfDeletedFoldersGoToTheDefault(w *world) {
 	alice, bob := user("alice"), user("bob")
 	f, foreign := w.newFolder(alice, "Films"), w.newFolder(bob, "Films")
 	w.must(w.s.DeleteFolder(w.Context(), f.Key(), "", storage.Time(1)))

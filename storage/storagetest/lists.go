@@ -274,7 +274,7 @@ func keys(entries []entry) []string {
 	return out
 }
 
-func listsHoldWhatTheyName(w *world) {
+func listsContainTheirEntries(w *world) {
 	alice, s := user("alice"), video("1")
 	f := w.newFolder(alice, "Films")
 	w.persist(like(alice, s, 10), collect(alice, s, f.FolderID, 11), read(alice, s, 3, 5, 12))

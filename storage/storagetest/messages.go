@@ -166,7 +166,7 @@ func repeatedRequestSendsOnce(w *world) {
 
 // A restored backup lacks the latest messages. Clients have seen their numbers and
 // continue from them: each client receives whatever is sent afterwards, once.
-func messageNumbersAreNotUsedAgain(w *world) {
+func messageNumbersAreNotReused(w *world) {
 	w.send("alice", "bob", "kept")
 	stored := w.latest(user("bob"))
 	lost := make([]*storage.DirectMessage, 0, 20)
@@ -283,9 +283,9 @@ func concurrentSendersAgree(w *world) {
 	}
 }
 
-// erasedMessagesAreGone runs the statements of docs/operations.md that erase the messages
+// erasedMessagesAreNotFound runs the statements of docs/operations.md that erase the messages
 // of a user.
-func erasedMessagesAreGone(w *world) {
+func erasedMessagesAreNotFound(w *world) {
 	w.send("123", "bob", "one")
 	last := w.send("bob", "123", "two")
 	w.send("alice", "bob", "stays")

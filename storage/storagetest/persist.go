@@ -119,7 +119,7 @@ func readsAddUp(w *world) {
 	w.wantCounts(s, 9, 0, 0, 0)
 }
 
-func outcomeIsTheLatestWord(w *world) {
+func outcomeIsTheLatestState(w *world) {
 	alice, bob, s, t := user("alice"), user("bob"), video("1"), video("2")
 	f := w.newFolder(alice, "Films")
 	w.persist(like(alice, s, 10), like(bob, s, 10), collect(alice, s, f.FolderID, 10))

@@ -121,7 +121,7 @@ func authorsReceiveLikes(w *world) {
 	w.verified()
 }
 
-func totalsCountWhatUsersDo(w *world) {
+func totalsCountActionsOfUsers(w *world) {
 	alice, bob := user("alice"), user("bob")
 	films := w.newFolder(alice, "Films")
 	w.persist(

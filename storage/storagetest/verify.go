@@ -88,7 +88,7 @@ func verifyFindsAndRepairs(w *world) {
 }
 
 // Two folders of one owner are missing: their items are moved to the same default folder.
-func verifyRehousesTheItemsOfSeveralFolders(w *world) {
+func verifyMovesTheItemsOfSeveralFolders(w *world) {
 	alice := user("alice")
 	first, second := w.newFolder(alice, "First"), w.newFolder(alice, "Second")
 	w.persist(collect(alice, video("1"), first.FolderID, 1), collect(alice, video("2"), second.FolderID, 1),

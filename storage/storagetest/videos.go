@@ -77,7 +77,7 @@ func (w *world) userVideos(first int, of ...storage.User) (titles [][]string) {
 	return titles
 }
 
-func publishedVideosHoldWhatTheySay(w *world) {
+func publishedVideosAreStoredUnchanged(w *world) {
 	alice := user("alice")
 	v := w.publish(newVideo(alice, "  A film\u202e of <b>'\"; DROP TABLE video;--</b> "))
 	w.equal("as published", *v, storage.Video{
@@ -281,7 +281,7 @@ func videosAreWalledOff(w *world) {
 
 // The number of a video that a restored backup lacks is not assigned to another one:
 // likes of the lost video may still be queued, and clients have it cached.
-func videoNumbersAreNotUsedAgain(w *world) {
+func videoNumbersAreNotReused(w *world) {
 	lost := w.publish(newVideo(user("alice"), "lost"))
 	w.db.Edit(w.T, `DELETE FROM video`)
 	w.db.Edit(w.T, `DELETE FROM interactive`)

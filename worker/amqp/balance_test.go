@@ -156,7 +156,7 @@ func TestPartitionsAreSpreadOverTheWorkers(t *testing.T) {
 	})
 }
 
-func TestPartitionIsPassedOnWhenNoMessageOfItIsInHand(t *testing.T) {
+func TestPartitionIsHandedOverWithoutOutstandingMessages(t *testing.T) {
 	opts := options(t)
 	opts.Partitions = 2
 	first, second := open(t, opts), open(t, opts)

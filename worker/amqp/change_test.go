@@ -255,9 +255,9 @@ func TestChangeOfPartitionsThatFailsLeavesTheOldNumber(t *testing.T) {
 	}
 }
 
-// TestChangeOfPartitionsFindsWhatLiesInUnusedQueues puts messages into unused queues, as
+// TestChangeOfPartitionsEmptiesUnusedQueues puts messages into unused queues, as
 // a publisher of an earlier release, without the gate, may have done with an old number.
-func TestChangeOfPartitionsFindsWhatLiesInUnusedQueues(t *testing.T) {
+func TestChangeOfPartitionsEmptiesUnusedQueues(t *testing.T) {
 	t.Parallel()
 	opts := options(t)
 	open(t, opts)

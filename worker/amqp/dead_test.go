@@ -97,7 +97,7 @@ func TestDeadLettersAreListedShownReplayedAndDropped(t *testing.T) {
 	}
 }
 
-func TestUnreadableMessageIsPutAsideWithItsReason(t *testing.T) {
+func TestUnreadableMessageIsDeadLetteredWithItsReason(t *testing.T) {
 	opts := options(t)
 	q := open(t, opts)
 	for _, m := range []amqp091.Publishing{
@@ -188,7 +188,7 @@ func TestOldReadsAreReplayedWhenForcedOnly(t *testing.T) {
 	}
 }
 
-func TestMessageThatIsNeverSettledIsPutAsideByTheBroker(t *testing.T) {
+func TestNeverSettledMessageIsDeadLetteredByTheBroker(t *testing.T) {
 	opts := options(t)
 	opts.DeliveryLimit = 2
 	q := open(t, opts)

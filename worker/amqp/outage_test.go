@@ -104,7 +104,7 @@ func TestNothingConfirmedIsLostWhileConnectionsAreKilled(t *testing.T) {
 	}
 }
 
-func TestStalledConnectionHoldsUpNobodyAndIsReplaced(t *testing.T) {
+func TestStalledConnectionDelaysNoCallAndIsReplaced(t *testing.T) {
 	t.Parallel()
 	for found, c := range map[string]struct{ confirm, io time.Duration }{
 		"by a write that blocks":   {time.Hour, 5 * time.Second},
@@ -149,7 +149,7 @@ func stalledConnection(t *testing.T, confirm, io time.Duration) {
 
 // A broker that does not answer may be paused: the error must not suggest deleting its
 // data.
-func TestSilentBrokerIsNotSaidToHaveLostItsData(t *testing.T) {
+func TestSilentBrokerIsNotReportedAsDataLoss(t *testing.T) {
 	p, opts := through(t, options(t))
 	s := dialed(t, opts)
 	defer s.close()
@@ -286,7 +286,7 @@ func TestConsumerWithoutAQueueDeclaresItAgain(t *testing.T) {
 	}
 }
 
-func TestWorkersThatDieWithMessagesPutNoneAside(t *testing.T) {
+func TestKilledWorkersDeadLetterNothing(t *testing.T) {
 	p, opts := through(t, options(t))
 	opts.DeliveryLimit, opts.Partitions, opts.Prefetch = 0, 1, 100 // the limit as usual
 	q := open(t, opts)
@@ -318,7 +318,7 @@ func TestWorkersThatDieWithMessagesPutNoneAside(t *testing.T) {
 	}
 }
 
-func TestDepthIsMeasuredWhereNobodyWorks(t *testing.T) {
+func TestDepthIsMeasuredWithoutWorkers(t *testing.T) {
 	opts := options(t)
 	publishes := open(t, opts)
 	for partition := range opts.Partitions {

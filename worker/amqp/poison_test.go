@@ -11,7 +11,7 @@ import (
 	"ovation/worker/local"
 )
 
-func TestPoisonIsPutAsideAndHoldsUpNothing(t *testing.T) {
+func TestPoisonIsDeadLetteredAndDelaysNothing(t *testing.T) {
 	store := sqlitetest.Open(t)
 	opts := options(t)
 	q := open(t, opts)

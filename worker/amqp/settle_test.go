@@ -55,7 +55,7 @@ func (b *channelEnd) deliver(s *subscription, tag uint64) *delivery {
 
 // However deliveries are settled, alone or together and in whatever order, the broker
 // receives a settlement for each of them and for no other.
-func TestTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
+func TestOnlySettledDeliveriesAreAcknowledged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
 		s := newTestShare()
@@ -117,7 +117,7 @@ func TestTheBrokerIsToldOfWhatIsSettledAlone(t *testing.T) {
 	})
 }
 
-func TestARunIsAcknowledgedByOneWord(t *testing.T) {
+func TestConsecutiveDeliveriesAreAcknowledgedTogether(t *testing.T) {
 	b := &channelEnd{outstanding: map[uint64]bool{}, acked: map[uint64]bool{}}
 	s := newTestShare()
 	var all []worker.Delivery

@@ -99,7 +99,7 @@ func partitionHasOneConsumerAtATime(t *trial) {
 	await(t, published)
 }
 
-func requeuedMessageComesAgain(t *trial) {
+func requeuedMessageIsRedelivered(t *trial) {
 	published := publish(t, 0, message("again"))
 	deliveries := consume(t)
 	for range 3 {
@@ -116,7 +116,7 @@ func requeuedMessageComesAgain(t *trial) {
 	nothingElseComes(t, deliveries)
 }
 
-func lostConsumerGivesBack(t *trial) {
+func messagesOfALostConsumerAreRedelivered(t *trial) {
 	n := min(5, t.MaxUnsettled)
 	published := make([]*publishing, 0, n)
 	for i := range n {
@@ -190,9 +190,9 @@ func deliveryIsSettledOnce(t *trial) {
 	nothingElseComes(t, deliveries)
 }
 
-// whatComesAgainComesFirst has a consumer requeue one message and stop with the others
+// redeliveryPrecedesLaterMessages has a consumer requeue one message and stop with the others
 // unsettled, while the queue has further messages that were never delivered.
-func whatComesAgainComesFirst(t *trial) {
+func redeliveryPrecedesLaterMessages(t *trial) {
 	const more = 3
 	published := make([]*publishing, 0, t.MaxUnsettled+more)
 	for i := range t.MaxUnsettled + more {
@@ -234,7 +234,7 @@ func whatComesAgainComesFirst(t *trial) {
 	}
 }
 
-func consumerIsGivenABoundedNumber(t *trial) {
+func consumerHoldsABoundedNumber(t *trial) {
 	const more = 5
 	published := make([]*publishing, 0, t.MaxUnsettled+more)
 	for i := range t.MaxUnsettled + more {

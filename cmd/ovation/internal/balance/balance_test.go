@@ -226,9 +226,9 @@ func TestARequestSentIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestAResponseIsWholeThatBeginsEarly lets the balancer look for the end of a
+// TestEarlyResponseIsForwardedWhole lets the balancer look for the end of a
 // request only once the response has begun, as happens on a busy machine.
-func TestAResponseIsWholeThatBeginsEarly(t *testing.T) {
+func TestEarlyResponseIsForwardedWhole(t *testing.T) {
 	sent := make(chan error, 1)
 	n := newNode(t, "one", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -339,7 +339,7 @@ func TestSocketsAndStreamsPass(t *testing.T) {
 	}
 }
 
-func TestAddRefusesWhatIsNoNode(t *testing.T) {
+func TestAddRejectsInvalidNodes(t *testing.T) {
 	b := balance.New(slog.New(slog.DiscardHandler))
 	defer b.Close()
 	for _, at := range []string{"", "127.0.0.1:8081", "https://x", "http:///readyz", "http://a b"} {
